@@ -1,0 +1,2 @@
+//! The `forge` binary.
+fn main() {}

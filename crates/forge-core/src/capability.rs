@@ -1,0 +1,196 @@
+//! What a forge can do, and for every "no" its reason and the nearest thing that works.
+
+use serde::{Serialize, Serializer};
+
+macro_rules! capabilities {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $title:literal;)*) => {
+        /// One thing that a forge can or cannot do.
+        ///
+        /// Names follow `<noun>.<verb>[.<variant>]`; [`Capability::name`] is stable and is what
+        /// `forge capabilities --json`, errors and docs print.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Capability { $($(#[$doc])* $variant,)* }
+
+        impl Capability {
+            /// Every capability, in the order of the docs.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The stable name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it is, as the start of a sentence.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)* }
+            }
+        }
+    };
+}
+
+capabilities! {
+    /// Open a pull request.
+    PrCreate = "pr.create", "Opening a pull request";
+    /// Open it as a draft.
+    PrCreateDraft = "pr.create.draft", "Opening a draft pull request";
+    /// Open it from a branch of another repository (a fork).
+    PrCreateCrossRepository = "pr.create.cross_repository", "Opening a pull request from a fork";
+    /// List pull requests.
+    PrList = "pr.list", "Listing pull requests";
+    /// Free text and qualifiers in a list.
+    PrListSearch = "pr.list.search", "Searching pull requests";
+    /// View one.
+    PrView = "pr.view", "Viewing a pull request";
+    /// Change title and description.
+    PrEdit = "pr.edit", "Editing a pull request";
+    /// Change the base branch.
+    PrEditBase = "pr.edit.base", "Changing the base branch";
+    /// Labels on pull requests.
+    PrLabels = "pr.labels", "Labelling a pull request";
+    /// Assignees.
+    PrAssignees = "pr.assignees", "Assigning a pull request";
+    /// Requested reviewers, by account.
+    PrReviewers = "pr.reviewers", "Requesting a review";
+    /// Requested reviewers, by team.
+    PrReviewersTeam = "pr.reviewers.team", "Requesting a review from a team";
+    /// Milestones.
+    PrMilestone = "pr.milestone", "Setting a milestone";
+    /// Project boards.
+    PrProjects = "pr.projects", "Adding a pull request to a project";
+    /// Close without merging.
+    PrClose = "pr.close", "Closing a pull request";
+    /// Reopen.
+    PrReopen = "pr.reopen", "Reopening a pull request";
+    /// Turn a draft into a ready one and back.
+    PrDraft = "pr.draft", "Switching between draft and ready";
+    /// Delete the head branch when closing or merging.
+    PrDeleteBranch = "pr.delete_branch", "Deleting the head branch";
+    /// Say beforehand whether a merge would succeed.
+    PrMergeability = "pr.mergeability", "Checking whether a pull request can be merged";
+    /// Merge with a merge commit.
+    MergeCommit = "pr.merge.merge", "Merging with a merge commit";
+    /// Merge by squashing.
+    MergeSquash = "pr.merge.squash", "Merging by squash";
+    /// Merge by rebasing.
+    MergeRebase = "pr.merge.rebase", "Merging by rebase";
+    /// Refuse the merge when the head moved.
+    MergeExpectedHead = "pr.merge.expected_head", "Merging only at an expected head";
+    /// Merge by itself once the requirements are met.
+    MergeAuto = "pr.merge.auto", "Merging automatically later";
+    /// Merge although requirements are not met.
+    MergeAdmin = "pr.merge.admin", "Merging past unmet requirements";
+    /// The unified diff.
+    PrDiff = "pr.diff", "Reading the diff";
+    /// The commits as a patch series.
+    PrPatch = "pr.diff.patch", "Reading the patch series";
+    /// The changed files.
+    PrFiles = "pr.files", "Listing the changed files";
+    /// The commits.
+    PrCommits = "pr.commits", "Listing the commits";
+    /// Who opened, closed, merged, and when.
+    PrHistory = "pr.history", "Reading the status history";
+    /// Comments on the pull request.
+    Comments = "comment.create", "Commenting";
+    /// Replies to a comment.
+    CommentReply = "comment.reply", "Replying to a comment";
+    /// Edit one's comment.
+    CommentEdit = "comment.edit", "Editing a comment";
+    /// Delete one's comment.
+    CommentDelete = "comment.delete", "Deleting a comment";
+    /// Approve or request changes.
+    ReviewVerdict = "review.verdict", "Giving a verdict in a review";
+    /// Comments on lines.
+    ReviewInline = "review.inline", "Commenting on lines of the diff";
+    /// Resolve and unresolve threads.
+    ThreadResolve = "thread.resolve", "Resolving a review thread";
+    /// Check runs and statuses.
+    Checks = "checks", "Reading checks";
+    /// List the labels of a repository.
+    LabelList = "label.list", "Listing labels";
+    /// Define labels.
+    LabelEdit = "label.edit", "Defining a label";
+}
+
+impl Serialize for Capability {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(self.name())
+    }
+}
+
+/// How far a forge supports a capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "support", rename_all = "snake_case")]
+pub enum Support {
+    /// The forge does it.
+    Native,
+    /// We do it with other means of the forge.
+    Emulated {
+        /// With which.
+        how: &'static str,
+    },
+    /// We do it on our side, at the cost that is named.
+    ClientSide {
+        /// How, and what it costs.
+        how: &'static str,
+    },
+    /// The forge cannot.
+    No {
+        /// The forge's own limit.
+        why: &'static str,
+        /// The nearest thing that works.
+        instead: &'static str,
+    },
+}
+
+impl Support {
+    /// `false` for [`Support::No`].
+    #[must_use]
+    pub const fn is_yes(&self) -> bool {
+        !matches!(self, Self::No { .. })
+    }
+}
+
+/// Sizes that a forge enforces; checked before any write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    /// Longest title, in characters.
+    pub title_max: usize,
+    /// Longest description or comment, in characters.
+    pub body_max: usize,
+    /// Most labels on one pull request.
+    pub labels_max: usize,
+    /// Longest page that a list returns at once.
+    pub page_max: usize,
+}
+
+/// A backend's table: one row per capability.
+#[derive(Clone, Copy, Debug)]
+pub struct Capabilities {
+    /// The rows, one for each of [`Capability::ALL`]; a test of the behaviour suite checks it.
+    pub table: &'static [(Capability, Support)],
+    /// The sizes.
+    pub limits: Limits,
+}
+
+impl Capabilities {
+    /// The row of `capability`. A missing row is a "no".
+    #[must_use]
+    pub fn get(&self, capability: Capability) -> Support {
+        self.table.iter().find(|(c, _)| *c == capability).map_or(
+            Support::No {
+                why: "this backend has no entry for it",
+                instead: "report this as a defect",
+            },
+            |(_, s)| *s,
+        )
+    }
+
+    /// Whether the forge can do it, in any way.
+    #[must_use]
+    pub fn has(&self, capability: Capability) -> bool {
+        self.get(capability).is_yes()
+    }
+}

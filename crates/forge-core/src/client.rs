@@ -1,0 +1,383 @@
+//! The handle that callers hold, and the one place where every call passes.
+
+use std::{fmt, future::Future, sync::Arc, time::Duration};
+
+use futures::{Stream, stream};
+use tracing::Instrument;
+
+use crate::{
+    Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
+    Support,
+    model::{
+        Actor, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff, DiffReq,
+        EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability, NewLabel, NewReview,
+        PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Review, StateFilter, StatusEvent,
+        Thread, ThreadFilter, ThreadId,
+    },
+    op::{Effect, Needs, Op},
+};
+
+/// What a handle may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Reads alone; a write fails with `permission_denied` before anything is sent.
+    ReadOnly,
+    /// Reads and writes.
+    #[default]
+    Write,
+    /// Reads; a write fails with `dry_run` and a message that says what it would have done.
+    DryRun,
+}
+
+/// What is told about every call: feeds `--verbose` and progress.
+pub trait Observer: Send + Sync {
+    /// A call begins.
+    fn started(&self, op: Op, target: &str);
+    /// A call has ended; `error` is its code when it failed.
+    fn finished(&self, op: Op, target: &str, took: Duration, error: Option<&'static str>);
+}
+
+/// What holds for every call of a handle.
+#[derive(Clone)]
+pub struct Policy {
+    /// How long one call may take.
+    pub deadline: Duration,
+    /// What it may do.
+    pub access: Access,
+    /// Who is told.
+    pub observer: Option<Arc<dyn Observer>>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { deadline: Duration::from_secs(120), access: Access::Write, observer: None }
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("deadline", &self.deadline)
+            .field("access", &self.access)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A forge with a policy.
+#[derive(Clone, Debug)]
+pub struct Client {
+    forge: Arc<dyn Forge>,
+    policy: Arc<Policy>,
+}
+
+impl Client {
+    /// A client of `forge`.
+    #[must_use]
+    pub fn new(forge: Arc<dyn Forge>, policy: Policy) -> Self {
+        Self { forge, policy: Arc::new(policy) }
+    }
+
+    /// The backend.
+    #[must_use]
+    pub fn forge(&self) -> &dyn Forge {
+        &*self.forge
+    }
+
+    /// The handle of one repository.
+    #[must_use]
+    pub fn repo(&self, id: RepoId) -> Repo {
+        Repo { client: self.clone(), id }
+    }
+
+    /// Capability, access, span, deadline and error context, once for every operation.
+    async fn run<T, F>(
+        &self,
+        op: Op,
+        target: &(dyn fmt::Display + Sync),
+        needs: Vec<Capability>,
+        call: impl FnOnce() -> F,
+    ) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        for capability in op.capability().into_iter().chain(needs) {
+            if let Support::No { why, instead } = self.forge.capabilities().get(capability) {
+                return Err(Error::unsupported(capability, why, instead).with_op(op.name()));
+            }
+        }
+        if op.effect() == Effect::Write {
+            self.guard(op, target)?;
+        }
+        let name = target.to_string();
+        let span = tracing::debug_span!("forge.op", op = op.name(), target = %name);
+        let begun = std::time::Instant::now();
+        if let Some(o) = &self.policy.observer {
+            o.started(op, &name);
+        }
+        let deadline = self.policy.deadline;
+        let result = match tokio::time::timeout(deadline, call().instrument(span)).await {
+            Ok(result) => result,
+            Err(_) => Err(self.timed_out(op, deadline)),
+        }
+        .map_err(|e| e.with_op(op.name()));
+        if let Some(o) = &self.policy.observer {
+            o.finished(op, &name, begun.elapsed(), result.as_ref().err().map(Error::code));
+        }
+        result
+    }
+
+    fn guard(&self, op: Op, target: &dyn fmt::Display) -> Result<()> {
+        match self.policy.access {
+            Access::Write => Ok(()),
+            Access::ReadOnly => Err(Error::new(
+                ErrorKind::PermissionDenied { missing: vec!["write".into()], sso_url: None },
+                format!("{} on {target} was refused: this handle is read-only", op.name()),
+            )
+            .with_hint("open the repository with write access")
+            .with_op(op.name())),
+            Access::DryRun => Err(Error::new(
+                ErrorKind::DryRun,
+                format!("would run {} on {target}; nothing was changed", op.name()),
+            )
+            .with_op(op.name())),
+        }
+    }
+
+    fn timed_out(&self, op: Op, after: Duration) -> Error {
+        let e = Error::new(
+            ErrorKind::Timeout { after },
+            format!("{} took longer than {} s", op.name(), after.as_secs_f32()),
+        );
+        if op.effect() == Effect::Write {
+            e.with_retry(Retry::Ambiguous)
+                .with_hint("look whether it happened before trying again: it may have")
+        } else {
+            e.with_hint("try again, or allow more time with FORGE_TIMEOUT (seconds)")
+        }
+    }
+}
+
+/// One repository of a forge: what the CLI, the MCP server and library users hold.
+#[derive(Clone, Debug)]
+pub struct Repo {
+    client: Client,
+    id: RepoId,
+}
+
+impl Repo {
+    /// What names it.
+    #[must_use]
+    pub fn id(&self) -> &RepoId {
+        &self.id
+    }
+
+    /// The client behind it.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The pull request `number` here.
+    #[must_use]
+    pub fn pr(&self, number: u64) -> PrId {
+        PrId::number(self.id.clone(), number)
+    }
+
+    fn forge(&self) -> &dyn Forge {
+        &*self.client.forge
+    }
+
+    /// The capabilities that hold here: the backend's table, narrowed by the repository, its policy
+    /// and the viewer's rights.
+    ///
+    /// # Errors
+    /// As [`Repos::repo`](crate::Repos::repo).
+    pub async fn capabilities(&self) -> Result<Vec<(Capability, Support)>> {
+        let info = self.info().await?;
+        let table = self.forge().capabilities();
+        Ok(Capability::ALL
+            .iter()
+            .map(|c| {
+                let narrowed = info.overrides.iter().find(|(o, _)| o == c).map(|(_, s)| *s);
+                (*c, narrowed.unwrap_or_else(|| table.get(*c)))
+            })
+            .collect())
+    }
+
+    /// The pull requests of a query as a stream that fetches pages as it is read.
+    pub fn pulls(&self, query: PullQuery) -> impl Stream<Item = Result<PullRequest>> + use<'_> {
+        let page_max = self.forge().capabilities().limits.page_max;
+        let first = Some(PageReq::first(page_max));
+        let pages = stream::try_unfold((query, first), move |(query, page)| async move {
+            let Some(page) = page else { return Ok(None) };
+            let got = self.list(&query, page).await?;
+            let next = got.next.map(|c| PageReq::after(c, page_max));
+            Ok::<_, Error>(Some((got.items, (query, next))))
+        });
+        futures::TryStreamExt::try_flatten(futures::TryStreamExt::map_ok(pages, |items| {
+            stream::iter(items.into_iter().map(Ok))
+        }))
+    }
+}
+
+/// One method per operation: the trait's method behind the handle's checks. Each fails as the trait's
+/// does, or with `unsupported`, `permission_denied`, `dry_run` or `timeout` from the handle itself.
+#[allow(clippy::missing_errors_doc, reason = "said once, above")]
+impl Repo {
+    /// The viewer.
+    pub async fn viewer(&self) -> Result<Actor> {
+        self.client.run(Op::Viewer, &self.id, vec![], || self.forge().viewer(&self.id)).await
+    }
+
+    /// The repository.
+    pub async fn info(&self) -> Result<RepoInfo> {
+        self.client.run(Op::RepoView, &self.id, vec![], || self.forge().repo(&self.id)).await
+    }
+
+    /// Opens a pull request.
+    pub async fn create(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
+        self.client.run(Op::PrCreate, &self.id, req.needs(), || self.forge().create(&self.id, req)).await
+    }
+
+    /// A page of pull requests, newest first.
+    pub async fn list(&self, query: &PullQuery, page: PageReq) -> Result<Page<PullRequest>> {
+        self.client.run(Op::PrList, &self.id, query.needs(), || self.forge().list(&self.id, query, page)).await
+    }
+
+    /// One pull request with the sections of `fields`.
+    pub async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
+        self.client.run(Op::PrView, pr, vec![], || self.forge().view(pr, fields)).await
+    }
+
+    /// The pull requests of a head branch, open ones first.
+    pub async fn find(&self, head: &HeadRef, state: StateFilter, fields: PrFields) -> Result<Vec<PullRequest>> {
+        self.client.run(Op::PrFind, &self.id, vec![], || self.forge().find(&self.id, head, state, fields)).await
+    }
+
+    /// What concerns the viewer.
+    pub async fn status(&self, head: Option<&HeadRef>, fields: PrFields) -> Result<PullStatus> {
+        self.client.run(Op::PrStatus, &self.id, vec![], || self.forge().status(&self.id, head, fields)).await
+    }
+
+    /// Changes what `edit` names.
+    pub async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
+        self.client.run(Op::PrEdit, pr, edit.needs(), || self.forge().edit(pr, edit)).await
+    }
+
+    /// Closes without merging.
+    pub async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {
+        self.client.run(Op::PrClose, pr, req.needs(), || self.forge().close(pr, req)).await
+    }
+
+    /// Reopens.
+    pub async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>> {
+        self.client.run(Op::PrReopen, pr, comment.map(|_| Capability::Comments).into_iter().collect(), || self.forge().reopen(pr, comment)).await
+    }
+
+    /// Makes a draft ready, or the reverse.
+    pub async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
+        self.client.run(Op::PrSetDraft, pr, vec![], || self.forge().set_draft(pr, draft)).await
+    }
+
+    /// Whether it can be merged now.
+    pub async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {
+        self.client.run(Op::PrMergeability, pr, vec![], || self.forge().mergeability(pr)).await
+    }
+
+    /// Merges.
+    pub async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
+        self.client.run(Op::PrMerge, pr, req.needs(), || self.forge().merge(pr, req)).await
+    }
+
+    /// The diff, streamed. The deadline covers the start of it alone.
+    pub async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
+        self.client.run(Op::PrDiff, pr, req.needs(), || self.forge().diff(pr, req)).await
+    }
+
+    /// The changed files.
+    pub async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
+        self.client.run(Op::PrFiles, pr, vec![], || self.forge().files(pr, page)).await
+    }
+
+    /// The commits, oldest first.
+    pub async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>> {
+        self.client.run(Op::PrCommits, pr, vec![], || self.forge().commits(pr, page)).await
+    }
+
+    /// The status history, oldest first.
+    pub async fn history(&self, pr: &PrId, page: PageReq) -> Result<Page<StatusEvent>> {
+        self.client.run(Op::PrHistory, pr, vec![], || self.forge().history(pr, page)).await
+    }
+
+    /// Comments, or answers a comment.
+    pub async fn comment(&self, pr: &PrId, body: &str, reply_to: Option<&CommentId>) -> Result<Outcome<Comment>> {
+        self.client.run(Op::Comment, pr, reply_to.map(|_| Capability::CommentReply).into_iter().collect(), || self.forge().comment(pr, body, reply_to)).await
+    }
+
+    /// Replaces the body of a comment.
+    pub async fn edit_comment(&self, comment: &CommentId, body: &str) -> Result<Outcome<Comment>> {
+        self.client.run(Op::CommentEdit, &comment.pr, vec![], || self.forge().edit_comment(comment, body)).await
+    }
+
+    /// Deletes a comment.
+    pub async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
+        self.client.run(Op::CommentDelete, &comment.pr, vec![], || self.forge().delete_comment(comment)).await
+    }
+
+    /// The comments, oldest first.
+    pub async fn comments(&self, pr: &PrId, page: PageReq) -> Result<Page<Comment>> {
+        self.client.run(Op::CommentList, pr, vec![], || self.forge().comments(pr, page)).await
+    }
+
+    /// The reviews, oldest first.
+    pub async fn reviews(&self, pr: &PrId, page: PageReq) -> Result<Page<Review>> {
+        self.client.run(Op::ReviewList, pr, vec![], || self.forge().reviews(pr, page)).await
+    }
+
+    /// Submits a review.
+    pub async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {
+        self.client.run(Op::ReviewSubmit, pr, review.needs(), || self.forge().submit_review(pr, review)).await
+    }
+
+    /// The review threads.
+    pub async fn threads(&self, pr: &PrId, filter: ThreadFilter, page: PageReq) -> Result<Page<Thread>> {
+        self.client.run(Op::ThreadList, pr, vec![], || self.forge().threads(pr, filter, page)).await
+    }
+
+    /// Resolves a thread, or takes that back.
+    pub async fn resolve_thread(&self, thread: &ThreadId, resolved: bool) -> Result<Outcome<Thread>> {
+        self.client.run(Op::ThreadResolve, &thread.pr, vec![], || self.forge().resolve_thread(thread, resolved)).await
+    }
+
+    /// The checks of the head commit.
+    pub async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
+        self.client.run(Op::Checks, pr, vec![], || self.forge().checks(pr)).await
+    }
+
+    /// The labels that exist.
+    pub async fn labels(&self, page: PageReq) -> Result<Page<Label>> {
+        self.client.run(Op::LabelList, &self.id, vec![], || self.forge().labels(&self.id, page)).await
+    }
+
+    /// Defines a label.
+    pub async fn define_label(&self, label: &NewLabel) -> Result<Outcome<Label>> {
+        self.client.run(Op::LabelDefine, &self.id, vec![], || self.forge().define_label(&self.id, label)).await
+    }
+
+    /// Takes a label out of the repository.
+    pub async fn delete_label(&self, name: &str) -> Result<Outcome<()>> {
+        self.client.run(Op::LabelDelete, &self.id, vec![], || self.forge().delete_label(&self.id, name)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_send_sync_and_clone() {
+        fn check<T: Send + Sync + Clone>() {}
+        check::<Client>();
+        check::<Repo>();
+    }
+}

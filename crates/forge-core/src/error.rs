@@ -1,0 +1,393 @@
+//! The one error type of the workspace.
+//!
+//! Every failure carries a stable code, a sentence that says what happened and why, an optional
+//! `Recovery:` sentence that says what to do next, and a [`Retry`] class. Backends map their wire
+//! errors to [`ErrorKind`] once; the CLI maps kinds to exit codes; MCP turns the same value into a
+//! structured result.
+
+use std::{error::Error as StdError, fmt, time::Duration};
+
+use crate::{Capability, Timestamp};
+
+/// `Result` with [`Error`]; `Result<(), Error>` is one pointer wide.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What a failed lookup was looking for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Noun {
+    /// A repository.
+    Repo,
+    /// A pull request.
+    PullRequest,
+    /// A branch or another ref.
+    Branch,
+    /// A commit.
+    Commit,
+    /// A comment.
+    Comment,
+    /// A review thread.
+    Thread,
+    /// A label.
+    Label,
+    /// An account.
+    Account,
+    /// Something named in the message alone.
+    Other,
+}
+
+/// Why a pull request is not in the state that an operation needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Precondition {
+    /// It is a draft.
+    Draft,
+    /// It is closed and not merged.
+    Closed,
+    /// It is merged already.
+    Merged,
+    /// It is open already.
+    Open,
+    /// Head and base conflict in these files (paths as git prints them, lossy UTF-8).
+    Conflicts(Vec<String>),
+    /// The head has no commit that the base lacks.
+    NothingToMerge,
+    /// A rule of the forge or the repository forbids it; the message says which.
+    Rule,
+}
+
+/// The class of a failure, with the data a caller needs to react.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// It does not exist, or the viewer may not see it.
+    NotFound {
+        /// What was looked for.
+        what: Noun,
+    },
+    /// No credentials, or credentials that the forge refuses.
+    Unauthenticated {
+        /// The host that wants credentials.
+        host: String,
+    },
+    /// The account may not do this.
+    PermissionDenied {
+        /// Scopes or roles that are missing, as the forge names them.
+        missing: Vec<String>,
+        /// Where a browser can authorise single sign-on.
+        sso_url: Option<String>,
+    },
+    /// The forge asks to slow down.
+    RateLimited {
+        /// Which limit, in the forge's words.
+        bucket: String,
+        /// When it resets.
+        reset: Option<Timestamp>,
+    },
+    /// A compare-and-swap lost: the value was not the expected one.
+    Conflict {
+        /// What the caller expected (a commit id, a version).
+        expected: String,
+        /// What was found.
+        actual: String,
+    },
+    /// The thing to be made is there.
+    AlreadyExists {
+        /// Its URL, where it has one.
+        existing: Option<String>,
+    },
+    /// An argument is wrong.
+    InvalidInput {
+        /// The field, in the core vocabulary.
+        field: Option<&'static str>,
+    },
+    /// The pull request is not in a state that allows this.
+    Precondition(Precondition),
+    /// The forge cannot do this at all.
+    Unsupported {
+        /// The missing capability.
+        capability: Capability,
+    },
+    /// The forge answered with a failure of its own.
+    Upstream {
+        /// HTTP status.
+        status: u16,
+        /// The forge's request id.
+        request_id: Option<String>,
+    },
+    /// The forge's answer, or a stored object, cannot be understood.
+    Protocol,
+    /// No answer: DNS, TCP, TLS.
+    Network,
+    /// The deadline passed.
+    Timeout {
+        /// The deadline that was set.
+        after: Duration,
+    },
+    /// The user cancelled.
+    Cancelled,
+    /// A git process failed.
+    Git {
+        /// Its exit status, or -1 when a signal ended it.
+        status: i32,
+    },
+    /// The handle is in dry-run: the message says what would have been done.
+    DryRun,
+    /// Configuration is wrong.
+    Config,
+    /// A defect of ours.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The stable snake_case code, the same in `--json`, MCP and docs.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not_found",
+            Self::Unauthenticated { .. } => "unauthenticated",
+            Self::PermissionDenied { .. } => "permission_denied",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Conflict { .. } => "conflict",
+            Self::AlreadyExists { .. } => "already_exists",
+            Self::InvalidInput { .. } => "invalid_input",
+            Self::Precondition(_) => "precondition_failed",
+            Self::Unsupported { .. } => "unsupported",
+            Self::Upstream { .. } => "upstream",
+            Self::Protocol => "protocol",
+            Self::Network => "network",
+            Self::Timeout { .. } => "timeout",
+            Self::Cancelled => "cancelled",
+            Self::Git { .. } => "git",
+            Self::DryRun => "dry_run",
+            Self::Config => "config",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// Whether trying again can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// The same call fails again.
+    Never,
+    /// After this long.
+    After(Duration),
+    /// Soon; nothing was written.
+    Transient,
+    /// The write may have happened: read back before anything else.
+    Ambiguous,
+}
+
+struct Inner {
+    kind: ErrorKind,
+    op: Option<&'static str>,
+    message: String,
+    hint: Option<String>,
+    context: Vec<(&'static str, String)>,
+    retry: Retry,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// A failure of any operation, small enough to return by value.
+///
+/// `Display` is the message alone, on one line; [`Error::hint`] holds the recovery. `Debug` prints
+/// all of it on several lines. Neither ever holds a credential: nothing here is filled from request
+/// headers or from the token store.
+pub struct Error(Box<Inner>);
+
+impl Error {
+    /// A failure of `kind`; `message` says what happened and why, in one sentence with the concrete
+    /// values.
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        let retry = match &kind {
+            ErrorKind::Network | ErrorKind::Timeout { .. } => Retry::Transient,
+            _ => Retry::Never,
+        };
+        Self(Box::new(Inner {
+            kind,
+            op: None,
+            message: message.into(),
+            hint: None,
+            context: Vec::new(),
+            retry,
+            source: None,
+        }))
+    }
+
+    /// Shorthand for [`ErrorKind::InvalidInput`] on `field`.
+    #[must_use]
+    pub fn invalid(field: &'static str, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidInput { field: Some(field) }, message)
+    }
+
+    /// Shorthand for [`ErrorKind::NotFound`].
+    #[must_use]
+    pub fn not_found(what: Noun, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound { what }, message)
+    }
+
+    /// Shorthand for [`ErrorKind::Precondition`].
+    #[must_use]
+    pub fn precondition(why: Precondition, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Precondition(why), message)
+    }
+
+    /// Shorthand for [`ErrorKind::Unsupported`]: `why` is the forge's own limit, `instead` the
+    /// nearest thing that works.
+    #[must_use]
+    pub fn unsupported(capability: Capability, why: &str, instead: &str) -> Self {
+        Self::new(
+            ErrorKind::Unsupported { capability },
+            format!("{} is not possible here: {why}", capability.title()),
+        )
+        .with_hint(instead)
+    }
+
+    /// Adds what to do next, without the word "Recovery:" (the renderers add it).
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds a concrete value, such as `("ref", "refs/forge/pulls/7")`.
+    #[must_use]
+    pub fn with_context(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.0.context.push((key, value.into()));
+        self
+    }
+
+    /// Names the operation, unless an inner layer has named it.
+    #[must_use]
+    pub fn with_op(mut self, op: &'static str) -> Self {
+        self.0.op.get_or_insert(op);
+        self
+    }
+
+    /// Sets the retry class.
+    #[must_use]
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.0.retry = retry;
+        self
+    }
+
+    /// Keeps the cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// The class.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// The stable code of the class.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.0.kind.code()
+    }
+
+    /// What happened and why.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// The operation, as in [`crate::Op::name`].
+    #[must_use]
+    pub fn op(&self) -> Option<&'static str> {
+        self.0.op
+    }
+
+    /// The concrete values.
+    #[must_use]
+    pub fn context(&self) -> &[(&'static str, String)] {
+        &self.0.context
+    }
+
+    /// Whether trying again can help.
+    #[must_use]
+    pub fn retry(&self) -> Retry {
+        self.0.retry
+    }
+
+    /// `true` for [`ErrorKind::NotFound`].
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::NotFound { .. })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} [{}]", self.0.message, self.code())?;
+        if let Some(op) = self.0.op {
+            writeln!(f, "  op: {op}")?;
+        }
+        for (key, value) in &self.0.context {
+            writeln!(f, "  {key}: {value}")?;
+        }
+        writeln!(f, "  retry: {:?}", self.0.retry)?;
+        if let Some(source) = &self.0.source {
+            writeln!(f, "  source: {source}")?;
+        }
+        if let Some(hint) = &self.0.hint {
+            writeln!(f, "  Recovery: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|s| s as _)
+    }
+}
+
+impl From<crate::locator::ParseLocatorError> for Error {
+    fn from(e: crate::locator::ParseLocatorError) -> Self {
+        let hint = e.hint();
+        Self::invalid("repo", e.to_string()).with_hint(hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_pointer() {
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn display_is_the_message_and_debug_has_everything() {
+        let e = Error::invalid("title", "title is empty")
+            .with_hint("pass --title")
+            .with_context("ref", "refs/forge/pulls/7")
+            .with_op("pr.create")
+            .with_op("outer");
+        assert_eq!(e.to_string(), "title is empty");
+        let debug = format!("{e:?}");
+        assert!(debug.contains("invalid_input") && debug.contains("Recovery: pass --title"));
+        assert!(debug.contains("refs/forge/pulls/7"));
+        assert_eq!(e.op(), Some("pr.create"));
+    }
+}

@@ -1,0 +1,297 @@
+//! The trait family that a backend implements.
+//!
+//! One trait per resource, so that a backend has one file per resource. Every method must be
+//! written out: there are no default bodies, because a wrapper or a backend that forgets one would
+//! compile and answer wrongly. What the forge cannot do is one line that returns
+//! [`Error::unsupported`](crate::Error::unsupported), and a "no" in [`Capabilities`]; the two are
+//! held together by the behaviour suite.
+//!
+//! Callers do not use these traits: they hold a [`Client`](crate::Client) or a
+//! [`Repo`](crate::Repo), which check capability, access and deadline once for all backends.
+
+use std::{fmt, num::NonZeroUsize};
+
+use async_trait::async_trait;
+
+use crate::{
+    Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result,
+    model::{
+        Actor, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff, DiffReq,
+        EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability, NewLabel, NewReview,
+        PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Review, StateFilter, StatusEvent,
+        Thread, ThreadFilter, ThreadId,
+    },
+};
+
+/// What a backend is.
+#[derive(Clone, Debug)]
+pub struct ForgeInfo {
+    /// Which kind.
+    pub kind: ForgeKind,
+    /// Its host; empty for a local repository.
+    pub host: String,
+}
+
+/// A forge: everything that the rest of the workspace asks of one.
+pub trait Forge:
+    Repos + PullRequests + Reviews + Checks + Labels + fmt::Debug + Send + Sync + 'static
+{
+    /// What it is.
+    fn info(&self) -> &ForgeInfo;
+
+    /// What this backend can ever do; a repository or the viewer's rights may allow less.
+    fn capabilities(&self) -> &'static Capabilities;
+
+    /// How many requests it is worth having in flight.
+    fn concurrency(&self) -> NonZeroUsize;
+}
+
+/// Repositories and the viewer.
+#[async_trait]
+pub trait Repos: Send + Sync {
+    /// The account whose credentials are used.
+    ///
+    /// # Errors
+    /// `unauthenticated` without credentials (for a local repository: without `user.email`).
+    async fn viewer(&self, repo: &RepoId) -> Result<Actor>;
+
+    /// The repository, with its canonical id.
+    ///
+    /// # Errors
+    /// `not_found` when it does not exist or the viewer may not see it.
+    async fn repo(&self, repo: &RepoId) -> Result<RepoInfo>;
+}
+
+/// Pull requests.
+#[async_trait]
+pub trait PullRequests: Send + Sync {
+    /// Opens a pull request, with labels, assignees and reviewers.
+    ///
+    /// # Behavior
+    /// - Everything is checked before anything is written: title, branches, labels.
+    /// - `already_exists` when an open one has the same head and base; the error has its URL.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `base`, `head`, `title`, `labels`, …), `precondition_failed` with
+    /// nothing to merge, `already_exists`.
+    async fn create(&self, repo: &RepoId, req: &CreatePull) -> Result<Outcome<PullRequest>>;
+
+    /// A page of pull requests, newest first.
+    ///
+    /// # Behavior
+    /// - A page is filled up to its limit as long as there are matches, whatever filter runs where.
+    /// - One that cannot be read becomes a warning of the page, never an error of the list.
+    ///
+    /// # Errors
+    /// `invalid_input` for a cursor of another query or an unknown search qualifier.
+    async fn list(
+        &self,
+        repo: &RepoId,
+        query: &PullQuery,
+        page: PageReq,
+    ) -> Result<Page<PullRequest>>;
+
+    /// One pull request with the sections that `fields` names.
+    ///
+    /// # Behavior
+    /// A section that cannot be read in full is reported in
+    /// [`PullRequest::warnings`], and the rest is right.
+    ///
+    /// # Errors
+    /// `not_found`; `protocol` when what is stored cannot be understood.
+    async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest>;
+
+    /// The pull requests of a head branch: open ones first, then newest first.
+    ///
+    /// # Errors
+    /// None of its own: no match is an empty list.
+    async fn find(
+        &self,
+        repo: &RepoId,
+        head: &HeadRef,
+        state: StateFilter,
+        fields: PrFields,
+    ) -> Result<Vec<PullRequest>>;
+
+    /// What concerns the viewer; `head` is the current branch, if there is one.
+    ///
+    /// # Errors
+    /// As [`Repos::viewer`].
+    async fn status(
+        &self,
+        repo: &RepoId,
+        head: Option<&HeadRef>,
+        fields: PrFields,
+    ) -> Result<PullStatus>;
+
+    /// Changes what `edit` names, in one go.
+    ///
+    /// # Errors
+    /// `invalid_input`; `conflict` when `expected_version` is not the current one.
+    async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>>;
+
+    /// Closes without merging.
+    ///
+    /// # Behavior
+    /// Closing a closed one changes nothing and says so in a warning.
+    ///
+    /// # Errors
+    /// `precondition_failed` when it is merged.
+    async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>>;
+
+    /// Reopens, with a comment if one is given.
+    ///
+    /// # Behavior
+    /// Reopening an open one changes nothing and says so in a warning.
+    ///
+    /// # Errors
+    /// `precondition_failed` when it is merged; `invalid_input` (field `head` or `base`) when a
+    /// branch is gone.
+    async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>>;
+
+    /// Makes a draft ready (`draft` false) or a ready one a draft (`draft` true).
+    ///
+    /// # Behavior
+    /// Asking for what it is already changes nothing and says so in a warning.
+    ///
+    /// # Errors
+    /// `precondition_failed` when it is not open.
+    async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>>;
+
+    /// Whether head and base can be merged now; changes nothing.
+    ///
+    /// # Errors
+    /// `precondition_failed` when it is not open.
+    async fn mergeability(&self, pr: &PrId) -> Result<Mergeability>;
+
+    /// Merges.
+    ///
+    /// # Behavior
+    /// - Either all of it happens or nothing; a conflict names the files and changes nothing.
+    /// - Merging a merged one changes nothing and answers `already_merged`.
+    ///
+    /// # Errors
+    /// `precondition_failed` (draft, closed, conflicts, nothing to merge, a rule of the forge);
+    /// `conflict` when `expected_head` is not the head.
+    async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>>;
+
+    /// The diff, streamed.
+    ///
+    /// # Errors
+    /// `not_found` when a commit that it needs is gone.
+    async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff>;
+
+    /// The changed files, by path.
+    ///
+    /// # Errors
+    /// As [`PullRequests::diff`].
+    async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>>;
+
+    /// The commits, oldest first.
+    ///
+    /// # Errors
+    /// As [`PullRequests::diff`].
+    async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>>;
+
+    /// The status history, oldest first.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn history(&self, pr: &PrId, page: PageReq) -> Result<Page<StatusEvent>>;
+}
+
+/// Comments, reviews and threads.
+#[async_trait]
+pub trait Reviews: Send + Sync {
+    /// Comments on the pull request, or answers a comment or a thread's comment.
+    ///
+    /// # Errors
+    /// `invalid_input` for an empty or too long body; `not_found` for `reply_to`.
+    async fn comment(
+        &self,
+        pr: &PrId,
+        body: &str,
+        reply_to: Option<&CommentId>,
+    ) -> Result<Outcome<Comment>>;
+
+    /// Replaces the body of a comment.
+    ///
+    /// # Errors
+    /// `not_found`; `permission_denied` when it is not the viewer's.
+    async fn edit_comment(&self, comment: &CommentId, body: &str) -> Result<Outcome<Comment>>;
+
+    /// Deletes a comment.
+    ///
+    /// # Errors
+    /// As [`Reviews::edit_comment`].
+    async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>>;
+
+    /// The comments on the pull request (not those on lines), oldest first.
+    ///
+    /// # Errors
+    /// `not_found` for the pull request.
+    async fn comments(&self, pr: &PrId, page: PageReq) -> Result<Page<Comment>>;
+
+    /// The submitted reviews, oldest first.
+    ///
+    /// # Errors
+    /// `not_found` for the pull request.
+    async fn reviews(&self, pr: &PrId, page: PageReq) -> Result<Page<Review>>;
+
+    /// Submits a review: verdict, body and threads together.
+    ///
+    /// # Errors
+    /// `invalid_input` (no body where one is needed, a line that is not in the diff);
+    /// `precondition_failed` when the viewer opened the pull request and the verdict is not a
+    /// comment, or when it is closed or merged; `conflict` for a stale `expected_head`.
+    async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>>;
+
+    /// The review threads, by time of their first comment.
+    ///
+    /// # Errors
+    /// `not_found` for the pull request.
+    async fn threads(
+        &self,
+        pr: &PrId,
+        filter: ThreadFilter,
+        page: PageReq,
+    ) -> Result<Page<Thread>>;
+
+    /// Resolves a thread, or takes that back.
+    ///
+    /// # Errors
+    /// `not_found` for the thread.
+    async fn resolve_thread(&self, thread: &ThreadId, resolved: bool) -> Result<Outcome<Thread>>;
+}
+
+/// Checks.
+#[async_trait]
+pub trait Checks: Send + Sync {
+    /// The checks of the head commit: for each name the newest.
+    ///
+    /// # Errors
+    /// `not_found` for the pull request.
+    async fn checks(&self, pr: &PrId) -> Result<ChecksReport>;
+}
+
+/// Labels of a repository.
+#[async_trait]
+pub trait Labels: Send + Sync {
+    /// The labels that exist, by name.
+    ///
+    /// # Errors
+    /// `not_found` for the repository.
+    async fn labels(&self, repo: &RepoId, page: PageReq) -> Result<Page<Label>>;
+
+    /// Defines a label, or changes one when `overwrite` is set.
+    ///
+    /// # Errors
+    /// `already_exists`; `invalid_input` for a name that is empty or too long, or a bad colour.
+    async fn define_label(&self, repo: &RepoId, label: &NewLabel) -> Result<Outcome<Label>>;
+
+    /// Takes a label out of the repository; pull requests lose it.
+    ///
+    /// # Errors
+    /// `not_found`.
+    async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>>;
+}

@@ -1,0 +1,27 @@
+//! The heart of `forge`: what a forge is ([`Forge`] and its family), what it can do
+//! ([`Capability`]), what it is asked and answers ([`model`], [`Outcome`], [`Page`]), how it is
+//! named ([`locator`]), how it fails ([`Error`]), and the handle that callers hold ([`Repo`]).
+//!
+//! No I/O happens here: backends bring it. Library users start at the `forge` crate.
+
+mod capability;
+mod client;
+mod error;
+mod forge;
+pub mod locator;
+pub mod model;
+mod op;
+mod outcome;
+mod page;
+pub mod text;
+mod time;
+
+pub use capability::{Capabilities, Capability, Limits, Support};
+pub use client::{Access, Client, Observer, Policy, Repo};
+pub use error::{Error, ErrorKind, Noun, Precondition, Result, Retry};
+pub use forge::{Checks, Forge, ForgeInfo, Labels, PullRequests, Repos, Reviews};
+pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, RepoPath};
+pub use op::{Effect, Op};
+pub use outcome::{Ingestion, Outcome, Step, Warning};
+pub use page::{Cursor, Page, PageReq};
+pub use time::Timestamp;

@@ -1,0 +1,2 @@
+/// x
+#[derive(Debug)] pub struct Hosts;

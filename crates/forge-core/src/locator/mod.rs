@@ -1,0 +1,254 @@
+//! Locators: every way to name a repository or a pull request, parsed without any I/O.
+//!
+//! [`parse`] takes what a person or an agent types (`owner/repo`, a URL, a git remote, `file:///…`,
+//! a path, an at-uri, a DID); [`parse_selector`] takes what names one pull request inside a
+//! repository that is known (`7`, `#7`, a URL, a branch, `owner:branch`). What needs the network
+//! (handle to DID, remotes to the base repository) is a separate step elsewhere.
+//!
+//! `docs/locators.md` has the grammar as a table.
+
+use std::{borrow::Cow, fmt, path::PathBuf};
+
+use serde::{Serialize, Serializer};
+
+mod error;
+mod grammar;
+mod hosts;
+
+pub use error::ParseLocatorError;
+pub use grammar::{parse, parse_remote, parse_selector};
+pub use hosts::Hosts;
+
+/// The kind of a forge, an open set: backends of third parties bring their own word.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ForgeKind(Cow<'static, str>);
+
+impl ForgeKind {
+    /// GitHub, GitHub Enterprise Cloud and GitHub Enterprise Server.
+    pub const GITHUB: Self = Self(Cow::Borrowed("github"));
+    /// Tangled, over atproto.
+    pub const TANGLED: Self = Self(Cow::Borrowed("tangled"));
+    /// Pull requests kept inside a git repository.
+    pub const LOCAL: Self = Self(Cow::Borrowed("local"));
+
+    /// A kind by its word: lower case ASCII letters, digits and `-`.
+    #[must_use]
+    pub fn new(word: &str) -> Option<Self> {
+        let ok = !word.is_empty()
+            && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        ok.then(|| Self(Cow::Owned(word.to_owned())))
+    }
+
+    /// The word, as in configuration and JSON.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ForgeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A repository, canonical: `Display` prints a form that [`parse`] takes back to the same value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RepoId {
+    /// Which backend serves it.
+    pub kind: ForgeKind,
+    /// Host and optional port, lower case (`github.com`, `knot.example:5555`); empty for a local
+    /// repository and for one that is known by DID alone.
+    pub host: String,
+    /// Where it is on that host.
+    pub path: RepoPath,
+}
+
+impl RepoId {
+    /// A local repository at `path`.
+    #[must_use]
+    pub fn local(path: impl Into<PathBuf>) -> Self {
+        Self { kind: ForgeKind::LOCAL, host: String::new(), path: RepoPath::Dir(path.into()) }
+    }
+
+    /// `owner` and `name`, where the repository has them.
+    #[must_use]
+    pub fn owner_and_name(&self) -> Option<(&str, &str)> {
+        match &self.path {
+            RepoPath::Named { owner, name } => Some((owner, name)),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for RepoId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        grammar::write_repo(self, f)
+    }
+}
+
+impl Serialize for RepoId {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+/// Where a repository is on its host.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RepoPath {
+    /// `owner/name`; on tangled the owner is a handle or a DID.
+    Named {
+        /// Login, organisation, handle or DID.
+        owner: String,
+        /// Repository name, without `.git`.
+        name: String,
+    },
+    /// A tangled repository by its own DID.
+    Did(String),
+    /// A tangled repository by its at-uri.
+    Record(AtUri),
+    /// A directory: absolute, or relative as it was typed (`.`, `./x`, `../x`, `~/x`). The local
+    /// backend makes it absolute when it opens it.
+    Dir(PathBuf),
+}
+
+/// An at-uri that names a record: `at://<did or handle>/<collection>/<rkey>`.
+///
+/// Source: the AT URI scheme page of the atproto specification, "restricted" syntax.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AtUri {
+    /// DID or handle; handles in lower case.
+    pub authority: String,
+    /// The collection's NSID.
+    pub collection: String,
+    /// The record key.
+    pub rkey: String,
+}
+
+impl fmt::Display for AtUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at://{}/{}/{}", self.authority, self.collection, self.rkey)
+    }
+}
+
+impl Serialize for AtUri {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+/// What names a pull request inside its repository.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PrKey {
+    /// A number that the forge gave it.
+    Number(u64),
+    /// The text of an at-uri.
+    Record(String),
+}
+
+impl fmt::Display for PrKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(n) => write!(f, "{n}"),
+            Self::Record(uri) => f.write_str(uri),
+        }
+    }
+}
+
+impl Serialize for PrKey {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(n) => s.serialize_u64(*n),
+            Self::Record(uri) => s.serialize_str(uri),
+        }
+    }
+}
+
+/// A pull request: its repository and its key. `Display` is `<repo>#<number>` or the at-uri.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct PrId {
+    /// The repository that it wants to change.
+    pub repo: RepoId,
+    /// Its key there.
+    pub key: PrKey,
+}
+
+impl PrId {
+    /// A pull request by number.
+    #[must_use]
+    pub fn number(repo: RepoId, number: u64) -> Self {
+        Self { repo, key: PrKey::Number(number) }
+    }
+}
+
+impl fmt::Display for PrId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            PrKey::Number(n) => write!(f, "{}#{n}", self.repo),
+            PrKey::Record(uri) => f.write_str(uri),
+        }
+    }
+}
+
+/// What a locator names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Locator {
+    /// A repository.
+    Repo(RepoId),
+    /// A pull request, and perhaps one round of it (tangled's word for a revision, from 0).
+    Pull {
+        /// The pull request.
+        id: PrId,
+        /// The round that a URL named.
+        round: Option<u32>,
+    },
+    /// An issue.
+    Issue {
+        /// The repository.
+        repo: RepoId,
+        /// The issue's key there.
+        key: PrKey,
+    },
+    /// A record whose repository only the network can tell (a pull or an issue by at-uri).
+    Record(AtUri),
+}
+
+impl Locator {
+    /// The repository, where the locator names it.
+    #[must_use]
+    pub fn repo(&self) -> Option<&RepoId> {
+        match self {
+            Self::Repo(repo) | Self::Issue { repo, .. } => Some(repo),
+            Self::Pull { id, .. } => Some(&id.repo),
+            Self::Record(_) => None,
+        }
+    }
+}
+
+/// A parsed locator and what was left out of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parsed {
+    /// What it names.
+    pub locator: Locator,
+    /// The input had credentials in it (`https://token@…`). They are dropped; say so, and never
+    /// print the input.
+    pub had_credentials: bool,
+}
+
+/// What names one pull request for somebody who stands in a repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrSelector {
+    /// `7`, `#7`.
+    Number(u64),
+    /// A URL, an at-uri, or `owner/repo#7`: it brings its own repository, which wins over `-R`.
+    Locator(Locator),
+    /// `feature` or `owner:feature`.
+    Branch {
+        /// The owner of the head repository, where one was named.
+        owner: Option<String>,
+        /// The head branch.
+        branch: String,
+    },
+    /// `.` or `current`: the pull request of the current branch.
+    Current,
+}

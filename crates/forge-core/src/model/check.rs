@@ -1,0 +1,69 @@
+use serde::Serialize;
+
+use crate::Timestamp;
+
+/// Where a check stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckStatus {
+    /// It passed.
+    Success,
+    /// It failed, timed out, could not start, or wants somebody to act.
+    Failure,
+    /// It has not finished.
+    Pending,
+    /// It did not run, or its result does not count.
+    Skipped,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// One check run or commit status, the newest of its name.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub status: CheckStatus,
+    /// The forge's own word for the result, upper case.
+    pub conclusion: Option<String>,
+    /// The workflow it belongs to.
+    pub workflow: Option<String>,
+    /// What set it off (`push`, `pull_request`).
+    pub event: Option<String>,
+    /// Its page.
+    pub url: Option<String>,
+    /// When it started.
+    pub started_at: Option<Timestamp>,
+    /// When it finished.
+    pub completed_at: Option<Timestamp>,
+    /// One line on the result, or on why it failed.
+    pub summary: Option<String>,
+    /// The base branch requires it; `None` where the forge does not say.
+    pub required: Option<bool>,
+}
+
+/// What the checks of a commit add up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckRollup {
+    /// All that count passed.
+    Success,
+    /// At least one failed.
+    Failure,
+    /// None failed and at least one has not finished.
+    Pending,
+    /// There is none.
+    Neutral,
+}
+
+/// The checks of a pull request's head.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChecksReport {
+    /// The commit.
+    pub commit: String,
+    /// What they add up to.
+    pub overall: CheckRollup,
+    /// Each, failed first, then by name.
+    pub checks: Vec<Check>,
+}

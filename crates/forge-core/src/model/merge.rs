@@ -1,0 +1,93 @@
+use serde::{Deserialize, Serialize};
+
+use super::PullRequest;
+
+/// How to merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MergeMethod {
+    /// A commit with two parents.
+    Merge,
+    /// One commit with all changes.
+    Squash,
+    /// Each commit again on top of the base.
+    Rebase,
+}
+
+impl MergeMethod {
+    /// `merge`, `squash` or `rebase`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Merge => "merge",
+            Self::Squash => "squash",
+            Self::Rebase => "rebase",
+        }
+    }
+}
+
+/// Whether head and base can be merged by git.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MergeState {
+    /// They can.
+    Mergeable,
+    /// They conflict.
+    Conflicting,
+    /// The forge has not worked it out yet: ask again.
+    Unknown,
+}
+
+/// What a merge would meet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mergeability {
+    /// Head against base.
+    pub state: MergeState,
+    /// The forge's status word, upper case as GitHub writes it: `CLEAN`, `DIRTY`, `DRAFT`,
+    /// `BLOCKED`, `BEHIND`, `UNSTABLE`, `HAS_HOOKS`, `UNKNOWN`.
+    pub status: String,
+    /// Conflicting paths, where the forge names them.
+    pub conflicts: Vec<String>,
+    /// The head that was checked, hex.
+    pub head_oid: String,
+    /// The base that was checked, hex.
+    pub base_oid: String,
+}
+
+/// A merge to make.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MergeReq {
+    /// The method; `None` for the repository's default.
+    pub method: Option<MergeMethod>,
+    /// Refuse unless the head is this commit (full hex, or a prefix of at least 7 digits).
+    pub expected_head: Option<String>,
+    /// First line of the commit message, for merge and squash.
+    pub subject: Option<String>,
+    /// The rest of the commit message, for merge and squash.
+    pub body: Option<String>,
+    /// The author's e-mail address of the merge or squash commit.
+    pub author_email: Option<String>,
+    /// Delete the head branch afterwards.
+    pub delete_branch: bool,
+    /// Merge by itself once the requirements are met.
+    pub auto: bool,
+    /// Merge past unmet requirements.
+    pub admin: bool,
+}
+
+/// A merge that was made, or was there.
+#[derive(Clone, Debug, Serialize)]
+pub struct Merge {
+    /// The pull request afterwards.
+    pub pull_request: PullRequest,
+    /// The commit that the base branch points to because of it, hex.
+    pub commit: Option<String>,
+    /// The method.
+    pub method: Option<MergeMethod>,
+    /// It was merged before this call, which changed nothing.
+    pub already_merged: bool,
+    /// It will be merged later (automatically, or by a queue).
+    pub queued: bool,
+    /// The head branch was deleted.
+    pub branch_deleted: bool,
+}

@@ -1,0 +1,33 @@
+//! The domain model: what pull requests, reviews, checks and their parts are on every forge.
+//!
+//! Field names are the core vocabulary (snake_case), the same in Rust, MCP and docs; the CLI's
+//! `--json` maps them to gh's camelCase. Times are [`Timestamp`](crate::Timestamp)s, object ids are
+//! full hex. Text fields hold what the forge sent: pass them through [`crate::text`] before a
+//! terminal sees them.
+
+mod actor;
+mod change;
+mod check;
+mod comment;
+mod event;
+mod label;
+mod merge;
+mod pull;
+mod repo;
+mod request;
+mod review;
+
+pub use actor::{Actor, Reviewer};
+pub use change::{ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, Signature};
+pub use check::{Check, CheckRollup, CheckStatus, ChecksReport};
+pub use comment::{Comment, CommentId};
+pub use event::{StatusEvent, StatusEventKind};
+pub use label::{Label, NewLabel};
+pub use merge::{Merge, MergeMethod, MergeReq, MergeState, Mergeability};
+pub use pull::{PrFields, PrState, PullRequest, PullStatus};
+pub use repo::{Permission, RepoInfo};
+pub use request::{CloseReq, CreatePull, EditPull, HeadRef, PullQuery, SetChange, StateFilter};
+pub use review::{
+    NewReview, NewThread, Review, ReviewDecision, ReviewState, Side, Thread, ThreadFilter,
+    ThreadId, Verdict,
+};

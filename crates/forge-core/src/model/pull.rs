@@ -1,0 +1,173 @@
+use std::ops::{BitOr, BitOrAssign};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Actor, ChecksReport, Comment, Commit, FileChange, Label, Mergeability, Review, ReviewDecision,
+    Reviewer, Thread,
+};
+use crate::{PrId, RepoId, Timestamp};
+
+/// The state of a pull request. A draft is an open one with `draft` set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrState {
+    /// Open.
+    Open,
+    /// Closed without merging.
+    Closed,
+    /// Merged.
+    Merged,
+}
+
+/// A pull request.
+///
+/// Sections that cost more are `None` unless [`PrFields`] asked for them.
+#[derive(Clone, Debug, Serialize)]
+pub struct PullRequest {
+    /// What names it.
+    pub id: PrId,
+    /// The forge's own id (a node id, a record's at-uri); empty where there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub node_id: String,
+    /// Its number, where the forge numbers them.
+    pub number: Option<u64>,
+    /// One line.
+    pub title: String,
+    /// Markdown; may be empty.
+    pub description: String,
+    /// Who opened it.
+    pub author: Actor,
+    /// Open, closed or merged.
+    pub state: PrState,
+    /// It is a draft.
+    pub draft: bool,
+    /// The branch that is to change.
+    pub base_branch: String,
+    /// The base commit, hex: the branch's tip while open, what it was merged onto afterwards.
+    pub base_oid: Option<String>,
+    /// The branch with the changes.
+    pub head_branch: String,
+    /// The head commit, hex; `None` when the branch is gone and nothing remembers it.
+    pub head_oid: Option<String>,
+    /// The repository of the head branch, when it is another one (a fork).
+    pub head_repo: Option<RepoId>,
+    /// When it was opened.
+    pub created_at: Timestamp,
+    /// When anything about it last changed.
+    pub updated_at: Timestamp,
+    /// When it was closed or merged.
+    pub closed_at: Option<Timestamp>,
+    /// When it was merged.
+    pub merged_at: Option<Timestamp>,
+    /// Who merged it.
+    pub merged_by: Option<Actor>,
+    /// The commit that the merge made, hex.
+    pub merge_commit: Option<String>,
+    /// Its page, or a `file://` locator.
+    pub url: String,
+    /// Labels, by name.
+    pub labels: Vec<Label>,
+    /// Assignees.
+    pub assignees: Vec<Actor>,
+    /// Title of its milestone.
+    pub milestone: Option<String>,
+    /// How many reviewers' latest opinion is an approval.
+    pub approvals: u64,
+    /// How many reviewers' latest opinion requests changes.
+    pub changes_requested: u64,
+    /// Who was asked for a review and has not given one since.
+    pub pending_reviewers: Vec<Reviewer>,
+    /// What the reviews add up to.
+    pub review_decision: Option<ReviewDecision>,
+    /// The latest opinion of each reviewer (else the latest comment), by time.
+    pub latest_reviews: Vec<Review>,
+    /// How many comments it has, threads not counted.
+    pub comments_count: u64,
+    /// The version for a compare-and-swap edit (opaque).
+    pub version: String,
+    /// Added lines. ([`PrFields::STATS`])
+    pub additions: Option<u64>,
+    /// Deleted lines. ([`PrFields::STATS`])
+    pub deletions: Option<u64>,
+    /// Changed files. ([`PrFields::STATS`])
+    pub changed_files: Option<u64>,
+    /// Whether it can be merged. ([`PrFields::MERGEABILITY`])
+    pub mergeability: Option<Mergeability>,
+    /// Comments, oldest first. ([`PrFields::COMMENTS`])
+    pub comments: Option<Vec<Comment>>,
+    /// Reviews, oldest first. ([`PrFields::REVIEWS`])
+    pub reviews: Option<Vec<Review>>,
+    /// Review threads. ([`PrFields::THREADS`])
+    pub threads: Option<Vec<Thread>>,
+    /// Commits, oldest first. ([`PrFields::COMMITS`])
+    pub commits: Option<Vec<Commit>>,
+    /// Files, by path. ([`PrFields::FILES`])
+    pub files: Option<Vec<FileChange>>,
+    /// Checks of the head. ([`PrFields::CHECKS`]; stays `None` where the forge has none)
+    pub checks: Option<ChecksReport>,
+    /// Sections that could not be read in full, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<crate::Warning>,
+}
+
+/// Which costly sections of a pull request are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PrFields(u32);
+
+impl PrFields {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+    /// Added and deleted lines, changed files.
+    pub const STATS: Self = Self(1);
+    /// Whether it can be merged.
+    pub const MERGEABILITY: Self = Self(1 << 1);
+    /// Comments.
+    pub const COMMENTS: Self = Self(1 << 2);
+    /// Reviews.
+    pub const REVIEWS: Self = Self(1 << 3);
+    /// Review threads.
+    pub const THREADS: Self = Self(1 << 4);
+    /// Commits.
+    pub const COMMITS: Self = Self(1 << 5);
+    /// Files.
+    pub const FILES: Self = Self(1 << 6);
+    /// Checks.
+    pub const CHECKS: Self = Self(1 << 7);
+
+    /// Whether all of `other` is wanted.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether none is wanted.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl BitOr for PrFields {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for PrFields {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// What concerns the viewer in a repository.
+#[derive(Clone, Debug, Serialize)]
+pub struct PullStatus {
+    /// The newest pull request of the branch that was asked about.
+    pub current_branch: Option<PullRequest>,
+    /// Open ones that the viewer opened.
+    pub created_by: Vec<PullRequest>,
+    /// Open ones that wait for the viewer's review.
+    pub needs_review: Vec<PullRequest>,
+}

@@ -1,0 +1,44 @@
+use serde::Serialize;
+
+use super::MergeMethod;
+use crate::{Capability, RepoId, Support};
+
+/// A repository, as its forge describes it.
+#[derive(Clone, Debug, Serialize)]
+pub struct RepoInfo {
+    /// The canonical id.
+    pub id: RepoId,
+    /// The branch that pull requests go to unless told otherwise; `None` in an empty repository.
+    pub default_branch: Option<String>,
+    /// One paragraph about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its page, or for a local repository its `file://` URL.
+    pub url: String,
+    /// No more changes are accepted.
+    pub archived: bool,
+    /// The repository it was forked from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RepoId>,
+    /// What the viewer may do.
+    pub permission: Permission,
+    /// The merge methods that the repository allows.
+    pub merge_methods: Vec<MergeMethod>,
+    /// Where this repository, its policy or the viewer's rights differ from the backend's table.
+    #[serde(skip)]
+    pub overrides: Vec<(Capability, Support)>,
+}
+
+/// What the viewer may do in a repository, from least to most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Permission {
+    /// Nothing beyond reading.
+    Read,
+    /// Labels, assignees, closing.
+    Triage,
+    /// Pushing and merging.
+    Write,
+    /// Everything.
+    Admin,
+}

@@ -1,0 +1,166 @@
+use std::hash::Hash;
+
+use super::{PrFields, Reviewer};
+
+/// Where the changes are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HeadRef {
+    /// The owner of the head repository; `None` for the same repository.
+    pub owner: Option<String>,
+    /// The branch.
+    pub branch: String,
+}
+
+impl HeadRef {
+    /// A branch of the same repository.
+    pub fn branch(branch: impl Into<String>) -> Self {
+        Self { owner: None, branch: branch.into() }
+    }
+}
+
+/// A pull request to open.
+#[derive(Clone, Debug)]
+pub struct CreatePull {
+    /// One line, not empty.
+    pub title: String,
+    /// Markdown.
+    pub description: String,
+    /// The branch to change; `None` for the default branch.
+    pub base: Option<String>,
+    /// The branch with the changes.
+    pub head: HeadRef,
+    /// Open it as a draft.
+    pub draft: bool,
+    /// Labels, by name without regard to case; each must exist.
+    pub labels: Vec<String>,
+    /// Assignees, by login; `@me` is the viewer.
+    pub assignees: Vec<String>,
+    /// Reviewers to ask.
+    pub reviewers: Vec<Reviewer>,
+    /// Milestone, by title.
+    pub milestone: Option<String>,
+    /// Let the base repository's maintainers push to a fork's head branch.
+    pub maintainer_can_modify: bool,
+}
+
+impl CreatePull {
+    /// A pull request from `head` with this title and nothing more.
+    pub fn new(head: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            description: String::new(),
+            base: None,
+            head: HeadRef::branch(head),
+            draft: false,
+            labels: Vec::new(),
+            assignees: Vec::new(),
+            reviewers: Vec::new(),
+            milestone: None,
+            maintainer_can_modify: true,
+        }
+    }
+}
+
+/// What to add to a set, and what to take out of it. Never a replacement of the whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetChange<T> {
+    /// To add.
+    pub add: Vec<T>,
+    /// To remove.
+    pub remove: Vec<T>,
+}
+
+impl<T> Default for SetChange<T> {
+    fn default() -> Self {
+        Self { add: Vec::new(), remove: Vec::new() }
+    }
+}
+
+impl<T> SetChange<T> {
+    /// Nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.add.is_empty() && self.remove.is_empty()
+    }
+}
+
+/// Changes to a pull request; what is not named stays.
+#[derive(Clone, Debug, Default)]
+pub struct EditPull {
+    /// New title.
+    pub title: Option<String>,
+    /// New description.
+    pub description: Option<String>,
+    /// New base branch.
+    pub base: Option<String>,
+    /// Labels, by name.
+    pub labels: SetChange<String>,
+    /// Assignees, by login; `@me` is the viewer.
+    pub assignees: SetChange<String>,
+    /// Reviewers.
+    pub reviewers: SetChange<Reviewer>,
+    /// `Some(None)` takes it off its milestone.
+    pub milestone: Option<Option<String>>,
+    /// Refuse unless [`PullRequest::version`](super::PullRequest::version) is this.
+    pub expected_version: Option<String>,
+}
+
+impl EditPull {
+    /// Nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.title.is_none()
+            && self.description.is_none()
+            && self.base.is_none()
+            && self.labels.is_empty()
+            && self.assignees.is_empty()
+            && self.reviewers.is_empty()
+            && self.milestone.is_none()
+    }
+}
+
+/// How to close.
+#[derive(Clone, Debug, Default)]
+pub struct CloseReq {
+    /// A comment to leave with it.
+    pub comment: Option<String>,
+    /// Delete the head branch afterwards.
+    pub delete_branch: bool,
+}
+
+/// Which states a list shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StateFilter {
+    /// Open ones, drafts among them.
+    #[default]
+    Open,
+    /// Closed ones, merged or not (gh's meaning of `closed`).
+    Closed,
+    /// Merged ones.
+    Merged,
+    /// All.
+    All,
+}
+
+/// Which pull requests, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PullQuery {
+    /// By state.
+    pub state: StateFilter,
+    /// By author's login; `@me` is the viewer.
+    pub author: Option<String>,
+    /// By assignee's login; `@me` is the viewer.
+    pub assignee: Option<String>,
+    /// By labels: all of them must be on it.
+    pub labels: Vec<String>,
+    /// By base branch.
+    pub base: Option<String>,
+    /// By head branch.
+    pub head: Option<String>,
+    /// Drafts alone, or none of them.
+    pub draft: Option<bool>,
+    /// Words and qualifiers, in GitHub's search syntax.
+    pub search: Option<String>,
+    /// Sections that each row needs.
+    pub fields: PrFields,
+}

@@ -1,0 +1,155 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Actor, Comment};
+use crate::{PrId, Timestamp};
+
+/// What a review says in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewState {
+    /// Approved.
+    Approved,
+    /// Changes are requested.
+    ChangesRequested,
+    /// Neither.
+    Commented,
+    /// It was an opinion, and somebody dismissed it.
+    Dismissed,
+    /// It is not submitted.
+    Pending,
+}
+
+/// A submitted review.
+#[derive(Clone, Debug, Serialize)]
+pub struct Review {
+    /// The forge's key.
+    pub id: String,
+    /// Who reviewed.
+    pub author: Actor,
+    /// The author's role in the repository, upper case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author_association: Option<String>,
+    /// What it says.
+    pub state: ReviewState,
+    /// Markdown, if any.
+    pub body: Option<String>,
+    /// When it was submitted.
+    pub submitted_at: Timestamp,
+    /// The head commit that was reviewed.
+    pub commit: Option<String>,
+    /// Its comments on lines.
+    pub comments: Vec<Comment>,
+}
+
+/// What the reviews add up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewDecision {
+    /// Approved.
+    Approved,
+    /// Changes are requested.
+    ChangesRequested,
+    /// A review is required and missing.
+    ReviewRequired,
+}
+
+/// The verdict of a review that is to be submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Approve.
+    Approve,
+    /// Request changes; needs a body.
+    RequestChanges,
+    /// Neither; needs a body or comments on lines.
+    Comment,
+}
+
+/// A side of the diff.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The base.
+    Left,
+    /// The head.
+    #[default]
+    Right,
+}
+
+/// A thread to open with a review.
+#[derive(Clone, Debug)]
+pub struct NewThread {
+    /// The file, as it is named on `side`.
+    pub path: String,
+    /// The (last) line, 1-based; it must stand in the diff.
+    pub line: u64,
+    /// The first line, for a range.
+    pub start_line: Option<u64>,
+    /// Which side the lines are counted on.
+    pub side: Side,
+    /// Markdown.
+    pub body: String,
+}
+
+/// A review to submit.
+#[derive(Clone, Debug)]
+pub struct NewReview {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Markdown; may be empty for an approval.
+    pub body: String,
+    /// Threads to open.
+    pub threads: Vec<NewThread>,
+    /// Refuse unless the head is this commit.
+    pub expected_head: Option<String>,
+}
+
+impl NewReview {
+    /// A review without threads.
+    pub fn new(verdict: Verdict, body: impl Into<String>) -> Self {
+        Self { verdict, body: body.into(), threads: Vec::new(), expected_head: None }
+    }
+}
+
+/// A thread's id: its pull request, and the forge's own key (opaque).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ThreadId {
+    /// Where it stands.
+    pub pr: PrId,
+    /// The key.
+    pub key: String,
+}
+
+/// Comments on the same lines.
+#[derive(Clone, Debug, Serialize)]
+pub struct Thread {
+    /// The key; [`ThreadId`] with the pull request.
+    pub id: String,
+    /// The file.
+    pub path: String,
+    /// The (last) line, 1-based, in the diff it was written on; `None` on a whole file.
+    pub line: Option<u64>,
+    /// The first line of a range.
+    pub start_line: Option<u64>,
+    /// Which side the lines are counted on.
+    pub side: Side,
+    /// Somebody resolved it.
+    pub resolved: bool,
+    /// Who.
+    pub resolved_by: Option<Actor>,
+    /// The lines have changed since.
+    pub outdated: bool,
+    /// The comments, oldest first.
+    pub comments: Vec<Comment>,
+}
+
+/// Which threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ThreadFilter {
+    /// All of them.
+    #[default]
+    All,
+    /// Those that nobody has resolved.
+    Unresolved,
+    /// The resolved ones.
+    Resolved,
+}

@@ -1,0 +1,242 @@
+//! The operations, as data: name, effect, and what they need.
+
+use crate::{
+    Capability,
+    model::{
+        CloseReq, CreatePull, DiffFormat, DiffReq, EditPull, MergeMethod, MergeReq, NewReview,
+        PullQuery, Reviewer, Verdict,
+    },
+};
+
+/// Whether an operation changes anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+}
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $effect:ident, $capability:expr;)*) => {
+        /// An operation of the [`Forge`](crate::Forge) family.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Op { $($(#[$doc])* $variant,)* }
+
+        impl Op {
+            /// Every operation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The stable name, as in spans, errors and plans.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// Whether it writes.
+            #[must_use]
+            pub const fn effect(self) -> Effect {
+                match self { $(Self::$variant => Effect::$effect,)* }
+            }
+
+            /// The capability without which it cannot run, whatever its arguments.
+            #[must_use]
+            pub const fn capability(self) -> Option<Capability> {
+                match self { $(Self::$variant => $capability,)* }
+            }
+        }
+    };
+}
+
+ops! {
+    /// [`Repos::viewer`](crate::Repos::viewer)
+    Viewer = "viewer", Read, None;
+    /// [`Repos::repo`](crate::Repos::repo)
+    RepoView = "repo.view", Read, None;
+    /// [`PullRequests::create`](crate::PullRequests::create)
+    PrCreate = "pr.create", Write, Some(Capability::PrCreate);
+    /// [`PullRequests::list`](crate::PullRequests::list)
+    PrList = "pr.list", Read, Some(Capability::PrList);
+    /// [`PullRequests::view`](crate::PullRequests::view)
+    PrView = "pr.view", Read, Some(Capability::PrView);
+    /// [`PullRequests::find`](crate::PullRequests::find)
+    PrFind = "pr.find", Read, Some(Capability::PrList);
+    /// [`PullRequests::status`](crate::PullRequests::status)
+    PrStatus = "pr.status", Read, Some(Capability::PrList);
+    /// [`PullRequests::edit`](crate::PullRequests::edit)
+    PrEdit = "pr.edit", Write, None;
+    /// [`PullRequests::close`](crate::PullRequests::close)
+    PrClose = "pr.close", Write, Some(Capability::PrClose);
+    /// [`PullRequests::reopen`](crate::PullRequests::reopen)
+    PrReopen = "pr.reopen", Write, Some(Capability::PrReopen);
+    /// [`PullRequests::set_draft`](crate::PullRequests::set_draft)
+    PrSetDraft = "pr.set_draft", Write, Some(Capability::PrDraft);
+    /// [`PullRequests::mergeability`](crate::PullRequests::mergeability)
+    PrMergeability = "pr.mergeability", Read, Some(Capability::PrMergeability);
+    /// [`PullRequests::merge`](crate::PullRequests::merge)
+    PrMerge = "pr.merge", Write, None;
+    /// [`PullRequests::diff`](crate::PullRequests::diff)
+    PrDiff = "pr.diff", Read, Some(Capability::PrDiff);
+    /// [`PullRequests::files`](crate::PullRequests::files)
+    PrFiles = "pr.files", Read, Some(Capability::PrFiles);
+    /// [`PullRequests::commits`](crate::PullRequests::commits)
+    PrCommits = "pr.commits", Read, Some(Capability::PrCommits);
+    /// [`PullRequests::history`](crate::PullRequests::history)
+    PrHistory = "pr.history", Read, Some(Capability::PrHistory);
+    /// [`Reviews::comment`](crate::Reviews::comment)
+    Comment = "comment.create", Write, Some(Capability::Comments);
+    /// [`Reviews::edit_comment`](crate::Reviews::edit_comment)
+    CommentEdit = "comment.edit", Write, Some(Capability::CommentEdit);
+    /// [`Reviews::delete_comment`](crate::Reviews::delete_comment)
+    CommentDelete = "comment.delete", Write, Some(Capability::CommentDelete);
+    /// [`Reviews::comments`](crate::Reviews::comments)
+    CommentList = "comment.list", Read, Some(Capability::PrView);
+    /// [`Reviews::reviews`](crate::Reviews::reviews)
+    ReviewList = "review.list", Read, Some(Capability::PrView);
+    /// [`Reviews::submit_review`](crate::Reviews::submit_review)
+    ReviewSubmit = "review.submit", Write, None;
+    /// [`Reviews::threads`](crate::Reviews::threads)
+    ThreadList = "thread.list", Read, Some(Capability::PrView);
+    /// [`Reviews::resolve_thread`](crate::Reviews::resolve_thread)
+    ThreadResolve = "thread.resolve", Write, Some(Capability::ThreadResolve);
+    /// [`Checks::checks`](crate::Checks::checks)
+    Checks = "checks", Read, Some(Capability::Checks);
+    /// [`Labels::labels`](crate::Labels::labels)
+    LabelList = "label.list", Read, Some(Capability::LabelList);
+    /// [`Labels::define_label`](crate::Labels::define_label)
+    LabelDefine = "label.define", Write, Some(Capability::LabelEdit);
+    /// [`Labels::delete_label`](crate::Labels::delete_label)
+    LabelDelete = "label.delete", Write, Some(Capability::LabelEdit);
+}
+
+/// The capabilities that the arguments of a request need, beyond [`Op::capability`].
+pub(crate) trait Needs {
+    /// In the order in which they are reported.
+    fn needs(&self) -> Vec<Capability>;
+}
+
+fn when(condition: bool, capability: Capability) -> Option<Capability> {
+    condition.then_some(capability)
+}
+
+fn reviewers(list: &[Reviewer]) -> [Option<Capability>; 2] {
+    let teams = list.iter().any(|r| matches!(r, Reviewer::Team { .. }));
+    let users = list.iter().any(|r| matches!(r, Reviewer::User { .. }));
+    [when(users, Capability::PrReviewers), when(teams, Capability::PrReviewersTeam)]
+}
+
+impl Needs for CreatePull {
+    fn needs(&self) -> Vec<Capability> {
+        [
+            when(self.draft, Capability::PrCreateDraft),
+            when(self.head.owner.is_some(), Capability::PrCreateCrossRepository),
+            when(!self.labels.is_empty(), Capability::PrLabels),
+            when(!self.assignees.is_empty(), Capability::PrAssignees),
+            when(self.milestone.is_some(), Capability::PrMilestone),
+        ]
+        .into_iter()
+        .chain(reviewers(&self.reviewers))
+        .flatten()
+        .collect()
+    }
+}
+
+impl Needs for EditPull {
+    fn needs(&self) -> Vec<Capability> {
+        let plain = self.title.is_some() || self.description.is_some();
+        [
+            when(plain, Capability::PrEdit),
+            when(self.base.is_some(), Capability::PrEditBase),
+            when(!self.labels.is_empty(), Capability::PrLabels),
+            when(!self.assignees.is_empty(), Capability::PrAssignees),
+            when(self.milestone.is_some(), Capability::PrMilestone),
+        ]
+        .into_iter()
+        .chain(reviewers(&self.reviewers.add))
+        .chain(reviewers(&self.reviewers.remove))
+        .flatten()
+        .collect()
+    }
+}
+
+impl Needs for CloseReq {
+    fn needs(&self) -> Vec<Capability> {
+        [
+            when(self.comment.is_some(), Capability::Comments),
+            when(self.delete_branch, Capability::PrDeleteBranch),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+impl Needs for MergeReq {
+    fn needs(&self) -> Vec<Capability> {
+        let method = self.method.map(|m| match m {
+            MergeMethod::Merge => Capability::MergeCommit,
+            MergeMethod::Squash => Capability::MergeSquash,
+            MergeMethod::Rebase => Capability::MergeRebase,
+        });
+        [
+            method,
+            when(self.expected_head.is_some(), Capability::MergeExpectedHead),
+            when(self.auto, Capability::MergeAuto),
+            when(self.admin, Capability::MergeAdmin),
+            when(self.delete_branch, Capability::PrDeleteBranch),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+impl Needs for NewReview {
+    fn needs(&self) -> Vec<Capability> {
+        let verdict = self.verdict != Verdict::Comment;
+        let plain = !verdict && self.threads.is_empty();
+        [
+            when(verdict, Capability::ReviewVerdict),
+            when(!self.threads.is_empty(), Capability::ReviewInline),
+            when(plain, Capability::Comments),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+impl Needs for DiffReq {
+    fn needs(&self) -> Vec<Capability> {
+        when(self.format == DiffFormat::Patch, Capability::PrPatch).into_iter().collect()
+    }
+}
+
+impl Needs for PullQuery {
+    fn needs(&self) -> Vec<Capability> {
+        when(self.search.is_some(), Capability::PrListSearch).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = Op::ALL.iter().map(|o| o.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Op::ALL.len());
+    }
+
+    #[test]
+    fn arguments_decide_what_a_merge_needs() {
+        let req = MergeReq {
+            method: Some(MergeMethod::Rebase),
+            expected_head: Some("abc".into()),
+            ..MergeReq::default()
+        };
+        assert_eq!(req.needs(), [Capability::MergeRebase, Capability::MergeExpectedHead]);
+    }
+}

@@ -1,0 +1,131 @@
+//! What a write returns: the value, and an honest word on who can see it.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+/// The answer to a write.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome<T> {
+    /// The object as it is after the write.
+    pub value: T,
+    /// Whether the place that shows it has it.
+    pub ingestion: Ingestion,
+    /// What was done, in order; on a partial failure, what was not done and how to finish.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+    /// What the caller should know although the write succeeded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+}
+
+impl<T> Outcome<T> {
+    /// A write that the forge shows at once, without warnings.
+    pub fn immediate(value: T) -> Self {
+        Self { value, ingestion: Ingestion::Immediate, steps: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Adds a warning.
+    #[must_use]
+    pub fn with_warning(mut self, warning: Warning) -> Self {
+        self.warnings.push(warning);
+        self
+    }
+
+    /// Keeps all but the value.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Outcome<U> {
+        Outcome {
+            value: f(self.value),
+            ingestion: self.ingestion,
+            steps: self.steps,
+            warnings: self.warnings,
+        }
+    }
+}
+
+/// Whether a written record has reached the place that shows it.
+///
+/// The five words are the same in Rust, JSON, MCP and docs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Ingestion {
+    /// The place that shows it has it.
+    Immediate,
+    /// An index shows it, with the same content.
+    Confirmed {
+        /// Which index.
+        by: String,
+        /// How long it took, in milliseconds.
+        #[serde(rename = "after_ms", serialize_with = "millis")]
+        after: Duration,
+    },
+    /// Nothing shows it yet, and nothing says that it never will.
+    Pending {
+        /// The record's at-uri.
+        uri: String,
+        /// How long was waited, in milliseconds.
+        #[serde(rename = "waited_ms", serialize_with = "millis")]
+        waited: Duration,
+    },
+    /// It is stored, and this appview does not ingest its collection.
+    PdsOnly {
+        /// What to do instead.
+        instead: String,
+    },
+    /// The index drops it, for a reason that can be proved.
+    Ineffective {
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl Ingestion {
+    /// The word: `immediate`, `confirmed`, `pending`, `pds_only` or `ineffective`.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Immediate => "immediate",
+            Self::Confirmed { .. } => "confirmed",
+            Self::Pending { .. } => "pending",
+            Self::PdsOnly { .. } => "pds_only",
+            Self::Ineffective { .. } => "ineffective",
+        }
+    }
+}
+
+fn millis<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_u64(u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// One part of a write that has several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What it is, in a few words: `merge`, `delete head branch`.
+    pub name: String,
+    /// Whether it was done.
+    pub done: bool,
+}
+
+/// Something a caller should know although the call succeeded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// What happened and why.
+    pub message: String,
+    /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Warning {
+    /// A warning without a hint.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}

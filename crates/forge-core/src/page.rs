@@ -1,0 +1,141 @@
+//! Pages and opaque cursors.
+
+use std::hash::{Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Which page, and how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageReq {
+    /// At most so many items, at least 1.
+    pub limit: usize,
+    /// Where the page before ended; `None` for the first.
+    pub cursor: Option<Cursor>,
+}
+
+impl PageReq {
+    /// The first page of at most `limit` items.
+    #[must_use]
+    pub fn first(limit: usize) -> Self {
+        Self { limit: limit.max(1), cursor: None }
+    }
+
+    /// The page after `cursor`.
+    #[must_use]
+    pub fn after(cursor: Cursor, limit: usize) -> Self {
+        Self { limit: limit.max(1), cursor: Some(cursor) }
+    }
+}
+
+/// One page.
+#[derive(Clone, Debug, Serialize)]
+pub struct Page<T> {
+    /// The items, in the order of the query.
+    pub items: Vec<T>,
+    /// Where the next page starts; `None` when this is the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Cursor>,
+    /// How many there are in all, where the forge says so without further work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// How many candidates were looked at to fill the page, where filters run on our side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scanned: Option<u64>,
+    /// What could not be read; the rest of the page is right.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<crate::Warning>,
+}
+
+impl<T> Page<T> {
+    /// A page that is all there is.
+    #[must_use]
+    pub fn complete(items: Vec<T>) -> Self {
+        let total = Some(items.len() as u64);
+        Self { items, next: None, total, scanned: None, warnings: Vec::new() }
+    }
+}
+
+/// An opaque position, bound to the query that made it: with another query it is refused.
+///
+/// The text is `<scheme>:<hash of the query, hex>:<position>`; only the backend that made it reads
+/// the position.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(String);
+
+impl Cursor {
+    /// A cursor of backend `scheme` for `query` at `position`.
+    #[must_use]
+    pub fn new(scheme: &str, query: &impl Hash, position: &str) -> Self {
+        Self(format!("{scheme}:{:016x}:{position}", fingerprint(query)))
+    }
+
+    /// Takes a cursor from a caller; it is checked where it is used.
+    #[must_use]
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text to hand out.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The position, if this cursor belongs to `scheme` and `query`.
+    ///
+    /// # Errors
+    /// `invalid_input` when it is of another backend, of another query, or no cursor at all.
+    pub fn position(&self, scheme: &str, query: &impl Hash) -> Result<&str> {
+        let refused = |why: &str| {
+            Error::invalid("cursor", format!("cursor '{}' {why}", self.0))
+                .with_hint("start again without a cursor, and pass the same filters on every page")
+        };
+        let mut parts = self.0.splitn(3, ':');
+        let (Some(s), Some(hash), Some(position)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Err(refused("is not one of ours"));
+        };
+        if s != scheme {
+            return Err(refused("belongs to another kind of forge or list"));
+        }
+        if hash != format!("{:016x}", fingerprint(query)) {
+            return Err(refused("belongs to a query with other filters"));
+        }
+        Ok(position)
+    }
+}
+
+/// FNV-1a: cursors must mean the same in every build, which `DefaultHasher` does not promise.
+fn fingerprint(query: &impl Hash) -> u64 {
+    struct Fnv(u64);
+    impl Hasher for Fnv {
+        fn finish(&self) -> u64 {
+            self.0
+        }
+        fn write(&mut self, bytes: &[u8]) {
+            for b in bytes {
+                self.0 = (self.0 ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+    }
+    let mut h = Fnv(0xcbf2_9ce4_8422_2325);
+    query.hash(&mut h);
+    h.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_bound_to_its_query() {
+        let c = Cursor::new("local", &("open", 1), "a:b");
+        assert_eq!(c.position("local", &("open", 1)).unwrap(), "a:b");
+        assert!(c.position("local", &("closed", 1)).is_err());
+        assert!(c.position("github", &("open", 1)).is_err());
+        assert!(Cursor::from_text("x").position("local", &1).is_err());
+    }
+}

@@ -1,0 +1,1 @@
+//! The git program, as a subprocess.

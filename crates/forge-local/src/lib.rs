@@ -1,0 +1,1 @@
+//! Pull requests kept inside a git repository.

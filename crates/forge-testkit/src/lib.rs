@@ -1,0 +1,1 @@
+//! The behaviour suite, and what tests need.

@@ -1,0 +1,1 @@
+//! The library: open any forge by URI, configuration and accounts.
