@@ -1,0 +1,338 @@
+use std::process::Stdio;
+
+use forge_core::{Error, ErrorKind, Result, text};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    process::{Child, ChildStdin, ChildStdout},
+};
+
+use crate::{Git, error::not_run};
+
+/// The largest object that is read into memory, in bytes.
+const OBJECT_MAX: u64 = 32 * 1024 * 1024;
+/// How many questions are in the pipe at once.
+const IN_FLIGHT: usize = 64;
+
+/// What an object is, without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Full object id, hex.
+    pub oid: String,
+    /// `commit`, `tree`, `blob` or `tag`.
+    pub kind: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// An object with its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Full object id, hex.
+    pub oid: String,
+    /// `commit`, `tree`, `blob` or `tag`.
+    pub kind: String,
+    /// Its content.
+    pub data: Vec<u8>,
+}
+
+/// The answer to one lookup of many.
+#[derive(Debug)]
+pub enum Found {
+    /// It is there.
+    Object(Object),
+    /// Nothing has that name.
+    Missing,
+    /// It is there and cannot be read: damaged, or too large.
+    Unreadable(Error),
+}
+
+impl Found {
+    /// The object, or `None` when it is missing.
+    ///
+    /// # Errors
+    /// `protocol` when it cannot be read.
+    pub fn into_object(self) -> Result<Option<Object>> {
+        match self {
+            Self::Object(object) => Ok(Some(object)),
+            Self::Missing => Ok(None),
+            Self::Unreadable(e) => Err(e),
+        }
+    }
+}
+
+/// One `git cat-file --batch-command` process: a lookup costs no new process.
+///
+/// It starts with the first lookup, starts again when a damaged object ended it, and sees refs as
+/// they are at each lookup. A name is whatever git takes (`refs/heads/x`, `<oid>:path`, an id).
+#[derive(Debug)]
+pub struct CatFile {
+    git: Git,
+    process: Option<Process>,
+}
+
+#[derive(Debug)]
+struct Process {
+    _child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+enum Header {
+    Info(Info),
+    Missing,
+}
+
+impl CatFile {
+    pub(crate) fn new(git: Git) -> Self {
+        Self { git, process: None }
+    }
+
+    /// The object that `name` names, with its content; `None` when there is none.
+    ///
+    /// # Errors
+    /// `protocol` when it is damaged or larger than 32 MiB; `git` when git cannot be run.
+    pub async fn get(&mut self, name: &str) -> Result<Option<Object>> {
+        let mut found = self.get_many(&[name]).await?;
+        found.pop().unwrap_or(Found::Missing).into_object()
+    }
+
+    /// What the object that `name` names is, without reading it; `None` when there is none.
+    ///
+    /// # Errors
+    /// As [`CatFile::get`].
+    pub async fn info(&mut self, name: &str) -> Result<Option<Info>> {
+        Ok(self.info_many(&[name]).await?.pop().flatten())
+    }
+
+    /// The objects of all `names`, in order; the questions are sent without waiting for answers.
+    ///
+    /// # Errors
+    /// `git` when git cannot be run; what is wrong with one object is in its [`Found`].
+    pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Found>> {
+        let mut found = Vec::with_capacity(names.len());
+        while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
+            let Some(chunk) = rest.get(..rest.len().min(IN_FLIGHT)) else {
+                break;
+            };
+            let asked = found.len() + chunk.len();
+            let mut process = self.take()?;
+            let (stdin, stdout) = (&mut process.stdin, &mut process.stdout);
+            let questions = questions("contents", chunk);
+            let answers = async {
+                for _ in chunk {
+                    match read_object(stdout).await {
+                        Some(answer) => found.push(answer),
+                        None => break,
+                    }
+                }
+            };
+            let (_, ()) = tokio::join!(ask(stdin, &questions), answers);
+            match names.get(found.len()).filter(|_| found.len() < asked) {
+                None => self.process = Some(process),
+                // Git gave up while it read this object.
+                Some(name) => {
+                    found.push(Found::Unreadable(damaged(
+                        name.as_ref(),
+                        "git cannot read it",
+                    )));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// As [`CatFile::info`] for all `names`, in order.
+    ///
+    /// # Errors
+    /// `git` when git cannot be run.
+    pub async fn info_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Option<Info>>> {
+        let mut found = Vec::with_capacity(names.len());
+        while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
+            let Some(chunk) = rest.get(..rest.len().min(IN_FLIGHT)) else {
+                break;
+            };
+            let asked = found.len() + chunk.len();
+            let mut process = self.take()?;
+            let (stdin, stdout) = (&mut process.stdin, &mut process.stdout);
+            let questions = questions("info", chunk);
+            let answers = async {
+                for _ in chunk {
+                    match read_header(stdout).await {
+                        Some(Header::Info(info)) => found.push(Some(info)),
+                        Some(Header::Missing) => found.push(None),
+                        None => break,
+                    }
+                }
+            };
+            let (_, ()) = tokio::join!(ask(stdin, &questions), answers);
+            if found.len() < asked {
+                found.push(None);
+            } else {
+                self.process = Some(process);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The process, out of its place: a lookup that is dropped half-way must not leave it there with
+    /// answers that nobody has read.
+    fn take(&mut self) -> Result<Process> {
+        self.process.take().map_or_else(|| self.start(), Ok)
+    }
+
+    fn start(&self) -> Result<Process> {
+        let broken = |e| not_run(self.git.program(), self.git.dir(), e);
+        let mut command = self.git.command(["cat-file", "--batch-command"]);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().map_err(broken)?;
+        let no_pipe = || broken(std::io::ErrorKind::BrokenPipe.into());
+        let stdin = child.stdin.take().ok_or_else(no_pipe)?;
+        let stdout = child.stdout.take().ok_or_else(no_pipe)?;
+        Ok(Process {
+            _child: child,
+            stdin,
+            stdout: BufReader::with_capacity(64 * 1024, stdout),
+        })
+    }
+}
+
+fn damaged(name: &str, why: &str) -> Error {
+    let name = text::one_line(name).into_owned();
+    Error::new(
+        ErrorKind::Protocol,
+        format!("the object {name} is damaged: {why}"),
+    )
+    .with_hint("git fsck names what is damaged")
+}
+
+/// The commands for `names`. A name that cannot stand on a line names nothing; neither does the `^`
+/// that is asked in its place.
+fn questions<S: AsRef<str>>(command: &str, names: &[S]) -> Vec<u8> {
+    let mut all = String::new();
+    for name in names {
+        let name = name.as_ref();
+        let name = if name.is_empty() || name.contains('\n') {
+            "^"
+        } else {
+            name
+        };
+        all.push_str(command);
+        all.push(' ');
+        all.push_str(name);
+        all.push('\n');
+    }
+    all.into_bytes()
+}
+
+async fn ask(stdin: &mut ChildStdin, questions: &[u8]) -> std::io::Result<()> {
+    stdin.write_all(questions).await?;
+    stdin.flush().await
+}
+
+/// The next header line; `None` when git has gone.
+async fn read_header(stdout: &mut BufReader<ChildStdout>) -> Option<Header> {
+    let mut line = Vec::new();
+    stdout.read_until(b'\n', &mut line).await.ok()?;
+    let line = line.strip_suffix(b"\n")?;
+    let line = String::from_utf8_lossy(line);
+    if line.ends_with(" missing") || line.ends_with(" ambiguous") {
+        return Some(Header::Missing);
+    }
+    let mut parts = line.split(' ');
+    let (oid, kind, size) = (parts.next()?, parts.next()?, parts.next()?.parse().ok()?);
+    Some(Header::Info(Info {
+        oid: oid.to_owned(),
+        kind: kind.to_owned(),
+        size,
+    }))
+}
+
+/// The next object; `None` when git has gone.
+async fn read_object(stdout: &mut BufReader<ChildStdout>) -> Option<Found> {
+    let info = match read_header(stdout).await? {
+        Header::Info(info) => info,
+        Header::Missing => return Some(Found::Missing),
+    };
+    let Info { oid, kind, size } = info;
+    if size > OBJECT_MAX {
+        let mut rest = stdout.take(size + 1);
+        tokio::io::copy(&mut rest, &mut tokio::io::sink())
+            .await
+            .ok()?;
+        let why = format!("it has {size} bytes, and {OBJECT_MAX} is the most that is read");
+        return Some(Found::Unreadable(damaged(&oid, &why)));
+    }
+    let mut data = vec![0; usize::try_from(size).ok()? + 1];
+    stdout.read_exact(&mut data).await.ok()?;
+    data.pop();
+    Some(Found::Object(Object { oid, kind, data }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn repository() -> (tempfile::TempDir, Git, Vec<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let mut oids = Vec::new();
+        for n in 0..200 {
+            let content = format!("blob {n}\n\n").repeat(100);
+            let args = ["hash-object", "-w", "--stdin"];
+            let oid = git
+                .run_ok_with_stdin(args, content.as_bytes())
+                .await
+                .unwrap();
+            oids.push(String::from_utf8(oid).unwrap().trim().to_owned());
+        }
+        (dir, git, oids)
+    }
+
+    #[tokio::test]
+    async fn many_lookups_and_odd_names() {
+        let (_dir, git, oids) = repository().await;
+        let mut cat = git.cat_file();
+        let found = cat.get_many(&oids).await.unwrap();
+        for (n, found) in found.into_iter().enumerate() {
+            let object = found.into_object().unwrap().unwrap();
+            assert!(object.data.starts_with(format!("blob {n}\n").as_bytes()));
+        }
+        for odd in ["nope", "", "a\nb", "a b missing", "-x", "refs/heads/x:y z"] {
+            assert_eq!(cat.get(odd).await.unwrap(), None, "{odd:?}");
+        }
+        let info = cat.info(&oids[3]).await.unwrap().unwrap();
+        assert_eq!(
+            (info.kind.as_str(), info.oid.as_str()),
+            ("blob", oids[3].as_str())
+        );
+        assert_eq!(cat.info("nope").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn damage_in_one_object_leaves_the_others() {
+        let (dir, git, oids) = repository().await;
+        let (fan, rest) = oids[100].split_at(2);
+        let path = dir.path().join(".git/objects").join(fan).join(rest);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let last = bytes.len() - 8;
+        bytes.truncate(last);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        let mut cat = git.cat_file();
+        let found = cat.get_many(&oids).await.unwrap();
+        assert_eq!(found.len(), oids.len());
+        for (n, found) in found.iter().enumerate() {
+            assert_eq!(
+                matches!(found, Found::Object(_)),
+                n != 100,
+                "{n}: {found:?}"
+            );
+        }
+        assert!(cat.get(&oids[100]).await.is_err());
+        assert!(cat.get(&oids[101]).await.unwrap().is_some());
+    }
+}

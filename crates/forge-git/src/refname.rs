@@ -1,0 +1,105 @@
+//! The rules of `git check-ref-format`, without a process.
+
+/// What is wrong with `name` as a full ref name (`refs/heads/x`), or `None` when it is right.
+#[must_use]
+pub fn refname_problem(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        return Some("it is empty");
+    }
+    if !name.contains('/') {
+        return Some("it has no '/'");
+    }
+    component_problem(name)
+}
+
+/// What is wrong with `name` as a branch name (`feature/x`), or `None` when it is right.
+#[must_use]
+pub fn branch_problem(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        return Some("it is empty");
+    }
+    if name.starts_with('-') {
+        return Some("it starts with '-'");
+    }
+    if name == "HEAD" {
+        return Some("'HEAD' is no branch");
+    }
+    component_problem(name)
+}
+
+fn component_problem(name: &str) -> Option<&'static str> {
+    if name == "@" {
+        return Some("it is '@'");
+    }
+    if name.contains("..") {
+        return Some("it contains '..'");
+    }
+    if name.contains("@{") {
+        return Some("it contains '@{'");
+    }
+    if name.ends_with('.') {
+        return Some("it ends with '.'");
+    }
+    if name.chars().any(|c| c.is_ascii_control()) {
+        return Some("it contains a control character");
+    }
+    if name.contains([' ', '~', '^', ':', '?', '*', '[', '\\']) {
+        return Some("it contains a space or one of ~ ^ : ? * [ \\");
+    }
+    for part in name.split('/') {
+        if part.is_empty() {
+            return Some("it has an empty part between slashes, or at an end");
+        }
+        if part.starts_with('.') {
+            return Some("a part of it starts with '.'");
+        }
+        if part.ends_with(".lock") {
+            return Some("a part of it ends with '.lock'");
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_follow_check_ref_format() {
+        for good in [
+            "main",
+            "feature/x",
+            "a.b",
+            "wörk",
+            "x@y",
+            "a{b",
+            "\u{1f600}",
+            "a\"b",
+            "'",
+        ] {
+            assert_eq!(branch_problem(good), None, "{good}");
+        }
+        for bad in [
+            "", "-x", "HEAD", "@", "a..b", "a@{b", "a.", "a b", "a\nb", "a~", "a^", "a:b", "a?",
+            "a*", "a[", "a\\b", "/a", "a/", "a//b", ".a", "a/.b", "a.lock", "a.lock/b", "\x7f",
+        ] {
+            assert!(branch_problem(bad).is_some(), "{bad:?}");
+        }
+        assert!(refname_problem("main").is_some());
+        assert_eq!(refname_problem("refs/heads/-x"), None);
+    }
+
+    #[test]
+    fn the_rules_are_those_of_the_installed_git() {
+        for name in [
+            "a/b", "a..b", "x@{1}", "a.lock", "é", "a b", "@", "-", "a/.b", "q'", "{}",
+        ] {
+            let git = std::process::Command::new("git")
+                .args(["check-ref-format", &format!("refs/heads/{name}")])
+                .status()
+                .unwrap();
+            let ours = refname_problem(&format!("refs/heads/{name}"));
+            assert_eq!(ours.is_none(), git.success(), "{name}: {ours:?}");
+        }
+    }
+}

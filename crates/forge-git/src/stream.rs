@@ -1,0 +1,70 @@
+use forge_core::model::ByteStream;
+use futures::stream;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    process::{Child, ChildStdout},
+    task::JoinHandle,
+};
+
+use crate::error::{code, failed};
+
+/// The most that one chunk holds, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+struct Running {
+    child: Child,
+    stdout: ChildStdout,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+    subcommand: String,
+}
+
+/// The standard output of `child` in chunks, and its failure at the end.
+pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
+    // Both are piped by the caller; without them there is nothing to read.
+    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return Box::pin(stream::empty());
+    };
+    let stderr = Some(tokio::spawn(drain(stderr)));
+    let running = Running {
+        child,
+        stdout,
+        stderr,
+        subcommand,
+    };
+    Box::pin(stream::unfold(Some(running), |running| async move {
+        let mut running = running?;
+        let mut chunk = Vec::with_capacity(CHUNK);
+        let broken = |e| crate::error::not_run("git".as_ref(), ".".as_ref(), e);
+        match (&mut running.stdout)
+            .take(CHUNK as u64)
+            .read_buf(&mut chunk)
+            .await
+        {
+            Ok(0) => {}
+            Ok(_) => return Some((Ok(chunk), Some(running))),
+            Err(e) => return Some((Err(broken(e)), None)),
+        }
+        match running.child.wait().await {
+            Ok(status) if status.success() => None,
+            Ok(status) => {
+                let said = match running.stderr.take() {
+                    Some(task) => task.await.unwrap_or_default(),
+                    None => Vec::new(),
+                };
+                Some((Err(failed(&running.subcommand, code(status), &said)), None))
+            }
+            Err(e) => Some((Err(broken(e)), None)),
+        }
+    }))
+}
+
+/// Reads all, so that git never waits on a full pipe, and keeps the beginning.
+async fn drain(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(n @ 1..) = from.read(&mut buffer).await {
+        let room = CHUNK.saturating_sub(kept.len());
+        kept.extend(buffer.iter().take(n.min(room)));
+    }
+    kept
+}
