@@ -1,1 +1,491 @@
-//! Untrusted text.
+//! Text from a forge is untrusted: a title can hold terminal escapes that rewrite the screen, and
+//! characters that reorder or hide what a person reads.
+//!
+//! [`neutralise`] makes such characters visible and leaves all other text alone:
+//!
+//! | character | shown as |
+//! |---|---|
+//! | C0 controls but tab and newline, and DEL | their control picture (`␛`, `␇`, `␡`) |
+//! | carriage return | unchanged before a newline, else `␍` |
+//! | C1 controls | `<U+009B>` |
+//! | controls of the writing direction (U+061C, U+200E/F, U+202A–202E, U+2066–2069) | `<U+202E>` |
+//! | characters without a width (U+200B, U+2060–2064, U+FEFF, U+00AD, fillers, tags U+E0000–E007F …) | `<U+200B>` |
+//! | joiners (U+200C/D) and variation selectors | unchanged behind the letter or emoji that they change, else `<U+200D>` |
+//!
+//! Bytes that are not UTF-8 pass unchanged, because a diff of Latin-1 text must stay that diff. A
+//! terminal that reads UTF-8 shows them as replacement characters.
+
+use std::{borrow::Cow, io::Write as _};
+
+/// Makes the control and invisible characters of a text visible, see the module.
+///
+/// The result neutralises to itself.
+#[must_use]
+pub fn neutralise(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_suspect) {
+        return Cow::Borrowed(text);
+    }
+    // Only ASCII and whole characters are written, so the result is UTF-8.
+    match neutralise_all(text.as_bytes()) {
+        out if out == text.as_bytes() => Cow::Borrowed(text),
+        out => Cow::Owned(String::from_utf8_lossy(&out).into_owned()),
+    }
+}
+
+/// [`neutralise`] for one line: every run of white space, line breaks included, becomes one space,
+/// and none is left at the ends.
+#[must_use]
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    let mut joined = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !joined.is_empty() {
+            joined.push(' ');
+        }
+        joined.push_str(word);
+    }
+    if joined == text {
+        return neutralise(text);
+    }
+    Cow::Owned(neutralise(&joined).into_owned())
+}
+
+/// [`neutralise`] for bytes that need not be UTF-8, such as a diff. For a stream use
+/// [`Neutraliser`].
+#[must_use]
+pub fn neutralise_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let plain = |b: &u8| matches!(b, b'\t' | b'\n' | b' '..=b'~');
+    if bytes.iter().all(plain) {
+        return Cow::Borrowed(bytes);
+    }
+    match neutralise_all(bytes) {
+        out if out == bytes => Cow::Borrowed(bytes),
+        out => Cow::Owned(out),
+    }
+}
+
+/// Whether bytes hold something that a terminal obeys: ESC, or a C1 control in UTF-8 that begins
+/// or ends a control sequence (DCS, SOS, CSI, ST, OSC, PM, APC).
+#[must_use]
+pub fn has_terminal_escapes(bytes: &[u8]) -> bool {
+    let c1 = |pair: &[u8]| matches!(pair, [0xC2, 0x90 | 0x98 | 0x9B | 0x9C | 0x9D | 0x9E | 0x9F]);
+    bytes.contains(&0x1B) || bytes.windows(2).any(c1)
+}
+
+/// The first `max` characters of a text, and how many were dropped behind them.
+#[must_use]
+pub fn truncate_chars(text: &str, max: usize) -> (Cow<'_, str>, usize) {
+    match text.char_indices().nth(max) {
+        None => (Cow::Borrowed(text), 0),
+        Some((at, _)) => {
+            let (kept, dropped) = text.split_at_checked(at).unwrap_or((text, ""));
+            (Cow::Borrowed(kept), dropped.chars().count())
+        }
+    }
+}
+
+fn neutralise_all(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + 16);
+    let mut neutraliser = Neutraliser::new();
+    neutraliser.push(bytes, &mut out);
+    neutraliser.finish(&mut out);
+    out
+}
+
+/// [`neutralise_bytes`] for a stream, chunk by chunk.
+///
+/// A character that is split between two chunks is held back until the rest of it comes, and so
+/// is a carriage return at the end of a chunk; [`Self::finish`] writes what is left. The result
+/// does not depend on where the chunks are cut.
+#[derive(Debug, Default)]
+pub struct Neutraliser {
+    /// The beginning of a character, at most three bytes.
+    held: Vec<u8>,
+    /// A carriage return waits for what follows it.
+    carriage_return: bool,
+    before: Before,
+}
+
+/// What was written last, as far as it decides on a joiner or a variation selector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Before {
+    /// Nothing that takes one: ASCII, a line's beginning, something made visible.
+    #[default]
+    Plain,
+    /// A digit, `#` or `*`, which U+FE0F makes a keycap.
+    Keycap,
+    /// A letter or an emoji.
+    Letter,
+    /// A variation selector. A joiner may follow, another selector may not: a row of them can
+    /// carry hidden text.
+    Selector,
+    /// A joiner. Neither may follow.
+    Joiner,
+}
+
+impl Neutraliser {
+    /// A neutraliser at the beginning of a text.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a chunk and appends what can be written of it.
+    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+        let joined;
+        let mut rest = if self.held.is_empty() {
+            chunk
+        } else {
+            let mut bytes = std::mem::take(&mut self.held);
+            bytes.extend_from_slice(chunk);
+            joined = bytes;
+            joined.as_slice()
+        };
+        loop {
+            let error = match std::str::from_utf8(rest) {
+                Ok(text) => return self.text(text, out),
+                Err(error) => error,
+            };
+            let (valid, invalid) = rest
+                .split_at_checked(error.valid_up_to())
+                .unwrap_or((rest, &[]));
+            self.text(std::str::from_utf8(valid).unwrap_or_default(), out);
+            let Some(length) = error.error_len() else {
+                self.held = invalid.to_vec();
+                return;
+            };
+            let (foreign, after) = invalid.split_at_checked(length).unwrap_or((invalid, &[]));
+            self.foreign(foreign, out);
+            rest = after;
+        }
+    }
+
+    /// Writes what was held back, and begins anew.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() {
+            self.flush_return(out);
+        } else {
+            self.foreign(&held, out);
+        }
+        *self = Self::default();
+    }
+
+    /// Bytes that are not UTF-8.
+    fn foreign(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.flush_return(out);
+        self.before = Before::Plain;
+        out.extend_from_slice(bytes);
+    }
+
+    fn flush_return(&mut self, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.carriage_return) {
+            out.extend_from_slice("␍".as_bytes());
+        }
+    }
+
+    fn text(&mut self, text: &str, out: &mut Vec<u8>) {
+        let mut buffer = [0; 4];
+        for c in text.chars() {
+            if self.carriage_return {
+                if c == '\n' {
+                    self.carriage_return = false;
+                    out.push(b'\r');
+                } else {
+                    self.flush_return(out);
+                }
+            }
+            if c == '\r' {
+                self.carriage_return = true;
+                self.before = Before::Plain;
+                continue;
+            }
+            let (shown, before) = self.judge(c);
+            self.before = before;
+            if shown {
+                out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+            } else {
+                write_visibly(c, out);
+            }
+        }
+    }
+
+    /// Whether a character may be written as it is, and what it is to its successor.
+    fn judge(&self, c: char) -> (bool, Before) {
+        match c {
+            '0'..='9' | '#' | '*' => (true, Before::Keycap),
+            '\t' | '\n' | ' '..='~' => (true, Before::Plain),
+            '\u{200C}' | '\u{200D}' => match self.before {
+                Before::Letter | Before::Selector => (true, Before::Joiner),
+                Before::Plain | Before::Keycap | Before::Joiner => (false, Before::Plain),
+            },
+            // Text or emoji style.
+            '\u{FE0E}' | '\u{FE0F}' => match self.before {
+                Before::Keycap | Before::Letter => (true, Before::Selector),
+                Before::Plain | Before::Selector | Before::Joiner => (false, Before::Plain),
+            },
+            '\u{FE00}'..='\u{FE0D}' | '\u{E0100}'..='\u{E01EF}' => match self.before {
+                Before::Letter => (true, Before::Selector),
+                _ => (false, Before::Plain),
+            },
+            c if is_suspect(c) => (false, Before::Plain),
+            c if c.is_whitespace() => (true, Before::Plain),
+            _ => (true, Before::Letter),
+        }
+    }
+}
+
+/// Whether a character is always, or in some places, made visible.
+fn is_suspect(c: char) -> bool {
+    matches!(c,
+        // Controls.
+        '\0'..='\u{8}' | '\u{B}'..='\u{1F}' | '\u{7F}'..='\u{9F}'
+        // Direction.
+        | '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
+        // No width, or a line break that only some programs see.
+        | '\u{AD}' | '\u{34F}' | '\u{200B}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}'
+        | '\u{206A}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}'
+        // Fillers of Hangul, Khmer and Mongolian, and controls of musical notation.
+        | '\u{115F}' | '\u{1160}' | '\u{3164}' | '\u{FFA0}' | '\u{17B4}' | '\u{17B5}'
+        | '\u{180B}'..='\u{180F}' | '\u{1D173}'..='\u{1D17A}'
+        // Tags, and what is reserved next to them.
+        | '\u{E0000}'..='\u{E0FFF}'
+        // Allowed in their place.
+        | '\u{200C}' | '\u{200D}' | '\u{FE00}'..='\u{FE0F}')
+}
+
+fn write_visibly(c: char, out: &mut Vec<u8>) {
+    let picture = match c {
+        '\0'..='\u{1F}' => char::from_u32(0x2400 + u32::from(c)),
+        '\u{7F}' => Some('␡'),
+        _ => None,
+    };
+    // Writing to a `Vec` does not fail.
+    let _ = match picture {
+        Some(picture) => write!(out, "{picture}"),
+        None => write!(out, "<U+{:04X}>", u32::from(c)),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_people_write_is_unchanged() {
+        for text in [
+            "",
+            "plain\ttext\nwith lines\r\nof both kinds\r\n",
+            "Vec<T>, a<b && c>d, &amp; <U+202E> ^X \\x1b",
+            "naïve café, e\u{301}, Straße, 日本語, 한국어, ภาษาไทย",
+            "שלום עולם, مرحبا",
+            "می\u{200C}خواهم",
+            "क्\u{200D}ष",
+            "👩\u{200D}👩\u{200D}👧 ❤\u{FE0F}\u{200D}🔥 👍🏽 🇩🇪 1\u{FE0F}\u{20E3} ©\u{FE0F}",
+            "葛\u{E0100}",
+            "␛[31m is a picture",
+        ] {
+            assert!(
+                matches!(neutralise(text), Cow::Borrowed(t) if t == text),
+                "{text:?}"
+            );
+            let bytes = neutralise_bytes(text.as_bytes());
+            assert!(
+                matches!(bytes, Cow::Borrowed(b) if b == text.as_bytes()),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_hides_becomes_visible() {
+        for (text, shown) in [
+            ("\x1b[31mred\x1b[0m", "␛[31mred␛[0m"),
+            ("\x1b]0;title\x07", "␛]0;title␇"),
+            ("a\0b\x08c\x7f", "a␀b␈c␡"),
+            ("old\rnew", "old␍new"),
+            ("end\r", "end␍"),
+            ("\r\r\n", "␍\r\n"),
+            ("\u{9b}31m \u{85}", "<U+009B>31m <U+0085>"),
+            ("\u{202e}evil\u{202c}", "<U+202E>evil<U+202C>"),
+            ("a\u{200e}b\u{200f}c\u{61c}", "a<U+200E>b<U+200F>c<U+061C>"),
+            ("\u{2066}x\u{2069}", "<U+2066>x<U+2069>"),
+            (
+                "pass\u{200b}word\u{2060}\u{feff}",
+                "pass<U+200B>word<U+2060><U+FEFF>",
+            ),
+            ("\u{e0041}\u{e007f}", "<U+E0041><U+E007F>"),
+            ("soft\u{ad}hyphen", "soft<U+00AD>hyphen"),
+            ("pay\u{200d}pal", "pay<U+200D>pal"),
+            ("\u{200c}", "<U+200C>"),
+            ("👩\u{200d}\u{200d}", "👩\u{200d}<U+200D>"),
+            ("a\u{fe0f}", "a<U+FE0F>"),
+            ("葛\u{e0100}\u{e0101}", "葛\u{e0100}<U+E0101>"),
+            ("\u{3164}\u{115f}", "<U+3164><U+115F>"),
+            ("a\u{2028}b", "a<U+2028>b"),
+        ] {
+            assert_eq!(neutralise(text), shown, "{text:?}");
+            assert_eq!(
+                neutralise_bytes(text.as_bytes()),
+                shown.as_bytes(),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn bytes_of_other_encodings_pass() {
+        for bytes in [
+            &b"caf\xe9 \x9b \x80\xff"[..],
+            b"\xe2\x80",
+            b"\xc3",
+            b"\xf0\x9f\x91",
+            b"\x93quoted\x94",
+        ] {
+            assert_eq!(neutralise_bytes(bytes), bytes);
+        }
+        assert_eq!(neutralise_bytes(b"\xff\x1b[m"), &b"\xff\xe2\x90\x9b[m"[..]);
+        assert_eq!(neutralise_bytes(b"\xc2\x9b\xc2"), &b"<U+009B>\xc2"[..]);
+        assert_eq!(neutralise_bytes(b"\r\xff"), &b"\xe2\x90\x8d\xff"[..]);
+    }
+
+    #[test]
+    fn titles_fit_on_one_line() {
+        assert_eq!(
+            one_line("a  title\r\n of\u{a0}three\u{2028}lines\u{85} "),
+            "a title of three lines"
+        );
+        assert_eq!(one_line("\x1b[2J\n\tx"), "␛[2J x");
+        assert_eq!(one_line(" \n "), "");
+        assert!(matches!(one_line("plain title"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn escapes_are_found() {
+        for bytes in [
+            &b"\x1b[m"[..],
+            b"x\xc2\x9b",
+            b"\xc2\x9d0;",
+            b"\xc2\x90",
+            b"\xc2\x9f",
+        ] {
+            assert!(has_terminal_escapes(bytes), "{bytes:?}");
+        }
+        for bytes in [
+            &b""[..],
+            b"\xc2",
+            b"\x9b",
+            b"\xc2\xa9",
+            b"\xc2\x85",
+            b"\x07\r\n",
+            "é\u{202e}".as_bytes(),
+        ] {
+            assert!(!has_terminal_escapes(bytes), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn truncation_counts_characters() {
+        assert_eq!(truncate_chars("héllo", 2), ("hé".into(), 3));
+        assert_eq!(truncate_chars("héllo", 5), ("héllo".into(), 0));
+        assert_eq!(truncate_chars("日本", 0), ("".into(), 2));
+        assert_eq!(truncate_chars("", 0), ("".into(), 0));
+    }
+
+    #[test]
+    fn a_neutraliser_begins_anew_after_its_end() {
+        let mut neutraliser = Neutraliser::new();
+        let mut out = Vec::new();
+        neutraliser.push("é".as_bytes(), &mut out);
+        neutraliser.finish(&mut out);
+        neutraliser.push("\u{200d}".as_bytes(), &mut out);
+        neutraliser.finish(&mut out);
+        assert_eq!(out, "é<U+200D>".as_bytes());
+    }
+
+    /// Characters and bytes at which the code decides something.
+    fn nasty() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            any::<char>().prop_map(|c| c.to_string().into_bytes()),
+            proptest::collection::vec(any::<u8>(), 0..4),
+            proptest::sample::select(vec![
+                "\x1b",
+                "\r",
+                "\n",
+                "\r\n",
+                "\u{9b}",
+                "\u{200d}",
+                "\u{200c}",
+                "\u{fe0f}",
+                "\u{fe00}",
+                "\u{e0100}",
+                "\u{202e}",
+                "👩",
+                "é",
+                "a",
+                "1",
+                " ",
+                "\u{2028}",
+                "\u{85}",
+                "\u{e0041}",
+            ])
+            .prop_map(|s| s.as_bytes().to_vec()),
+        ];
+        proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn no_escape_survives_and_twice_is_once(bytes in nasty()) {
+            let once = neutralise_bytes(&bytes).into_owned();
+            prop_assert!(!has_terminal_escapes(&once));
+            prop_assert_eq!(neutralise_bytes(&once).into_owned(), once.clone());
+
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let once = neutralise(&text).into_owned();
+            prop_assert_eq!(neutralise_bytes(text.as_bytes()).into_owned(), once.clone().into_bytes());
+            prop_assert_eq!(neutralise(&once).into_owned(), once.clone());
+            prop_assert!(!once.replace("\r\n", "").contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
+
+            let line = one_line(&text).into_owned();
+            prop_assert!(!line.contains(char::is_control));
+            prop_assert!(!line.contains("  "));
+            prop_assert_eq!(one_line(&line).into_owned(), line.clone());
+        }
+
+        #[test]
+        fn ascii_text_is_unchanged(text in "[ -~\\t\\n]*") {
+            prop_assert!(matches!(neutralise(&text), Cow::Borrowed(_)));
+            prop_assert!(matches!(neutralise_bytes(text.as_bytes()), Cow::Borrowed(_)));
+        }
+
+        #[test]
+        fn chunks_do_not_matter(bytes in nasty(), size in 1usize..5) {
+            let whole = neutralise_bytes(&bytes).into_owned();
+            let mut neutraliser = Neutraliser::new();
+            let mut out = Vec::new();
+            for chunk in bytes.chunks(size) {
+                neutraliser.push(chunk, &mut out);
+            }
+            neutraliser.finish(&mut out);
+            prop_assert_eq!(&out, &whole);
+
+            for at in 0..=bytes.len() {
+                let mut out = Vec::new();
+                neutraliser.push(&bytes[..at], &mut out);
+                neutraliser.push(&bytes[at..], &mut out);
+                neutraliser.finish(&mut out);
+                prop_assert_eq!(&out, &whole);
+            }
+        }
+
+        #[test]
+        fn truncation_keeps_a_prefix(text in ".*", max in 0usize..20) {
+            let (kept, dropped) = truncate_chars(&text, max);
+            prop_assert!(text.starts_with(kept.as_ref()));
+            prop_assert!(kept.chars().count() <= max);
+            prop_assert_eq!(kept.chars().count() + dropped, text.chars().count());
+        }
+    }
+}
