@@ -1,4 +1,264 @@
-/// x
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)] #[error("x")] pub struct ParseLocatorError;
-impl ParseLocatorError { /// x
- #[must_use] pub fn hint(&self) -> String { String::new() } }
+use super::ForgeKind;
+
+/// Why a text is not a locator.
+///
+/// What a message repeats of the input is short, has its control and invisible characters
+/// escaped, and never holds credentials.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseLocatorError {
+    /// There is nothing to parse.
+    #[error("the locator is empty")]
+    Empty,
+    /// The text is longer than any locator.
+    #[error("the locator has {length} bytes, more than the {max} that are read")]
+    TooLong {
+        /// Its length in bytes.
+        length: usize,
+        /// The cap in bytes.
+        max: usize,
+    },
+    /// None of the forms fits.
+    #[error(
+        "invalid repo format: '{input}'. expected 'owner/repo', 'HOST/owner/repo', an https URL, \
+         a git remote, 'gh:owner/repo', 'tangled:handle/repo', 'did:…', 'at://…', or a path \
+         ('file:///…', './x'){why}"
+    )]
+    InvalidRepo {
+        /// The input, safe to show.
+        input: String,
+        /// Empty, or ` (…)` with what is wrong.
+        why: String,
+    },
+    /// A URL's scheme is none that names a repository.
+    #[error("the scheme '{scheme}' does not name a repository")]
+    UnsupportedScheme {
+        /// The scheme, safe to show.
+        scheme: String,
+    },
+    /// A host is not written as a plain ASCII name, an IPv4 address or a bracketed IPv6 address.
+    #[error("'{host}' is not a valid host: {why}")]
+    InvalidHost {
+        /// The host, safe to show.
+        host: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Nobody said which forge runs at this host.
+    #[error("no forge is known at the host '{host}'")]
+    UnknownHost {
+        /// The host, with its port where it is not the default one.
+        host: String,
+    },
+    /// A prefix says one forge, and the host is known to be another.
+    #[error("'{host}' is a {known} host, not {asked}")]
+    WrongKind {
+        /// The host.
+        host: String,
+        /// What it is.
+        known: ForgeKind,
+        /// What the input says.
+        asked: ForgeKind,
+    },
+    /// A `file:` URL that names another machine, or has a query.
+    #[error("'{input}' is not a usable file URL: {why}")]
+    InvalidFileUrl {
+        /// The input, safe to show.
+        input: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A path that no file system could hold, or whose percent-encoding is broken.
+    #[error("'{input}' is not a usable path: {why}")]
+    InvalidPath {
+        /// The input, safe to show.
+        input: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A DID or an at-uri that does not follow the atproto syntax.
+    #[error("'{input}' is not a valid {what}: {why}")]
+    InvalidAtproto {
+        /// `DID`, `at-uri` or `handle`.
+        what: &'static str,
+        /// The input, safe to show.
+        input: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// An at-uri of a record that is no repository, pull request or issue.
+    #[error("a record of '{collection}' is no repository, pull request or issue")]
+    UnsupportedRecord {
+        /// The record's collection.
+        collection: String,
+    },
+    /// The number of a pull request or an issue is not in `1..=u64::MAX`.
+    #[error("'{number}' is not a valid number of a pull request or an issue")]
+    InvalidNumber {
+        /// The number, safe to show.
+        number: String,
+    },
+    /// The text names two things, such as an issue's URL with `#7` behind it.
+    #[error("'{input}' names two things at once")]
+    TwoTargets {
+        /// The input, safe to show.
+        input: String,
+    },
+    /// A branch name that git refuses.
+    #[error("'{branch}' is not a valid branch name: {why}")]
+    InvalidBranch {
+        /// The branch, safe to show.
+        branch: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A repository or an issue where a pull request is asked for.
+    #[error("'{input}' names {what}, not a pull request")]
+    NotAPullRequest {
+        /// The input, safe to show.
+        input: String,
+        /// `a repository` or `an issue`.
+        what: &'static str,
+    },
+}
+
+impl ParseLocatorError {
+    /// What to do next, as one or two sentences.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Empty => "Name a repository as 'owner/repo', as a URL or as a path, such as \
+                            'local:.' for the repository you stand in."
+                .to_owned(),
+            Self::TooLong { .. } => {
+                "Pass the repository alone, as 'owner/repo' or its URL.".to_owned()
+            }
+            Self::InvalidRepo { .. } => "Write 'owner/repo', or paste the URL of the repository \
+                                         or the pull request; for a directory write './name'."
+                .to_owned(),
+            Self::UnsupportedScheme { .. } => "Use an https, ssh, git, file or at URL.".to_owned(),
+            Self::InvalidHost { .. } => "Write the host in plain ASCII, such as 'github.com' or \
+                                         'git.example.org:8443'."
+                .to_owned(),
+            Self::UnknownHost { host } => format!(
+                "If you trust it, run `forge config set hosts.{host}.kind github` (or `tangled`); \
+                 to work on the repository in this directory without a forge, pass `-R local:.`."
+            ),
+            Self::WrongKind { known, host, .. } => {
+                format!("Write '{known}:{host}/owner/repo', or leave the prefix out.")
+            }
+            Self::InvalidFileUrl { .. } => {
+                "Write 'file:///' and the absolute path, with '?' as '%3F', '#' as '%23' and '%' \
+                 as '%25'."
+                    .to_owned()
+            }
+            Self::InvalidPath { .. } => {
+                "In 'file:' and 'local:' write '%' as '%25'; or use './name' as it is.".to_owned()
+            }
+            Self::InvalidAtproto { .. } => "Write 'did:plc:…', 'handle.example/repo', or \
+                                            'at://<did or handle>/<collection>/<rkey>'."
+                .to_owned(),
+            Self::UnsupportedRecord { .. } => {
+                "Use the at-uri of the repository, the pull request or the issue itself.".to_owned()
+            }
+            Self::InvalidNumber { .. } => {
+                "Write the number that the forge shows, such as '#7'.".to_owned()
+            }
+            Self::TwoTargets { .. } => {
+                "Keep either the page's URL or the '#' suffix, not both.".to_owned()
+            }
+            Self::InvalidBranch { .. } => {
+                "Pass a number, a URL or the name of an existing branch.".to_owned()
+            }
+            Self::NotAPullRequest { .. } => {
+                "Add the number of the pull request, such as 'owner/repo#7'.".to_owned()
+            }
+        }
+    }
+
+    /// An [`Self::InvalidRepo`] without a reason.
+    pub(super) fn invalid(input: &str) -> Self {
+        Self::InvalidRepo {
+            input: shown(input),
+            why: String::new(),
+        }
+    }
+
+    /// An [`Self::InvalidRepo`] with a reason.
+    pub(super) fn invalid_because(input: &str, why: &str) -> Self {
+        Self::InvalidRepo {
+            input: shown(input),
+            why: format!(" ({why})"),
+        }
+    }
+}
+
+/// How many characters of an input a message repeats.
+const SHOWN: usize = 120;
+
+/// The input as a message may repeat it: no credentials, no control or invisible characters, not
+/// long.
+pub(super) fn shown(input: &str) -> String {
+    let mut out = String::new();
+    let mut rest = without_credentials(input).into_iter().flat_map(|part| {
+        part.chars().flat_map(|c| {
+            // `escape_debug` would also escape what is harmless here.
+            let plain = matches!(c, '\'' | '"' | '\\');
+            let escaped = (!plain).then(|| c.escape_debug());
+            escaped.into_iter().flatten().chain(plain.then_some(c))
+        })
+    });
+    out.extend(rest.by_ref().take(SHOWN));
+    if rest.next().is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// The parts of the input without userinfo, without the values of a query, and without anything
+/// that looks like a GitHub token.
+fn without_credentials(input: &str) -> Vec<&str> {
+    const MASK: &str = "***";
+    let (scheme, rest) = match input.find("://") {
+        Some(at) => input.split_at(at + 3),
+        None => ("", input),
+    };
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let authority = rest.get(..authority_end).unwrap_or_default();
+    let port_is_odd = authority
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| !port.bytes().all(|b| b.is_ascii_digit()));
+    // A password may hold a raw slash. Then the authority has a colon, something that is no
+    // port, and the `@` comes later. `host:@handle/repo` is the scp form of a tangled repository.
+    let userinfo_end = match authority.rfind('@') {
+        Some(at) => Some(at),
+        None if port_is_odd => rest.rfind('@'),
+        None => None,
+    };
+    let (userinfo, rest) = match userinfo_end {
+        Some(at) => rest.split_at(at),
+        None => ("", rest),
+    };
+    let mut parts = vec![scheme];
+    if matches!(userinfo, "" | "git") {
+        parts.push(userinfo);
+    } else {
+        parts.push(MASK);
+    }
+    let (before_query, query) = match rest.find('?') {
+        Some(at) => rest.split_at(at + 1),
+        None => (rest, ""),
+    };
+    let token = ["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"]
+        .iter()
+        .filter_map(|prefix| before_query.find(prefix))
+        .min();
+    match token {
+        Some(at) => parts.extend([before_query.get(..at).unwrap_or_default(), MASK]),
+        None => parts.push(before_query),
+    }
+    if !query.is_empty() {
+        parts.push(MASK);
+    }
+    parts
+}

@@ -1,8 +1,494 @@
-use super::*; use std::fmt;
-/// x
-pub fn parse(_: &str, _: &Hosts) -> Result<Parsed, ParseLocatorError> { Err(ParseLocatorError) }
-/// x
-pub fn parse_remote(_: &str, _: &Hosts) -> Result<Parsed, ParseLocatorError> { Err(ParseLocatorError) }
-/// x
-pub fn parse_selector(_: &str, _: &Hosts) -> Result<PrSelector, ParseLocatorError> { Err(ParseLocatorError) }
-pub fn write_repo(_r: &RepoId, _f: &mut fmt::Formatter<'_>) -> fmt::Result { Ok(()) }
+use std::fmt;
+
+use super::{
+    ForgeKind, Hosts, Locator, MAX_LENGTH, ParseLocatorError, Parsed, PrId, PrKey, PrSelector,
+    RepoId, RepoPath, atproto,
+    authority::{self, looks_like_host},
+    error::shown,
+    hosts, local, named, url,
+};
+
+/// Parses what a person, an agent or a configuration writes for a repository or a pull request.
+///
+/// Pure: no network, no file system, no environment. The first form of `docs/locators.md` that
+/// fits wins.
+///
+/// # Errors
+///
+/// [`ParseLocatorError`], whose message never repeats credentials.
+pub fn parse(text: &str, hosts: &Hosts) -> Result<Parsed, ParseLocatorError> {
+    check_length(text)?;
+    // A path may have blanks and control characters at its ends, so it is not trimmed.
+    let text = if local::is_path(text) {
+        text
+    } else {
+        text.trim()
+    };
+    if text.is_empty() {
+        return Err(ParseLocatorError::Empty);
+    }
+    let (body, number) = split_suffix(text)?;
+    if local::is_path(body) {
+        return Ok(plain(with_number(
+            text,
+            Locator::Repo(local::plain(body)?),
+            number,
+        )?));
+    }
+    if body.contains(char::is_control) {
+        return Err(ParseLocatorError::invalid_because(
+            text,
+            "it has control characters",
+        ));
+    }
+    if body.is_empty() {
+        return Err(ParseLocatorError::invalid_because(
+            text,
+            "a number alone names no repository",
+        ));
+    }
+    let (locator, had_credentials) = dispatch(body, hosts)?;
+    Ok(Parsed {
+        locator: with_number(text, locator, number)?,
+        had_credentials,
+    })
+}
+
+/// Parses the URL of a git remote, as `git remote get-url` prints it.
+///
+/// Nothing here is short for something else: `owner/repo` is a path, as it is for git, and `#`
+/// and `!` are letters. Credentials in the URL are dropped.
+///
+/// # Errors
+///
+/// [`ParseLocatorError::UnknownHost`] for a host that `hosts` lacks (it may be an alias of
+/// `ssh_config`), and the other variants for what is no repository of a forge.
+pub fn parse_remote(text: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
+    check_length(text)?;
+    if text.is_empty() {
+        return Err(ParseLocatorError::Empty);
+    }
+    if local::is_path(text) {
+        // Git does not expand a tilde here, and a local repository would.
+        if text == "~" || text.starts_with("~/") {
+            return local::plain(&format!("./{text}"));
+        }
+        return local::plain(text);
+    }
+    let found = if let Some((scheme, rest)) = url::scheme_of(text) {
+        if scheme.eq_ignore_ascii_case("file") {
+            return local::file_url(rest, true);
+        }
+        url::parse(text, scheme, rest, hosts)?.0
+    } else if let Some((helper, _)) = text.split_once("::").filter(|(h, _)| is_word(h)) {
+        return Err(ParseLocatorError::UnsupportedScheme {
+            scheme: shown(helper),
+        });
+    } else if let Some((host, path)) = url::scp(text) {
+        url::parse_scp(text, host, path, hosts)?
+    } else {
+        return local::plain(text);
+    };
+    match found {
+        Locator::Repo(repo) => Ok(repo),
+        _ => Err(ParseLocatorError::invalid_because(
+            text,
+            "a remote is no page of a forge",
+        )),
+    }
+}
+
+/// Parses what names one pull request to somebody who stands in a repository.
+///
+/// `owner/repo#7` is a locator; a branch of that name is `branch:owner/repo#7`.
+///
+/// # Errors
+///
+/// [`ParseLocatorError`]: for a URL the error of [`parse`], for anything else
+/// [`ParseLocatorError::InvalidNumber`] or [`ParseLocatorError::InvalidBranch`].
+pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLocatorError> {
+    check_length(text)?;
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(ParseLocatorError::Empty);
+    }
+    if matches!(text, "." | "current") {
+        return Ok(PrSelector::Current);
+    }
+    if let Some(branch) = text.strip_prefix("branch:") {
+        return Ok(PrSelector::Branch {
+            owner: None,
+            branch: branch_name(branch)?,
+        });
+    }
+    let digits = text.strip_prefix(['#', '!']).unwrap_or(text);
+    if digits.bytes().all(|b| b.is_ascii_digit()) {
+        return match named::number(digits) {
+            Some(number) => Ok(PrSelector::Number(number)),
+            None => Err(ParseLocatorError::InvalidNumber {
+                number: shown(text),
+            }),
+        };
+    }
+    if text.contains("://") {
+        return pull_only(text, parse(text, hosts)?.locator);
+    }
+    // A path is never a branch: git refuses a branch that begins like one.
+    if local::is_path(text) {
+        return pull_only(text, parse(text, hosts)?.locator);
+    }
+    if matches!(split_suffix(text), Ok((_, Some(_))))
+        && let Ok(parsed) = parse(text, hosts)
+    {
+        return pull_only(text, parsed.locator);
+    }
+    // No branch has a colon, so the last one ends the owner, even if that is a DID.
+    match text.rsplit_once(':') {
+        Some((owner, branch)) => {
+            if !is_owner(owner) {
+                return Err(ParseLocatorError::InvalidBranch {
+                    branch: shown(text),
+                    why: "what stands before ':' is no owner",
+                });
+            }
+            let branch = branch_name(branch)?;
+            Ok(PrSelector::Branch {
+                owner: Some(owner.to_owned()),
+                branch,
+            })
+        }
+        None => Ok(PrSelector::Branch {
+            owner: None,
+            branch: branch_name(text)?,
+        }),
+    }
+}
+
+/// The forms of a repository, in order, without a suffix.
+fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
+    let bare = |locator| Ok((locator, false));
+    if body.starts_with("at://") {
+        return bare(atproto::locator(body)?);
+    }
+    if body.starts_with("did:") {
+        // A DID is global, so it gets no host, not even a configured one.
+        if !body.contains('/') {
+            return bare(Locator::Repo(atproto::repo(RepoPath::Did(atproto::did(
+                body,
+            )?))));
+        }
+        let host = hosts.tangled_host().to_owned();
+        return bare(Locator::Repo(tangled(body, body, host, hosts)?));
+    }
+    if let Some((scheme, rest)) = url::scheme_of(body) {
+        if scheme.eq_ignore_ascii_case("file") {
+            return bare(Locator::Repo(local::file_url(rest, false)?));
+        }
+        return url::parse(body, scheme, rest, hosts);
+    }
+    if let Some((word, rest)) = body.split_once(':').filter(|(word, _)| is_word(word))
+        && let Some(repo) = prefixed(body, word, rest, hosts)?
+    {
+        return bare(Locator::Repo(repo));
+    }
+    let parts: Vec<&str> = body.split('/').collect();
+    // `host:8443/o/r` and `[::1]:8443/o/r` are not the scp form: the path there has two parts.
+    match *parts.as_slice() {
+        [host, owner, name] if is_host_and_port(host) => {
+            return bare(Locator::Repo(at_host(body, host, owner, name, hosts)?));
+        }
+        [host, _, _, ..] if is_host_and_port(host) && !host.contains('@') => {
+            return url::parse(body, "https", body, hosts);
+        }
+        _ => {}
+    }
+    if let Some((host, path)) = url::scp(body) {
+        return bare(url::parse_scp(body, host, path, hosts)?);
+    }
+    match *parts.as_slice() {
+        [host, did] if did.starts_with("did:") => {
+            let host = authority::host(host)?.to_string();
+            let Some((host, kind)) = hosts.lookup(&host) else {
+                return Err(ParseLocatorError::UnknownHost { host });
+            };
+            bare(Locator::Repo(exact(body, kind, host, &[did])?))
+        }
+        [owner, name] | [owner, name, ""] => bare(Locator::Repo(pair(body, owner, name, hosts)?)),
+        [host, owner, name] => bare(Locator::Repo(at_host(body, host, owner, name, hosts)?)),
+        // The address bar of a browser hides `https://`.
+        [host, _, ..] if looks_like_host(host) && !host.contains('@') => {
+            url::parse(body, "https", body, hosts)
+        }
+        _ => Err(ParseLocatorError::invalid(body)),
+    }
+}
+
+/// `word:rest`, where the word names a forge.
+fn prefixed(
+    body: &str,
+    word: &str,
+    rest: &str,
+    hosts: &Hosts,
+) -> Result<Option<RepoId>, ParseLocatorError> {
+    let word = word.to_ascii_lowercase();
+    let kind = match word.as_str() {
+        "local" => return local::tagged(rest).map(Some),
+        "file" => {
+            return Err(ParseLocatorError::InvalidFileUrl {
+                input: shown(body),
+                why: "it has no '//' behind the ':'",
+            });
+        }
+        "tangled" => {
+            return tangled(body, rest, hosts::TANGLED.to_owned(), hosts).map(Some);
+        }
+        "gh" | "github" => ForgeKind::GITHUB,
+        _ => match ForgeKind::new(&word).filter(|kind| hosts.has_kind(kind)) {
+            Some(kind) => kind,
+            None => return Ok(None),
+        },
+    };
+    let refuse = |why| ParseLocatorError::invalid_because(body, why);
+    let segments = named::segments(rest).map_err(refuse)?;
+    match *segments.as_slice() {
+        [owner, name] if kind == ForgeKind::GITHUB => {
+            exact(body, kind, hosts::GITHUB.to_owned(), &[owner, name]).map(Some)
+        }
+        [host, owner, name] => {
+            let host = named::host_of_kind(authority::host(host)?.to_string(), &kind, hosts)?;
+            exact(body, kind, host, &[owner, name]).map(Some)
+        }
+        _ => Err(ParseLocatorError::invalid(body)),
+    }
+}
+
+/// A tangled repository: `[@]handle/repo`, `did/repo`, `did`, each perhaps behind a host.
+fn tangled(
+    body: &str,
+    text: &str,
+    default_host: String,
+    hosts: &Hosts,
+) -> Result<RepoId, ParseLocatorError> {
+    let segments =
+        named::segments(text).map_err(|why| ParseLocatorError::invalid_because(body, why))?;
+    let kind = ForgeKind::TANGLED;
+    match *segments.as_slice() {
+        // A DID by itself has a better message of its own.
+        [did] if did.starts_with("did:") => Ok(named::did_repo(default_host, atproto::did(did)?)),
+        [host, ref path @ ..]
+            if !host.starts_with("did:")
+                && (path.len() == 2 || path.first().is_some_and(|p| p.starts_with("did:"))) =>
+        {
+            let host = named::host_of_kind(authority::host(host)?.to_string(), &kind, hosts)?;
+            exact(body, kind, host, path)
+        }
+        ref path => exact(body, kind, default_host, path),
+    }
+}
+
+/// `owner/name` without a host.
+fn pair(body: &str, owner: &str, name: &str, hosts: &Hosts) -> Result<RepoId, ParseLocatorError> {
+    // GitHub logins have no dots, and handles of atproto always have one.
+    if owner.starts_with('@') || owner.contains('.') {
+        if matches!(hosts.kind_of(owner), Some(kind) if kind != ForgeKind::TANGLED) {
+            return Err(ParseLocatorError::invalid_because(
+                body,
+                "a host is followed by owner and name",
+            ));
+        }
+        let host = hosts.tangled_host().to_owned();
+        return exact(body, ForgeKind::TANGLED, host, &[owner, name]);
+    }
+    match hosts.lookup(hosts.default_host()) {
+        Some((host, kind)) => exact(body, kind, host, &[owner, name]),
+        None => Err(ParseLocatorError::UnknownHost {
+            host: shown(hosts.default_host()),
+        }),
+    }
+}
+
+/// `HOST/owner/name`.
+fn at_host(
+    body: &str,
+    host: &str,
+    owner: &str,
+    name: &str,
+    hosts: &Hosts,
+) -> Result<RepoId, ParseLocatorError> {
+    if host.contains('@') {
+        return Err(ParseLocatorError::invalid(body));
+    }
+    match hosts.lookup(host) {
+        Some((host, kind)) => exact(body, kind, host, &[owner, name]),
+        None if looks_like_host(host) => Err(ParseLocatorError::UnknownHost {
+            host: authority::host(host)?.to_string(),
+        }),
+        None => Err(ParseLocatorError::invalid(body)),
+    }
+}
+
+fn exact(
+    body: &str,
+    kind: ForgeKind,
+    host: String,
+    segments: &[&str],
+) -> Result<RepoId, ParseLocatorError> {
+    named::exact(kind, host, segments).map_err(|why| ParseLocatorError::invalid_because(body, why))
+}
+
+/// Splits a trailing `#N` or `!N`.
+fn split_suffix(text: &str) -> Result<(&str, Option<u64>), ParseLocatorError> {
+    let front = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = text.get(front.len()..).unwrap_or_default();
+    match front.strip_suffix(['#', '!']) {
+        Some(body) if !digits.is_empty() => match named::number(digits) {
+            Some(number) => Ok((body, Some(number))),
+            None => Err(ParseLocatorError::InvalidNumber {
+                number: shown(digits),
+            }),
+        },
+        _ => Ok((text, None)),
+    }
+}
+
+/// Adds the suffix's number to what the rest names.
+fn with_number(
+    text: &str,
+    locator: Locator,
+    number: Option<u64>,
+) -> Result<Locator, ParseLocatorError> {
+    match (locator, number) {
+        (locator, None) => Ok(locator),
+        (Locator::Repo(repo), Some(n)) => Ok(Locator::Pull {
+            id: PrId::number(repo, n),
+            round: None,
+        }),
+        (_, Some(_)) => Err(ParseLocatorError::TwoTargets { input: shown(text) }),
+    }
+}
+
+fn plain(locator: Locator) -> Parsed {
+    Parsed {
+        locator,
+        had_credentials: false,
+    }
+}
+
+fn pull_only(text: &str, locator: Locator) -> Result<PrSelector, ParseLocatorError> {
+    let what = match locator {
+        Locator::Pull { .. } | Locator::Record(_) => return Ok(PrSelector::Locator(locator)),
+        Locator::Repo(_) => "a repository",
+        Locator::Issue { .. } => "an issue",
+    };
+    Err(ParseLocatorError::NotAPullRequest {
+        input: shown(text),
+        what,
+    })
+}
+
+fn check_length(text: &str) -> Result<(), ParseLocatorError> {
+    if text.len() > MAX_LENGTH {
+        return Err(ParseLocatorError::TooLong {
+            length: text.len(),
+            max: MAX_LENGTH,
+        });
+    }
+    Ok(())
+}
+
+/// A word such as `gh` or `my-forge`, in any case.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}
+
+fn is_host_and_port(text: &str) -> bool {
+    let after = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map(|(_, after)| after),
+        None => text.find(':').and_then(|at| text.get(at..)),
+    };
+    after.is_some_and(|after| {
+        after.is_empty()
+            || after
+                .strip_prefix(':')
+                .is_some_and(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit()))
+    })
+}
+
+/// A login, a handle or a DID in `owner:branch`.
+fn is_owner(text: &str) -> bool {
+    let login = |t: &str| {
+        (1..=253).contains(&t.len())
+            && t.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+    };
+    atproto::did(text).is_ok() || login(text)
+}
+
+/// Checks a branch by the rules of `git check-ref-format --branch`.
+fn branch_name(text: &str) -> Result<String, ParseLocatorError> {
+    let why = if text.is_empty() {
+        "it is empty"
+    } else if text.contains(|c: char| c.is_ascii_control() || " ~^:?*[\\".contains(c)) {
+        "it has a blank, a control character or one of ~ ^ : ? * [ \\"
+    } else if text.contains("..") || text.contains("@{") || text == "@" {
+        "it has '..' or '@{', or is '@'"
+    } else if text.starts_with('-') {
+        "it begins with '-'"
+    } else if text == "HEAD" {
+        "it is 'HEAD'"
+    } else if text.split('/').any(|part| {
+        part.is_empty() || part.starts_with('.') || part.strip_suffix(".lock").is_some()
+    }) || text.ends_with('.')
+    {
+        "a part of it is empty, begins with '.', or ends with '.' or '.lock'"
+    } else {
+        return Ok(text.to_owned());
+    };
+    Err(ParseLocatorError::InvalidBranch {
+        branch: shown(text),
+        why,
+    })
+}
+
+/// Writes the canonical form of a repository, which [`parse`] takes back.
+///
+/// A built-in host speaks for its kind (`github.com/o/r`); any other carries the kind in front
+/// (`github:git.example/o/r`), so that the text means the same without a configuration.
+pub(super) fn write_repo(repo: &RepoId, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let RepoId { kind, host, path } = repo;
+    match path {
+        RepoPath::Dir(path) => local::write(path, f),
+        RepoPath::Record(uri) => write!(f, "{uri}"),
+        RepoPath::Did(did) if host.is_empty() => f.write_str(did),
+        RepoPath::Did(did) => write!(f, "{kind}:{host}/{did}"),
+        RepoPath::Named { owner, name } => match hosts::builtin(host) {
+            Some((canonical, builtin)) if canonical == *host && builtin == *kind => {
+                write!(f, "{host}/{owner}/{name}")
+            }
+            _ if host.is_empty() => write!(f, "{kind}:{owner}/{name}"),
+            _ => write!(f, "{kind}:{host}/{owner}/{name}"),
+        },
+    }
+}
+
+/// See [`RepoId::comparison_key`].
+pub(super) fn comparison_key(repo: &RepoId) -> String {
+    let mut folded = repo.clone();
+    folded.host.make_ascii_lowercase();
+    if let RepoPath::Named { owner, name } = &mut folded.path
+        && (repo.kind == ForgeKind::GITHUB || repo.kind == ForgeKind::TANGLED)
+    {
+        name.make_ascii_lowercase();
+        if !owner.starts_with("did:") {
+            owner.make_ascii_lowercase();
+        }
+    }
+    folded.to_string()
+}
+
+/// The key of a record, for [`Locator::Record`] and [`PrKey::Record`] alike.
+impl From<super::AtUri> for PrKey {
+    fn from(uri: super::AtUri) -> Self {
+        Self::Record(uri.to_string())
+    }
+}

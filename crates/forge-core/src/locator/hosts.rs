@@ -1,2 +1,136 @@
-/// x
-#[derive(Debug)] pub struct Hosts;
+use std::collections::BTreeMap;
+
+use super::{ForgeKind, ParseLocatorError, authority};
+
+/// GitHub's own host.
+pub(super) const GITHUB: &str = "github.com";
+/// Tangled's own appview.
+pub(super) const TANGLED: &str = "tangled.org";
+
+/// Which host runs which forge, and which host `owner/repo` means.
+///
+/// Built in are `github.com` (also as `www.github.com` and `ssh.github.com`), `<tenant>.ghe.com`
+/// (GitHub Enterprise Cloud with data residency) and `tangled.org` (also under its old name
+/// `tangled.sh`). A host is matched as a whole, with its port: `github.com:8443` is not
+/// `github.com`, and credentials for the one must not reach the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts {
+    kinds: BTreeMap<String, ForgeKind>,
+    default_host: String,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self::builtin()
+    }
+}
+
+impl Hosts {
+    /// The hosts that everybody has; the default host is `github.com`.
+    #[must_use]
+    pub fn builtin() -> Self {
+        Self {
+            kinds: BTreeMap::from([
+                (GITHUB.to_owned(), ForgeKind::GITHUB),
+                (TANGLED.to_owned(), ForgeKind::TANGLED),
+            ]),
+            default_host: GITHUB.to_owned(),
+        }
+    }
+
+    /// Adds a host, `name` or `name:port`; the last word on a host counts.
+    ///
+    /// The built-in hosts keep their kind, so that a canonical locator means the same repository
+    /// under every configuration. [`ForgeKind::LOCAL`] has no hosts and is ignored. The host is
+    /// taken as it is; check a host from a configuration with [`Self::normalise`] first.
+    #[must_use]
+    pub fn with(mut self, host: &str, kind: ForgeKind) -> Self {
+        if builtin(host).is_none() && kind != ForgeKind::LOCAL {
+            self.kinds.insert(host.to_ascii_lowercase(), kind);
+        }
+        self
+    }
+
+    /// Makes `host` the one that `owner/repo` means. An unknown host becomes a GitHub host, as
+    /// it does for gh's `GH_HOST`.
+    #[must_use]
+    pub fn with_default_host(mut self, host: &str) -> Self {
+        if let Some((host, _)) = self.lookup(host) {
+            self.default_host = host;
+            self
+        } else {
+            self.default_host = host.to_ascii_lowercase();
+            self.with(host, ForgeKind::GITHUB)
+        }
+    }
+
+    /// The forge at `host` (`name` or `name:port`, in any case), where it is known.
+    #[must_use]
+    pub fn kind_of(&self, host: &str) -> Option<ForgeKind> {
+        self.lookup(host).map(|(_, kind)| kind)
+    }
+
+    /// The host that `owner/repo` means.
+    #[must_use]
+    pub fn default_host(&self) -> &str {
+        &self.default_host
+    }
+
+    /// The hosts that are known by name, in order; `<tenant>.ghe.com` and aliases are not listed.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ForgeKind)> {
+        self.kinds.iter().map(|(host, kind)| (host.as_str(), kind))
+    }
+
+    /// `host` in lower case, where it is a host that a locator can name.
+    ///
+    /// # Errors
+    ///
+    /// [`ParseLocatorError::InvalidHost`], when it is not plain ASCII or has a broken port.
+    pub fn normalise(host: &str) -> Result<String, ParseLocatorError> {
+        Ok(authority::host(host)?.to_string())
+    }
+
+    /// The canonical name and the kind of a host.
+    pub(super) fn lookup(&self, host: &str) -> Option<(String, ForgeKind)> {
+        if let Some((host, kind)) = builtin(host) {
+            return Some((host, kind));
+        }
+        let host = host.to_ascii_lowercase();
+        let kind = self.kinds.get(&host)?.clone();
+        Some((host, kind))
+    }
+
+    /// Whether some host has this kind, so that its word works as a prefix.
+    pub(super) fn has_kind(&self, kind: &ForgeKind) -> bool {
+        self.kinds.values().any(|k| k == kind)
+    }
+
+    /// The host of a tangled repository that was written without one.
+    pub(super) fn tangled_host(&self) -> &str {
+        if self.kind_of(&self.default_host) == Some(ForgeKind::TANGLED) {
+            &self.default_host
+        } else {
+            TANGLED
+        }
+    }
+}
+
+/// The built-in hosts and their aliases, under the name that they have in a [`super::RepoId`].
+pub(super) fn builtin(host: &str) -> Option<(String, ForgeKind)> {
+    let host = host.to_ascii_lowercase();
+    match host.as_str() {
+        GITHUB | "www.github.com" | "ssh.github.com" => {
+            Some((GITHUB.to_owned(), ForgeKind::GITHUB))
+        }
+        TANGLED | "tangled.sh" => Some((TANGLED.to_owned(), ForgeKind::TANGLED)),
+        _ => {
+            // Exactly one label: `api.tenant.ghe.com` is not where the tenant's repositories are.
+            let tenant = host.strip_suffix(".ghe.com")?;
+            let ok = !tenant.is_empty()
+                && tenant
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            ok.then_some((host, ForgeKind::GITHUB))
+        }
+    }
+}

@@ -11,13 +11,23 @@ use std::{borrow::Cow, fmt, path::PathBuf};
 
 use serde::{Serialize, Serializer};
 
+mod atproto;
+mod authority;
 mod error;
 mod grammar;
 mod hosts;
+mod local;
+mod named;
+#[cfg(test)]
+mod tests;
+mod url;
 
 pub use error::ParseLocatorError;
 pub use grammar::{parse, parse_remote, parse_selector};
 pub use hosts::Hosts;
+
+/// The longest locator that is read, in bytes; a path of Linux has at most half of it.
+pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
 /// The kind of a forge, an open set: backends of third parties bring their own word.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,7 +45,9 @@ impl ForgeKind {
     #[must_use]
     pub fn new(word: &str) -> Option<Self> {
         let ok = !word.is_empty()
-            && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+            && word
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         ok.then(|| Self(Cow::Owned(word.to_owned())))
     }
 
@@ -53,6 +65,10 @@ impl fmt::Display for ForgeKind {
 }
 
 /// A repository, canonical: `Display` prints a form that [`parse`] takes back to the same value.
+///
+/// Owner and name keep the case in which they were written, because people want to see them so,
+/// and `==` minds it. To ask whether two values are the same repository, compare
+/// [`Self::comparison_key`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RepoId {
     /// Which backend serves it.
@@ -68,7 +84,11 @@ impl RepoId {
     /// A local repository at `path`.
     #[must_use]
     pub fn local(path: impl Into<PathBuf>) -> Self {
-        Self { kind: ForgeKind::LOCAL, host: String::new(), path: RepoPath::Dir(path.into()) }
+        Self {
+            kind: ForgeKind::LOCAL,
+            host: String::new(),
+            path: RepoPath::Dir(path.into()),
+        }
     }
 
     /// `owner` and `name`, where the repository has them.
@@ -78,6 +98,16 @@ impl RepoId {
             RepoPath::Named { owner, name } => Some((owner, name)),
             _ => None,
         }
+    }
+
+    /// A text that is equal for two spellings of one repository, for allow-lists and maps.
+    ///
+    /// It folds the case of owner and name on GitHub and tangled, whose names are the same in any
+    /// case; DIDs, record keys, paths and the names of other forges are compared as they are. It
+    /// asks nobody: a handle and its DID, or two paths to one directory, have different keys.
+    #[must_use]
+    pub fn comparison_key(&self) -> String {
+        grammar::comparison_key(self)
     }
 }
 
@@ -127,7 +157,11 @@ pub struct AtUri {
 
 impl fmt::Display for AtUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at://{}/{}/{}", self.authority, self.collection, self.rkey)
+        write!(
+            f,
+            "at://{}/{}/{}",
+            self.authority, self.collection, self.rkey
+        )
     }
 }
 
@@ -165,6 +199,9 @@ impl Serialize for PrKey {
 }
 
 /// A pull request: its repository and its key. `Display` is `<repo>#<number>` or the at-uri.
+///
+/// [`parse`] takes a number back as [`Locator::Pull`], and an at-uri as [`Locator::Record`]: only
+/// the network knows the repository of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct PrId {
     /// The repository that it wants to change.
@@ -177,7 +214,10 @@ impl PrId {
     /// A pull request by number.
     #[must_use]
     pub fn number(repo: RepoId, number: u64) -> Self {
-        Self { repo, key: PrKey::Number(number) }
+        Self {
+            repo,
+            key: PrKey::Number(number),
+        }
     }
 }
 

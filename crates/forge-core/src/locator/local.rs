@@ -1,0 +1,145 @@
+//! Repositories that are directories: paths, `file:` URLs and `local:`.
+
+use std::path::{Path, PathBuf};
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+
+use super::{ParseLocatorError, RepoId, error::shown};
+
+/// What stays as it is in a canonical path: letters, digits and `- . _ ~ /`. The rest is
+/// percent-encoded byte by byte, above all `#` and `!` (they begin a suffix) and `%`.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'/');
+
+/// Whether the text is a path locator: it begins with `/`, `./`, `../` or `~/`, or is `.`, `..`
+/// or `~`.
+pub(super) fn is_path(text: &str) -> bool {
+    ["/", "./", "../", "~/"]
+        .iter()
+        .any(|prefix| text.starts_with(prefix))
+        || matches!(text, "." | ".." | "~")
+        || is_drive(text)
+}
+
+/// `C:\x` and `C:/x` are paths on Windows, and an scp form with a host of one letter elsewhere.
+fn is_drive(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    cfg!(windows)
+        && bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
+        && bytes.next() == Some(b':')
+        && matches!(bytes.next(), Some(b'/' | b'\\'))
+}
+
+/// A path as it was typed; nothing is decoded.
+pub(super) fn plain(text: &str) -> Result<RepoId, ParseLocatorError> {
+    if text.contains('\0') {
+        return Err(ParseLocatorError::InvalidPath {
+            input: shown(text),
+            why: "it has a NUL character",
+        });
+    }
+    Ok(RepoId::local(text))
+}
+
+/// The part of `local:<path>` behind the colon; percent-encoded.
+pub(super) fn tagged(text: &str) -> Result<RepoId, ParseLocatorError> {
+    if text.is_empty() {
+        return Err(ParseLocatorError::InvalidPath {
+            input: "local:".to_owned(),
+            why: "it is empty",
+        });
+    }
+    Ok(RepoId::local(decode(text)?))
+}
+
+/// The part of a `file:` URL behind `file://`; percent-encoded.
+///
+/// A locator refuses a raw `?` or `#`, where a URL would begin a query or a fragment; git takes
+/// them for letters, and so does `lenient`.
+pub(super) fn file_url(rest: &str, lenient: bool) -> Result<RepoId, ParseLocatorError> {
+    let refuse = |why| ParseLocatorError::InvalidFileUrl {
+        input: shown(&format!("file://{rest}")),
+        why,
+    };
+    let slash = rest
+        .find('/')
+        .ok_or_else(|| refuse("it has no absolute path"))?;
+    let (host, path) = rest.split_at(slash);
+    if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+        return Err(refuse("it names another host"));
+    }
+    if !lenient && path.contains('?') {
+        return Err(refuse("it has a query"));
+    }
+    if !lenient && path.contains('#') {
+        return Err(refuse("it has a fragment that is no number"));
+    }
+    // `file:///C:/x` is `C:/x`.
+    let path = match path.strip_prefix('/') {
+        Some(drive) if is_drive(drive) => drive,
+        _ => path,
+    };
+    Ok(RepoId::local(decode(path)?))
+}
+
+/// The canonical text: `file:///…` for an absolute path, `local:…` for any other.
+pub(super) fn write(path: &Path, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    let bytes = to_bytes(path);
+    let scheme = match bytes.first() {
+        Some(b'/') => "file://",
+        _ if path.is_absolute() => "file:///",
+        _ => "local:",
+    };
+    write!(f, "{scheme}{}", percent_encode(&bytes, ENCODED))
+}
+
+fn decode(text: &str) -> Result<PathBuf, ParseLocatorError> {
+    let refuse = |why| ParseLocatorError::InvalidPath {
+        input: shown(text),
+        why,
+    };
+    let mut escapes = text.split('%');
+    escapes.next();
+    for escape in escapes {
+        let digits = escape.bytes().take(2).filter(u8::is_ascii_hexdigit).count();
+        if digits != 2 {
+            return Err(refuse("a '%' is not followed by two hexadecimal digits"));
+        }
+    }
+    let bytes: Vec<u8> = percent_decode_str(text).collect();
+    if bytes.contains(&0) {
+        return Err(refuse("it has a NUL character"));
+    }
+    from_bytes(bytes).ok_or_else(|| refuse("it is not UTF-8"))
+}
+
+#[cfg(unix)]
+fn to_bytes(path: &Path) -> std::borrow::Cow<'_, [u8]> {
+    use std::os::unix::ffi::OsStrExt as _;
+    path.as_os_str().as_bytes().into()
+}
+
+// Any bytes are a path here; elsewhere they are not.
+#[cfg(unix)]
+fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    Some(std::ffi::OsString::from_vec(bytes).into())
+}
+
+// Elsewhere a path is text. One that is not Unicode has no canonical form.
+#[cfg(not(unix))]
+fn to_bytes(path: &Path) -> std::borrow::Cow<'_, [u8]> {
+    path.to_string_lossy()
+        .replace('\\', "/")
+        .into_bytes()
+        .into()
+}
+
+#[cfg(not(unix))]
+fn from_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
+    String::from_utf8(bytes).ok().map(PathBuf::from)
+}

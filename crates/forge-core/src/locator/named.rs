@@ -1,0 +1,234 @@
+//! `owner/name` and what may follow it in the path of a URL, for every forge with a host.
+
+use super::{
+    ForgeKind, Hosts, Locator, ParseLocatorError, PrId, PrKey, RepoId, RepoPath, atproto,
+    hosts::TANGLED,
+};
+
+/// GitHub routes that look like an owner.
+const NOT_OWNERS: [&str; 9] = [
+    "apps",
+    "enterprises",
+    "features",
+    "marketplace",
+    "notifications",
+    "orgs",
+    "settings",
+    "sponsors",
+    "users",
+];
+/// Pages of a tangled repository. Behind a DID they show that the DID is a repository and no owner.
+const TANGLED_PAGES: [&str; 16] = [
+    "archive",
+    "blob",
+    "branches",
+    "commit",
+    "commits",
+    "compare",
+    "feed.atom",
+    "fork",
+    "forks",
+    "issues",
+    "labels",
+    "pipelines",
+    "pulls",
+    "raw",
+    "settings",
+    "tree",
+];
+
+/// A repository of `kind` at `host` (canonical), by owner and name.
+pub(super) fn repo(
+    kind: ForgeKind,
+    host: String,
+    owner: &str,
+    name: &str,
+) -> Result<RepoId, &'static str> {
+    let owner = if kind == ForgeKind::TANGLED {
+        tangled_owner(owner)?
+    } else {
+        let github = kind == ForgeKind::GITHUB;
+        let ok =
+            |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_') || (b == b'.' && !github);
+        if !(1..=100).contains(&owner.len()) || !owner.bytes().all(ok) || is_dots(owner) {
+            return Err(if github {
+                "an owner is letters, digits and '-'"
+            } else {
+                "an owner is letters, digits, '-', '_' and '.'"
+            });
+        }
+        owner.to_owned()
+    };
+    let name = name.strip_suffix(".git").unwrap_or(name);
+    let ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
+    if name.is_empty() || is_dots(name) {
+        return Err("the name is missing");
+    }
+    if name.len() > 100 || !name.bytes().all(ok) {
+        return Err("a name is at most 100 letters, digits, '-', '_' and '.'");
+    }
+    // It could not be written down: the suffix is stripped when it is read again.
+    if name.ends_with(".git") {
+        return Err("a name does not end with '.git'");
+    }
+    Ok(RepoId {
+        kind,
+        host,
+        path: RepoPath::Named {
+            owner,
+            name: name.to_owned(),
+        },
+    })
+}
+
+/// A tangled repository by its DID. The public appview is left out: a DID is global.
+pub(super) fn did_repo(host: String, did: String) -> RepoId {
+    let host = if host == TANGLED { String::new() } else { host };
+    RepoId {
+        kind: ForgeKind::TANGLED,
+        host,
+        path: RepoPath::Did(did),
+    }
+}
+
+/// `handle`, `@handle` or a DID.
+fn tangled_owner(text: &str) -> Result<String, &'static str> {
+    if text.starts_with("did:") {
+        atproto::did(text).map_err(|_| "the owner is no valid DID")
+    } else {
+        let text = text.strip_prefix('@').unwrap_or(text);
+        atproto::handle(text).map_err(|_| "an owner on tangled is a handle with a dot, or a DID")
+    }
+}
+
+fn is_dots(text: &str) -> bool {
+    matches!(text, "." | "..")
+}
+
+/// The segments of a path. One slash in front and any behind are fine; an empty or dot segment is
+/// not, because programs disagree on what it means.
+pub(super) fn segments(path: &str) -> Result<Vec<&str>, &'static str> {
+    let path = path.strip_prefix('/').unwrap_or(path).trim_end_matches('/');
+    if path.is_empty() {
+        return Ok(Vec::new());
+    }
+    let segments: Vec<&str> = path.split('/').collect();
+    if segments.iter().any(|s| s.is_empty()) {
+        return Err("the path has an empty part");
+    }
+    if segments.iter().any(|s| is_dots(s)) {
+        return Err("the path has a '.' or '..' part");
+    }
+    Ok(segments)
+}
+
+/// Exactly a repository: `owner/name`, or on tangled a DID.
+pub(super) fn exact(
+    kind: ForgeKind,
+    host: String,
+    segments: &[&str],
+) -> Result<RepoId, &'static str> {
+    match *segments {
+        [did] if kind == ForgeKind::TANGLED && did.starts_with("did:") => {
+            let did = atproto::did(did).map_err(|_| "this is no valid DID")?;
+            Ok(did_repo(host, did))
+        }
+        [owner, name] => repo(kind, host, owner, name),
+        _ => Err("the path is not owner/name"),
+    }
+}
+
+/// Why a page is no locator.
+pub(super) enum PageError {
+    /// What is wrong with the path.
+    Path(&'static str),
+    /// The number is none.
+    Number(String),
+}
+
+impl From<&'static str> for PageError {
+    fn from(why: &'static str) -> Self {
+        Self::Path(why)
+    }
+}
+
+/// The path of a web page: the repository, a pull request, an issue, or some page below the
+/// repository, which then counts as the repository.
+pub(super) fn page(kind: ForgeKind, host: String, segments: &[&str]) -> Result<Locator, PageError> {
+    let tangled = kind == ForgeKind::TANGLED;
+    let (repo, rest) = match *segments {
+        [did, ref rest @ ..]
+            if tangled
+                && did.starts_with("did:")
+                && rest.first().is_none_or(|page| TANGLED_PAGES.contains(page)) =>
+        {
+            (exact(kind, host, &[did])?, rest)
+        }
+        [owner, ..] if !tangled && NOT_OWNERS.contains(&owner) => {
+            return Err("this page belongs to no repository".into());
+        }
+        [owner, name, ref rest @ ..] => (repo(kind, host, owner, name)?, rest),
+        [_] => return Err("the URL names an owner, not a repository".into()),
+        [] => return Err("the URL names no repository".into()),
+    };
+    match *rest {
+        ["pull" | "pulls" | "issues", "new", ..] => Ok(Locator::Repo(repo)),
+        ["pull" | "pulls", number, ref rest @ ..] => {
+            let id = PrId::number(repo, number_of(number)?);
+            Ok(Locator::Pull {
+                id,
+                round: if tangled { round(rest)? } else { None },
+            })
+        }
+        ["issues", number, ..] => Ok(Locator::Issue {
+            key: PrKey::Number(number_of(number)?),
+            repo,
+        }),
+        _ => Ok(Locator::Repo(repo)),
+    }
+}
+
+/// `round/R`, `round/R.patch`, `round/R/interdiff`.
+fn round(rest: &[&str]) -> Result<Option<u32>, PageError> {
+    let ["round", round, ..] = rest else {
+        return Ok(None);
+    };
+    let digits = round.strip_suffix(".patch").unwrap_or(round);
+    let ok = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    match digits.parse() {
+        Ok(round) if ok => Ok(Some(round)),
+        _ => Err(PageError::Number((*round).to_owned())),
+    }
+}
+
+fn number_of(text: &str) -> Result<u64, PageError> {
+    // GitHub serves the raw texts of a pull request next to it.
+    let digits = text
+        .strip_suffix(".diff")
+        .or_else(|| text.strip_suffix(".patch"))
+        .unwrap_or(text);
+    number(digits).ok_or_else(|| PageError::Number(text.to_owned()))
+}
+
+/// Digits alone, from 1.
+pub(super) fn number(digits: &str) -> Option<u64> {
+    let ok = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|&n| ok && n > 0)
+}
+
+/// The canonical host of a repository that is said to be of `kind`.
+pub(super) fn host_of_kind(
+    host: String,
+    kind: &ForgeKind,
+    hosts: &Hosts,
+) -> Result<String, ParseLocatorError> {
+    match hosts.lookup(&host) {
+        None => Ok(host),
+        Some((host, known)) if known == *kind => Ok(host),
+        Some((host, known)) => Err(ParseLocatorError::WrongKind {
+            host,
+            known,
+            asked: kind.clone(),
+        }),
+    }
+}

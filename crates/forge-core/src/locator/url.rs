@@ -1,0 +1,210 @@
+//! URLs with a host and the scp form of git.
+//!
+//! The parser is ours and not the crate `url`, because it must refuse what that one repairs:
+//! Unicode and percent-encoding in hosts, backslashes, missing slashes, dot segments.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
+use super::{
+    ForgeKind, Hosts, Locator, ParseLocatorError,
+    authority::{self, Host},
+    error::shown,
+    named::{self, PageError},
+};
+
+/// A URL of which the host and the path matter.
+struct Url<'a> {
+    scheme: Scheme,
+    host: Host,
+    path: &'a str,
+    had_credentials: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scheme {
+    Http,
+    Https,
+    Ssh,
+    Git,
+}
+
+impl Scheme {
+    fn of(word: &str) -> Option<Self> {
+        Some(match word.to_ascii_lowercase().as_str() {
+            "http" => Self::Http,
+            "https" | "git+https" => Self::Https,
+            "ssh" | "git+ssh" | "ssh+git" => Self::Ssh,
+            "git" => Self::Git,
+            _ => return None,
+        })
+    }
+
+    const fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+            Self::Ssh => 22,
+            Self::Git => 9418,
+        }
+    }
+
+    /// Whether the port is that of the web server, and so a part of the forge's name.
+    const fn is_web(self) -> bool {
+        matches!(self, Self::Http | Self::Https)
+    }
+}
+
+/// Splits `scheme://rest`.
+pub(super) fn scheme_of(text: &str) -> Option<(&str, &str)> {
+    text.split_once("://").filter(|(scheme, _)| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+    })
+}
+
+fn split<'a>(text: &str, scheme: &str, rest: &'a str) -> Result<Url<'a>, ParseLocatorError> {
+    let scheme = Scheme::of(scheme).ok_or_else(|| ParseLocatorError::UnsupportedScheme {
+        scheme: shown(scheme),
+    })?;
+    if rest.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
+        return Err(ParseLocatorError::invalid_because(
+            text,
+            "a URL has no spaces, backslashes or control characters",
+        ));
+    }
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, after) = rest.split_at(end);
+    let path = after
+        .find(['?', '#'])
+        .and_then(|end| after.get(..end))
+        .unwrap_or(after);
+    let (userinfo, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+    let had_credentials =
+        !password.is_empty() || (scheme != Scheme::Ssh && !matches!(user, "" | "git"));
+    // What follows a broken host may be a password with a raw slash, so it is not repeated.
+    let host = authority::host(host)?;
+    Ok(Url {
+        scheme,
+        host,
+        path,
+        had_credentials,
+    })
+}
+
+/// The name and the kind of the forge that a URL's host stands for.
+fn forge_of(
+    scheme: Scheme,
+    mut host: Host,
+    hosts: &Hosts,
+) -> Result<(String, ForgeKind), ParseLocatorError> {
+    if host.port == Some(scheme.default_port()) {
+        host.port = None;
+    }
+    hosts
+        .lookup(&host.to_string())
+        .or_else(|| {
+            // The port of an ssh or git server says nothing of where the forge itself is.
+            (!scheme.is_web())
+                .then(|| hosts.lookup(&host.name))
+                .flatten()
+        })
+        .ok_or_else(|| ParseLocatorError::UnknownHost {
+            host: host.to_string(),
+        })
+}
+
+/// What a URL names, and whether it had credentials. `text` is the whole input for messages.
+pub(super) fn parse(
+    text: &str,
+    scheme: &str,
+    rest: &str,
+    hosts: &Hosts,
+) -> Result<(Locator, bool), ParseLocatorError> {
+    let url = split(text, scheme, rest)?;
+    let (host, kind) = forge_of(url.scheme, url.host, hosts)?;
+    let refuse = |why| ParseLocatorError::invalid_because(text, why);
+    let raw = named::segments(url.path).map_err(refuse)?;
+    let decoded: Vec<Cow<'_, str>> = raw
+        .into_iter()
+        .map(decode)
+        .collect::<Option<_>>()
+        .ok_or_else(|| refuse("the path has percent-encoded bytes that are not UTF-8"))?;
+    let segments: Vec<&str> = decoded.iter().map(AsRef::as_ref).collect();
+    let locator = if url.scheme.is_web() {
+        named::page(kind, host, &segments).map_err(|e| match e {
+            PageError::Path(why) => refuse(why),
+            PageError::Number(number) => ParseLocatorError::InvalidNumber {
+                number: shown(&number),
+            },
+        })?
+    } else {
+        Locator::Repo(named::exact(kind, host, &segments).map_err(refuse)?)
+    };
+    Ok((locator, url.had_credentials))
+}
+
+/// Decodes one segment, once. Names are checked afterwards, letter by letter, so nothing hidden
+/// by the encoding passes. A DID is kept: `%` is one of its letters.
+fn decode(segment: &str) -> Option<Cow<'_, str>> {
+    if segment.starts_with("did:") {
+        return Some(segment.into());
+    }
+    percent_decode_str(segment).decode_utf8().ok()
+}
+
+/// The two sides of the scp form `[user@]host:path`, where the text has it.
+pub(super) fn scp(text: &str) -> Option<(&str, &str)> {
+    if text.starts_with('[') {
+        let (host, path) = text.split_once("]:")?;
+        return (!host.contains('/')).then_some((text.get(..=host.len())?, path));
+    }
+    text.split_once(':').filter(|(host, _)| !host.contains('/'))
+}
+
+/// The repository that the scp form names.
+pub(super) fn parse_scp(
+    text: &str,
+    user_and_host: &str,
+    path: &str,
+    hosts: &Hosts,
+) -> Result<Locator, ParseLocatorError> {
+    let refuse = |why| ParseLocatorError::invalid_because(text, why);
+    // `user:password@host:path` splits at the wrong colon; the first half may be a token.
+    if path.find('@').is_some_and(|at| at > 0) || path.starts_with("//") {
+        return Err(refuse("write a URL with 'ssh://' or 'https://'"));
+    }
+    if path.starts_with('/') && Scheme::of(user_and_host).is_some() {
+        return Err(refuse("a URL has '//' behind the scheme"));
+    }
+    let host = user_and_host
+        .rsplit_once('@')
+        .map_or(user_and_host, |(_, host)| host);
+    let segments = named::segments(path).map_err(refuse)?;
+    if segments.is_empty() {
+        return Err(refuse("nothing follows the ':'"));
+    }
+    // A word with a colon and one part is more often a typing error than a host.
+    if segments.len() == 1
+        && !user_and_host.contains('@')
+        && !authority::looks_like_host(user_and_host)
+    {
+        return Err(ParseLocatorError::invalid(text));
+    }
+    let host = authority::host(host)?;
+    let (host, kind) = forge_of(Scheme::Ssh, host, hosts)?;
+    Ok(Locator::Repo(
+        named::exact(kind, host, &segments).map_err(refuse)?,
+    ))
+}
+
+/// The host of a URL, for a comparison with another parser.
+#[cfg(test)]
+pub(super) fn authority_of(text: &str) -> Option<Host> {
+    let (scheme, rest) = scheme_of(text)?;
+    split(text, scheme, rest).ok().map(|url| url.host)
+}
