@@ -1,1 +1,55 @@
-//! The forge command line.
+//! The `forge` command line: arguments, commands and what they print.
+//!
+//! The path of a command: [`args`] says what was typed (pure, no I/O), [`cmd`] runs it over
+//! [`cmd::Ctx`], and `ui` is the one place that writes to a terminal or a pipe.
+
+pub mod args;
+pub mod cmd;
+mod docs;
+pub mod exit;
+mod select;
+pub mod ui;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+pub use docs::cli_docs;
+
+use crate::{args::Cli, cmd::Ctx, exit::Exit, ui::Ui};
+
+/// Runs the program on the process's arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    // Nothing happens before this: `--version` and `--help` answer from here.
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return usage(&e),
+    };
+    let ui = Ui::from_env(&cli.global);
+    match run(cli, ui.clone()) {
+        Ok(exit) => exit.into(),
+        Err(e) if exit::is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) => {
+            ui.error(&e);
+            exit::of_error(&e).into()
+        }
+    }
+}
+
+fn run(cli: Cli, ui: Ui) -> forge_core::Result<Exit> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ui::io_error)?;
+    let ctx = Ctx::new(ui, cli.global)?;
+    let exit = runtime.block_on(cmd::run(&ctx, cli.command));
+    ctx.ui.flush()?;
+    exit
+}
+
+/// Help and version go to stdout and are a success; anything else is gh's exit code for a usage
+/// error, 1 (clap's own is 2).
+fn usage(e: &clap::Error) -> ExitCode {
+    // A reader that went away is no reason to fail.
+    let _ = e.print();
+    if e.use_stderr() { Exit::Failure.into() } else { Exit::Ok.into() }
+}

@@ -1,2 +1,7 @@
 //! The `forge` binary.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    forge_cli::main()
+}

@@ -1,0 +1,5 @@
+use clap::Args;
+
+/// `forge auth`
+#[derive(Args, Debug, Default)]
+pub struct AuthArgs {}

@@ -1,0 +1,5 @@
+use clap::Args;
+
+/// `forge capabilities`
+#[derive(Args, Debug, Default)]
+pub struct CapabilitiesArgs {}

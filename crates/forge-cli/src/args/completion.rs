@@ -1,0 +1,5 @@
+use clap::Args;
+
+/// `forge completion`
+#[derive(Args, Debug, Default)]
+pub struct CompletionArgs {}

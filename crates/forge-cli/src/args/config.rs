@@ -1,0 +1,5 @@
+use clap::Args;
+
+/// `forge config`
+#[derive(Args, Debug, Default)]
+pub struct ConfigArgs {}

@@ -1,0 +1,5 @@
+use clap::Args;
+
+/// `forge demo`
+#[derive(Args, Debug, Default)]
+pub struct DemoArgs {}

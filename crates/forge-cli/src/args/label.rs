@@ -1,0 +1,5 @@
+use clap::Args;
+
+/// `forge label`
+#[derive(Args, Debug, Default)]
+pub struct LabelArgs {}

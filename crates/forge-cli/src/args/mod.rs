@@ -1,0 +1,82 @@
+//! What can be typed: clap structs and nothing else. No I/O, no environment, no defaults that
+//! depend on a repository.
+
+mod auth;
+mod capabilities;
+mod completion;
+mod config;
+mod demo;
+mod label;
+pub mod output;
+pub mod pr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use auth::AuthArgs;
+pub use capabilities::CapabilitiesArgs;
+pub use completion::CompletionArgs;
+pub use config::ConfigArgs;
+pub use demo::DemoArgs;
+pub use label::LabelArgs;
+
+/// Pull requests on GitHub, on tangled, and inside plain git repositories.
+#[derive(Debug, Parser)]
+#[command(
+    name = "forge",
+    version,
+    propagate_version = false,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// What holds for every command.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags of every command.
+#[derive(Args, Clone, Debug, Default)]
+pub struct GlobalArgs {
+    /// When to use colour; NO_COLOR, CLICOLOR and CLICOLOR_FORCE are honoured
+    #[arg(long, global = true, value_name = "when", value_enum, default_value_t)]
+    pub color: ColorChoice,
+    /// Say on stderr what is asked of the forge, and how long it took
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Work with pull requests
+    Pr(pr::PrArgs),
+    /// Work with the labels of a repository
+    Label(LabelArgs),
+    /// Show what a repository's forge can do
+    Capabilities(CapabilitiesArgs),
+    /// Log in to a host and out of it
+    Auth(AuthArgs),
+    /// Read, set and check the configuration
+    Config(ConfigArgs),
+    /// Print a completion script for a shell
+    Completion(CompletionArgs),
+    /// See a pull request live and merge, in a repository made for it
+    Demo(DemoArgs),
+}

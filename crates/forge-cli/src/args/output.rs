@@ -1,0 +1,28 @@
+//! Flags that say in which form something is printed or written.
+
+use clap::Args;
+
+/// `--json`, `--jq` and `--template`, with gh's meaning.
+#[derive(Args, Clone, Debug, Default)]
+pub struct JsonArgs {
+    /// Print these fields as JSON; without a value, list the fields
+    #[arg(long, value_name = "fields", value_delimiter = ',', num_args = 0..=1)]
+    pub json: Option<Vec<String>>,
+    /// Filter the JSON with a jq expression
+    #[arg(short = 'q', long, value_name = "expression", requires = "json")]
+    pub jq: Option<String>,
+    /// Format the JSON with a Go template
+    #[arg(short = 't', long, value_name = "template", requires = "json", conflicts_with = "jq")]
+    pub template: Option<String>,
+}
+
+/// A text that is given, read from a file, or written in an editor.
+#[derive(Args, Clone, Debug, Default)]
+pub struct BodyArgs {
+    /// The text
+    #[arg(short, long, value_name = "text", conflicts_with = "body_file")]
+    pub body: Option<String>,
+    /// Read the text from a file ("-" for standard input)
+    #[arg(short = 'F', long, value_name = "file")]
+    pub body_file: Option<String>,
+}

@@ -1,0 +1,63 @@
+use clap::Args;
+
+/// `forge pr create`
+#[derive(Args, Debug, Default)]
+pub struct CreateArgs {
+    /// Assign people by login; "@me" assigns yourself
+    #[arg(short, long, value_name = "login", value_delimiter = ',')]
+    pub assignee: Vec<String>,
+    /// The branch into which you want your changes merged
+    #[arg(short = 'B', long, value_name = "branch")]
+    pub base: Option<String>,
+    /// The description
+    #[arg(short, long, value_name = "text", conflicts_with = "body_file")]
+    pub body: Option<String>,
+    /// Read the description from a file ("-" for standard input)
+    #[arg(short = 'F', long, value_name = "file")]
+    pub body_file: Option<String>,
+    /// Open it as a draft
+    #[arg(short, long)]
+    pub draft: bool,
+    /// Print what would be opened, and open nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Write title and description in an editor: the first line is the title
+    #[arg(short, long)]
+    pub editor: bool,
+    /// Take title and description from the commits
+    #[arg(short, long)]
+    pub fill: bool,
+    /// Take title and description from the first commit
+    #[arg(long)]
+    pub fill_first: bool,
+    /// Take the description from the messages of all commits in full
+    #[arg(long)]
+    pub fill_verbose: bool,
+    /// The branch with your changes, or owner:branch [default: the current branch]
+    #[arg(short = 'H', long, value_name = "branch")]
+    pub head: Option<String>,
+    /// Add labels by name
+    #[arg(short, long, value_name = "name", value_delimiter = ',')]
+    pub label: Vec<String>,
+    /// Add it to a milestone by name
+    #[arg(short, long, value_name = "name")]
+    pub milestone: Option<String>,
+    /// Keep the base repository's maintainers from pushing to a fork's branch
+    #[arg(long)]
+    pub no_maintainer_edit: bool,
+    /// Add it to projects by title
+    #[arg(short, long, value_name = "title", value_delimiter = ',')]
+    pub project: Vec<String>,
+    /// Ask people or teams for a review, by login or org/team
+    #[arg(short, long, value_name = "handle", value_delimiter = ',')]
+    pub reviewer: Vec<String>,
+    /// Start the description from this template file
+    #[arg(short = 'T', long, value_name = "file", conflicts_with_all = ["body", "body_file"])]
+    pub template: Option<String>,
+    /// The title
+    #[arg(short, long, value_name = "text")]
+    pub title: Option<String>,
+    /// Open the form in the browser instead
+    #[arg(short, long)]
+    pub web: bool,
+}

@@ -1,0 +1,14 @@
+//! `forge auth`.
+
+use forge_core::{Error, ErrorKind, Result};
+
+use super::Ctx;
+use crate::{args::AuthArgs, exit::Exit};
+
+/// Runs it.
+///
+/// # Errors
+/// What the command cannot do.
+pub async fn run(_ctx: &Ctx, _args: &AuthArgs) -> Result<Exit> {
+    Err(Error::new(ErrorKind::Internal, "this slot is not filled yet"))
+}

@@ -1,0 +1,14 @@
+//! `forge capabilities`.
+
+use forge_core::{Error, ErrorKind, Result};
+
+use super::Ctx;
+use crate::{args::CapabilitiesArgs, exit::Exit};
+
+/// Runs it.
+///
+/// # Errors
+/// What the command cannot do.
+pub async fn run(_ctx: &Ctx, _args: &CapabilitiesArgs) -> Result<Exit> {
+    Err(Error::new(ErrorKind::Internal, "this slot is not filled yet"))
+}

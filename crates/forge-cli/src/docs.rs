@@ -1,0 +1,94 @@
+//! `docs/cli.md`, written from the clap tree.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, ArgAction, Command, CommandFactory as _};
+
+use crate::args::Cli;
+
+/// The text of `docs/cli.md`.
+#[must_use]
+pub fn cli_docs() -> String {
+    let mut out = String::from(
+        "# Command line\n\n\
+         Generated from the program's own definitions by `cargo xtask docs`; a test keeps it current.\n",
+    );
+    let mut root = Cli::command();
+    root.build();
+    section(&root, "forge", &mut out);
+    out
+}
+
+fn section(command: &Command, path: &str, out: &mut String) {
+    let _ = write!(out, "\n## {path}\n\n");
+    if let Some(about) = command.get_long_about().or_else(|| command.get_about()) {
+        let _ = write!(out, "{about}\n\n");
+    }
+    let _ = write!(out, "```\n{}\n```\n", usage(command, path));
+    let aliases: Vec<String> = command.get_all_aliases().map(|a| format!("`{a}`")).collect();
+    if !aliases.is_empty() {
+        let _ = write!(out, "\nAlso: {}.\n", aliases.join(", "));
+    }
+    let rows: Vec<String> = command
+        .get_arguments()
+        .filter(|a| !a.is_hide_set() && !matches!(a.get_id().as_str(), "help" | "version"))
+        .filter(|a| path == "forge" || !matches!(a.get_id().as_str(), "color" | "verbose"))
+        .map(row)
+        .collect();
+    if !rows.is_empty() {
+        let _ = write!(out, "\n| | |\n|---|---|\n{}\n", rows.join("\n"));
+    }
+    for sub in command.get_subcommands() {
+        section(sub, &format!("{path} {}", sub.get_name()), out);
+    }
+}
+
+fn usage(command: &Command, path: &str) -> String {
+    let shown = command.clone().render_usage().to_string();
+    let tail = shown.find(['[', '<']).and_then(|at| shown.get(at..)).unwrap_or("").to_owned();
+    format!("{path} {tail}").trim_end().to_owned()
+}
+
+fn row(arg: &Arg) -> String {
+    let mut names = Vec::new();
+    if let Some(short) = arg.get_short() {
+        names.push(format!("-{short}"));
+    }
+    if let Some(long) = arg.get_long() {
+        names.push(format!("--{long}"));
+    }
+    let takes_value = !matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::Count);
+    let value = arg
+        .get_value_names()
+        .filter(|_| takes_value)
+        .map(|v| format!(" <{}>", v.join(" ")))
+        .unwrap_or_default();
+    let help = arg.get_long_help().or_else(|| arg.get_help()).map(ToString::to_string);
+    let help = help.unwrap_or_default().replace('\n', " ").replace('|', "\\|");
+    let words: Vec<String> = arg
+        .get_possible_values()
+        .iter()
+        .filter(|_| takes_value)
+        .map(|v| format!("`{}`", v.get_name()))
+        .collect();
+    let words = if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) };
+    let name = format!("{}{value}", names.join(", ")).replace('|', "\\|");
+    format!("| `{}` | {help}{words} |", name.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_page_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
+        let committed = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(committed == cli_docs(), "docs/cli.md is stale: run `cargo xtask docs`");
+    }
+
+    #[test]
+    fn the_definitions_are_sound() {
+        Cli::command().debug_assert();
+    }
+}

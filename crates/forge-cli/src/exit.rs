@@ -1,0 +1,80 @@
+//! Exit codes, the same as gh's.
+
+use std::{error::Error as _, io, process::ExitCode};
+
+use forge_core::{Error, ErrorKind};
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// 0.
+    Ok,
+    /// 1: any failure, wrong usage among them.
+    Failure,
+    /// 2: the user cancelled.
+    Cancelled,
+    /// 4: there are no credentials, or they are refused.
+    Unauthenticated,
+    /// 8: `pr checks` found checks that have not finished.
+    Pending,
+}
+
+impl Exit {
+    /// The number.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Failure => 1,
+            Self::Cancelled => 2,
+            Self::Unauthenticated => 4,
+            Self::Pending => 8,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// The exit of a failure.
+#[must_use]
+pub fn of_error(e: &Error) -> Exit {
+    match e.kind() {
+        ErrorKind::Cancelled => Exit::Cancelled,
+        ErrorKind::Unauthenticated { .. } => Exit::Unauthenticated,
+        _ => Exit::Failure,
+    }
+}
+
+/// The reader of our output has gone (`forge pr diff | head`), which is no failure.
+#[must_use]
+pub fn is_broken_pipe(e: &Error) -> bool {
+    e.source()
+        .and_then(|s| s.downcast_ref::<io::Error>())
+        .is_some_and(|s| s.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::io_error;
+
+    #[test]
+    fn kinds_have_ghs_codes() {
+        let code = |kind| of_error(&Error::new(kind, "x")).code();
+        assert_eq!(code(ErrorKind::Cancelled), 2);
+        assert_eq!(code(ErrorKind::Unauthenticated { host: "h".into() }), 4);
+        assert_eq!(code(ErrorKind::Internal), 1);
+        assert_eq!(Exit::Pending.code(), 8);
+    }
+
+    #[test]
+    fn only_a_broken_pipe_is_forgiven() {
+        assert!(is_broken_pipe(&io_error(io::ErrorKind::BrokenPipe.into())));
+        assert!(!is_broken_pipe(&io_error(io::ErrorKind::StorageFull.into())));
+        assert!(!is_broken_pipe(&Error::new(ErrorKind::Internal, "x")));
+    }
+}

@@ -1,0 +1,214 @@
+//! The one place that writes to the terminal or a pipe, and the one that knows which it is.
+//!
+//! Commands never ask about colour, width or a pager: they hand text over, and the [`Ui`] shows it
+//! as the stream wants it. Text that a forge stored passes `forge_core::text` first.
+
+pub mod color;
+pub mod glob;
+pub mod pager;
+pub mod progress;
+pub mod table;
+mod term;
+pub mod time;
+pub mod words;
+
+use std::{
+    fmt,
+    io::{self, BufWriter, Write},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use forge_core::{Error, ErrorKind, Ingestion, Outcome, Result, Timestamp, Warning, text};
+
+use self::{color::Palette, term::Term};
+use crate::args::GlobalArgs;
+
+/// Streams and what they can show. Cheap to clone.
+#[derive(Clone)]
+pub struct Ui {
+    term: Term,
+    out: Arc<Mutex<BufWriter<io::Stdout>>>,
+    now: Timestamp,
+}
+
+impl fmt::Debug for Ui {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ui").field("term", &self.term).finish_non_exhaustive()
+    }
+}
+
+/// A failure to read or write, as our error; a broken pipe stays recognisable.
+#[must_use]
+pub fn io_error(e: io::Error) -> Error {
+    Error::new(ErrorKind::Internal, format!("reading or writing failed: {e}")).with_source(e)
+}
+
+impl Ui {
+    /// From the process's streams, environment and flags.
+    #[must_use]
+    pub fn from_env(args: &GlobalArgs) -> Self {
+        Self {
+            term: Term::from_env(args.color),
+            out: Arc::new(Mutex::new(BufWriter::with_capacity(64 * 1024, io::stdout()))),
+            now: time::now(),
+        }
+    }
+
+    /// Stdout is a terminal, or is treated as one (`FORGE_FORCE_TTY`, `GH_FORCE_TTY`).
+    #[must_use]
+    pub fn is_tty(&self) -> bool {
+        self.term.out_tty
+    }
+
+    /// Stderr is a terminal.
+    #[must_use]
+    pub fn err_is_tty(&self) -> bool {
+        self.term.err_tty
+    }
+
+    /// Somebody is there to answer a question.
+    #[must_use]
+    pub fn can_prompt(&self) -> bool {
+        self.term.can_prompt
+    }
+
+    /// The width of the terminal in columns.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.term.width
+    }
+
+    /// Colours for stdout.
+    #[must_use]
+    pub fn palette(&self) -> Palette {
+        Palette { on: self.term.color_out }
+    }
+
+    /// Colours for stderr.
+    #[must_use]
+    pub fn err_palette(&self) -> Palette {
+        Palette { on: self.term.color_err }
+    }
+
+    /// The time against which relative times are told.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// `2 hours ago` and the like, on this clock.
+    #[must_use]
+    pub fn ago(&self, at: Timestamp) -> String {
+        time::ago(self.now, at)
+    }
+
+    /// Writes bytes to stdout as they are.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn write(&self, bytes: &[u8]) -> Result<()> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes).map_err(io_error)
+    }
+
+    /// Writes a line to stdout.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn line(&self, line: &str) -> Result<()> {
+        self.write(line.as_bytes())?;
+        self.write(b"\n")
+    }
+
+    /// Sends on what is buffered.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn flush(&self) -> Result<()> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner).flush().map_err(io_error)
+    }
+
+    /// Shows a text on stdout, through the pager where it is longer than the terminal.
+    ///
+    /// # Errors
+    /// When neither the pager nor stdout takes it.
+    pub fn page(&self, shown: &str) -> Result<()> {
+        let rows = self.term.height.saturating_sub(1);
+        if self.term.out_tty && shown.lines().count() > rows && self.page_with_pager(shown)? {
+            return Ok(());
+        }
+        self.write(shown.as_bytes())
+    }
+
+    fn page_with_pager(&self, shown: &str) -> Result<bool> {
+        let Some(mut pager) = pager::Pager::start("cat")? else { return Ok(false) };
+        // The reader may leave early: that is what pagers are for.
+        pager.write(shown.as_bytes())?;
+        pager.finish()?;
+        Ok(true)
+    }
+
+    /// Writes a line to stderr. It never fails: there is nobody left to tell.
+    pub fn note(&self, line: &str) {
+        let _ = self.flush();
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// `✓ …` on stderr.
+    pub fn success(&self, line: &str) {
+        self.note(&format!("{} {}", self.err_palette().green("✓"), text::one_line(line)));
+    }
+
+    /// `! …` on stderr.
+    pub fn caution(&self, line: &str) {
+        self.note(&format!("{} {}", self.err_palette().yellow("!"), text::one_line(line)));
+    }
+
+    /// A warning on stderr, with what to do about it.
+    pub fn warning(&self, warning: &Warning) {
+        let label = self.err_palette().yellow("warning:");
+        self.note(&format!("{label} {}", text::neutralise(&warning.message)));
+        if let Some(hint) = &warning.hint {
+            self.note(&format!("Recovery: {}", text::neutralise(hint)));
+        }
+    }
+
+    /// A failure on stderr, with what to do next.
+    pub fn error(&self, e: &Error) {
+        let label = self.err_palette().red("error:");
+        self.note(&format!("{label} {}", text::neutralise(e.message())));
+        if let Some(hint) = e.hint() {
+            self.note(&format!("Recovery: {}", text::neutralise(hint)));
+        }
+    }
+
+    /// Takes the value out of an outcome, and says on stderr what its reader should know.
+    ///
+    /// # Errors
+    /// When the write is stored and will have no effect ([`Ingestion::Ineffective`]).
+    pub fn outcome<T>(&self, outcome: Outcome<T>) -> Result<T> {
+        for warning in &outcome.warnings {
+            self.warning(warning);
+        }
+        for step in outcome.steps.iter().filter(|s| !s.done) {
+            self.caution(&format!("not done: {}", step.name));
+        }
+        match &outcome.ingestion {
+            Ingestion::Immediate | Ingestion::Confirmed { .. } => {}
+            Ingestion::Pending { uri, waited } => self.caution(&format!(
+                "written as {uri}; nothing shows it yet after {} s",
+                waited.as_secs()
+            )),
+            Ingestion::PdsOnly { instead } => self.warning(
+                &Warning::new("it is stored, and this appview does not show such records")
+                    .with_hint(instead),
+            ),
+            Ingestion::Ineffective { reason } => {
+                return Err(Error::new(
+                    ErrorKind::Protocol,
+                    format!("it is stored, and will have no effect: {reason}"),
+                ));
+            }
+        }
+        Ok(outcome.value)
+    }
+}

@@ -1,0 +1,77 @@
+//! The pager.
+
+use std::{
+    env,
+    io::{ErrorKind, Write as _},
+    process::{Child, Command, Stdio},
+};
+
+use forge_core::{Error, ErrorKind as Kind, Result};
+
+use super::{io_error, words};
+
+/// A running pager.
+#[derive(Debug)]
+pub struct Pager {
+    child: Child,
+    /// The reader has left.
+    closed: bool,
+}
+
+impl Pager {
+    /// Starts `command`; `None` when it is empty or `cat`, which mean no pager.
+    ///
+    /// # Errors
+    /// `config` when it cannot be started.
+    pub fn start(command: &str) -> Result<Option<Self>> {
+        let words = words::split(command).unwrap_or_default();
+        let Some((program, args)) = words.split_first().filter(|(p, _)| *p != "cat") else {
+            return Ok(None);
+        };
+        let mut process = Command::new(program);
+        process.args(args).stdin(Stdio::piped());
+        // Quit when it fits, pass colours through, leave the text on the screen: as git and gh do.
+        for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
+            if env::var_os(name).is_none() {
+                process.env(name, value);
+            }
+        }
+        match process.spawn() {
+            Ok(child) => Ok(Some(Self { child, closed: false })),
+            Err(e) => Err(Error::new(
+                Kind::Config,
+                format!("the pager '{program}' could not be started: {e}"),
+            )
+            .with_hint("set FORGE_PAGER to a program that exists, or to 'cat' for none")),
+        }
+    }
+
+    /// Gives it bytes; `false` once its reader has left, which is no failure.
+    ///
+    /// # Errors
+    /// When the pipe fails in another way.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<bool> {
+        if self.closed {
+            return Ok(false);
+        }
+        let Some(pipe) = self.child.stdin.as_mut() else { return Ok(false) };
+        match pipe.write_all(bytes) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(false)
+            }
+            Err(e) => Err(io_error(e)),
+        }
+    }
+
+    /// Waits until its reader is done.
+    ///
+    /// # Errors
+    /// When it cannot be waited for.
+    pub fn finish(mut self) -> Result<()> {
+        drop(self.child.stdin.take());
+        self.child.wait().map_err(io_error)?;
+        Ok(())
+    }
+}

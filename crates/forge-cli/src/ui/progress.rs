@@ -1,0 +1,86 @@
+//! A spinner for what takes longer than half a second, and the lines of `--verbose`.
+
+use std::{
+    io::{Write as _, stderr},
+    sync::{
+        Mutex, PoisonError,
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use forge_core::{Effect, Observer, Op, text};
+
+const PATIENCE: Duration = Duration::from_millis(500);
+const FRAME: Duration = Duration::from_millis(100);
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// Watches the calls of a repository handle.
+///
+/// The spinner has a thread of its own, because a call may keep the only other one busy.
+#[derive(Debug)]
+pub struct Progress {
+    spin: bool,
+    verbose: bool,
+    running: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+}
+
+impl Progress {
+    /// `spin` where stderr is a terminal; `verbose` with `-v`.
+    #[must_use]
+    pub fn new(spin: bool, verbose: bool) -> Self {
+        Self { spin: spin && !verbose, verbose, running: Mutex::new(None) }
+    }
+
+    fn stop(&self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((stop, thread)) = running {
+            drop(stop);
+            // The thread only draws; how it ended changes nothing.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Observer for Progress {
+    fn started(&self, op: Op, target: &str) {
+        if self.verbose {
+            let _ = writeln!(stderr().lock(), "* {} {}", op.name(), text::one_line(target));
+        }
+        if !self.spin {
+            return;
+        }
+        self.stop();
+        let (stop, stopped) = mpsc::channel::<()>();
+        let word = if op.effect() == Effect::Read { "Reading" } else { "Writing" };
+        let thread = thread::spawn(move || {
+            if stopped.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let mut err = stderr();
+            for frame in FRAMES.iter().cycle() {
+                let _ = write!(err, "\r{frame} {word} ({})", op.name()).and_then(|()| err.flush());
+                if stopped.recv_timeout(FRAME) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+            }
+            let _ = write!(err, "\r\x1b[K").and_then(|()| err.flush());
+        });
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((stop, thread));
+    }
+
+    fn finished(&self, op: Op, _target: &str, took: Duration, error: Option<&'static str>) {
+        self.stop();
+        if self.verbose {
+            let how = error.unwrap_or("ok");
+            let _ = writeln!(stderr().lock(), "* {} {how} ({} ms)", op.name(), took.as_millis());
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Tables: aligned and fitted to the width of a terminal.
+
+use unicode_width::UnicodeWidthStr as _;
+
+use super::color::Palette;
+
+/// What colours a cell.
+pub type Paint = fn(Palette, &str) -> String;
+
+/// A cell: plain text, and its colour.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    text: String,
+    paint: Option<Paint>,
+}
+
+impl Cell {
+    /// Without colour.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), paint: None }
+    }
+
+    /// With one.
+    pub fn painted(text: impl Into<String>, paint: Paint) -> Self {
+        Self { text: text.into(), paint: Some(paint) }
+    }
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its heading, where the table has one.
+    pub title: &'static str,
+    /// It gives way when the table is too wide.
+    pub shrinks: bool,
+}
+
+const GAP: usize = 2;
+/// A column that gives way keeps this much.
+const LEAST: usize = 8;
+
+/// Renders the rows, with a heading if any column has a title. Ends with a newline.
+#[must_use]
+pub fn render(columns: &[Column], rows: &[Vec<Cell>], width: usize, palette: Palette) -> String {
+    let mut lines: Vec<Vec<Cell>> = Vec::with_capacity(rows.len() + 1);
+    if columns.iter().any(|c| !c.title.is_empty()) {
+        let heading: Paint = |p, t| p.gray(&p.underline(t));
+        lines.push(columns.iter().map(|c| Cell::painted(c.title, heading)).collect());
+    }
+    lines.extend(rows.iter().cloned());
+    let widths = fit(columns, &lines, width);
+    let mut out = String::new();
+    for line in &lines {
+        let last = line.len().saturating_sub(1);
+        for (at, (cell, room)) in line.iter().zip(&widths).enumerate() {
+            let text = truncate(&cell.text, *room);
+            let used = text.width();
+            match cell.paint {
+                Some(paint) => out.push_str(&paint(palette, &text)),
+                None => out.push_str(&text),
+            }
+            if at != last {
+                out.extend(std::iter::repeat_n(' ', room.saturating_sub(used) + GAP));
+            }
+        }
+        // A heading or a cell may be empty: no line ends in spaces.
+        out.truncate(out.trim_end_matches(' ').len());
+        out.push('\n');
+    }
+    out
+}
+
+/// The width of each column: what it needs, or for those that shrink an equal share of what the
+/// others leave.
+fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
+    let need: Vec<usize> = (0..columns.len())
+        .map(|i| lines.iter().filter_map(|l| l.get(i)).map(|c| c.text.width()).max().unwrap_or(0))
+        .collect();
+    let gaps = GAP * columns.len().saturating_sub(1);
+    let fixed: usize =
+        columns.iter().zip(&need).filter(|(c, _)| !c.shrinks).map(|(_, n)| *n).sum();
+    let mut room = width.saturating_sub(gaps + fixed);
+    // Narrow ones first: what they do not need, the wide ones get.
+    let mut order: Vec<(usize, usize)> =
+        need.iter().copied().enumerate().filter(|(i, _)| columns.get(*i).is_some_and(|c| c.shrinks)).collect();
+    order.sort_by_key(|(_, n)| *n);
+    let mut widths = need.clone();
+    let mut left = order.len();
+    for (at, n) in order {
+        let share = room.checked_div(left).unwrap_or(0);
+        let given = n.min(share.max(LEAST));
+        if let Some(w) = widths.get_mut(at) {
+            *w = given;
+        }
+        room = room.saturating_sub(given);
+        left -= 1;
+    }
+    widths
+}
+
+/// The text in at most `room` columns; what is cut ends in `…`. Wide characters count as two, and
+/// joined emoji as what the terminal shows.
+#[must_use]
+pub fn truncate(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut kept = "";
+    for (at, c) in text.char_indices() {
+        let Some(head) = text.get(..at + c.len_utf8()) else { break };
+        if head.width() >= room {
+            break;
+        }
+        kept = head;
+    }
+    if room == 0 { String::new() } else { format!("{kept}…") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: &[Column] = &[
+        Column { title: "ID", shrinks: false },
+        Column { title: "TITLE", shrinks: true },
+        Column { title: "BRANCH", shrinks: true },
+    ];
+
+    fn row(cells: &[&str]) -> Vec<Cell> {
+        cells.iter().map(|c| Cell::plain(*c)).collect()
+    }
+
+    fn table(rows: &[Vec<Cell>], width: usize) -> String {
+        render(COLUMNS, rows, width, Palette { on: false })
+    }
+
+    #[test]
+    fn columns_line_up_and_fit() {
+        let rows = [row(&["#1", "Fix the thing that broke yesterday", "fix"]), row(&["#22", "x", "a"])];
+        assert_eq!(
+            table(&rows, 30),
+            "ID   TITLE             BRANCH\n\
+             #1   Fix the thing t…  fix\n\
+             #22  x                 a\n"
+        );
+        assert!(table(&rows, 30).lines().all(|l| l.width() <= 30));
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        let rows = [row(&["#1", "漢字漢字漢字漢字漢字漢字", "b"]), row(&["#2", "👩‍💻 emoji", "b"])];
+        let shown = table(&rows, 26);
+        assert!(shown.lines().all(|l| l.width() <= 26), "{shown}");
+        let branch = |line: &str| line.rfind('b').map(|at| line[..at].width());
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(branch(lines[1]), branch(lines[2]));
+    }
+
+    #[test]
+    fn truncation_never_exceeds_its_room() {
+        for room in 0..12 {
+            assert!(truncate("aé漢👩‍💻zzzz漢漢", room).width() <= room);
+        }
+        assert_eq!(truncate("short", 5), "short");
+        assert_eq!(truncate("longer", 5), "long…");
+    }
+}

@@ -1,0 +1,71 @@
+//! Relative times.
+
+use std::env;
+
+use forge_core::Timestamp;
+
+/// Now; `FORGE_NOW` (RFC 3339) sets it, so that output with relative times can be compared.
+#[must_use]
+pub fn now() -> Timestamp {
+    env::var("FORGE_NOW").ok().and_then(|t| t.parse().ok()).unwrap_or_else(Timestamp::now)
+}
+
+/// How long before `now` it was, in gh's words: `about 2 hours ago`.
+#[must_use]
+pub fn ago(now: Timestamp, at: Timestamp) -> String {
+    let seconds = now.unix().saturating_sub(at.unix());
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    let (count, unit) = match () {
+        () if seconds < 60 => return "less than a minute ago".to_owned(),
+        () if minutes < 60 => (minutes, "minute"),
+        () if hours < 24 => (hours, "hour"),
+        () if days < 30 => (days, "day"),
+        () if days < 365 => (days / 30, "month"),
+        () => (days / 365, "year"),
+    };
+    format!("about {} ago", plural(count, unit))
+}
+
+/// `1 hour`, `2 hours`.
+#[must_use]
+pub fn plural(count: i64, unit: &str) -> String {
+    if count == 1 { format!("1 {unit}") } else { format!("{count} {unit}s") }
+}
+
+/// A span of seconds as Go prints it, which scripts know: `1m26s`, `2h0m5s`, `0` for none.
+#[must_use]
+pub fn elapsed(seconds: i64) -> String {
+    let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match () {
+        () if seconds <= 0 => "0".to_owned(),
+        () if h > 0 => format!("{h}h{m}m{s}s"),
+        () if m > 0 => format!("{m}m{s}s"),
+        () => format!("{s}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_spans() {
+        let now = Timestamp::from_unix(1_000_000_000);
+        let at = |back: i64| ago(now, Timestamp::from_unix(1_000_000_000 - back));
+        assert_eq!(at(-5), "less than a minute ago");
+        assert_eq!(at(59), "less than a minute ago");
+        assert_eq!(at(60), "about 1 minute ago");
+        assert_eq!(at(7_300), "about 2 hours ago");
+        assert_eq!(at(86_400), "about 1 day ago");
+        assert_eq!(at(86_400 * 45), "about 1 month ago");
+        assert_eq!(at(86_400 * 800), "about 2 years ago");
+    }
+
+    #[test]
+    fn go_durations() {
+        assert_eq!(elapsed(0), "0");
+        assert_eq!(elapsed(86), "1m26s");
+        assert_eq!(elapsed(7205), "2h0m5s");
+        assert_eq!(elapsed(-3), "0");
+    }
+}
