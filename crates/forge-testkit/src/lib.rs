@@ -1,1 +1,34 @@
-//! The behaviour suite, and what tests need.
+//! What tests of `forge` stand on: the [`behaviour`] suite that every backend must pass, and the
+//! helpers to run programs in a world of their own.
+//!
+//! A backend outside this workspace runs the suite against itself: implement
+//! [`behaviour::Rig`] and hand it to [`behaviour::trials`] in a `harness = false` test.
+//!
+//! Everything here fails by panicking, with the command and its whole output in the message.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cloned_ref_to_slice_refs,
+    reason = "a test kit fails by panicking"
+)]
+
+pub mod behaviour;
+mod binary;
+mod git;
+mod random;
+mod run;
+mod scratch;
+mod shim;
+#[cfg(unix)]
+mod tty;
+
+pub use binary::{forge_binary, workspace_root};
+pub use git::{GitDir, Identity, git_program};
+pub use random::Random;
+pub use run::{Output, Run};
+pub use scratch::Scratch;
+pub use shim::{GitShim, ShimPlan};
+#[cfg(unix)]
+pub use tty::{Terminal, TtyOutput};

@@ -1,0 +1,229 @@
+//! Comments on the pull request.
+
+use forge_core::{
+    PageReq, PrId,
+    model::{Comment, CommentId},
+};
+
+use super::{Fixture, Set, cases, invalid, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        a_comment_is_read_back [Comments];
+        comments_are_oldest_first [Comments];
+        pages_cover_every_comment_once [Comments];
+        a_body_is_kept_to_the_byte [Comments];
+        an_empty_body [Comments];
+        a_body_over_the_limit [Comments];
+        on_one_that_does_not_exist [Comments];
+        on_a_closed_one [Comments, PrClose];
+        the_count_follows [Comments, CommentDelete];
+        a_reply [Comments, CommentReply];
+        a_reply_to_nothing [Comments, CommentReply];
+        edit_mine [Comments, CommentEdit];
+        edit_to_nothing [Comments, CommentEdit];
+        edit_somebody_elses [Comments, CommentEdit];
+        edit_one_that_does_not_exist [Comments, CommentEdit];
+        delete_mine [Comments, CommentDelete];
+        delete_somebody_elses [Comments, CommentDelete];
+        delete_twice [Comments, CommentDelete];
+    ];
+}
+
+async fn all(fx: &Fixture, pr: &PrId) -> Vec<Comment> {
+    fx.author
+        .comments(pr, PageReq::first(100))
+        .await
+        .unwrap()
+        .items
+}
+
+async fn say(fx: &Fixture, pr: &PrId, body: &str) -> CommentId {
+    let made = fx.author.comment(pr, body, None).await.unwrap().value;
+    CommentId {
+        pr: pr.clone(),
+        key: made.id,
+    }
+}
+
+async fn a_comment_is_read_back(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let made = fx
+        .reviewer
+        .comment(&pr, "Looks good.", None)
+        .await
+        .unwrap()
+        .value;
+    let read = all(&fx, &pr).await;
+    assert_eq!(read.len(), 1);
+    assert_eq!(read[0].id, made.id);
+    assert_eq!(read[0].body, "Looks good.");
+    assert_eq!(read[0].author.login, fx.reviewer_login().await);
+    assert!(made.viewer_did_author && !read[0].viewer_did_author);
+    assert_eq!((&read[0].updated_at, &read[0].reply_to), (&None, &None));
+    assert!(read[0].file_path.is_none());
+}
+
+async fn comments_are_oldest_first(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for body in ["one", "two", "three"] {
+        say(&fx, &pr, body).await;
+    }
+    let bodies: Vec<_> = all(&fx, &pr).await.into_iter().map(|c| c.body).collect();
+    assert_eq!(bodies, ["one", "two", "three"]);
+}
+
+async fn pages_cover_every_comment_once(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for n in 0..5 {
+        say(&fx, &pr, &n.to_string()).await;
+    }
+    let mut bodies = Vec::new();
+    let mut page = PageReq::first(2);
+    loop {
+        let got = fx.author.comments(&pr, page).await.unwrap();
+        bodies.extend(got.items.into_iter().map(|c| c.body));
+        let Some(next) = got.next else { break };
+        page = PageReq::after(next, 2);
+    }
+    assert_eq!(bodies, ["0", "1", "2", "3", "4"]);
+}
+
+async fn a_body_is_kept_to_the_byte(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let body = "> quoted\n\n\tcode\n\n--\n\u{1f980}\u{200d}é\n---\nkey: value\n";
+    say(&fx, &pr, body).await;
+    assert_eq!(all(&fx, &pr).await[0].body, body);
+}
+
+async fn an_empty_body(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for body in ["", "  \n\t"] {
+        invalid(fx.author.comment(&pr, body, None).await, "body");
+    }
+    assert!(all(&fx, &pr).await.is_empty());
+}
+
+async fn a_body_over_the_limit(fx: Fixture) {
+    let max = fx.author.client().forge().capabilities().limits.body_max;
+    let pr = fx.open("feature").await.id;
+    let e = invalid(
+        fx.author.comment(&pr, &"x".repeat(max + 1), None).await,
+        "body",
+    );
+    assert!(e.message().contains(&max.to_string()), "{e}");
+}
+
+async fn on_one_that_does_not_exist(fx: Fixture) {
+    fx.open("feature").await;
+    let gone = fx.author.pr(500);
+    refused(fx.author.comment(&gone, "Hello?", None).await, "not_found");
+    refused(
+        fx.author.comments(&gone, PageReq::first(1)).await,
+        "not_found",
+    );
+}
+
+async fn on_a_closed_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &Default::default()).await.unwrap();
+    say(&fx, &pr, "Why?").await;
+    assert_eq!(all(&fx, &pr).await.len(), 1);
+}
+
+async fn the_count_follows(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let first = say(&fx, &pr, "one").await;
+    say(&fx, &pr, "two").await;
+    assert_eq!(fx.view(&pr).await.comments_count, 2);
+    fx.author.delete_comment(&first).await.unwrap();
+    assert_eq!(fx.view(&pr).await.comments_count, 1);
+}
+
+async fn a_reply(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let first = say(&fx, &pr, "Why?").await;
+    let reply = fx
+        .reviewer
+        .comment(&pr, "Because.", Some(&first))
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(reply.reply_to, Some(first.key.clone()));
+    let read = all(&fx, &pr).await;
+    let found = read.iter().find(|c| c.id == reply.id).unwrap();
+    assert_eq!(found.reply_to, Some(first.key));
+}
+
+async fn a_reply_to_nothing(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let nothing = CommentId {
+        pr: pr.clone(),
+        key: "no-such-comment".into(),
+    };
+    refused(
+        fx.author.comment(&pr, "Because.", Some(&nothing)).await,
+        "not_found",
+    );
+    assert!(all(&fx, &pr).await.is_empty());
+}
+
+async fn edit_mine(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let id = say(&fx, &pr, "Tpyo").await;
+    let made = fx.author.edit_comment(&id, "Typo").await.unwrap().value;
+    assert_eq!(made.id, id.key);
+    let read = all(&fx, &pr).await;
+    assert_eq!(read.len(), 1);
+    assert_eq!(read[0].body, "Typo");
+    assert!(read[0].updated_at.is_some());
+}
+
+async fn edit_to_nothing(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let id = say(&fx, &pr, "Text").await;
+    invalid(fx.author.edit_comment(&id, "").await, "body");
+    assert_eq!(all(&fx, &pr).await[0].body, "Text");
+}
+
+async fn edit_somebody_elses(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let id = say(&fx, &pr, "Mine").await;
+    refused(
+        fx.reviewer.edit_comment(&id, "Yours").await,
+        "permission_denied",
+    );
+    assert_eq!(all(&fx, &pr).await[0].body, "Mine");
+}
+
+async fn edit_one_that_does_not_exist(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let nothing = CommentId {
+        pr,
+        key: "no-such-comment".into(),
+    };
+    refused(fx.author.edit_comment(&nothing, "Text").await, "not_found");
+}
+
+async fn delete_mine(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let first = say(&fx, &pr, "one").await;
+    say(&fx, &pr, "two").await;
+    fx.author.delete_comment(&first).await.unwrap();
+    let bodies: Vec<_> = all(&fx, &pr).await.into_iter().map(|c| c.body).collect();
+    assert_eq!(bodies, ["two"]);
+}
+
+async fn delete_somebody_elses(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let id = say(&fx, &pr, "Mine").await;
+    refused(fx.reviewer.delete_comment(&id).await, "permission_denied");
+    assert_eq!(all(&fx, &pr).await.len(), 1);
+}
+
+async fn delete_twice(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let id = say(&fx, &pr, "one").await;
+    fx.author.delete_comment(&id).await.unwrap();
+    refused(fx.author.delete_comment(&id).await, "not_found");
+}

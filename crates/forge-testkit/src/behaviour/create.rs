@@ -1,0 +1,333 @@
+//! Opening a pull request.
+
+use forge_core::{
+    ErrorKind, PageReq,
+    model::{CreatePull, PrFields, PrState, PullQuery, Reviewer, StateFilter},
+};
+
+use super::{Fixture, Set, cases, invalid, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        what_is_created_is_what_is_read_back;
+        defaults_are_the_default_branch_and_ready;
+        a_base_can_be_named;
+        numbers_ascend;
+        a_draft [PrCreateDraft];
+        labels_are_found_whatever_their_case [PrLabels, LabelEdit];
+        reviewers_are_asked [PrReviewers];
+        assignees_and_me [PrAssignees];
+        an_unknown_label_names_the_near_one [PrLabels, LabelEdit];
+        too_many_labels [PrLabels, LabelEdit];
+        an_empty_title;
+        a_title_at_the_limit_and_over_it;
+        a_title_is_one_line;
+        a_description_over_the_limit;
+        a_description_is_kept_to_the_byte;
+        a_base_that_does_not_exist;
+        a_head_that_does_not_exist;
+        a_head_that_is_the_base;
+        nothing_to_merge;
+        a_second_one_for_the_same_branches;
+        a_second_one_after_the_first_was_closed [PrClose];
+        a_second_one_for_another_base;
+        odd_branch_names;
+        a_failed_create_leaves_nothing;
+    ];
+}
+
+async fn what_is_created_is_what_is_read_back(fx: Fixture) {
+    let head = fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Add a feature");
+    req.description = "Some **text**.".into();
+    let outcome = fx.author.create(&req).await.unwrap();
+    let made = outcome.value;
+    let read = fx.view(&made.id).await;
+    for pr in [&made, &read] {
+        assert_eq!(pr.title, "Add a feature");
+        assert_eq!(pr.description, "Some **text**.");
+        assert_eq!(pr.head_branch, "feature");
+        assert_eq!(pr.head_oid.as_deref(), Some(head.as_str()));
+        assert_eq!(pr.author.login, fx.author_login().await);
+        assert_eq!(pr.state, PrState::Open);
+        assert!(!pr.url.is_empty());
+    }
+    assert_eq!(made.id, read.id);
+    assert_eq!(made.version, read.version);
+    assert_eq!(made.created_at, read.created_at);
+}
+
+async fn defaults_are_the_default_branch_and_ready(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    assert_eq!(
+        pr.base_branch,
+        fx.author.info().await.unwrap().default_branch.unwrap()
+    );
+    assert_eq!(pr.base_oid, fx.git.oid("main"));
+    assert!(!pr.draft);
+    assert_eq!(pr.description, "");
+    assert!(pr.labels.is_empty() && pr.assignees.is_empty() && pr.pending_reviewers.is_empty());
+    assert_eq!((pr.closed_at, pr.merged_at), (None, None));
+    assert_eq!(pr.comments_count, 0);
+}
+
+async fn a_base_can_be_named(fx: Fixture) {
+    fx.feature("release/1");
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Into a release");
+    req.base = Some("release/1".into());
+    let pr = fx.author.create(&req).await.unwrap().value;
+    assert_eq!(pr.base_branch, "release/1");
+    assert_eq!(pr.base_oid, fx.git.oid("release/1"));
+}
+
+async fn numbers_ascend(fx: Fixture) {
+    let mut last = None;
+    for branch in ["a", "b", "c"] {
+        let pr = fx.open(branch).await;
+        assert!(pr.number > last, "{:?} after {last:?}", pr.number);
+        last = pr.number;
+    }
+}
+
+async fn a_draft(fx: Fixture) {
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Not yet");
+    req.draft = true;
+    let pr = fx.author.create(&req).await.unwrap().value;
+    assert!(pr.draft && fx.view(&pr.id).await.draft);
+    assert_eq!(pr.state, PrState::Open);
+}
+
+async fn labels_are_found_whatever_their_case(fx: Fixture) {
+    fx.define(&["bug", "Help wanted"]).await;
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Labelled");
+    req.labels = vec!["HELP WANTED".into(), "bug".into()];
+    let pr = fx.author.create(&req).await.unwrap().value;
+    let mut names: Vec<_> = pr.labels.into_iter().map(|l| l.name).collect();
+    names.sort();
+    assert_eq!(names, ["Help wanted", "bug"]);
+}
+
+async fn reviewers_are_asked(fx: Fixture) {
+    fx.feature("feature");
+    let login = fx.reviewer_login().await;
+    let mut req = CreatePull::new("feature", "Please look");
+    req.reviewers = vec![Reviewer::User {
+        login: login.clone(),
+    }];
+    let pr = fx.author.create(&req).await.unwrap().value;
+    let asked: Vec<_> = pr.pending_reviewers.iter().map(Reviewer::handle).collect();
+    assert_eq!(asked, [login]);
+}
+
+async fn assignees_and_me(fx: Fixture) {
+    fx.feature("feature");
+    let (me, other) = (fx.author_login().await, fx.reviewer_login().await);
+    let mut req = CreatePull::new("feature", "Assigned");
+    req.assignees = vec!["@me".into(), other.clone()];
+    let pr = fx.author.create(&req).await.unwrap().value;
+    let mut logins: Vec<_> = pr.assignees.into_iter().map(|a| a.login).collect();
+    logins.sort();
+    let mut wanted = [me, other];
+    wanted.sort();
+    assert_eq!(logins, wanted);
+}
+
+async fn an_unknown_label_names_the_near_one(fx: Fixture) {
+    fx.define(&["documentation", "bug"]).await;
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Labelled");
+    req.labels = vec!["documentatoin".into()];
+    let e = invalid(fx.author.create(&req).await, "labels");
+    let said = format!("{} {}", e.message(), e.hint().unwrap_or_default());
+    assert!(
+        said.contains("documentatoin") && said.contains("documentation"),
+        "{said}"
+    );
+}
+
+async fn too_many_labels(fx: Fixture) {
+    let max = fx.author.client().forge().capabilities().limits.labels_max;
+    fx.define(&["bug"]).await;
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Labelled");
+    req.labels = (0..=max).map(|n| format!("label-{n}")).collect();
+    invalid(fx.author.create(&req).await, "labels");
+}
+
+async fn an_empty_title(fx: Fixture) {
+    fx.feature("feature");
+    for title in ["", " ", "\t\n"] {
+        invalid(
+            fx.author.create(&CreatePull::new("feature", title)).await,
+            "title",
+        );
+    }
+}
+
+async fn a_title_at_the_limit_and_over_it(fx: Fixture) {
+    let max = fx.author.client().forge().capabilities().limits.title_max;
+    fx.feature("feature");
+    let over = "é".repeat(max + 1);
+    let e = invalid(
+        fx.author.create(&CreatePull::new("feature", over)).await,
+        "title",
+    );
+    assert!(e.message().contains(&max.to_string()), "{e}");
+    let fits = "é".repeat(max);
+    let pr = fx
+        .author
+        .create(&CreatePull::new("feature", fits.clone()))
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(fx.view(&pr.id).await.title, fits);
+}
+
+async fn a_title_is_one_line(fx: Fixture) {
+    fx.feature("feature");
+    match fx
+        .author
+        .create(&CreatePull::new("feature", "one\ntwo"))
+        .await
+    {
+        Ok(made) => assert!(!made.value.title.contains('\n'), "{:?}", made.value.title),
+        Err(e) => assert_eq!(e.code(), "invalid_input"),
+    }
+}
+
+async fn a_description_over_the_limit(fx: Fixture) {
+    let max = fx.author.client().forge().capabilities().limits.body_max;
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Long");
+    req.description = "x".repeat(max + 1);
+    invalid(fx.author.create(&req).await, "description");
+}
+
+async fn a_description_is_kept_to_the_byte(fx: Fixture) {
+    let text = "# Title\n\n  indented\n\n```rust\nfn f() {}\n```\n\n| a | b |\n\u{1f980} ünïcode \u{202e}x\n\n";
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Text");
+    req.description = text.into();
+    let pr = fx.author.create(&req).await.unwrap().value;
+    assert_eq!(fx.view(&pr.id).await.description, text);
+}
+
+async fn a_base_that_does_not_exist(fx: Fixture) {
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Into nowhere");
+    req.base = Some("no-such-base".into());
+    let e = invalid(fx.author.create(&req).await, "base");
+    assert!(e.message().contains("no-such-base"), "{e}");
+}
+
+async fn a_head_that_does_not_exist(fx: Fixture) {
+    let req = CreatePull::new("no-such-head", "From nowhere");
+    let e = invalid(fx.author.create(&req).await, "head");
+    assert!(e.message().contains("no-such-head"), "{e}");
+}
+
+async fn a_head_that_is_the_base(fx: Fixture) {
+    let e = invalid(
+        fx.author
+            .create(&CreatePull::new("main", "To itself"))
+            .await,
+        "head",
+    );
+    assert!(e.message().contains("main"), "{e}");
+}
+
+async fn nothing_to_merge(fx: Fixture) {
+    let main = fx.git.oid("main").unwrap();
+    fx.git.set_branch("feature", &main);
+    let e = refused(
+        fx.author.create(&CreatePull::new("feature", "Empty")).await,
+        "precondition_failed",
+    );
+    assert!(matches!(
+        e.kind(),
+        ErrorKind::Precondition(forge_core::Precondition::NothingToMerge)
+    ));
+}
+
+async fn a_second_one_for_the_same_branches(fx: Fixture) {
+    let first = fx.open("feature").await;
+    let e = refused(
+        fx.author.create(&CreatePull::new("feature", "Again")).await,
+        "already_exists",
+    );
+    let ErrorKind::AlreadyExists { existing } = e.kind() else {
+        panic!("{e:?}")
+    };
+    assert_eq!(existing.as_deref(), Some(first.url.as_str()));
+}
+
+async fn a_second_one_after_the_first_was_closed(fx: Fixture) {
+    let first = fx.open("feature").await;
+    fx.author
+        .close(&first.id, &Default::default())
+        .await
+        .unwrap();
+    let second = fx.open_from("feature").await;
+    assert_ne!(first.id, second.id);
+}
+
+async fn a_second_one_for_another_base(fx: Fixture) {
+    let first = fx.open("feature").await;
+    fx.feature("release");
+    let mut req = CreatePull::new("feature", "Into the release too");
+    req.base = Some("release".into());
+    let second = fx.author.create(&req).await.unwrap().value;
+    assert_ne!(first.id, second.id);
+}
+
+async fn odd_branch_names(fx: Fixture) {
+    for branch in [
+        "dash-",
+        "a/b/c",
+        "ünï-çødé",
+        "with#hash",
+        "100%",
+        "a+b@c",
+        "it's",
+        "$HOME",
+    ] {
+        let head = fx
+            .git
+            .commit(branch, "Odd", &[(&format!("{branch}/file"), Some("x\n"))]);
+        let pr = fx.open_from(branch).await;
+        let read = fx.view(&pr.id).await;
+        assert_eq!(read.head_branch, branch);
+        assert_eq!(read.head_oid, Some(head));
+    }
+}
+
+async fn a_failed_create_leaves_nothing(fx: Fixture) {
+    fx.feature("feature");
+    let before = fx.git.refs();
+    let mut bad = CreatePull::new("feature", "Bad base");
+    bad.base = Some("nowhere".into());
+    assert!(fx.author.create(&bad).await.is_err());
+    assert!(
+        fx.author
+            .create(&CreatePull::new("feature", ""))
+            .await
+            .is_err()
+    );
+    assert!(
+        fx.author
+            .create(&CreatePull::new("gone", "No head"))
+            .await
+            .is_err()
+    );
+    assert_eq!(fx.git.refs(), before);
+    let query = PullQuery {
+        state: StateFilter::All,
+        fields: PrFields::NONE,
+        ..Default::default()
+    };
+    let page = fx.author.list(&query, PageReq::first(10)).await.unwrap();
+    assert!(page.items.is_empty() && page.next.is_none());
+}

@@ -1,0 +1,199 @@
+//! The diff and the patch series.
+
+use forge_core::{
+    PrId,
+    model::{DiffFormat, DiffReq},
+};
+use futures::TryStreamExt;
+
+use super::{Fixture, Set, cases, refused};
+use crate::Identity;
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        it_is_what_git_prints [PrDiff];
+        it_starts_at_the_merge_base [PrDiff];
+        it_names_both_ends [PrDiff];
+        context_lines [PrDiff];
+        new_deleted_and_renamed_files [PrDiff];
+        bytes_that_are_no_text [PrDiff];
+        odd_file_names [PrDiff];
+        it_follows_the_branch [PrDiff];
+        it_stays_after_the_merge [PrDiff, MergeCommit];
+        a_long_one_arrives_whole [PrDiff];
+        patches_one_per_commit [PrPatch];
+        of_one_that_does_not_exist [PrDiff];
+    ];
+}
+
+async fn bytes(fx: &Fixture, pr: &PrId, req: DiffReq) -> Vec<u8> {
+    let diff = fx.author.diff(pr, &req).await.unwrap();
+    diff.body.try_concat().await.unwrap()
+}
+
+async fn text(fx: &Fixture, pr: &PrId, req: DiffReq) -> String {
+    String::from_utf8(bytes(fx, pr, req).await).unwrap()
+}
+
+fn lines<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
+    text.lines().filter(|l| l.starts_with(start)).collect()
+}
+
+async fn it_is_what_git_prints(fx: Fixture) {
+    let changed = fx
+        .git
+        .show("main", "src/lib.rs")
+        .replace("line 3\n", "line three\n");
+    fx.git.commit(
+        "feature",
+        "Change",
+        &[("src/lib.rs", Some(&changed)), ("n", Some("1\n"))],
+    );
+    let pr = fx.open_from("feature").await.id;
+    let diff = text(&fx, &pr, DiffReq::default()).await;
+    assert_eq!(
+        lines(&diff, "diff --git"),
+        ["diff --git a/n b/n", "diff --git a/src/lib.rs b/src/lib.rs"]
+    );
+    assert!(diff.contains("\n-line 3\n+line three\n"), "{diff}");
+    assert!(diff.contains("@@ -1,6 +1,6 @@"), "{diff}");
+    assert!(diff.ends_with('\n') && !diff.contains('\u{1b}'));
+}
+
+async fn it_starts_at_the_merge_base(fx: Fixture) {
+    fx.feature("feature");
+    fx.git
+        .commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
+    let pr = fx.open_from("feature").await.id;
+    let diff = text(&fx, &pr, DiffReq::default()).await;
+    assert_eq!(
+        lines(&diff, "diff --git"),
+        ["diff --git a/feature.txt b/feature.txt"]
+    );
+}
+
+async fn it_names_both_ends(fx: Fixture) {
+    let base = fx.git.oid("main").unwrap();
+    let head = fx.feature("feature");
+    let pr = fx.open_from("feature").await.id;
+    let diff = fx.author.diff(&pr, &DiffReq::default()).await.unwrap();
+    assert_eq!(diff.head_oid, head);
+    assert!(diff.base_oid.is_none_or(|oid| oid == base));
+}
+
+async fn context_lines(fx: Fixture) {
+    let changed = fx
+        .git
+        .show("main", "src/lib.rs")
+        .replace("line 10\n", "line ten\n");
+    fx.git
+        .commit("feature", "Change", &[("src/lib.rs", Some(&changed))]);
+    let pr = fx.open_from("feature").await.id;
+    let req = DiffReq {
+        context_lines: Some(0),
+        ..Default::default()
+    };
+    assert!(text(&fx, &pr, req).await.contains("@@ -10 +10 @@"));
+    let req = DiffReq {
+        context_lines: Some(30),
+        ..Default::default()
+    };
+    assert!(text(&fx, &pr, req).await.contains("@@ -1,20 +1,20 @@"));
+}
+
+async fn new_deleted_and_renamed_files(fx: Fixture) {
+    let lib = fx.git.show("main", "src/lib.rs");
+    let files = [
+        ("src/lib.rs", None),
+        ("src/new.rs", Some(lib.as_str())),
+        ("README.md", None),
+    ];
+    fx.git.commit("feature", "Move", &files);
+    let pr = fx.open_from("feature").await.id;
+    let diff = text(&fx, &pr, DiffReq::default()).await;
+    assert!(
+        diff.contains("rename from src/lib.rs\nrename to src/new.rs\n"),
+        "{diff}"
+    );
+    assert!(diff.contains("deleted file mode 100644"), "{diff}");
+}
+
+async fn bytes_that_are_no_text(fx: Fixture) {
+    let files: [(&str, Option<&[u8]>); 2] = [
+        ("binary", Some(&[0, 159, 146, 150, 0])),
+        ("latin1.txt", Some(b"caf\xe9\n")),
+    ];
+    fx.git
+        .commit_bytes("feature", &Identity::ADA, "Bytes", &files);
+    let pr = fx.open_from("feature").await.id;
+    let diff = bytes(&fx, &pr, DiffReq::default()).await;
+    assert!(diff.windows(6).any(|w| w == b"+caf\xe9\n"));
+    assert!(diff.windows(6).any(|w| w == b"Binary" || w == b"GIT bi"));
+}
+
+async fn odd_file_names(fx: Fixture) {
+    let names = [
+        "with space",
+        "tab\there",
+        "ünï.txt",
+        "quote\"d",
+        "-dash",
+        "a b/c d",
+        "100%",
+    ];
+    let files: Vec<_> = names.iter().map(|n| (*n, Some("x\n"))).collect();
+    fx.git.commit("feature", "Odd", &files);
+    let pr = fx.open_from("feature").await.id;
+    let diff = text(&fx, &pr, DiffReq::default()).await;
+    assert_eq!(lines(&diff, "diff --git").len(), names.len());
+}
+
+async fn it_follows_the_branch(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
+    let diff = text(&fx, &pr, DiffReq::default()).await;
+    assert_eq!(lines(&diff, "diff --git").len(), 2);
+}
+
+async fn it_stays_after_the_merge(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let before = text(&fx, &pr, DiffReq::default()).await;
+    fx.author.merge(&pr, &Default::default()).await.unwrap();
+    assert_eq!(text(&fx, &pr, DiffReq::default()).await, before);
+}
+
+async fn a_long_one_arrives_whole(fx: Fixture) {
+    let long = "some line of text that repeats\n".repeat(40_000);
+    fx.git.commit("feature", "Long", &[("long", Some(&long))]);
+    let pr = fx.open_from("feature").await.id;
+    let diff = text(&fx, &pr, DiffReq::default()).await;
+    assert_eq!(lines(&diff, "+some line").len(), 40_000);
+}
+
+async fn patches_one_per_commit(fx: Fixture) {
+    fx.feature("feature");
+    fx.git
+        .commit("feature", "Second: é", &[("second", Some("2\n"))]);
+    let pr = fx.open_from("feature").await.id;
+    let req = DiffReq {
+        format: DiffFormat::Patch,
+        ..Default::default()
+    };
+    let patch = text(&fx, &pr, req).await;
+    assert_eq!(lines(&patch, "From ").len(), 2);
+    assert!(
+        lines(&patch, "From: ")
+            .iter()
+            .all(|l| l.contains("ada@example.com")),
+        "{patch}"
+    );
+    assert!(patch.find("feature.txt").unwrap() < patch.find("second").unwrap());
+}
+
+async fn of_one_that_does_not_exist(fx: Fixture) {
+    fx.open("feature").await;
+    refused(
+        fx.author.diff(&fx.author.pr(31), &DiffReq::default()).await,
+        "not_found",
+    );
+}

@@ -1,0 +1,316 @@
+//! Changing what a pull request says.
+
+use forge_core::{
+    PageReq,
+    model::{EditPull, Reviewer, SetChange, StatusEventKind},
+};
+use futures::future::join_all;
+
+use super::{Fixture, Set, cases, invalid, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        title_and_description [PrEdit];
+        what_is_not_named_stays [PrEdit];
+        a_description_can_be_emptied [PrEdit];
+        several_things_at_once [PrEdit, PrLabels, LabelEdit];
+        an_edit_that_is_half_wrong_changes_nothing [PrEdit, PrLabels, LabelEdit];
+        base [PrEditBase];
+        a_base_that_is_missing_or_the_head [PrEditBase];
+        an_empty_title [PrEdit];
+        a_title_over_the_limit [PrEdit];
+        labels_are_added_and_removed [PrLabels, LabelEdit];
+        a_label_twice_is_once [PrLabels, LabelEdit];
+        an_unknown_label [PrLabels, LabelEdit];
+        removing_a_label_that_is_not_on_it [PrLabels, LabelEdit];
+        reviewers_are_added_and_removed [PrReviewers];
+        assignees_are_added_and_removed [PrAssignees];
+        a_stale_version [PrEdit];
+        the_current_version [PrEdit];
+        an_edit_is_in_the_history [PrEdit, PrHistory];
+        edits_at_once_are_all_kept [PrLabels, LabelEdit];
+        one_that_does_not_exist [PrEdit];
+        a_closed_one [PrEdit, PrClose];
+    ];
+}
+
+fn title(text: &str) -> EditPull {
+    EditPull {
+        title: Some(text.into()),
+        ..Default::default()
+    }
+}
+
+fn set<T>(add: Vec<T>, remove: Vec<T>) -> SetChange<T> {
+    SetChange { add, remove }
+}
+
+fn labels(add: &[&str], remove: &[&str]) -> EditPull {
+    let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
+    EditPull {
+        labels: set(own(add), own(remove)),
+        ..Default::default()
+    }
+}
+
+async fn title_and_description(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let edit = EditPull {
+        title: Some("Better".into()),
+        description: Some("Much.\n".into()),
+        ..Default::default()
+    };
+    let made = fx.author.edit(&pr, &edit).await.unwrap().value;
+    let read = fx.view(&pr).await;
+    for pr in [made, read] {
+        assert_eq!(
+            (pr.title.as_str(), pr.description.as_str()),
+            ("Better", "Much.\n")
+        );
+    }
+}
+
+async fn what_is_not_named_stays(fx: Fixture) {
+    let before = fx.open("feature").await;
+    fx.author.edit(&before.id, &title("Other")).await.unwrap();
+    let after = fx.view(&before.id).await;
+    assert_eq!(after.description, before.description);
+    assert_eq!(after.base_branch, before.base_branch);
+    assert_eq!(after.author, before.author);
+    assert_eq!(after.created_at, before.created_at);
+}
+
+async fn a_description_can_be_emptied(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for text in ["Something.", ""] {
+        let edit = EditPull {
+            description: Some(text.into()),
+            ..Default::default()
+        };
+        fx.author.edit(&pr, &edit).await.unwrap();
+        assert_eq!(fx.view(&pr).await.description, text);
+    }
+}
+
+async fn several_things_at_once(fx: Fixture) {
+    fx.define(&["bug"]).await;
+    let pr = fx.open("feature").await.id;
+    let edit = EditPull {
+        title: Some("New".into()),
+        ..labels(&["bug"], &[])
+    };
+    let made = fx.author.edit(&pr, &edit).await.unwrap().value;
+    assert_eq!(made.title, "New");
+    assert_eq!(made.labels.len(), 1);
+}
+
+async fn an_edit_that_is_half_wrong_changes_nothing(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    let edit = EditPull {
+        title: Some("New".into()),
+        ..labels(&["no-such-label"], &[])
+    };
+    invalid(fx.author.edit(&pr.id, &edit).await, "labels");
+    let after = fx.view(&pr.id).await;
+    assert_eq!((after.title, after.version), (pr.title, pr.version));
+}
+
+async fn base(fx: Fixture) {
+    fx.feature("release");
+    let pr = fx.open("feature").await.id;
+    let edit = EditPull {
+        base: Some("release".into()),
+        ..Default::default()
+    };
+    let made = fx.author.edit(&pr, &edit).await.unwrap().value;
+    assert_eq!(made.base_branch, "release");
+    assert_eq!(fx.view(&pr).await.base_oid, fx.git.oid("release"));
+}
+
+async fn a_base_that_is_missing_or_the_head(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    for wrong in ["no-such-branch", "feature"] {
+        let edit = EditPull {
+            base: Some(wrong.into()),
+            ..Default::default()
+        };
+        let e = invalid(fx.author.edit(&pr.id, &edit).await, "base");
+        assert!(e.message().contains(wrong), "{e}");
+    }
+    assert_eq!(fx.view(&pr.id).await.version, pr.version);
+}
+
+async fn an_empty_title(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    invalid(fx.author.edit(&pr, &title("  ")).await, "title");
+}
+
+async fn a_title_over_the_limit(fx: Fixture) {
+    let max = fx.author.client().forge().capabilities().limits.title_max;
+    let pr = fx.open("feature").await.id;
+    invalid(
+        fx.author.edit(&pr, &title(&"x".repeat(max + 1))).await,
+        "title",
+    );
+}
+
+async fn names(fx: &Fixture, pr: &forge_core::PrId) -> Vec<String> {
+    let mut names: Vec<_> = fx
+        .view(pr)
+        .await
+        .labels
+        .into_iter()
+        .map(|l| l.name)
+        .collect();
+    names.sort();
+    names
+}
+
+async fn labels_are_added_and_removed(fx: Fixture) {
+    fx.define(&["a", "b", "c"]).await;
+    let pr = fx.open("feature").await.id;
+    fx.author
+        .edit(&pr, &labels(&["a", "b"], &[]))
+        .await
+        .unwrap();
+    fx.author.edit(&pr, &labels(&["c"], &["A"])).await.unwrap();
+    assert_eq!(names(&fx, &pr).await, ["b", "c"]);
+}
+
+async fn a_label_twice_is_once(fx: Fixture) {
+    fx.define(&["a"]).await;
+    let pr = fx.open("feature").await.id;
+    fx.author
+        .edit(&pr, &labels(&["a", "A"], &[]))
+        .await
+        .unwrap();
+    fx.author.edit(&pr, &labels(&["a"], &[])).await.unwrap();
+    assert_eq!(names(&fx, &pr).await, ["a"]);
+}
+
+async fn an_unknown_label(fx: Fixture) {
+    fx.define(&["enhancement"]).await;
+    let pr = fx.open("feature").await.id;
+    let e = invalid(
+        fx.author.edit(&pr, &labels(&["enhancment"], &[])).await,
+        "labels",
+    );
+    let said = format!("{} {}", e.message(), e.hint().unwrap_or_default());
+    assert!(said.contains("enhancement"), "{said}");
+}
+
+async fn removing_a_label_that_is_not_on_it(fx: Fixture) {
+    fx.define(&["a", "b"]).await;
+    let pr = fx.open("feature").await.id;
+    fx.author.edit(&pr, &labels(&["a"], &[])).await.unwrap();
+    fx.author.edit(&pr, &labels(&[], &["b"])).await.unwrap();
+    assert_eq!(names(&fx, &pr).await, ["a"]);
+}
+
+async fn reviewers_are_added_and_removed(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let who = Reviewer::User {
+        login: fx.reviewer_login().await,
+    };
+    let asked = EditPull {
+        reviewers: set(vec![who.clone()], vec![]),
+        ..Default::default()
+    };
+    fx.author.edit(&pr, &asked).await.unwrap();
+    assert_eq!(fx.view(&pr).await.pending_reviewers, [who.clone()]);
+    let taken = EditPull {
+        reviewers: set(vec![], vec![who]),
+        ..Default::default()
+    };
+    fx.author.edit(&pr, &taken).await.unwrap();
+    assert!(fx.view(&pr).await.pending_reviewers.is_empty());
+}
+
+async fn assignees_are_added_and_removed(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let add = EditPull {
+        assignees: set(vec!["@me".into()], vec![]),
+        ..Default::default()
+    };
+    fx.author.edit(&pr, &add).await.unwrap();
+    let me = fx.author_login().await;
+    assert_eq!(fx.view(&pr).await.assignees[0].login, me);
+    let remove = EditPull {
+        assignees: set(vec![], vec![me]),
+        ..Default::default()
+    };
+    fx.author.edit(&pr, &remove).await.unwrap();
+    assert!(fx.view(&pr).await.assignees.is_empty());
+}
+
+async fn a_stale_version(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    fx.reviewer.edit(&pr.id, &title("Theirs")).await.unwrap();
+    let edit = EditPull {
+        expected_version: Some(pr.version),
+        ..title("Mine")
+    };
+    refused(fx.author.edit(&pr.id, &edit).await, "conflict");
+    assert_eq!(fx.view(&pr.id).await.title, "Theirs");
+}
+
+async fn the_current_version(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    let edit = EditPull {
+        expected_version: Some(pr.version),
+        ..title("Mine")
+    };
+    assert_eq!(
+        fx.author.edit(&pr.id, &edit).await.unwrap().value.title,
+        "Mine"
+    );
+}
+
+async fn an_edit_is_in_the_history(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.reviewer.edit(&pr, &title("Theirs")).await.unwrap();
+    let events = fx
+        .author
+        .history(&pr, PageReq::first(50))
+        .await
+        .unwrap()
+        .items;
+    let edits: Vec<_> = events
+        .iter()
+        .filter(|e| e.kind == StatusEventKind::Edited)
+        .collect();
+    assert_eq!(edits.len(), 1, "{events:?}");
+    assert_eq!(edits[0].actor.login, fx.reviewer_login().await);
+}
+
+async fn edits_at_once_are_all_kept(fx: Fixture) {
+    let all: Vec<_> = (0..8).map(|n| format!("label-{n}")).collect();
+    fx.define(&all.iter().map(String::as_str).collect::<Vec<_>>())
+        .await;
+    let pr = fx.open("feature").await.id;
+    let edits: Vec<_> = all.iter().map(|l| labels(&[l], &[])).collect();
+    let done = join_all(edits.iter().enumerate().map(|(n, edit)| {
+        let who = if n % 2 == 0 { &fx.author } else { &fx.reviewer };
+        who.edit(&pr, edit)
+    }))
+    .await;
+    for outcome in done {
+        outcome.unwrap();
+    }
+    assert_eq!(names(&fx, &pr).await, all);
+}
+
+async fn one_that_does_not_exist(fx: Fixture) {
+    fx.open("feature").await;
+    refused(
+        fx.author.edit(&fx.author.pr(999), &title("X")).await,
+        "not_found",
+    );
+}
+
+async fn a_closed_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &Default::default()).await.unwrap();
+    fx.author.edit(&pr, &title("Still mine")).await.unwrap();
+    assert_eq!(fx.view(&pr).await.title, "Still mine");
+}

@@ -1,0 +1,81 @@
+//! How failures look.
+
+use forge_core::{
+    PageReq,
+    model::{CreatePull, EditPull, PrFields},
+};
+
+use super::{Fixture, Set, cases};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        every_refusal_is_one_line_with_a_recovery;
+        stored_escapes_do_not_reach_a_message;
+        a_refused_write_leaves_no_trace [PrEdit];
+    ];
+}
+
+async fn every_refusal_is_one_line_with_a_recovery(fx: Fixture) {
+    fx.feature("feature");
+    let gone = fx.author.pr(404);
+    let mut nowhere = CreatePull::new("feature", "T");
+    nowhere.base = Some("nowhere".into());
+    let errors = [
+        fx.author.create(&nowhere).await.err(),
+        fx.author.create(&CreatePull::new("gone", "T")).await.err(),
+        fx.author.create(&CreatePull::new("main", "T")).await.err(),
+        fx.author
+            .create(&CreatePull::new("feature", ""))
+            .await
+            .err(),
+        fx.author.view(&gone, PrFields::NONE).await.err(),
+        fx.author.comments(&gone, PageReq::first(1)).await.err(),
+    ];
+    for error in errors {
+        let error = error.unwrap();
+        assert!(!error.message().contains('\n'), "{error:?}");
+        assert!(!error.message().ends_with('.'), "{error:?}");
+        assert!(
+            error
+                .hint()
+                .is_some_and(|h| !h.is_empty() && !h.contains('\n')),
+            "{error:?}"
+        );
+        assert!(
+            !error.hint().unwrap_or_default().starts_with("Recovery"),
+            "{error:?}"
+        );
+    }
+}
+
+async fn stored_escapes_do_not_reach_a_message(fx: Fixture) {
+    let evil = "feature\u{1b}[31mred\u{7}";
+    let mut req = CreatePull::new("main", "T");
+    req.base = Some(evil.into());
+    for error in [
+        fx.author
+            .create(&CreatePull::new(evil, "T"))
+            .await
+            .unwrap_err(),
+        fx.author.create(&req).await.unwrap_err(),
+    ] {
+        assert!(
+            !error.message().chars().any(char::is_control),
+            "{:?}",
+            error.message()
+        );
+    }
+}
+
+async fn a_refused_write_leaves_no_trace(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    let before = fx.git.refs();
+    let edit = EditPull {
+        title: Some(String::new()),
+        ..Default::default()
+    };
+    assert!(fx.author.edit(&pr.id, &edit).await.is_err());
+    assert!(fx.author.comment(&pr.id, "", None).await.is_err());
+    assert!(fx.author.reopen(&fx.author.pr(404), None).await.is_err());
+    assert_eq!(fx.git.refs(), before);
+}

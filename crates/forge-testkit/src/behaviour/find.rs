@@ -1,0 +1,146 @@
+//! From a branch to its pull requests, and what concerns the viewer.
+
+use forge_core::model::{CreatePull, EditPull, PrFields, Reviewer, SetChange, StateFilter};
+
+use super::{Fixture, Set, cases};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        a_branch_without_one;
+        the_open_one_comes_first [PrClose];
+        only_the_state_that_was_asked_for [PrClose];
+        a_branch_into_two_bases;
+        a_name_is_not_a_prefix;
+        status_of_nothing;
+        status_of_the_current_branch;
+        status_lists_what_the_viewer_opened [PrClose];
+        status_lists_what_waits_for_the_viewer [PrReviewers];
+    ];
+}
+
+async fn a_branch_without_one(fx: Fixture) {
+    fx.open("feature").await;
+    let found = fx
+        .author
+        .find(&Fixture::head("other"), StateFilter::All, PrFields::NONE)
+        .await
+        .unwrap();
+    assert!(found.is_empty());
+}
+
+async fn the_open_one_comes_first(fx: Fixture) {
+    let first = fx.open("feature").await.id;
+    fx.author.close(&first, &Default::default()).await.unwrap();
+    let second = fx.open_from("feature").await.id;
+    fx.author.close(&second, &Default::default()).await.unwrap();
+    fx.author.reopen(&first, None).await.unwrap();
+    let found = fx
+        .author
+        .find(&Fixture::head("feature"), StateFilter::All, PrFields::NONE)
+        .await
+        .unwrap();
+    let ids: Vec<_> = found.into_iter().map(|p| p.id).collect();
+    assert_eq!(ids, [first, second]);
+}
+
+async fn only_the_state_that_was_asked_for(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &Default::default()).await.unwrap();
+    let head = Fixture::head("feature");
+    let open = fx
+        .author
+        .find(&head, StateFilter::Open, PrFields::NONE)
+        .await
+        .unwrap();
+    assert!(open.is_empty());
+    let closed = fx
+        .author
+        .find(&head, StateFilter::Closed, PrFields::NONE)
+        .await
+        .unwrap();
+    assert_eq!(closed.len(), 1);
+}
+
+async fn a_branch_into_two_bases(fx: Fixture) {
+    fx.open("feature").await;
+    fx.feature("release");
+    let mut req = CreatePull::new("feature", "Too");
+    req.base = Some("release".into());
+    fx.author.create(&req).await.unwrap();
+    let head = Fixture::head("feature");
+    let found = fx
+        .author
+        .find(&head, StateFilter::Open, PrFields::NONE)
+        .await
+        .unwrap();
+    assert_eq!(found.len(), 2);
+}
+
+async fn a_name_is_not_a_prefix(fx: Fixture) {
+    fx.open("topic/a-b").await;
+    for branch in ["topic", "topic/a", "topic/a-b-c", "Topic/A-B", ""] {
+        let head = Fixture::head(branch);
+        let found = fx
+            .author
+            .find(&head, StateFilter::All, PrFields::NONE)
+            .await
+            .unwrap();
+        assert!(found.is_empty(), "{branch:?}");
+    }
+}
+
+async fn status_of_nothing(fx: Fixture) {
+    let status = fx.author.status(None, PrFields::NONE).await.unwrap();
+    assert!(status.current_branch.is_none());
+    assert!(status.created_by.is_empty() && status.needs_review.is_empty());
+}
+
+async fn status_of_the_current_branch(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let head = Fixture::head("feature");
+    let status = fx.author.status(Some(&head), PrFields::NONE).await.unwrap();
+    assert_eq!(status.current_branch.map(|p| p.id), Some(pr));
+    let none = fx
+        .author
+        .status(Some(&Fixture::head("main")), PrFields::NONE)
+        .await
+        .unwrap();
+    assert!(none.current_branch.is_none());
+}
+
+async fn status_lists_what_the_viewer_opened(fx: Fixture) {
+    let closed = fx.open("closed").await.id;
+    fx.author.close(&closed, &Default::default()).await.unwrap();
+    let open = fx.open("open").await.id;
+    fx.feature("theirs");
+    fx.reviewer
+        .create(&CreatePull::new("theirs", "T"))
+        .await
+        .unwrap();
+    let status = fx.author.status(None, PrFields::NONE).await.unwrap();
+    let ids: Vec<_> = status.created_by.into_iter().map(|p| p.id).collect();
+    assert_eq!(ids, [open]);
+}
+
+async fn status_lists_what_waits_for_the_viewer(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.open("other").await;
+    let login = fx.reviewer_login().await;
+    let reviewers = SetChange {
+        add: vec![Reviewer::User { login }],
+        remove: vec![],
+    };
+    fx.author
+        .edit(
+            &pr,
+            &EditPull {
+                reviewers,
+                ..Default::default()
+            },
+        )
+        .await
+        .unwrap();
+    let status = fx.reviewer.status(None, PrFields::NONE).await.unwrap();
+    let ids: Vec<_> = status.needs_review.into_iter().map(|p| p.id).collect();
+    assert_eq!(ids, [pr]);
+}

@@ -1,0 +1,165 @@
+//! What the handle does before and around a backend.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use forge_core::{
+    Access, Capability, Observer, Op, PageReq, Policy, Retry,
+    model::{CloseReq, CreatePull, PullQuery},
+};
+
+use super::{Fixture, Set, cases, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        the_viewer_is_the_account;
+        the_repository_is_described;
+        the_capabilities_are_complete;
+        a_read_only_handle_reads_and_does_not_write [PrClose];
+        a_dry_run_writes_nothing [PrClose];
+        a_write_that_runs_out_of_time_is_ambiguous;
+        the_observer_hears_of_every_call;
+        an_error_names_its_operation;
+    ];
+}
+
+/// The author's handle under another policy.
+fn under(fx: &Fixture, policy: Policy) -> forge_core::Repo {
+    fx.author.with_policy(policy)
+}
+
+async fn the_viewer_is_the_account(fx: Fixture) {
+    let (author, reviewer) = (fx.author_login().await, fx.reviewer_login().await);
+    assert!(!author.is_empty() && !reviewer.is_empty());
+    assert_ne!(author, reviewer);
+}
+
+async fn the_repository_is_described(fx: Fixture) {
+    let info = fx.author.info().await.unwrap();
+    assert_eq!(info.default_branch.as_deref(), Some("main"));
+    assert!(!info.url.is_empty() && !info.archived);
+    assert!(!info.merge_methods.is_empty());
+    assert_eq!(info.id.kind, fx.author.id().kind);
+}
+
+async fn the_capabilities_are_complete(fx: Fixture) {
+    let rows = fx.author.capabilities().await.unwrap();
+    let named: BTreeSet<_> = rows.iter().map(|(c, _)| *c).collect();
+    assert_eq!(rows.len(), Capability::ALL.len());
+    assert_eq!(named.len(), Capability::ALL.len());
+}
+
+async fn a_read_only_handle_reads_and_does_not_write(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let before = fx.git.refs();
+    let handle = under(
+        &fx,
+        Policy {
+            access: Access::ReadOnly,
+            ..Policy::default()
+        },
+    );
+    handle
+        .list(&PullQuery::default(), PageReq::first(1))
+        .await
+        .unwrap();
+    let e = refused(
+        handle.close(&pr, &CloseReq::default()).await,
+        "permission_denied",
+    );
+    assert!(e.hint().is_some());
+    let new = CreatePull::new("other", "Other");
+    refused(handle.create(&new).await, "permission_denied");
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn a_dry_run_writes_nothing(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let before = fx.git.refs();
+    let handle = under(
+        &fx,
+        Policy {
+            access: Access::DryRun,
+            ..Policy::default()
+        },
+    );
+    let e = refused(handle.close(&pr, &CloseReq::default()).await, "dry_run");
+    assert!(e.message().contains("pr.close"), "{e}");
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn a_write_that_runs_out_of_time_is_ambiguous(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let handle = under(
+        &fx,
+        Policy {
+            deadline: Duration::ZERO,
+            ..Policy::default()
+        },
+    );
+    let e = refused(handle.close(&pr, &CloseReq::default()).await, "timeout");
+    assert_eq!(e.retry(), Retry::Ambiguous);
+    let e = refused(
+        handle.list(&PullQuery::default(), PageReq::first(1)).await,
+        "timeout",
+    );
+    assert_eq!(e.retry(), Retry::Transient);
+}
+
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Observer for Notes {
+    fn started(&self, op: Op, _target: &str) {
+        self.0.lock().unwrap().push(format!("+{}", op.name()));
+    }
+
+    fn finished(&self, op: Op, _target: &str, _took: Duration, error: Option<&'static str>) {
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("-{} {}", op.name(), error.unwrap_or("ok")));
+    }
+}
+
+async fn the_observer_hears_of_every_call(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let notes = Arc::new(Notes::default());
+    let observer: Arc<dyn Observer> = notes.clone();
+    let handle = under(
+        &fx,
+        Policy {
+            observer: Some(observer),
+            ..Policy::default()
+        },
+    );
+    handle.close(&pr, &CloseReq::default()).await.unwrap();
+    refused(
+        handle.close(&handle.pr(404), &CloseReq::default()).await,
+        "not_found",
+    );
+    let heard = notes.0.lock().unwrap().clone();
+    assert_eq!(
+        heard,
+        [
+            "+pr.close",
+            "-pr.close ok",
+            "+pr.close",
+            "-pr.close not_found"
+        ]
+    );
+}
+
+async fn an_error_names_its_operation(fx: Fixture) {
+    fx.open("feature").await;
+    let e = refused(
+        fx.author
+            .merge(&fx.author.pr(404), &Default::default())
+            .await,
+        "not_found",
+    );
+    assert_eq!(e.op(), Some("pr.merge"));
+}

@@ -1,0 +1,162 @@
+//! The labels of a repository.
+
+use forge_core::{
+    PageReq,
+    model::{CreatePull, Label, NewLabel},
+};
+
+use super::{Fixture, Set, cases, invalid, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        none_at_first [LabelList];
+        a_label_is_read_back [LabelList, LabelEdit];
+        labels_are_by_name [LabelList, LabelEdit];
+        pages_cover_every_label_once [LabelList, LabelEdit];
+        a_colour_is_chosen_when_none_is_given [LabelEdit];
+        the_same_name_in_another_case [LabelEdit];
+        overwrite [LabelList, LabelEdit];
+        an_empty_name [LabelEdit];
+        a_bad_colour [LabelEdit];
+        odd_names [LabelList, LabelEdit];
+        delete [LabelList, LabelEdit];
+        delete_takes_it_off_pull_requests [LabelEdit, PrLabels];
+        delete_one_that_does_not_exist [LabelEdit];
+    ];
+}
+
+fn label(name: &str) -> NewLabel {
+    NewLabel {
+        name: name.into(),
+        ..Default::default()
+    }
+}
+
+async fn all(fx: &Fixture) -> Vec<Label> {
+    fx.author.labels(PageReq::first(100)).await.unwrap().items
+}
+
+async fn names(fx: &Fixture) -> Vec<String> {
+    all(fx).await.into_iter().map(|l| l.name).collect()
+}
+
+async fn none_at_first(fx: Fixture) {
+    assert!(all(&fx).await.is_empty());
+}
+
+async fn a_label_is_read_back(fx: Fixture) {
+    let new = NewLabel {
+        color: Some("d73a4a".into()),
+        description: Some("Something is broken".into()),
+        ..label("bug")
+    };
+    let made = fx.author.define_label(&new).await.unwrap().value;
+    assert_eq!(all(&fx).await, [made.clone()]);
+    assert_eq!((made.name.as_str(), made.color.as_str()), ("bug", "d73a4a"));
+    assert_eq!(made.description.as_deref(), Some("Something is broken"));
+}
+
+async fn labels_are_by_name(fx: Fixture) {
+    fx.define(&["c", "a", "b"]).await;
+    assert_eq!(names(&fx).await, ["a", "b", "c"]);
+}
+
+async fn pages_cover_every_label_once(fx: Fixture) {
+    fx.define(&["a", "b", "c", "d", "e"]).await;
+    let mut seen = Vec::new();
+    let mut page = PageReq::first(2);
+    loop {
+        let got = fx.author.labels(page).await.unwrap();
+        seen.extend(got.items.into_iter().map(|l| l.name));
+        let Some(next) = got.next else { break };
+        page = PageReq::after(next, 2);
+    }
+    assert_eq!(seen, ["a", "b", "c", "d", "e"]);
+}
+
+async fn a_colour_is_chosen_when_none_is_given(fx: Fixture) {
+    let made = fx.author.define_label(&label("bug")).await.unwrap().value;
+    assert_eq!(made.color.len(), 6);
+    assert!(
+        made.color.bytes().all(|b| b.is_ascii_hexdigit()),
+        "{}",
+        made.color
+    );
+}
+
+async fn the_same_name_in_another_case(fx: Fixture) {
+    fx.define(&["Bug"]).await;
+    refused(
+        fx.author.define_label(&label("bug")).await,
+        "already_exists",
+    );
+}
+
+async fn overwrite(fx: Fixture) {
+    fx.define(&["bug"]).await;
+    let new = NewLabel {
+        color: Some("000000".into()),
+        overwrite: true,
+        ..label("bug")
+    };
+    fx.author.define_label(&new).await.unwrap();
+    let labels = all(&fx).await;
+    assert_eq!(labels.len(), 1);
+    assert_eq!(labels[0].color, "000000");
+}
+
+async fn an_empty_name(fx: Fixture) {
+    for name in ["", "  "] {
+        invalid(fx.author.define_label(&label(name)).await, "name");
+    }
+}
+
+async fn a_bad_colour(fx: Fixture) {
+    for color in ["red", "12345", "1234567", "gggggg", "#12345"] {
+        let new = NewLabel {
+            color: Some(color.into()),
+            ..label("bug")
+        };
+        let e = invalid(fx.author.define_label(&new).await, "color");
+        assert!(e.message().contains(color), "{e}");
+    }
+}
+
+async fn odd_names(fx: Fixture) {
+    for name in [
+        "a/b",
+        "good first issue",
+        "ünï",
+        "C++",
+        "50%",
+        "\"quoted\"",
+        "a..b",
+        "x.lock",
+    ] {
+        fx.author.define_label(&label(name)).await.unwrap();
+        assert!(names(&fx).await.iter().any(|n| n == name), "{name}");
+    }
+}
+
+async fn delete(fx: Fixture) {
+    fx.define(&["a", "b"]).await;
+    fx.author.delete_label("A").await.unwrap();
+    assert_eq!(names(&fx).await, ["b"]);
+}
+
+async fn delete_takes_it_off_pull_requests(fx: Fixture) {
+    fx.define(&["bug"]).await;
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Labelled");
+    req.labels = vec!["bug".into()];
+    let pr = fx.author.create(&req).await.unwrap().value.id;
+    fx.author.delete_label("bug").await.unwrap();
+    assert!(fx.view(&pr).await.labels.is_empty());
+}
+
+async fn delete_one_that_does_not_exist(fx: Fixture) {
+    fx.define(&["wontfix"]).await;
+    let e = refused(fx.author.delete_label("wontfx").await, "not_found");
+    let said = format!("{} {}", e.message(), e.hint().unwrap_or_default());
+    assert!(said.contains("wontfix"), "{said}");
+}

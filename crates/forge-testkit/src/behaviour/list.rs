@@ -1,0 +1,420 @@
+//! Lists: filters, pages, cursors.
+
+use std::collections::BTreeSet;
+
+use forge_core::{
+    Cursor, PageReq, PrId,
+    model::{CreatePull, EditPull, PullQuery, SetChange, StateFilter},
+};
+use futures::TryStreamExt;
+
+use super::{Fixture, Set, cases, invalid, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        an_empty_repository;
+        open_ones_newest_first;
+        by_state [PrClose, MergeCommit];
+        by_author;
+        by_author_me;
+        by_assignee [PrAssignees];
+        by_label_all_of_them [PrLabels, LabelEdit];
+        by_base;
+        by_head;
+        drafts_alone_or_none [PrCreateDraft];
+        filters_combine [PrLabels, LabelEdit];
+        pages_cover_everything_once;
+        a_page_is_filled_behind_a_filter [PrLabels, LabelEdit];
+        a_page_of_one;
+        a_new_one_does_not_shift_the_next_page;
+        a_cursor_of_another_query;
+        a_cursor_that_is_none;
+        the_stream_reads_every_page;
+        search_finds_words [PrListSearch];
+        search_with_qualifiers [PrListSearch];
+        an_unknown_search_qualifier [PrListSearch];
+        sections_are_filled_when_asked_for;
+    ];
+}
+
+async fn ids(fx: &Fixture, query: &PullQuery) -> Vec<PrId> {
+    let page = fx.author.list(query, PageReq::first(50)).await.unwrap();
+    assert!(page.warnings.is_empty(), "{:?}", page.warnings);
+    page.items.into_iter().map(|p| p.id).collect()
+}
+
+async fn an_empty_repository(fx: Fixture) {
+    let page = fx
+        .author
+        .list(&PullQuery::default(), PageReq::first(30))
+        .await
+        .unwrap();
+    assert!(page.items.is_empty() && page.next.is_none() && page.warnings.is_empty());
+}
+
+async fn open_ones_newest_first(fx: Fixture) {
+    let a = fx.open("a").await.id;
+    let b = fx.open("b").await.id;
+    let c = fx.open("c").await.id;
+    assert_eq!(ids(&fx, &PullQuery::default()).await, [c, b, a]);
+}
+
+async fn by_state(fx: Fixture) {
+    let merged = fx.open("merged").await.id;
+    let closed = fx.open("closed").await.id;
+    let open = fx.open("open").await.id;
+    fx.author.merge(&merged, &Default::default()).await.unwrap();
+    fx.author.close(&closed, &Default::default()).await.unwrap();
+    let of = |state| PullQuery {
+        state,
+        ..Default::default()
+    };
+    assert_eq!(ids(&fx, &of(StateFilter::Open)).await, [open.clone()]);
+    assert_eq!(ids(&fx, &of(StateFilter::Merged)).await, [merged.clone()]);
+    assert_eq!(
+        ids(&fx, &of(StateFilter::Closed)).await,
+        [closed.clone(), merged.clone()]
+    );
+    assert_eq!(
+        ids(&fx, &of(StateFilter::All)).await,
+        [open, closed, merged]
+    );
+}
+
+async fn by_author(fx: Fixture) {
+    let mine = fx.open("mine").await.id;
+    fx.feature("theirs");
+    let theirs = fx
+        .reviewer
+        .create(&CreatePull::new("theirs", "T"))
+        .await
+        .unwrap()
+        .value
+        .id;
+    let of = |login: String| PullQuery {
+        author: Some(login),
+        ..Default::default()
+    };
+    assert_eq!(ids(&fx, &of(fx.author_login().await)).await, [mine]);
+    assert_eq!(ids(&fx, &of(fx.reviewer_login().await)).await, [theirs]);
+    assert!(ids(&fx, &of("nobody-of-that-name".into())).await.is_empty());
+}
+
+async fn by_author_me(fx: Fixture) {
+    let mine = fx.open("mine").await.id;
+    fx.feature("theirs");
+    fx.reviewer
+        .create(&CreatePull::new("theirs", "T"))
+        .await
+        .unwrap();
+    let query = PullQuery {
+        author: Some("@me".into()),
+        ..Default::default()
+    };
+    assert_eq!(ids(&fx, &query).await, [mine]);
+}
+
+async fn by_assignee(fx: Fixture) {
+    fx.open("a").await;
+    let b = fx.open("b").await.id;
+    let change = SetChange {
+        add: vec![fx.reviewer_login().await],
+        remove: vec![],
+    };
+    fx.author
+        .edit(
+            &b,
+            &EditPull {
+                assignees: change,
+                ..Default::default()
+            },
+        )
+        .await
+        .unwrap();
+    let query = PullQuery {
+        assignee: Some(fx.reviewer_login().await),
+        ..Default::default()
+    };
+    assert_eq!(ids(&fx, &query).await, [b]);
+    let mine = PullQuery {
+        assignee: Some("@me".into()),
+        ..Default::default()
+    };
+    assert!(ids(&fx, &mine).await.is_empty());
+}
+
+async fn labelled(fx: &Fixture, branch: &str, labels: &[&str]) -> PrId {
+    fx.feature(branch);
+    let mut req = CreatePull::new(branch, branch);
+    req.labels = labels.iter().map(|l| (*l).to_owned()).collect();
+    fx.author.create(&req).await.unwrap().value.id
+}
+
+async fn by_label_all_of_them(fx: Fixture) {
+    fx.define(&["bug", "urgent"]).await;
+    let both = labelled(&fx, "both", &["bug", "urgent"]).await;
+    let one = labelled(&fx, "one", &["bug"]).await;
+    labelled(&fx, "none", &[]).await;
+    let of = |labels: &[&str]| PullQuery {
+        labels: labels.iter().map(|l| (*l).to_owned()).collect(),
+        ..Default::default()
+    };
+    assert_eq!(ids(&fx, &of(&["bug"])).await, [one, both.clone()]);
+    assert_eq!(ids(&fx, &of(&["Bug", "URGENT"])).await, [both]);
+}
+
+async fn by_base(fx: Fixture) {
+    fx.feature("release");
+    fx.open("to-main").await;
+    fx.feature("to-release");
+    let mut req = CreatePull::new("to-release", "R");
+    req.base = Some("release".into());
+    let pr = fx.author.create(&req).await.unwrap().value.id;
+    let query = PullQuery {
+        base: Some("release".into()),
+        ..Default::default()
+    };
+    assert_eq!(ids(&fx, &query).await, [pr]);
+}
+
+async fn by_head(fx: Fixture) {
+    let a = fx.open("topic/a").await.id;
+    fx.open("topic/ab").await;
+    let query = PullQuery {
+        head: Some("topic/a".into()),
+        ..Default::default()
+    };
+    assert_eq!(ids(&fx, &query).await, [a]);
+}
+
+async fn drafts_alone_or_none(fx: Fixture) {
+    let ready = fx.open("ready").await.id;
+    fx.feature("draft");
+    let mut req = CreatePull::new("draft", "D");
+    req.draft = true;
+    let draft = fx.author.create(&req).await.unwrap().value.id;
+    let of = |draft| PullQuery {
+        draft: Some(draft),
+        ..Default::default()
+    };
+    assert_eq!(ids(&fx, &of(true)).await, [draft]);
+    assert_eq!(ids(&fx, &of(false)).await, [ready]);
+}
+
+async fn filters_combine(fx: Fixture) {
+    fx.define(&["bug"]).await;
+    let wanted = labelled(&fx, "wanted", &["bug"]).await;
+    labelled(&fx, "unlabelled", &[]).await;
+    fx.feature("theirs");
+    let mut req = CreatePull::new("theirs", "T");
+    req.labels = vec!["bug".into()];
+    fx.reviewer.create(&req).await.unwrap();
+    let query = PullQuery {
+        author: Some("@me".into()),
+        labels: vec!["bug".into()],
+        base: Some("main".into()),
+        ..Default::default()
+    };
+    assert_eq!(ids(&fx, &query).await, [wanted]);
+}
+
+async fn walk(fx: &Fixture, query: &PullQuery, limit: usize) -> Vec<PrId> {
+    let mut all = Vec::new();
+    let mut page = PageReq::first(limit);
+    loop {
+        let got = fx.author.list(query, page).await.unwrap();
+        assert!(got.items.len() <= limit);
+        assert!(
+            got.next.is_none() || got.items.len() == limit,
+            "a page in the middle is not full"
+        );
+        all.extend(got.items.into_iter().map(|p| p.id));
+        let Some(next) = got.next else { return all };
+        page = PageReq::after(Cursor::from_text(next.as_str()), limit);
+    }
+}
+
+async fn pages_cover_everything_once(fx: Fixture) {
+    let mut opened = Vec::new();
+    for n in 0..7 {
+        opened.push(fx.open(&format!("b{n}")).await.id);
+    }
+    opened.reverse();
+    for limit in [1, 2, 3, 7, 8] {
+        assert_eq!(
+            walk(&fx, &PullQuery::default(), limit).await,
+            opened,
+            "limit {limit}"
+        );
+    }
+}
+
+async fn a_page_is_filled_behind_a_filter(fx: Fixture) {
+    fx.define(&["bug"]).await;
+    let mut wanted = Vec::new();
+    for n in 0..9 {
+        let labels: &[&str] = if n % 3 == 0 { &["bug"] } else { &[] };
+        let id = labelled(&fx, &format!("b{n}"), labels).await;
+        if n % 3 == 0 {
+            wanted.insert(0, id);
+        }
+    }
+    let query = PullQuery {
+        labels: vec!["bug".into()],
+        ..Default::default()
+    };
+    let page = fx.author.list(&query, PageReq::first(2)).await.unwrap();
+    assert_eq!(page.items.len(), 2);
+    assert_eq!(walk(&fx, &query, 2).await, wanted);
+}
+
+async fn a_page_of_one(fx: Fixture) {
+    fx.open("a").await;
+    let b = fx.open("b").await.id;
+    let page = fx
+        .author
+        .list(&PullQuery::default(), PageReq::first(1))
+        .await
+        .unwrap();
+    assert_eq!(page.items.len(), 1);
+    assert_eq!(page.items[0].id, b);
+    assert!(page.next.is_some());
+}
+
+async fn a_new_one_does_not_shift_the_next_page(fx: Fixture) {
+    for n in 0..4 {
+        fx.open(&format!("b{n}")).await;
+    }
+    let first = fx
+        .author
+        .list(&PullQuery::default(), PageReq::first(2))
+        .await
+        .unwrap();
+    fx.open("late").await;
+    let next = PageReq::after(first.next.clone().unwrap(), 10);
+    let second = fx.author.list(&PullQuery::default(), next).await.unwrap();
+    let seen: BTreeSet<_> = first
+        .items
+        .iter()
+        .chain(&second.items)
+        .map(|p| p.id.to_string())
+        .collect();
+    assert_eq!(seen.len(), 4, "{seen:?}");
+}
+
+async fn a_cursor_of_another_query(fx: Fixture) {
+    for branch in ["a", "b", "c"] {
+        fx.open(branch).await;
+    }
+    let page = fx
+        .author
+        .list(&PullQuery::default(), PageReq::first(1))
+        .await
+        .unwrap();
+    let other = PullQuery {
+        base: Some("main".into()),
+        ..Default::default()
+    };
+    let stolen = PageReq::after(page.next.unwrap(), 1);
+    let e = invalid(fx.author.list(&other, stolen).await, "cursor");
+    assert!(e.hint().is_some());
+}
+
+async fn a_cursor_that_is_none(fx: Fixture) {
+    fx.open("a").await;
+    for text in ["", "garbage", "local:zz:1", "::", "\u{0}"] {
+        let page = PageReq::after(Cursor::from_text(text), 1);
+        invalid(fx.author.list(&PullQuery::default(), page).await, "cursor");
+    }
+}
+
+async fn the_stream_reads_every_page(fx: Fixture) {
+    let mut opened = Vec::new();
+    for n in 0..5 {
+        opened.insert(0, fx.open(&format!("b{n}")).await.id);
+    }
+    let all: Vec<_> = fx
+        .author
+        .pulls(PullQuery::default())
+        .map_ok(|p| p.id)
+        .try_collect()
+        .await
+        .unwrap();
+    assert_eq!(all, opened);
+}
+
+fn search(text: &str) -> PullQuery {
+    PullQuery {
+        search: Some(text.into()),
+        ..Default::default()
+    }
+}
+
+async fn search_finds_words(fx: Fixture) {
+    fx.feature("a");
+    fx.feature("b");
+    let mut req = CreatePull::new("a", "Polish the brass");
+    req.description = "Until it shines.".into();
+    let a = fx.author.create(&req).await.unwrap().value.id;
+    let b = fx
+        .author
+        .create(&CreatePull::new("b", "Sharpen"))
+        .await
+        .unwrap()
+        .value
+        .id;
+    assert_eq!(ids(&fx, &search("BRASS")).await, [a.clone()]);
+    assert_eq!(ids(&fx, &search("shines")).await, [a]);
+    assert_eq!(ids(&fx, &search("sharpen")).await, [b]);
+    assert!(ids(&fx, &search("brass sharpen")).await.is_empty());
+}
+
+async fn search_with_qualifiers(fx: Fixture) {
+    let mine = fx.open("mine").await.id;
+    fx.feature("theirs");
+    let theirs = fx
+        .reviewer
+        .create(&CreatePull::new("theirs", "T"))
+        .await
+        .unwrap()
+        .value
+        .id;
+    let login = fx.author_login().await;
+    assert_eq!(
+        ids(&fx, &search(&format!("author:{login}"))).await,
+        [mine.clone()]
+    );
+    assert_eq!(
+        ids(&fx, &search(&format!("-author:{login}"))).await,
+        [theirs]
+    );
+    assert_eq!(ids(&fx, &search("head:mine is:open")).await, [mine]);
+}
+
+async fn an_unknown_search_qualifier(fx: Fixture) {
+    fx.open("a").await;
+    let e = refused(
+        fx.author
+            .list(&search("colour:blue"), PageReq::first(1))
+            .await,
+        "invalid_input",
+    );
+    assert!(e.message().contains("colour"), "{e}");
+}
+
+async fn sections_are_filled_when_asked_for(fx: Fixture) {
+    fx.open("a").await;
+    let plain = fx
+        .author
+        .list(&PullQuery::default(), PageReq::first(1))
+        .await
+        .unwrap();
+    assert_eq!(plain.items[0].additions, None);
+    let query = PullQuery {
+        fields: forge_core::model::PrFields::STATS,
+        ..Default::default()
+    };
+    let full = fx.author.list(&query, PageReq::first(1)).await.unwrap();
+    assert_eq!(full.items[0].additions, Some(3));
+    assert_eq!(full.items[0].changed_files, Some(1));
+}

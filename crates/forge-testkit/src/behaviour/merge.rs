@@ -1,0 +1,477 @@
+//! Merging.
+
+use forge_core::{
+    ErrorKind, PrId, Precondition,
+    model::{MergeMethod, MergeReq, PrState},
+};
+
+use super::{Fixture, Set, cases, refused};
+use crate::Identity;
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        a_merge_commit_has_both_parents [MergeCommit];
+        a_merge_commit_of_a_branch_that_is_only_ahead [MergeCommit];
+        the_message_of_a_merge [MergeCommit];
+        the_default_message_names_the_pull_request [MergeCommit];
+        the_authors_address [MergeCommit];
+        squash_is_one_commit [MergeSquash];
+        the_message_of_a_squash [MergeSquash];
+        rebase_keeps_every_commit [MergeRebase];
+        rebase_keeps_the_authors [MergeRebase];
+        rebase_of_a_branch_that_is_only_ahead [MergeRebase];
+        what_a_merge_says [MergeCommit];
+        the_default_method [MergeCommit];
+        a_conflict_changes_nothing [MergeCommit];
+        a_conflict_in_a_squash_changes_nothing [MergeSquash];
+        a_conflict_in_a_rebase_changes_nothing [MergeRebase];
+        every_conflicting_file_is_named [MergeCommit];
+        the_expected_head [MergeCommit, MergeExpectedHead];
+        an_abbreviated_expected_head [MergeCommit, MergeExpectedHead];
+        a_stale_expected_head [MergeCommit, MergeExpectedHead];
+        a_draft [MergeCommit, PrDraft];
+        a_closed_one [MergeCommit, PrClose];
+        a_merged_one [MergeCommit];
+        a_merged_one_at_a_stale_head [MergeCommit, MergeExpectedHead];
+        delete_the_branch [MergeCommit, PrDeleteBranch];
+        nothing_left_to_merge [MergeCommit];
+        a_head_that_is_gone [MergeCommit];
+        the_base_has_moved [MergeCommit];
+        into_another_base [MergeCommit];
+        one_that_does_not_exist [MergeCommit];
+        odd_files_are_merged [MergeCommit, MergeSquash];
+    ];
+}
+
+fn by(method: MergeMethod) -> MergeReq {
+    MergeReq {
+        method: Some(method),
+        ..Default::default()
+    }
+}
+
+fn conflicts(error: &forge_core::Error) -> Vec<String> {
+    let ErrorKind::Precondition(Precondition::Conflicts(files)) = error.kind() else {
+        panic!("no conflict: {error:?}")
+    };
+    files.clone()
+}
+
+/// Two commits on a branch, while the base moves on elsewhere.
+async fn diverged(fx: &Fixture) -> PrId {
+    fx.git.commit("feature", "One", &[("one", Some("1\n"))]);
+    fx.git.commit("feature", "Two", &[("two", Some("2\n"))]);
+    let pr = fx.open_from("feature").await.id;
+    fx.git
+        .commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
+    pr
+}
+
+async fn a_merge_commit_has_both_parents(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let (base, head) = (fx.git.oid("main").unwrap(), fx.git.oid("feature").unwrap());
+    let merge = fx
+        .author
+        .merge(&pr, &by(MergeMethod::Merge))
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(merge.commit, fx.git.oid("main"));
+    assert_eq!(fx.git.log("main^!", "%P"), format!("{base} {head}"));
+    assert_eq!(fx.git.show("main", "one"), "1\n");
+    assert_eq!(fx.git.show("main", "elsewhere"), "x\n");
+}
+
+async fn a_merge_commit_of_a_branch_that_is_only_ahead(fx: Fixture) {
+    let base = fx.git.oid("main").unwrap();
+    let head = fx.feature("feature");
+    let pr = fx.open_from("feature").await.id;
+    fx.author.merge(&pr, &by(MergeMethod::Merge)).await.unwrap();
+    assert_eq!(fx.git.log("main^!", "%P"), format!("{base} {head}"));
+}
+
+async fn the_message_of_a_merge(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let req = MergeReq {
+        subject: Some("A subject".into()),
+        body: Some("A body\nof two lines".into()),
+        ..by(MergeMethod::Merge)
+    };
+    fx.author.merge(&pr, &req).await.unwrap();
+    assert_eq!(
+        fx.git.log("main^!", "%B"),
+        "A subject\n\nA body\nof two lines"
+    );
+}
+
+async fn the_default_message_names_the_pull_request(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    fx.author
+        .merge(&pr.id, &by(MergeMethod::Merge))
+        .await
+        .unwrap();
+    let message = fx.git.log("main^!", "%B");
+    assert!(
+        message.contains(&pr.number.unwrap().to_string()),
+        "{message}"
+    );
+    assert!(message.contains(&pr.title), "{message}");
+}
+
+async fn the_authors_address(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let req = MergeReq {
+        author_email: Some("robot@example.com".into()),
+        ..by(MergeMethod::Merge)
+    };
+    fx.author.merge(&pr, &req).await.unwrap();
+    assert_eq!(fx.git.log("main^!", "%ae"), "robot@example.com");
+}
+
+async fn squash_is_one_commit(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let base = fx.git.oid("main").unwrap();
+    let merge = fx
+        .author
+        .merge(&pr, &by(MergeMethod::Squash))
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(merge.commit, fx.git.oid("main"));
+    assert_eq!(fx.git.log("main^!", "%P"), base);
+    assert_eq!(
+        fx.git.show("main", "one") + &fx.git.show("main", "two"),
+        "1\n2\n"
+    );
+    assert_eq!(fx.git.log("main^!", "%ae"), Identity::ADA.email);
+}
+
+async fn the_message_of_a_squash(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let req = MergeReq {
+        subject: Some("All of it (#1)".into()),
+        ..by(MergeMethod::Squash)
+    };
+    fx.author.merge(&pr, &req).await.unwrap();
+    assert_eq!(fx.git.log("main^!", "%s"), "All of it (#1)");
+}
+
+async fn rebase_keeps_every_commit(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let base = fx.git.oid("main").unwrap();
+    let merge = fx
+        .author
+        .merge(&pr, &by(MergeMethod::Rebase))
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(merge.commit, fx.git.oid("main"));
+    assert_eq!(fx.git.log(&format!("{base}..main"), "%s"), "Two\nOne");
+    assert_eq!(fx.git.oid("main~2"), Some(base));
+    assert_eq!(
+        fx.git.log("main~2..main", "%P").lines().count(),
+        2
+    );
+}
+
+async fn rebase_keeps_the_authors(fx: Fixture) {
+    let file: [(&str, Option<&[u8]>); 1] = [("g", Some(b"1\n"))];
+    fx.git
+        .commit_bytes("feature", &Identity::GRACE, "By Grace\n\nBody.", &file);
+    let written = fx.git.log("feature^!", "%an %ae %ad");
+    let pr = fx.open_from("feature").await.id;
+    fx.git
+        .commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
+    fx.author
+        .merge(&pr, &by(MergeMethod::Rebase))
+        .await
+        .unwrap();
+    assert_eq!(fx.git.log("main^!", "%an %ae %ad"), written);
+    assert_eq!(fx.git.log("main^!", "%B"), "By Grace\n\nBody.");
+}
+
+async fn rebase_of_a_branch_that_is_only_ahead(fx: Fixture) {
+    fx.feature("feature");
+    let pr = fx.open_from("feature").await.id;
+    let base = fx.git.oid("main").unwrap();
+    fx.author
+        .merge(&pr, &by(MergeMethod::Rebase))
+        .await
+        .unwrap();
+    assert_eq!(fx.git.log("main^!", "%P"), base);
+    assert_eq!(fx.git.show("main", "feature.txt"), "one\ntwo\nthree\n");
+}
+
+async fn what_a_merge_says(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let merge = fx
+        .reviewer
+        .merge(&pr, &by(MergeMethod::Merge))
+        .await
+        .unwrap()
+        .value;
+    assert!(!merge.already_merged && !merge.queued && !merge.branch_deleted);
+    assert_eq!(merge.method, Some(MergeMethod::Merge));
+    let read = fx.view(&pr).await;
+    for pr in [&merge.pull_request, &read] {
+        assert_eq!(pr.state, PrState::Merged);
+        assert!(pr.merged_at.is_some() && pr.closed_at.is_some());
+        assert_eq!(pr.merge_commit, fx.git.oid("main"));
+        let by = pr.merged_by.as_ref().map(|a| a.login.as_str());
+        assert_eq!(by, Some(fx.reviewer_login().await.as_str()));
+    }
+    assert!(fx.git.oid("feature").is_some());
+}
+
+async fn the_default_method(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let merge = fx
+        .author
+        .merge(&pr, &MergeReq::default())
+        .await
+        .unwrap()
+        .value;
+    assert!(merge.method.is_some());
+    assert_eq!(fx.view(&pr).await.state, PrState::Merged);
+}
+
+async fn conflict(fx: Fixture, method: MergeMethod) {
+    let pr = fx.open_conflict("feature").await.id;
+    let (before, version) = (fx.git.refs(), fx.view(&pr).await.version);
+    let e = refused(
+        fx.author.merge(&pr, &by(method)).await,
+        "precondition_failed",
+    );
+    assert_eq!(conflicts(&e), ["src/lib.rs"]);
+    assert!(e.message().contains("src/lib.rs"), "{e}");
+    assert_eq!(fx.git.refs(), before);
+    let read = fx.view(&pr).await;
+    assert_eq!((read.state, read.version), (PrState::Open, version));
+}
+
+async fn a_conflict_changes_nothing(fx: Fixture) {
+    conflict(fx, MergeMethod::Merge).await;
+}
+
+async fn a_conflict_in_a_squash_changes_nothing(fx: Fixture) {
+    conflict(fx, MergeMethod::Squash).await;
+}
+
+async fn a_conflict_in_a_rebase_changes_nothing(fx: Fixture) {
+    conflict(fx, MergeMethod::Rebase).await;
+}
+
+async fn every_conflicting_file_is_named(fx: Fixture) {
+    let names = ["a b", "ünï", "z\"q"];
+    let files = |text: &'static str| names.map(|n| (n, Some(text)));
+    fx.git.commit("main", "Base", &files("base\n"));
+    fx.git.commit("feature", "Ours", &files("ours\n"));
+    let pr = fx.open_from("feature").await.id;
+    fx.git.commit("main", "Theirs", &files("theirs\n"));
+    let refusal = fx.author.merge(&pr, &by(MergeMethod::Merge)).await;
+    let mut found = conflicts(&refused(refusal, "precondition_failed"));
+    found.sort();
+    let mut wanted = names;
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
+}
+
+async fn the_expected_head(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let req = MergeReq {
+        expected_head: fx.git.oid("feature"),
+        ..by(MergeMethod::Merge)
+    };
+    fx.author.merge(&pr, &req).await.unwrap();
+    assert_eq!(fx.view(&pr).await.state, PrState::Merged);
+}
+
+async fn an_abbreviated_expected_head(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let head = fx.git.oid("feature").unwrap()[..7].to_owned();
+    let req = MergeReq {
+        expected_head: Some(head),
+        ..by(MergeMethod::Merge)
+    };
+    fx.author.merge(&pr, &req).await.unwrap();
+    assert_eq!(fx.view(&pr).await.state, PrState::Merged);
+}
+
+async fn a_stale_expected_head(fx: Fixture) {
+    let pr = diverged(&fx).await;
+    let stale = fx.git.oid("feature");
+    let moved = fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
+    let before = fx.git.refs();
+    let req = MergeReq {
+        expected_head: stale.clone(),
+        ..by(MergeMethod::Merge)
+    };
+    let e = refused(fx.author.merge(&pr, &req).await, "conflict");
+    let ErrorKind::Conflict { expected, actual } = e.kind() else {
+        panic!("{e:?}")
+    };
+    assert_eq!((Some(expected), actual), (stale.as_ref(), &moved));
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn a_draft(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.set_draft(&pr, true).await.unwrap();
+    let before = fx.git.refs();
+    let e = refused(
+        fx.author.merge(&pr, &by(MergeMethod::Merge)).await,
+        "precondition_failed",
+    );
+    assert!(
+        matches!(e.kind(), ErrorKind::Precondition(Precondition::Draft)),
+        "{e:?}"
+    );
+    assert!(e.hint().is_some());
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn a_closed_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &Default::default()).await.unwrap();
+    let e = refused(
+        fx.author.merge(&pr, &by(MergeMethod::Merge)).await,
+        "precondition_failed",
+    );
+    assert!(
+        matches!(e.kind(), ErrorKind::Precondition(Precondition::Closed)),
+        "{e:?}"
+    );
+}
+
+async fn a_merged_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let first = fx
+        .author
+        .merge(&pr, &by(MergeMethod::Merge))
+        .await
+        .unwrap()
+        .value;
+    let before = fx.git.refs();
+    let second = fx
+        .author
+        .merge(&pr, &by(MergeMethod::Squash))
+        .await
+        .unwrap()
+        .value;
+    assert!(second.already_merged && !first.already_merged);
+    assert_eq!(second.commit, first.commit);
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn a_merged_one_at_a_stale_head(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let head = fx.git.oid("feature");
+    fx.author.merge(&pr, &by(MergeMethod::Merge)).await.unwrap();
+    let req = MergeReq {
+        expected_head: head,
+        ..by(MergeMethod::Merge)
+    };
+    let again = fx.author.merge(&pr, &req).await.unwrap().value;
+    assert!(again.already_merged);
+}
+
+async fn delete_the_branch(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let head = fx.git.oid("feature");
+    let req = MergeReq {
+        delete_branch: true,
+        ..by(MergeMethod::Merge)
+    };
+    let merge = fx.author.merge(&pr, &req).await.unwrap().value;
+    assert!(merge.branch_deleted);
+    assert_eq!(fx.git.oid("refs/heads/feature"), None);
+    assert_eq!(fx.view(&pr).await.head_oid, head);
+}
+
+async fn nothing_left_to_merge(fx: Fixture) {
+    let head = fx.feature("feature");
+    let pr = fx.open_from("feature").await.id;
+    fx.git.set_branch("main", &head);
+    match fx.author.merge(&pr, &by(MergeMethod::Merge)).await {
+        // A forge may notice that the head has reached the base, and call that merged.
+        Ok(merge) => assert!(merge.value.already_merged),
+        Err(e) => assert!(
+            matches!(
+                e.kind(),
+                ErrorKind::Precondition(Precondition::NothingToMerge)
+            ),
+            "{e:?}"
+        ),
+    }
+    assert_eq!(fx.git.oid("main"), Some(head));
+}
+
+async fn a_head_that_is_gone(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.git.delete_branch("feature");
+    let before = fx.git.refs();
+    let result = fx.author.merge(&pr, &by(MergeMethod::Merge)).await;
+    assert!(result.is_err());
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn the_base_has_moved(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for n in 0..3 {
+        fx.git
+            .commit("main", "Move", &[("moving", Some(&format!("{n}\n")))]);
+    }
+    fx.author.merge(&pr, &by(MergeMethod::Merge)).await.unwrap();
+    assert_eq!(fx.git.show("main", "moving"), "2\n");
+    assert_eq!(fx.git.show("main", "feature.txt"), "one\ntwo\nthree\n");
+}
+
+async fn into_another_base(fx: Fixture) {
+    fx.git.commit("release", "R", &[("r", Some("r\n"))]);
+    fx.feature("feature");
+    let mut new = forge_core::model::CreatePull::new("feature", "Into a release");
+    new.base = Some("release".into());
+    let pr = fx.author.create(&new).await.unwrap().value.id;
+    let main = fx.git.oid("main");
+    let merge = fx
+        .author
+        .merge(&pr, &by(MergeMethod::Merge))
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(fx.git.oid("main"), main);
+    assert_eq!(merge.commit, fx.git.oid("release"));
+}
+
+async fn one_that_does_not_exist(fx: Fixture) {
+    fx.open("feature").await;
+    refused(
+        fx.author
+            .merge(&fx.author.pr(31), &MergeReq::default())
+            .await,
+        "not_found",
+    );
+}
+
+async fn odd_files_are_merged(fx: Fixture) {
+    let names = [
+        "with space",
+        "tab\there",
+        "ünï.txt",
+        "quote\"d",
+        "-dash",
+        "100%",
+    ];
+    let files: Vec<_> = names.iter().map(|n| (*n, Some("x\n"))).collect();
+    fx.git.commit("feature", "Odd", &files);
+    let pr = fx.open_from("feature").await.id;
+    fx.git
+        .commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
+    fx.author
+        .merge(&pr, &by(MergeMethod::Squash))
+        .await
+        .unwrap();
+    for name in names {
+        assert_eq!(fx.git.show("main", name), "x\n", "{name}");
+    }
+}

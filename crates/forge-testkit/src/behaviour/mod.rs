@@ -1,0 +1,149 @@
+//! The behaviour suite: what every backend must do alike.
+//!
+//! A case runs on a rig whose forge has the capabilities that the case needs, in a repository of
+//! its own. Its trial is named `<rig>::<module>::<case>`. What a forge cannot do is tested too:
+//! for every "no" there is a trial that asks for it and wants the refusal before anything is
+//! written.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use forge_core::{Capabilities, Capability, Error};
+use libtest_mimic::Trial;
+
+mod comments;
+mod commits;
+mod create;
+mod diff;
+mod edit;
+mod errors;
+mod files;
+mod find;
+mod handle;
+mod history;
+mod labels;
+mod list;
+mod merge;
+mod mergeability;
+mod reviews;
+mod rig;
+mod state;
+mod threads;
+mod unsupported;
+mod view;
+
+pub use rig::{Fixture, Rig, SharedRig};
+
+type Case = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The trials of `rig`.
+#[must_use]
+pub fn trials(rig: &SharedRig) -> Vec<Trial> {
+    let mut set = Set {
+        rig: Arc::clone(rig),
+        trials: Vec::new(),
+    };
+    let modules = [
+        create::cases,
+        list::cases,
+        view::cases,
+        find::cases,
+        edit::cases,
+        state::cases,
+        comments::cases,
+        reviews::cases,
+        threads::cases,
+        labels::cases,
+        diff::cases,
+        files::cases,
+        commits::cases,
+        history::cases,
+        mergeability::cases,
+        merge::cases,
+        handle::cases,
+        errors::cases,
+        unsupported::cases,
+    ];
+    for module in modules {
+        module(&mut set);
+    }
+    set.trials
+}
+
+/// The trials that have been chosen for one rig.
+struct Set {
+    rig: SharedRig,
+    trials: Vec<Trial>,
+}
+
+impl Set {
+    fn capabilities(&self) -> &'static Capabilities {
+        self.rig.capabilities()
+    }
+
+    /// Adds a case if the forge has what it needs.
+    fn add(
+        &mut self,
+        module: &str,
+        name: &str,
+        needs: &[Capability],
+        case: impl FnOnce(Fixture) -> Case + Send + 'static,
+    ) {
+        if !needs.iter().all(|c| self.capabilities().has(*c)) {
+            return;
+        }
+        let rig = Arc::clone(&self.rig);
+        let module = module.rsplit("::").next().unwrap_or(module);
+        let title = format!("{}::{module}::{name}", rig.name());
+        self.trials.push(Trial::test(title, move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            runtime.block_on(async { case(rig.fixture().await).await });
+            Ok(())
+        }));
+    }
+}
+
+/// Registers functions `async fn case(fx: Fixture)` of the calling module, each with the
+/// capabilities it needs beyond `pr.create`, `pr.list` and `pr.view`.
+macro_rules! cases {
+    ($set:expr; $($name:ident $([$($need:ident),+])?;)+) => {$(
+        $set.add(
+            module_path!(),
+            stringify!($name),
+            &[
+                forge_core::Capability::PrCreate,
+                forge_core::Capability::PrList,
+                forge_core::Capability::PrView,
+                $($(forge_core::Capability::$need),+)?
+            ],
+            |fx| Box::pin($name(fx)),
+        );
+    )+};
+}
+use cases;
+
+/// The error of a call that must fail with `code`, with a message of one line.
+fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
+    let error = match result {
+        Ok(value) => panic!("it succeeded, and had to fail with {code}: {value:?}"),
+        Err(error) => error,
+    };
+    assert_eq!(error.code(), code, "{error:?}");
+    assert!(
+        !error.message().is_empty() && !error.message().contains('\n'),
+        "{error:?}"
+    );
+    error
+}
+
+/// As [`refused`] with `invalid_input`, for the field `field`.
+fn invalid<T: std::fmt::Debug>(result: Result<T, Error>, field: &str) -> Error {
+    let error = refused(result, "invalid_input");
+    let found = match error.kind() {
+        forge_core::ErrorKind::InvalidInput { field } => *field,
+        _ => None,
+    };
+    assert_eq!(found, Some(field), "{error:?}");
+    error
+}

@@ -1,0 +1,260 @@
+//! Reviews and what they add up to.
+
+use forge_core::{
+    PageReq, PrId,
+    model::{
+        EditPull, NewReview, PrFields, Review, ReviewDecision, ReviewState, Reviewer, SetChange,
+        Verdict,
+    },
+};
+
+use super::{Fixture, Set, cases, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        an_approval [ReviewVerdict];
+        an_approval_without_a_word [ReviewVerdict];
+        a_request_for_changes [ReviewVerdict];
+        a_request_for_changes_needs_a_body [ReviewVerdict];
+        a_comment_is_no_opinion [ReviewVerdict, Comments];
+        a_comment_needs_a_body [Comments];
+        the_author_cannot_approve [ReviewVerdict];
+        the_author_can_comment [Comments];
+        the_last_opinion_counts [ReviewVerdict];
+        a_comment_does_not_replace_an_opinion [ReviewVerdict, Comments];
+        a_review_answers_the_request [ReviewVerdict, PrReviewers];
+        a_stale_head [ReviewVerdict];
+        the_expected_head [ReviewVerdict];
+        a_review_remembers_its_commit [ReviewVerdict];
+        a_closed_one [ReviewVerdict, PrClose];
+        a_merged_one [ReviewVerdict, MergeCommit];
+        reviews_are_oldest_first_and_paged [ReviewVerdict];
+        of_one_that_does_not_exist [ReviewVerdict];
+    ];
+}
+
+fn approve() -> NewReview {
+    NewReview::new(Verdict::Approve, "Good.")
+}
+
+fn request() -> NewReview {
+    NewReview::new(Verdict::RequestChanges, "Please change.")
+}
+
+fn remark() -> NewReview {
+    NewReview::new(Verdict::Comment, "I wonder.")
+}
+
+async fn all(fx: &Fixture, pr: &PrId) -> Vec<Review> {
+    fx.author
+        .reviews(pr, PageReq::first(100))
+        .await
+        .unwrap()
+        .items
+}
+
+async fn an_approval(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let made = fx
+        .reviewer
+        .submit_review(&pr, &approve())
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(made.state, ReviewState::Approved);
+    let read = all(&fx, &pr).await;
+    assert_eq!(read.len(), 1);
+    assert_eq!(read[0].id, made.id);
+    assert_eq!(read[0].author.login, fx.reviewer_login().await);
+    assert_eq!(read[0].body.as_deref(), Some("Good."));
+    let read = fx.view(&pr).await;
+    assert_eq!((read.approvals, read.changes_requested), (1, 0));
+    assert_eq!(read.review_decision, Some(ReviewDecision::Approved));
+}
+
+async fn an_approval_without_a_word(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let review = NewReview::new(Verdict::Approve, "");
+    fx.reviewer.submit_review(&pr, &review).await.unwrap();
+    let read = all(&fx, &pr).await;
+    assert!(read[0].body.as_deref().unwrap_or_default().is_empty());
+}
+
+async fn a_request_for_changes(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.reviewer.submit_review(&pr, &request()).await.unwrap();
+    let read = fx.view(&pr).await;
+    assert_eq!((read.approvals, read.changes_requested), (0, 1));
+    assert_eq!(read.review_decision, Some(ReviewDecision::ChangesRequested));
+}
+
+async fn a_request_for_changes_needs_a_body(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let review = NewReview::new(Verdict::RequestChanges, " ");
+    refused(
+        fx.reviewer.submit_review(&pr, &review).await,
+        "invalid_input",
+    );
+    assert!(all(&fx, &pr).await.is_empty());
+}
+
+async fn a_comment_is_no_opinion(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.reviewer.submit_review(&pr, &remark()).await.unwrap();
+    let read = fx.view(&pr).await;
+    assert_eq!((read.approvals, read.changes_requested), (0, 0));
+    assert_eq!(all(&fx, &pr).await[0].state, ReviewState::Commented);
+}
+
+async fn a_comment_needs_a_body(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let review = NewReview::new(Verdict::Comment, "");
+    refused(
+        fx.reviewer.submit_review(&pr, &review).await,
+        "invalid_input",
+    );
+}
+
+async fn the_author_cannot_approve(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for review in [approve(), request()] {
+        refused(
+            fx.author.submit_review(&pr, &review).await,
+            "precondition_failed",
+        );
+    }
+    assert!(all(&fx, &pr).await.is_empty());
+}
+
+async fn the_author_can_comment(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.submit_review(&pr, &remark()).await.unwrap();
+    assert_eq!(all(&fx, &pr).await.len(), 1);
+}
+
+async fn the_last_opinion_counts(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.reviewer.submit_review(&pr, &request()).await.unwrap();
+    fx.reviewer.submit_review(&pr, &approve()).await.unwrap();
+    let read = fx.view(&pr).await;
+    assert_eq!((read.approvals, read.changes_requested), (1, 0));
+    assert_eq!(read.review_decision, Some(ReviewDecision::Approved));
+    assert_eq!(read.latest_reviews.len(), 1);
+    assert_eq!(read.latest_reviews[0].state, ReviewState::Approved);
+    assert_eq!(all(&fx, &pr).await.len(), 2);
+}
+
+async fn a_comment_does_not_replace_an_opinion(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.reviewer.submit_review(&pr, &approve()).await.unwrap();
+    fx.reviewer.submit_review(&pr, &remark()).await.unwrap();
+    let read = fx.view(&pr).await;
+    assert_eq!(read.approvals, 1);
+    assert_eq!(read.latest_reviews[0].state, ReviewState::Approved);
+}
+
+async fn a_review_answers_the_request(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let login = fx.reviewer_login().await;
+    let reviewers = SetChange {
+        add: vec![Reviewer::User { login }],
+        remove: vec![],
+    };
+    fx.author
+        .edit(
+            &pr,
+            &EditPull {
+                reviewers,
+                ..Default::default()
+            },
+        )
+        .await
+        .unwrap();
+    fx.reviewer.submit_review(&pr, &approve()).await.unwrap();
+    assert!(fx.view(&pr).await.pending_reviewers.is_empty());
+    assert!(
+        fx.reviewer
+            .status(None, PrFields::NONE)
+            .await
+            .unwrap()
+            .needs_review
+            .is_empty()
+    );
+}
+
+async fn a_stale_head(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
+    let mut review = approve();
+    review.expected_head = pr.head_oid;
+    refused(fx.reviewer.submit_review(&pr.id, &review).await, "conflict");
+    assert!(all(&fx, &pr.id).await.is_empty());
+}
+
+async fn the_expected_head(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    let mut review = approve();
+    review.expected_head = pr.head_oid;
+    fx.reviewer.submit_review(&pr.id, &review).await.unwrap();
+    assert_eq!(all(&fx, &pr.id).await.len(), 1);
+}
+
+async fn a_review_remembers_its_commit(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    fx.reviewer.submit_review(&pr.id, &approve()).await.unwrap();
+    fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
+    assert_eq!(all(&fx, &pr.id).await[0].commit, pr.head_oid);
+}
+
+async fn a_closed_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &Default::default()).await.unwrap();
+    refused(
+        fx.reviewer.submit_review(&pr, &approve()).await,
+        "precondition_failed",
+    );
+}
+
+async fn a_merged_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.merge(&pr, &Default::default()).await.unwrap();
+    refused(
+        fx.reviewer.submit_review(&pr, &approve()).await,
+        "precondition_failed",
+    );
+}
+
+async fn reviews_are_oldest_first_and_paged(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for body in ["one", "two", "three"] {
+        let review = NewReview::new(Verdict::RequestChanges, body);
+        fx.reviewer.submit_review(&pr, &review).await.unwrap();
+    }
+    let first = fx.author.reviews(&pr, PageReq::first(2)).await.unwrap();
+    let rest = fx
+        .author
+        .reviews(&pr, PageReq::after(first.next.unwrap(), 2))
+        .await
+        .unwrap();
+    assert!(rest.next.is_none());
+    let bodies: Vec<_> = first
+        .items
+        .into_iter()
+        .chain(rest.items)
+        .filter_map(|r| r.body)
+        .collect();
+    assert_eq!(bodies, ["one", "two", "three"]);
+}
+
+async fn of_one_that_does_not_exist(fx: Fixture) {
+    fx.open("feature").await;
+    let gone = fx.author.pr(500);
+    refused(
+        fx.reviewer.submit_review(&gone, &approve()).await,
+        "not_found",
+    );
+    refused(
+        fx.reviewer.reviews(&gone, PageReq::first(1)).await,
+        "not_found",
+    );
+}

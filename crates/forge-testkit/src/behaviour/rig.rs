@@ -1,0 +1,110 @@
+use std::{any::Any, sync::Arc};
+
+use async_trait::async_trait;
+use forge_core::{
+    Capabilities, PrId, Repo,
+    model::{CreatePull, HeadRef, NewLabel, PrFields, PullRequest},
+};
+
+use crate::GitDir;
+
+/// A forge on which the suite runs.
+#[async_trait]
+pub trait Rig: Send + Sync {
+    /// Its name, the first part of every trial's: `local`, `github`.
+    fn name(&self) -> &str;
+
+    /// What it can do: chooses the trials.
+    fn capabilities(&self) -> &'static Capabilities;
+
+    /// A fresh repository. Its git side has a branch `main` as [`GitDir::init`] makes it, which is
+    /// the default branch; no labels and no pull requests.
+    async fn fixture(&self) -> Fixture;
+}
+
+/// One fresh repository with two accounts that may write to it.
+pub struct Fixture {
+    /// The handle of the account that opens pull requests.
+    pub author: Repo,
+    /// The handle of another account.
+    pub reviewer: Repo,
+    /// The repository's git side: what is committed here is what the forge sees.
+    pub git: GitDir,
+    /// What has to live as long as the repository: a directory, a server.
+    pub keep: Box<dyn Any + Send + Sync>,
+}
+
+impl Fixture {
+    /// The login of [`Self::author`].
+    pub async fn author_login(&self) -> String {
+        self.author.viewer().await.unwrap().login
+    }
+
+    /// The login of [`Self::reviewer`].
+    pub async fn reviewer_login(&self) -> String {
+        self.reviewer.viewer().await.unwrap().login
+    }
+
+    /// Commits a file of its own on a new branch.
+    pub fn feature(&self, branch: &str) -> String {
+        let path = format!("{}.txt", branch.replace('/', "-"));
+        self.git.commit(
+            branch,
+            &format!("Add {path}"),
+            &[(&path, Some("one\ntwo\nthree\n"))],
+        )
+    }
+
+    /// Opens a pull request from a new branch whose one commit adds a file.
+    pub async fn open(&self, branch: &str) -> PullRequest {
+        self.feature(branch);
+        self.open_from(branch).await
+    }
+
+    /// Opens a pull request from a branch that is there.
+    pub async fn open_from(&self, branch: &str) -> PullRequest {
+        let req = CreatePull::new(branch, format!("Title of {branch}"));
+        self.author.create(&req).await.unwrap().value
+    }
+
+    /// Opens a pull request whose file `src/lib.rs` is changed in line 10 on both sides.
+    pub async fn open_conflict(&self, branch: &str) -> PullRequest {
+        let text = self.git.show("main", "src/lib.rs");
+        let ours = text.replace("line 10\n", "ours 10\n");
+        let theirs = text.replace("line 10\n", "theirs 10\n");
+        self.git
+            .commit(branch, "Change line 10", &[("src/lib.rs", Some(&ours))]);
+        let pr = self.open_from(branch).await;
+        self.git.commit(
+            "main",
+            "Change line 10 too",
+            &[("src/lib.rs", Some(&theirs))],
+        );
+        pr
+    }
+
+    /// The pull request as it is now.
+    pub async fn view(&self, id: &PrId) -> PullRequest {
+        self.author.view(id, PrFields::NONE).await.unwrap()
+    }
+
+    /// Defines labels.
+    pub async fn define(&self, names: &[&str]) {
+        for name in names {
+            let label = NewLabel {
+                name: (*name).to_owned(),
+                ..NewLabel::default()
+            };
+            self.author.define_label(&label).await.unwrap();
+        }
+    }
+
+    /// The head of a branch of this repository.
+    #[must_use]
+    pub fn head(branch: &str) -> HeadRef {
+        HeadRef::branch(branch)
+    }
+}
+
+/// A shared rig.
+pub type SharedRig = Arc<dyn Rig>;

@@ -1,0 +1,206 @@
+//! Closing, reopening, draft and ready.
+
+use forge_core::{
+    PageReq,
+    model::{CloseReq, CreatePull, PrFields, PrState},
+};
+
+use super::{Fixture, Set, cases, invalid, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        close [PrClose];
+        close_twice [PrClose];
+        close_with_a_comment [PrClose, Comments];
+        close_and_delete_the_branch [PrClose, PrDeleteBranch];
+        close_a_merged_one [PrClose, MergeCommit];
+        close_one_that_does_not_exist [PrClose];
+        reopen [PrClose, PrReopen];
+        reopen_an_open_one [PrReopen];
+        reopen_with_a_comment [PrClose, PrReopen, Comments];
+        reopen_a_merged_one [PrReopen, MergeCommit];
+        reopen_without_its_head_branch [PrClose, PrReopen];
+        reopen_without_its_base_branch [PrClose, PrReopen];
+        ready_and_back [PrCreateDraft, PrDraft];
+        ready_twice [PrDraft];
+        draft_twice [PrDraft];
+        draft_of_a_closed_one [PrDraft, PrClose];
+        draft_of_a_merged_one [PrDraft, MergeCommit];
+        states_survive_a_new_handle [PrClose];
+    ];
+}
+
+async fn close(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let outcome = fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    assert!(outcome.warnings.is_empty());
+    let read = fx.view(&pr).await;
+    for pr in [outcome.value, read] {
+        assert_eq!(pr.state, PrState::Closed);
+        assert!(pr.closed_at.is_some() && pr.merged_at.is_none());
+    }
+    assert!(fx.git.oid("feature").is_some());
+}
+
+async fn close_twice(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let first = fx
+        .author
+        .close(&pr, &CloseReq::default())
+        .await
+        .unwrap()
+        .value;
+    let second = fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    assert!(!second.warnings.is_empty());
+    assert_eq!(second.value.version, first.version);
+}
+
+async fn close_with_a_comment(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let req = CloseReq {
+        comment: Some("Not now.".into()),
+        ..Default::default()
+    };
+    fx.author.close(&pr, &req).await.unwrap();
+    let read = fx.author.view(&pr, PrFields::COMMENTS).await.unwrap();
+    assert_eq!(read.state, PrState::Closed);
+    let bodies: Vec<_> = read.comments.unwrap().into_iter().map(|c| c.body).collect();
+    assert_eq!(bodies, ["Not now."]);
+}
+
+async fn close_and_delete_the_branch(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let req = CloseReq {
+        delete_branch: true,
+        ..Default::default()
+    };
+    fx.author.close(&pr, &req).await.unwrap();
+    assert_eq!(fx.git.oid("refs/heads/feature"), None);
+    assert_eq!(fx.view(&pr).await.state, PrState::Closed);
+}
+
+async fn close_a_merged_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.merge(&pr, &Default::default()).await.unwrap();
+    refused(
+        fx.author.close(&pr, &CloseReq::default()).await,
+        "precondition_failed",
+    );
+    assert_eq!(fx.view(&pr).await.state, PrState::Merged);
+}
+
+async fn close_one_that_does_not_exist(fx: Fixture) {
+    fx.open("feature").await;
+    refused(
+        fx.author
+            .close(&fx.author.pr(77), &CloseReq::default())
+            .await,
+        "not_found",
+    );
+}
+
+async fn reopen(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    let made = fx.reviewer.reopen(&pr, None).await.unwrap().value;
+    assert_eq!(made.state, PrState::Open);
+    assert_eq!(fx.view(&pr).await.closed_at, None);
+}
+
+async fn reopen_an_open_one(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    let outcome = fx.author.reopen(&pr.id, None).await.unwrap();
+    assert!(!outcome.warnings.is_empty());
+    assert_eq!(outcome.value.version, pr.version);
+}
+
+async fn reopen_with_a_comment(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    fx.author.reopen(&pr, Some("After all.")).await.unwrap();
+    let comments = fx
+        .author
+        .comments(&pr, PageReq::first(10))
+        .await
+        .unwrap()
+        .items;
+    assert_eq!(comments.len(), 1);
+    assert_eq!(comments[0].body, "After all.");
+}
+
+async fn reopen_a_merged_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.merge(&pr, &Default::default()).await.unwrap();
+    let e = refused(fx.author.reopen(&pr, None).await, "precondition_failed");
+    assert!(e.message().contains("merged"), "{e}");
+}
+
+async fn reopen_without_its_head_branch(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    fx.git.delete_branch("feature");
+    let e = invalid(fx.author.reopen(&pr, None).await, "head");
+    assert!(e.message().contains("feature"), "{e}");
+}
+
+async fn reopen_without_its_base_branch(fx: Fixture) {
+    fx.feature("release");
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Into a release");
+    req.base = Some("release".into());
+    let pr = fx.author.create(&req).await.unwrap().value.id;
+    fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    fx.git.delete_branch("release");
+    invalid(fx.author.reopen(&pr, None).await, "base");
+}
+
+async fn ready_and_back(fx: Fixture) {
+    fx.feature("feature");
+    let mut req = CreatePull::new("feature", "Draft");
+    req.draft = true;
+    let pr = fx.author.create(&req).await.unwrap().value.id;
+    assert!(!fx.author.set_draft(&pr, false).await.unwrap().value.draft);
+    assert!(!fx.view(&pr).await.draft);
+    assert!(fx.author.set_draft(&pr, true).await.unwrap().value.draft);
+    assert!(fx.view(&pr).await.draft);
+}
+
+async fn ready_twice(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    let outcome = fx.author.set_draft(&pr.id, false).await.unwrap();
+    assert!(!outcome.warnings.is_empty());
+    assert_eq!(outcome.value.version, pr.version);
+}
+
+async fn draft_twice(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.set_draft(&pr, true).await.unwrap();
+    assert!(
+        !fx.author
+            .set_draft(&pr, true)
+            .await
+            .unwrap()
+            .warnings
+            .is_empty()
+    );
+    assert!(fx.view(&pr).await.draft);
+}
+
+async fn draft_of_a_closed_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    refused(fx.author.set_draft(&pr, true).await, "precondition_failed");
+}
+
+async fn draft_of_a_merged_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.merge(&pr, &Default::default()).await.unwrap();
+    refused(fx.author.set_draft(&pr, true).await, "precondition_failed");
+}
+
+async fn states_survive_a_new_handle(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    let theirs = fx.reviewer.view(&pr, PrFields::NONE).await.unwrap();
+    assert_eq!(theirs.state, PrState::Closed);
+}

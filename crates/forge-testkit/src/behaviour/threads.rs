@@ -1,0 +1,345 @@
+//! Threads on lines of the diff.
+
+use forge_core::{
+    PageReq, PrId,
+    model::{CommentId, NewReview, NewThread, Side, Thread, ThreadFilter, ThreadId, Verdict},
+};
+
+use super::{Fixture, Set, cases, invalid, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        a_thread_on_an_added_line [ReviewInline];
+        a_thread_on_a_deleted_line [ReviewInline];
+        a_thread_on_a_range [ReviewInline];
+        a_thread_on_a_context_line [ReviewInline];
+        several_threads_in_one_review [ReviewInline];
+        a_line_that_is_not_in_the_diff [ReviewInline];
+        a_file_that_is_not_in_the_diff [ReviewInline];
+        an_upside_down_range [ReviewInline];
+        an_empty_thread_body [ReviewInline];
+        one_bad_thread_stops_the_whole_review [ReviewInline, ReviewVerdict];
+        resolve_and_take_it_back [ReviewInline, ThreadResolve];
+        resolve_twice [ReviewInline, ThreadResolve];
+        resolve_one_that_does_not_exist [ReviewInline, ThreadResolve];
+        filters [ReviewInline, ThreadResolve];
+        a_reply_joins_its_thread [ReviewInline, CommentReply];
+        a_thread_is_outdated_when_its_lines_change [ReviewInline];
+        a_thread_is_current_when_other_lines_change [ReviewInline];
+        threads_are_paged [ReviewInline];
+        thread_comments_are_not_conversation [ReviewInline, Comments];
+    ];
+}
+
+/// A pull request that changes line 10 of `src/lib.rs` and adds a file.
+async fn open(fx: &Fixture) -> PrId {
+    let text = fx
+        .git
+        .show("main", "src/lib.rs")
+        .replace("line 10\n", "line ten\nline ten and a half\n");
+    fx.git.commit(
+        "feature",
+        "Change",
+        &[("src/lib.rs", Some(&text)), ("new.txt", Some("a\nb\nc\n"))],
+    );
+    fx.open_from("feature").await.id
+}
+
+fn on(path: &str, line: u64) -> NewThread {
+    NewThread {
+        path: path.into(),
+        line,
+        start_line: None,
+        side: Side::Right,
+        body: format!("About {path}:{line}"),
+    }
+}
+
+fn review(threads: Vec<NewThread>) -> NewReview {
+    let mut review = NewReview::new(Verdict::Comment, "");
+    review.threads = threads;
+    review
+}
+
+async fn start(fx: &Fixture, pr: &PrId, thread: NewThread) -> Thread {
+    fx.reviewer
+        .submit_review(pr, &review(vec![thread]))
+        .await
+        .unwrap();
+    all(fx, pr, ThreadFilter::All).await.pop().unwrap()
+}
+
+async fn all(fx: &Fixture, pr: &PrId, filter: ThreadFilter) -> Vec<Thread> {
+    fx.author
+        .threads(pr, filter, PageReq::first(100))
+        .await
+        .unwrap()
+        .items
+}
+
+fn id(pr: &PrId, thread: &Thread) -> ThreadId {
+    ThreadId {
+        pr: pr.clone(),
+        key: thread.id.clone(),
+    }
+}
+
+async fn a_thread_on_an_added_line(fx: Fixture) {
+    let pr = open(&fx).await;
+    let thread = start(&fx, &pr, on("new.txt", 2)).await;
+    assert_eq!((thread.path.as_str(), thread.line), ("new.txt", Some(2)));
+    assert_eq!(thread.side, Side::Right);
+    assert!(!thread.resolved && !thread.outdated);
+    assert_eq!(thread.comments.len(), 1);
+    let comment = &thread.comments[0];
+    assert_eq!(comment.body, "About new.txt:2");
+    assert_eq!(comment.author.login, fx.reviewer_login().await);
+    assert_eq!(comment.file_path.as_deref(), Some("new.txt"));
+    assert_eq!(comment.line_number, Some(2));
+}
+
+async fn a_thread_on_a_deleted_line(fx: Fixture) {
+    let pr = open(&fx).await;
+    let new = NewThread {
+        side: Side::Left,
+        ..on("src/lib.rs", 10)
+    };
+    let thread = start(&fx, &pr, new).await;
+    assert_eq!((thread.line, thread.side), (Some(10), Side::Left));
+}
+
+async fn a_thread_on_a_range(fx: Fixture) {
+    let pr = open(&fx).await;
+    let new = NewThread {
+        start_line: Some(10),
+        ..on("src/lib.rs", 11)
+    };
+    let thread = start(&fx, &pr, new).await;
+    assert_eq!((thread.start_line, thread.line), (Some(10), Some(11)));
+}
+
+async fn a_thread_on_a_context_line(fx: Fixture) {
+    let pr = open(&fx).await;
+    let thread = start(&fx, &pr, on("src/lib.rs", 8)).await;
+    assert_eq!(thread.line, Some(8));
+}
+
+async fn several_threads_in_one_review(fx: Fixture) {
+    let pr = open(&fx).await;
+    let new = review(vec![
+        on("new.txt", 1),
+        on("new.txt", 3),
+        on("src/lib.rs", 10),
+    ]);
+    let made = fx.reviewer.submit_review(&pr, &new).await.unwrap().value;
+    assert_eq!(made.comments.len(), 3);
+    assert_eq!(all(&fx, &pr, ThreadFilter::All).await.len(), 3);
+    let reviews = fx
+        .author
+        .reviews(&pr, PageReq::first(10))
+        .await
+        .unwrap()
+        .items;
+    assert_eq!(reviews.len(), 1);
+}
+
+async fn a_line_that_is_not_in_the_diff(fx: Fixture) {
+    let pr = open(&fx).await;
+    for line in [0, 1, 21, 22, 99_999] {
+        let refusal = fx
+            .reviewer
+            .submit_review(&pr, &review(vec![on("src/lib.rs", line)]))
+            .await;
+        let e = invalid(refusal, "line");
+        assert!(
+            e.message().contains("src/lib.rs") && e.message().contains(&line.to_string()),
+            "{e}"
+        );
+    }
+    assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
+}
+
+async fn a_file_that_is_not_in_the_diff(fx: Fixture) {
+    let pr = open(&fx).await;
+    let refusal = fx
+        .reviewer
+        .submit_review(&pr, &review(vec![on("README.md", 1)]))
+        .await;
+    let e = invalid(refusal, "path");
+    assert!(e.message().contains("README.md"), "{e}");
+}
+
+async fn an_upside_down_range(fx: Fixture) {
+    let pr = open(&fx).await;
+    let new = NewThread {
+        start_line: Some(3),
+        ..on("new.txt", 1)
+    };
+    refused(
+        fx.reviewer.submit_review(&pr, &review(vec![new])).await,
+        "invalid_input",
+    );
+}
+
+async fn an_empty_thread_body(fx: Fixture) {
+    let pr = open(&fx).await;
+    let new = NewThread {
+        body: " ".into(),
+        ..on("new.txt", 1)
+    };
+    refused(
+        fx.reviewer.submit_review(&pr, &review(vec![new])).await,
+        "invalid_input",
+    );
+}
+
+async fn one_bad_thread_stops_the_whole_review(fx: Fixture) {
+    let pr = open(&fx).await;
+    let mut new = NewReview::new(Verdict::Approve, "Good.");
+    new.threads = vec![on("new.txt", 1), on("new.txt", 500)];
+    refused(fx.reviewer.submit_review(&pr, &new).await, "invalid_input");
+    assert_eq!(fx.view(&pr).await.approvals, 0);
+    assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
+}
+
+async fn resolve_and_take_it_back(fx: Fixture) {
+    let pr = open(&fx).await;
+    let thread = start(&fx, &pr, on("new.txt", 1)).await;
+    let resolved = fx
+        .author
+        .resolve_thread(&id(&pr, &thread), true)
+        .await
+        .unwrap()
+        .value;
+    assert!(resolved.resolved);
+    assert_eq!(
+        resolved.resolved_by.map(|a| a.login),
+        Some(fx.author_login().await)
+    );
+    let back = fx
+        .author
+        .resolve_thread(&id(&pr, &thread), false)
+        .await
+        .unwrap()
+        .value;
+    assert!(!back.resolved && back.resolved_by.is_none());
+}
+
+async fn resolve_twice(fx: Fixture) {
+    let pr = open(&fx).await;
+    let thread = start(&fx, &pr, on("new.txt", 1)).await;
+    fx.author
+        .resolve_thread(&id(&pr, &thread), true)
+        .await
+        .unwrap();
+    let version = fx.view(&pr).await.version;
+    let again = fx
+        .author
+        .resolve_thread(&id(&pr, &thread), true)
+        .await
+        .unwrap();
+    assert!(again.value.resolved);
+    assert_eq!(fx.view(&pr).await.version, version);
+}
+
+async fn resolve_one_that_does_not_exist(fx: Fixture) {
+    let pr = open(&fx).await;
+    let nothing = ThreadId {
+        pr,
+        key: "no-such-thread".into(),
+    };
+    refused(fx.author.resolve_thread(&nothing, true).await, "not_found");
+}
+
+async fn filters(fx: Fixture) {
+    let pr = open(&fx).await;
+    let first = start(&fx, &pr, on("new.txt", 1)).await;
+    let second = start(&fx, &pr, on("new.txt", 2)).await;
+    fx.author
+        .resolve_thread(&id(&pr, &first), true)
+        .await
+        .unwrap();
+    let ids = |threads: Vec<Thread>| threads.into_iter().map(|t| t.id).collect::<Vec<_>>();
+    assert_eq!(
+        ids(all(&fx, &pr, ThreadFilter::Unresolved).await),
+        [second.id.clone()]
+    );
+    assert_eq!(
+        ids(all(&fx, &pr, ThreadFilter::Resolved).await),
+        [first.id.clone()]
+    );
+    assert_eq!(
+        ids(all(&fx, &pr, ThreadFilter::All).await),
+        [first.id, second.id]
+    );
+}
+
+async fn a_reply_joins_its_thread(fx: Fixture) {
+    let pr = open(&fx).await;
+    let thread = start(&fx, &pr, on("new.txt", 1)).await;
+    let root = CommentId {
+        pr: pr.clone(),
+        key: thread.comments[0].id.clone(),
+    };
+    fx.author
+        .comment(&pr, "Because.", Some(&root))
+        .await
+        .unwrap();
+    let threads = all(&fx, &pr, ThreadFilter::All).await;
+    assert_eq!(threads.len(), 1);
+    let bodies: Vec<_> = threads[0]
+        .comments
+        .iter()
+        .map(|c| c.body.as_str())
+        .collect();
+    assert_eq!(bodies, ["About new.txt:1", "Because."]);
+}
+
+async fn a_thread_is_outdated_when_its_lines_change(fx: Fixture) {
+    let pr = open(&fx).await;
+    start(&fx, &pr, on("new.txt", 2)).await;
+    fx.git
+        .commit("feature", "Rewrite", &[("new.txt", Some("a\nB\nc\n"))]);
+    let threads = all(&fx, &pr, ThreadFilter::All).await;
+    assert!(threads[0].outdated);
+}
+
+async fn a_thread_is_current_when_other_lines_change(fx: Fixture) {
+    let pr = open(&fx).await;
+    start(&fx, &pr, on("new.txt", 2)).await;
+    fx.git
+        .commit("feature", "Elsewhere", &[("other.txt", Some("x\n"))]);
+    let threads = all(&fx, &pr, ThreadFilter::All).await;
+    assert!(!threads[0].outdated);
+}
+
+async fn threads_are_paged(fx: Fixture) {
+    let pr = open(&fx).await;
+    for line in [1, 2, 3] {
+        start(&fx, &pr, on("new.txt", line)).await;
+    }
+    let filter = ThreadFilter::All;
+    let first = fx
+        .author
+        .threads(&pr, filter, PageReq::first(2))
+        .await
+        .unwrap();
+    assert_eq!(first.items.len(), 2);
+    let next = PageReq::after(first.next.unwrap(), 2);
+    let rest = fx.author.threads(&pr, filter, next).await.unwrap();
+    assert_eq!((rest.items.len(), rest.next.is_none()), (1, true));
+}
+
+async fn thread_comments_are_not_conversation(fx: Fixture) {
+    let pr = open(&fx).await;
+    start(&fx, &pr, on("new.txt", 1)).await;
+    fx.author.comment(&pr, "In general …", None).await.unwrap();
+    let comments = fx
+        .author
+        .comments(&pr, PageReq::first(10))
+        .await
+        .unwrap()
+        .items;
+    assert_eq!(comments.len(), 1);
+    assert_eq!(fx.view(&pr).await.comments_count, 1);
+}

@@ -1,0 +1,280 @@
+//! What a forge says no to: its table, and the refusal before anything is sent.
+
+use std::collections::BTreeSet;
+
+use forge_core::{
+    Capability, Error, ErrorKind, PrId, Repo, Result, Support,
+    model::{
+        CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, HeadRef, MergeMethod,
+        MergeReq, NewLabel, NewReview, NewThread, PrFields, PullQuery, Reviewer, SetChange, Side,
+        ThreadId, Verdict,
+    },
+};
+
+use super::{Fixture, Set};
+use forge_core::PageReq;
+
+pub(super) fn cases(set: &mut Set) {
+    let module = module_path!();
+    set.add(module, "the_table_has_every_capability_once", &[], |fx| {
+        Box::pin(table(fx))
+    });
+    set.add(module, "every_no_says_why_and_what_instead", &[], |fx| {
+        Box::pin(reasons(fx))
+    });
+    set.add(module, "the_limits_are_usable", &[], |fx| {
+        Box::pin(limits(fx))
+    });
+    for capability in Capability::ALL {
+        if set.capabilities().has(*capability) {
+            continue;
+        }
+        let name = format!(
+            "{}_is_refused_before_anything_is_written",
+            capability.name()
+        );
+        set.add(module, &name, &[], |fx| Box::pin(no(fx, *capability)));
+    }
+}
+
+async fn table(fx: Fixture) {
+    let table = fx.author.client().forge().capabilities().table;
+    let named: BTreeSet<_> = table.iter().map(|(c, _)| *c).collect();
+    assert_eq!(named.len(), table.len(), "a capability stands twice");
+    let missing: Vec<_> = Capability::ALL
+        .iter()
+        .filter(|c| !named.contains(c))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+async fn reasons(fx: Fixture) {
+    for (capability, support) in fx.author.client().forge().capabilities().table {
+        let texts = match support {
+            Support::Native => vec![],
+            Support::Emulated { how } | Support::ClientSide { how } => vec![how],
+            Support::No { why, instead } => vec![why, instead],
+        };
+        for text in texts {
+            assert!(
+                text.len() > 10 && !text.contains("yet"),
+                "{}: {text:?}",
+                capability.name()
+            );
+        }
+    }
+}
+
+async fn limits(fx: Fixture) {
+    let limits = fx.author.client().forge().capabilities().limits;
+    assert!(limits.title_max >= 1 && limits.body_max >= limits.title_max);
+    assert!(limits.labels_max >= 1 && limits.page_max >= 1);
+}
+
+async fn no(fx: Fixture, capability: Capability) {
+    let pr = if fx
+        .author
+        .client()
+        .forge()
+        .capabilities()
+        .has(Capability::PrCreate)
+    {
+        fx.open("feature").await.id
+    } else {
+        fx.author.pr(1)
+    };
+    let before = fx.git.refs();
+    let Some(error) = ask(&fx.author, &pr, capability).await else {
+        // Nothing in the traits asks for it: the row is for people who read the table.
+        return;
+    };
+    assert!(
+        matches!(error.kind(), ErrorKind::Unsupported { capability: c } if *c == capability),
+        "{error:?}"
+    );
+    assert!(error.hint().is_some_and(|h| !h.is_empty()), "{error:?}");
+    assert_eq!(fx.git.refs(), before);
+}
+
+fn refusal<T>(result: Result<T>) -> Option<Error> {
+    Some(result.err().expect("a refusal"))
+}
+
+/// The error of a request that needs `capability` and as little else as possible.
+async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
+    use Capability as C;
+    let comment = CommentId {
+        pr: pr.clone(),
+        key: "1".into(),
+    };
+    let thread = ThreadId {
+        pr: pr.clone(),
+        key: "1".into(),
+    };
+    let new = || CreatePull::new("other", "Other");
+    let edit = |edit: EditPull| async move { refusal(repo.edit(pr, &edit).await) };
+    let merge = |req: MergeReq| async move { refusal(repo.merge(pr, &req).await) };
+    let page = || PageReq::first(1);
+    match capability {
+        C::PrCreate => refusal(repo.create(&new()).await),
+        C::PrCreateDraft => refusal(
+            repo.create(&CreatePull {
+                draft: true,
+                ..new()
+            })
+            .await,
+        ),
+        C::PrCreateCrossRepository => {
+            let head = HeadRef {
+                owner: Some("somebody".into()),
+                branch: "other".into(),
+            };
+            refusal(repo.create(&CreatePull { head, ..new() }).await)
+        }
+        C::PrList => refusal(repo.list(&PullQuery::default(), page()).await),
+        C::PrListSearch => {
+            let query = PullQuery {
+                search: Some("word".into()),
+                ..Default::default()
+            };
+            refusal(repo.list(&query, page()).await)
+        }
+        C::PrView => refusal(repo.view(pr, PrFields::NONE).await),
+        C::PrEdit => {
+            edit(EditPull {
+                title: Some("T".into()),
+                ..Default::default()
+            })
+            .await
+        }
+        C::PrEditBase => {
+            edit(EditPull {
+                base: Some("b".into()),
+                ..Default::default()
+            })
+            .await
+        }
+        C::PrLabels => {
+            let labels = SetChange {
+                add: vec!["l".into()],
+                remove: vec![],
+            };
+            edit(EditPull {
+                labels,
+                ..Default::default()
+            })
+            .await
+        }
+        C::PrAssignees => {
+            let assignees = SetChange {
+                add: vec!["@me".into()],
+                remove: vec![],
+            };
+            edit(EditPull {
+                assignees,
+                ..Default::default()
+            })
+            .await
+        }
+        C::PrReviewers | C::PrReviewersTeam => {
+            let name = if capability == C::PrReviewers {
+                "somebody"
+            } else {
+                "org/team"
+            };
+            let reviewers = SetChange {
+                add: vec![Reviewer::parse(name)],
+                remove: vec![],
+            };
+            edit(EditPull {
+                reviewers,
+                ..Default::default()
+            })
+            .await
+        }
+        C::PrMilestone => {
+            edit(EditPull {
+                milestone: Some(Some("1.0".into())),
+                ..Default::default()
+            })
+            .await
+        }
+        C::PrClose => refusal(repo.close(pr, &CloseReq::default()).await),
+        C::PrReopen => refusal(repo.reopen(pr, None).await),
+        C::PrDraft => refusal(repo.set_draft(pr, true).await),
+        C::PrDeleteBranch => {
+            merge(MergeReq {
+                delete_branch: true,
+                ..Default::default()
+            })
+            .await
+        }
+        C::PrMergeability => refusal(repo.mergeability(pr).await),
+        C::MergeCommit => merge(by(MergeMethod::Merge)).await,
+        C::MergeSquash => merge(by(MergeMethod::Squash)).await,
+        C::MergeRebase => merge(by(MergeMethod::Rebase)).await,
+        C::MergeExpectedHead => {
+            merge(MergeReq {
+                expected_head: Some("0000000".into()),
+                ..Default::default()
+            })
+            .await
+        }
+        C::MergeAuto => {
+            merge(MergeReq {
+                auto: true,
+                ..Default::default()
+            })
+            .await
+        }
+        C::MergeAdmin => {
+            merge(MergeReq {
+                admin: true,
+                ..Default::default()
+            })
+            .await
+        }
+        C::PrDiff => refusal(repo.diff(pr, &DiffReq::default()).await),
+        C::PrPatch => {
+            let req = DiffReq {
+                format: DiffFormat::Patch,
+                ..Default::default()
+            };
+            refusal(repo.diff(pr, &req).await)
+        }
+        C::PrFiles => refusal(repo.files(pr, page()).await),
+        C::PrCommits => refusal(repo.commits(pr, page()).await),
+        C::PrHistory => refusal(repo.history(pr, page()).await),
+        C::Comments => refusal(repo.comment(pr, "Text", None).await),
+        C::CommentReply => refusal(repo.comment(pr, "Text", Some(&comment)).await),
+        C::CommentEdit => refusal(repo.edit_comment(&comment, "Text").await),
+        C::CommentDelete => refusal(repo.delete_comment(&comment).await),
+        C::ReviewVerdict => refusal(
+            repo.submit_review(pr, &NewReview::new(Verdict::Approve, ""))
+                .await,
+        ),
+        C::ReviewInline => {
+            let mut review = NewReview::new(Verdict::Comment, "");
+            review.threads.push(NewThread {
+                path: "README.md".into(),
+                line: 1,
+                start_line: None,
+                side: Side::Right,
+                body: "Text".into(),
+            });
+            refusal(repo.submit_review(pr, &review).await)
+        }
+        C::ThreadResolve => refusal(repo.resolve_thread(&thread, true).await),
+        C::Checks => refusal(repo.checks(pr).await),
+        C::LabelList => refusal(repo.labels(page()).await),
+        C::LabelEdit => refusal(repo.define_label(&NewLabel::default()).await),
+        _ => None,
+    }
+}
+
+fn by(method: MergeMethod) -> MergeReq {
+    MergeReq {
+        method: Some(method),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,243 @@
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicI64, Ordering},
+};
+
+use crate::Run;
+
+/// The git program that tests and backends use: `FORGE_GIT`, else `git`.
+#[must_use]
+pub fn git_program() -> PathBuf {
+    std::env::var_os("FORGE_GIT").map_or_else(|| PathBuf::from("git"), PathBuf::from)
+}
+
+/// Somebody who commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Display name.
+    pub name: &'static str,
+    /// E-mail address; the part before the `@` is the login of a local repository.
+    pub email: &'static str,
+}
+
+impl Identity {
+    /// Opens pull requests.
+    pub const ADA: Self = Self {
+        name: "Ada Lovelace",
+        email: "ada@example.com",
+    };
+    /// Reviews them.
+    pub const GRACE: Self = Self {
+        name: "Grace Hopper",
+        email: "grace@example.com",
+    };
+
+    /// The part of the address before the `@`.
+    #[must_use]
+    pub fn login(&self) -> &'static str {
+        self.email.split('@').next().unwrap_or(self.email)
+    }
+
+    /// The variables that make a git process commit as this identity.
+    #[must_use]
+    pub fn variables(&self) -> [(&'static str, &'static str); 4] {
+        [
+            ("GIT_AUTHOR_NAME", self.name),
+            ("GIT_AUTHOR_EMAIL", self.email),
+            ("GIT_COMMITTER_NAME", self.name),
+            ("GIT_COMMITTER_EMAIL", self.email),
+        ]
+    }
+}
+
+/// 2026-01-01T00:00:00Z, the date of the first commit of every repository.
+const FIRST_DATE: i64 = 1_767_225_600;
+
+/// A git repository that a test fills. Branches are written without a work tree, so that bare and
+/// ordinary repositories are filled alike, and every commit is one minute younger than the last:
+/// the same calls give the same object ids.
+#[derive(Debug)]
+pub struct GitDir {
+    path: PathBuf,
+    minutes: AtomicI64,
+}
+
+impl GitDir {
+    /// A new repository with `options` of `git init`, whose branch `main` has one commit with the
+    /// files `README.md` (3 lines) and `src/lib.rs` (20 lines).
+    #[must_use]
+    pub fn init(path: &Path, options: &[&str]) -> Self {
+        let git = Self {
+            path: path.to_path_buf(),
+            minutes: AtomicI64::new(0),
+        };
+        Run::new(git_program(), path.parent().unwrap_or(path))
+            .env("GIT_CONFIG_GLOBAL", "")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .args(["init", "--quiet", "--initial-branch=main"])
+            .args(options)
+            .arg("--")
+            .arg(path)
+            .ok();
+        let numbered = (1..=20).fold(String::new(), |mut text, n| {
+            let _ = writeln!(text, "line {n}");
+            text
+        });
+        git.commit(
+            "main",
+            "First commit",
+            &[
+                ("README.md", Some("# Example\n\nA repository.\n")),
+                ("src/lib.rs", Some(&numbered)),
+            ],
+        );
+        if git.run(["rev-parse", "--is-bare-repository"]).text().trim() == "false" {
+            git.run(["reset", "--quiet", "--hard"]).ok();
+        }
+        git
+    }
+
+    /// An existing repository.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            minutes: AtomicI64::new(1_000_000),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// git in this repository, as [`Identity::ADA`] and without anybody's configuration.
+    pub fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Run {
+        Identity::ADA
+            .variables()
+            .into_iter()
+            .fold(Run::new(git_program(), &self.path), |run, (key, value)| {
+                run.env(key, value)
+            })
+            .env("GIT_CONFIG_GLOBAL", "")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .args(args)
+    }
+
+    /// Commits on `branch`, which starts at `main` when it does not exist; `None` deletes a file.
+    /// Returns the commit.
+    pub fn commit(&self, branch: &str, message: &str, files: &[(&str, Option<&str>)]) -> String {
+        let bytes: Vec<_> = files
+            .iter()
+            .map(|(path, text)| (*path, text.map(str::as_bytes)))
+            .collect();
+        self.commit_bytes(branch, &Identity::ADA, message, &bytes)
+    }
+
+    /// As [`Self::commit`], with the author and with bytes.
+    pub fn commit_bytes(
+        &self,
+        branch: &str,
+        author: &Identity,
+        message: &str,
+        files: &[(&str, Option<&[u8]>)],
+    ) -> String {
+        let reference = format!("refs/heads/{branch}");
+        let parent = self.oid(&reference).or_else(|| self.oid("refs/heads/main"));
+        let date = FIRST_DATE + 60 * self.minutes.fetch_add(1, Ordering::SeqCst);
+        let who = format!("{} <{}> {date} +0000", author.name, author.email);
+        let mut stream = Vec::new();
+        let mut line = |text: &str| stream.extend_from_slice(text.as_bytes());
+        line(&format!(
+            "commit {reference}\nauthor {who}\ncommitter {who}\n"
+        ));
+        line(&format!("data {}\n{message}\n", message.len()));
+        if let Some(parent) = parent {
+            line(&format!("from {parent}\n"));
+        }
+        for (path, content) in files {
+            let path = quoted(path);
+            match content {
+                Some(content) => {
+                    stream.extend_from_slice(
+                        format!("M 100644 inline {path}\ndata {}\n", content.len()).as_bytes(),
+                    );
+                    stream.extend_from_slice(content);
+                    stream.push(b'\n');
+                }
+                None => stream.extend_from_slice(format!("D {path}\n").as_bytes()),
+            }
+        }
+        self.import(stream);
+        self.oid(&reference).expect("the commit that was just made")
+    }
+
+    /// Feeds `stream` to `git fast-import`.
+    pub fn import(&self, stream: Vec<u8>) {
+        self.run(["fast-import", "--quiet", "--force"])
+            .stdin(stream)
+            .ok();
+    }
+
+    /// The full id that `revision` names, if it names one.
+    #[must_use]
+    pub fn oid(&self, revision: &str) -> Option<String> {
+        let out = self
+            .run([
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                revision,
+            ])
+            .output();
+        (out.code == Some(0)).then(|| out.stdout_text().trim().to_owned())
+    }
+
+    /// Sets a branch, or moves it.
+    pub fn set_branch(&self, branch: &str, to: &str) {
+        self.run(["update-ref", &format!("refs/heads/{branch}"), to])
+            .ok();
+    }
+
+    /// Deletes a branch.
+    pub fn delete_branch(&self, branch: &str) {
+        self.run(["update-ref", "-d", &format!("refs/heads/{branch}")])
+            .ok();
+    }
+
+    /// Every ref with its id, one a line: two equal texts mean that nothing has changed.
+    #[must_use]
+    pub fn refs(&self) -> String {
+        self.run(["for-each-ref", "--format=%(refname) %(objectname)"])
+            .text()
+    }
+
+    /// The content of a file at a revision.
+    #[must_use]
+    pub fn show(&self, revision: &str, path: &str) -> String {
+        self.run(["cat-file", "blob", &format!("{revision}:{path}")])
+            .text()
+    }
+
+    /// What `git log --format=<format>` prints for `range`, without the last line end.
+    #[must_use]
+    pub fn log(&self, range: &str, format: &str) -> String {
+        let format = format!("--format={format}");
+        self.run(["log", &format, range])
+            .text()
+            .trim_end()
+            .to_owned()
+    }
+}
+
+/// A path as `git fast-import` reads it.
+fn quoted(path: &str) -> String {
+    let escaped = path
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n");
+    format!("\"{escaped}\"")
+}

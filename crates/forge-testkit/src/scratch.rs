@@ -1,0 +1,94 @@
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+
+use crate::{GitDir, Identity, Run, forge_binary};
+
+/// A directory of its own with a home of its own: nothing that the user or the machine has
+/// configured reaches a program that runs in it.
+#[derive(Debug)]
+pub struct Scratch {
+    root: TempDir,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Scratch {
+    /// An empty one.
+    ///
+    /// # Panics
+    /// When the directory cannot be made.
+    #[must_use]
+    pub fn new() -> Self {
+        let root = TempDir::with_prefix("forge-test-").expect("a temporary directory");
+        fs::create_dir_all(root.path().join("home/.config")).expect("a home");
+        let config =
+            "[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n";
+        fs::write(root.path().join("home/.gitconfig"), config).expect("git's configuration");
+        Self { root }
+    }
+
+    /// A path inside.
+    pub fn path(&self, below: impl AsRef<Path>) -> PathBuf {
+        self.root.path().join(below)
+    }
+
+    /// Writes a file inside and returns its path.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write(&self, below: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(below);
+        fs::create_dir_all(path.parent().expect("a path inside has a parent")).expect("directory");
+        fs::write(&path, content).expect("a file in the scratch directory");
+        path
+    }
+
+    /// `program` with this home, in the root of it.
+    pub fn run(&self, program: impl Into<PathBuf>) -> Run {
+        self.variables()
+            .into_iter()
+            .fold(Run::new(program, self.root.path()), |run, (key, value)| {
+                run.env(key, value)
+            })
+    }
+
+    /// The `forge` binary with this home, in `dir`, as `identity`.
+    #[must_use]
+    pub fn forge(&self, dir: &Path, identity: &Identity) -> Run {
+        identity
+            .variables()
+            .into_iter()
+            .fold(self.run(forge_binary()), |run, (key, value)| {
+                run.env(key, value)
+            })
+            .dir(dir)
+    }
+
+    /// A new repository named `below`, with a first commit on `main`.
+    #[must_use]
+    pub fn repository(&self, below: impl AsRef<Path>) -> GitDir {
+        GitDir::init(&self.path(below), &[])
+    }
+
+    /// What isolates a program: its home, and git's configuration.
+    fn variables(&self) -> Vec<(&'static str, PathBuf)> {
+        let home = self.path("home");
+        vec![
+            ("XDG_CONFIG_HOME", home.join(".config")),
+            ("XDG_CACHE_HOME", home.join(".cache")),
+            ("XDG_DATA_HOME", home.join(".local/share")),
+            ("XDG_STATE_HOME", home.join(".local/state")),
+            ("GIT_CONFIG_GLOBAL", home.join(".gitconfig")),
+            ("GIT_CONFIG_NOSYSTEM", PathBuf::from("1")),
+            ("HOME", home),
+        ]
+    }
+}

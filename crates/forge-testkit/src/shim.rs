@@ -1,0 +1,138 @@
+use std::{fs, path::PathBuf};
+
+use crate::{Scratch, git_program};
+
+/// What a [`GitShim`] does beside counting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ShimPlan {
+    /// Counts alone.
+    #[default]
+    Count,
+    /// Kills the caller instead of running git for call `at`.
+    KillBefore {
+        /// Which call, from 1.
+        at: u64,
+    },
+    /// Kills the caller when git has ended in call `at`.
+    KillAfter {
+        /// Which call, from 1.
+        at: u64,
+    },
+    /// Kills the caller while git runs in call `at`; git goes on.
+    KillDuring {
+        /// Which call, from 1.
+        at: u64,
+        /// How long git runs before, in milliseconds.
+        delay: u64,
+    },
+    /// Kills git alone in the middle of call `at`; the caller sees it fail.
+    KillGit {
+        /// Which call, from 1.
+        at: u64,
+        /// How long git runs before, in milliseconds.
+        delay: u64,
+    },
+    /// Kills git and the caller in the middle of call `at`.
+    KillBoth {
+        /// Which call, from 1.
+        at: u64,
+        /// How long git runs before, in milliseconds.
+        delay: u64,
+    },
+}
+
+impl ShimPlan {
+    /// The word for the script, the call and the delay in seconds.
+    fn parts(self) -> (&'static str, u64, String) {
+        let seconds = |ms: u64| format!("{}.{:03}", ms / 1000, ms % 1000);
+        match self {
+            Self::Count => ("count", 0, seconds(0)),
+            Self::KillBefore { at } => ("before", at, seconds(0)),
+            Self::KillAfter { at } => ("after", at, seconds(0)),
+            Self::KillDuring { at, delay } => ("during", at, seconds(delay)),
+            Self::KillGit { at, delay } => ("git", at, seconds(delay)),
+            Self::KillBoth { at, delay } => ("both", at, seconds(delay)),
+        }
+    }
+}
+
+/// A program that stands in front of git (`FORGE_GIT`): it notes every call, and kills as planned.
+#[derive(Debug)]
+pub struct GitShim {
+    program: PathBuf,
+    state: PathBuf,
+}
+
+/// The call's number is the first directory that can be made: two calls at once get two numbers.
+/// A job in the background reads /dev/null unless its input is saved in another descriptor first.
+const SCRIPT: &str = r#"#!/bin/sh
+n=1
+while ! mkdir "$STATE/$n" 2>/dev/null; do n=$((n + 1)); done
+printf '%s\n' "$*" >"$STATE/$n/args"
+[ "$n" = "$AT" ] || exec "$GIT" "$@"
+case "$MODE" in
+before) kill -9 "$PPID"; exit 137 ;;
+after) "$GIT" "$@"; code=$?; kill -9 "$PPID"; exit "$code" ;;
+esac
+exec 3<&0
+"$GIT" "$@" <&3 3<&- &
+pid=$!
+exec 3<&-
+[ "$DELAY" = 0.000 ] || sleep "$DELAY"
+case "$MODE" in
+during) kill -9 "$PPID" ;;
+git) kill -9 "$pid" 2>/dev/null ;;
+both) kill -9 "$PPID" "$pid" 2>/dev/null ;;
+esac
+wait "$pid"
+"#;
+
+impl GitShim {
+    /// A shim below `name` in `scratch`.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    #[must_use]
+    pub fn new(scratch: &Scratch, name: &str, plan: ShimPlan) -> Self {
+        let state = scratch.path(format!("{name}-calls"));
+        fs::create_dir_all(&state).expect("a directory for the calls");
+        let (mode, at, delay) = plan.parts();
+        let head = format!(
+            "#!/bin/sh\nSTATE='{}'\nGIT='{}'\nMODE={mode}\nAT={at}\nDELAY={delay}\n",
+            state.display(),
+            git_program().display()
+        );
+        let script = SCRIPT.replacen("#!/bin/sh\n", &head, 1);
+        let program = scratch.write(name, script);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("executable");
+        }
+        Self { program, state }
+    }
+
+    /// The value for `FORGE_GIT`.
+    #[must_use]
+    pub fn program(&self) -> &PathBuf {
+        &self.program
+    }
+
+    /// The arguments of every call so far, in order.
+    ///
+    /// # Panics
+    /// When the notes cannot be read.
+    #[must_use]
+    pub fn calls(&self) -> Vec<String> {
+        (1..)
+            .map(|n| self.state.join(n.to_string()))
+            .take_while(|dir| dir.exists())
+            .map(|dir| {
+                fs::read_to_string(dir.join("args"))
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned()
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,199 @@
+use std::{
+    fs::File,
+    io::{Read, Write},
+    os::fd::OwnedFd,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{Mode, OFlags},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcsetwinsize},
+};
+
+use crate::Run;
+
+/// How long a program may be silent before a test gives up on it. Generous: it only ends a hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program that runs on a terminal of its own: its input, output and errors are one.
+#[derive(Debug)]
+pub struct Terminal {
+    line: String,
+    child: Child,
+    master: File,
+    seen: Vec<u8>,
+}
+
+/// How a program on a terminal ended.
+#[derive(Clone, Debug)]
+pub struct TtyOutput {
+    /// Its exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// All that it wrote, with `\r\n` as the terminal makes it.
+    pub text: String,
+}
+
+impl TtyOutput {
+    /// The text without colours and cursor movements, with plain line ends.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        let mut out = String::new();
+        let mut rest = self.text.chars().peekable();
+        while let Some(c) = rest.next() {
+            if c != '\u{1b}' {
+                if c != '\r' {
+                    out.push(c);
+                }
+            } else if rest.next_if_eq(&'[').is_some() {
+                while rest.next().is_some_and(|c| !('@'..='~').contains(&c)) {}
+            } else if rest.next_if_eq(&']').is_some() {
+                while rest.next().is_some_and(|c| c != '\u{7}' && c != '\u{1b}') {}
+                rest.next_if_eq(&'\\');
+            }
+        }
+        out
+    }
+}
+
+impl Terminal {
+    /// Starts `run` on a terminal of `columns` by `rows`.
+    ///
+    /// # Panics
+    /// When there is no terminal to be had, or the program cannot be started.
+    #[must_use]
+    pub fn start(run: &Run, columns: u16, rows: u16) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
+        grantpt(&master).expect("access to the terminal");
+        unlockpt(&master).expect("an unlocked terminal");
+        let name = ptsname(&master, Vec::new()).expect("the terminal's name");
+        let slave = rustix::fs::open(
+            name.as_c_str(),
+            OFlags::RDWR | OFlags::NOCTTY,
+            Mode::empty(),
+        )
+        .expect("the terminal's other side");
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&slave, size).expect("a terminal with a size");
+        let side = |fd: &OwnedFd| Stdio::from(fd.try_clone().expect("a file descriptor"));
+        let child = run
+            .clone()
+            .env("TERM", "xterm-256color")
+            .command()
+            .stdin(side(&slave))
+            .stdout(side(&slave))
+            .stderr(side(&slave))
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot start {run}: {e}"));
+        Self {
+            line: run.to_string(),
+            child,
+            master: File::from(master),
+            seen: Vec::new(),
+        }
+    }
+
+    /// Reads until `text` has appeared after what was read before.
+    ///
+    /// # Panics
+    /// When the program ends or falls silent first.
+    pub fn expect(&mut self, text: &str) {
+        let from = self.seen.len();
+        while !String::from_utf8_lossy(&self.seen[from..]).contains(text) {
+            assert!(
+                self.read_some(),
+                "$ {} ended without {text:?}\n{}",
+                self.line,
+                self.so_far()
+            );
+        }
+    }
+
+    /// Types `text`.
+    ///
+    /// # Panics
+    /// When the program has gone.
+    pub fn send(&mut self, text: &str) {
+        self.master
+            .write_all(text.as_bytes())
+            .expect("a terminal to type on");
+    }
+
+    /// Reads to the end.
+    ///
+    /// # Panics
+    /// When the program falls silent without ending.
+    #[must_use]
+    pub fn finish(mut self) -> TtyOutput {
+        while self.read_some() {}
+        let status = self.child.wait().expect("a child to wait for");
+        TtyOutput {
+            code: status.code(),
+            text: self.so_far(),
+        }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.seen).into_owned()
+    }
+
+    /// `false` once the other side is closed.
+    fn read_some(&mut self) -> bool {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let tick = Timespec {
+                tv_sec: 0,
+                tv_nsec: 50_000_000,
+            };
+            let ready = poll(&mut [PollFd::new(&self.master, PollFlags::IN)], Some(&tick));
+            if matches!(ready, Ok(n) if n > 0) {
+                let mut buffer = [0; 4096];
+                // A terminal whose other side is closed reads as an error, not as an end.
+                let Ok(n @ 1..) = self.master.read(&mut buffer) else {
+                    return false;
+                };
+                self.seen.extend_from_slice(&buffer[..n]);
+                return true;
+            }
+            if Instant::now() > until {
+                let _ = self.child.kill();
+                panic!("$ {} is silent\n{}", self.line, self.so_far());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_sees_a_terminal_of_the_given_size() {
+        let run = Run::new("sh", std::env::temp_dir()).args([
+            "-c",
+            "test -t 0 && test -t 1 && test -t 2 && stty size && read x && echo got $x",
+        ]);
+        let mut terminal = Terminal::start(&run, 77, 21);
+        terminal.expect("21 77");
+        terminal.send("word\n");
+        let out = terminal.finish();
+        assert_eq!(out.code, Some(0));
+        assert!(out.plain().ends_with("got word\n"), "{out:?}");
+    }
+
+    #[test]
+    fn plain_text_has_no_escapes() {
+        let out = TtyOutput {
+            code: Some(0),
+            text: "\u{1b}[1;32mok\u{1b}[0m\r\n\u{1b}]8;;u\u{1b}\\link\u{1b}]8;;\u{7}\r\n".into(),
+        };
+        assert_eq!(out.plain(), "ok\nlink\n");
+    }
+}
