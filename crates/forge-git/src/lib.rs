@@ -4,13 +4,17 @@
 //! [`CatFile`] keeps one process that answers many object lookups.
 
 mod cat_file;
+mod current;
 mod error;
 mod git;
 mod refname;
+mod remotes;
 mod stream;
 mod version;
 
 pub use cat_file::{CatFile, Found, Info, Object};
+pub use current::{CurrentPull, PushedTo, current_branch, current_pull};
 pub use git::{Git, Output};
 pub use refname::{branch_problem, refname_problem};
+pub use remotes::{BranchConfig, GitConfig, Remote, root};
 pub use version::{MINIMUM, Version};

@@ -1,0 +1,291 @@
+//! Which pull request the current branch stands for.
+//!
+//! The order is gh's (`find_refs_resolution.go`, since 2.70): a branch that tracks
+//! `refs/pull/N/head`, then what git itself calls `@{push}`, then the push settings by hand. Asking
+//! for the upstream branch alone, as gh once did, finds the wrong pull request for whoever tracks
+//! `main` and pushes elsewhere.
+
+use forge_core::{Error, Noun, Result};
+
+use crate::{Git, GitConfig};
+
+/// Where a branch is pushed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PushedTo {
+    /// A remote by its name.
+    Remote(String),
+    /// A URL.
+    Url(String),
+    /// This repository, or nowhere that the configuration names.
+    Here,
+}
+
+/// What the pull request of a branch can be found by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CurrentPull {
+    /// Its number: the branch tracks `refs/pull/N/head` of this remote.
+    Number {
+        /// The number.
+        number: u64,
+        /// The remote's name or URL, as the configuration has it.
+        remote: Option<String>,
+    },
+    /// Its head branch.
+    Head {
+        /// The repository of the head branch.
+        at: PushedTo,
+        /// The branch there.
+        branch: String,
+    },
+}
+
+/// The current branch; `None` on a detached head.
+///
+/// # Errors
+/// `not_found` outside of a repository; `git` when git fails.
+pub async fn current_branch(git: &Git) -> Result<Option<String>> {
+    let output = git.run(["symbolic-ref", "--quiet", "HEAD"]).await?;
+    match output.status {
+        0 => {
+            let name = String::from_utf8_lossy(&output.stdout);
+            Ok(name.trim_end_matches('\n').strip_prefix("refs/heads/").map(str::to_owned))
+        }
+        1 => Ok(None),
+        _ => {
+            // It says for sure whether this is a repository.
+            crate::root(git).await?;
+            Err(output.error("symbolic-ref"))
+        }
+    }
+}
+
+/// What the pull request of the current branch can be found by.
+///
+/// # Errors
+/// `not_found` on a detached head and outside of a repository; as [`decide`].
+pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<CurrentPull> {
+    let branch = current_branch(git).await?.ok_or_else(|| {
+        Error::not_found(Noun::Branch, "no branch is checked out here (HEAD is detached)")
+            .with_hint("name the pull request by number, URL or branch")
+    })?;
+    let push = format!("{branch}@{{push}}");
+    let output = git
+        .run(["rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", &push])
+        .await?;
+    let push_ref = (output.status == 0)
+        .then(|| String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned());
+    decide(&branch, config, push_ref.as_deref())
+}
+
+/// The decision of [`current_pull`], without any process: `push_ref` is what `@{push}` stands for.
+///
+/// # Errors
+/// `not_found` when `push.default` is `upstream` and the branch has none.
+pub fn decide(branch: &str, config: &GitConfig, push_ref: Option<&str>) -> Result<CurrentPull> {
+    let settings = config.branch(branch);
+    if let Some(number) = settings.merge.as_deref().and_then(pull_number) {
+        return Ok(CurrentPull::Number { number, remote: settings.remote });
+    }
+    if let Some((remote, branch)) = push_ref.and_then(|name| tracked(name, config)) {
+        return Ok(CurrentPull::Head { at: PushedTo::Remote(remote), branch });
+    }
+    let at = settings
+        .push_remote
+        .or_else(|| config.push_default_remote.clone())
+        .or(settings.remote)
+        .map_or(PushedTo::Here, |remote| place(remote, config));
+    let follows_upstream =
+        matches!(config.push_default.as_deref(), Some("upstream" | "tracking"));
+    let branch = if follows_upstream {
+        let merge = settings.merge.as_deref();
+        let Some(upstream) = merge.and_then(|m| m.strip_prefix("refs/heads/")) else {
+            return Err(Error::not_found(
+                Noun::Branch,
+                format!(
+                    "push.default is 'upstream', and branch '{branch}' has no upstream branch, so \
+                     its pull request is not known"
+                ),
+            )
+            .with_hint("name the pull request, or run `git branch --set-upstream-to`"));
+        };
+        upstream.to_owned()
+    } else {
+        branch.to_owned()
+    };
+    Ok(CurrentPull::Head { at, branch })
+}
+
+/// `N` of `refs/pull/N/head`.
+fn pull_number(merge: &str) -> Option<u64> {
+    let digits = merge.strip_prefix("refs/pull/")?.strip_suffix("/head")?;
+    let plain = digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|n| plain && *n > 0)
+}
+
+/// The remote and the branch of `refs/remotes/<remote>/<branch>`. A remote's name may have a slash,
+/// so the longest that fits counts.
+fn tracked(name: &str, config: &GitConfig) -> Option<(String, String)> {
+    let rest = name.strip_prefix("refs/remotes/")?;
+    config
+        .remotes
+        .iter()
+        .filter_map(|remote| {
+            let branch = rest.strip_prefix(remote.name.as_str())?.strip_prefix('/')?;
+            (!branch.is_empty()).then(|| (remote.name.clone(), branch.to_owned()))
+        })
+        .max_by_key(|(remote, _)| remote.len())
+}
+
+fn place(remote: String, config: &GitConfig) -> PushedTo {
+    if remote == "." {
+        PushedTo::Here
+    } else if config.remote(&remote).is_some() {
+        PushedTo::Remote(remote)
+    } else {
+        PushedTo::Url(remote)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(lines: &[&str]) -> GitConfig {
+        let mut output = Vec::new();
+        for line in lines {
+            let (key, value) = line.split_once('=').unwrap();
+            output.extend_from_slice(format!("{key}\n{value}\0").as_bytes());
+        }
+        GitConfig::parse(&output)
+    }
+
+    fn head(at: PushedTo, branch: &str) -> CurrentPull {
+        CurrentPull::Head { at, branch: branch.to_owned() }
+    }
+
+    #[test]
+    fn the_order_of_gh() {
+        let remote = |name: &str| PushedTo::Remote(name.to_owned());
+        let base = ["remote.origin.url=o", "remote.fork.url=f", "remote.a/b.url=x"];
+        let cases: &[(&str, &[&str], Option<&str>, CurrentPull)] = &[
+            (
+                "a fetched pull request wins over everything",
+                &["branch.x.merge=refs/pull/7/head", "branch.x.remote=origin"],
+                Some("refs/remotes/fork/x"),
+                CurrentPull::Number { number: 7, remote: Some("origin".to_owned()) },
+            ),
+            (
+                "what git would push to",
+                &["branch.x.merge=refs/heads/main", "branch.x.remote=origin"],
+                Some("refs/remotes/fork/topic"),
+                head(remote("fork"), "topic"),
+            ),
+            (
+                "a remote with a slash",
+                &[],
+                Some("refs/remotes/a/b/topic/1"),
+                head(remote("a/b"), "topic/1"),
+            ),
+            (
+                "a push ref of no known remote is not believed",
+                &["branch.x.remote=origin"],
+                Some("refs/remotes/gone/x"),
+                head(remote("origin"), "x"),
+            ),
+            (
+                "the branch's push remote",
+                &[
+                    "branch.x.pushremote=fork",
+                    "remote.pushdefault=a/b",
+                    "branch.x.remote=origin",
+                ],
+                None,
+                head(remote("fork"), "x"),
+            ),
+            (
+                "the default push remote",
+                &["remote.pushdefault=a/b", "branch.x.remote=origin"],
+                None,
+                head(remote("a/b"), "x"),
+            ),
+            (
+                "the branch's remote, and not the branch that it tracks",
+                &["branch.x.remote=origin", "branch.x.merge=refs/heads/main"],
+                None,
+                head(remote("origin"), "x"),
+            ),
+            (
+                "a URL as the remote",
+                &["branch.x.remote=https://example.org/o/r"],
+                None,
+                head(PushedTo::Url("https://example.org/o/r".to_owned()), "x"),
+            ),
+            (
+                "a branch of this repository as the upstream",
+                &["branch.x.remote=.", "branch.x.merge=refs/heads/main"],
+                None,
+                head(PushedTo::Here, "x"),
+            ),
+            (
+                "pushing to the upstream",
+                &[
+                    "push.default=Upstream",
+                    "branch.x.remote=origin",
+                    "branch.x.merge=refs/heads/other",
+                ],
+                None,
+                head(remote("origin"), "other"),
+            ),
+            ("nothing is configured", &[], None, head(PushedTo::Here, "x")),
+            (
+                "no pull request has this number",
+                &["branch.x.merge=refs/pull/0/head"],
+                None,
+                head(PushedTo::Here, "x"),
+            ),
+        ];
+        for (what, lines, push_ref, expected) in cases {
+            let all: Vec<&str> = base.iter().chain(lines.iter()).copied().collect();
+            assert_eq!(&decide("x", &config(&all), *push_ref).unwrap(), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn pushing_to_an_upstream_that_is_not_there_is_an_error() {
+        let e = decide("x", &config(&["push.default=tracking"]), None).unwrap_err();
+        assert!(e.is_not_found() && e.message().contains("branch 'x' has no upstream"), "{e}");
+    }
+
+    #[tokio::test]
+    async fn git_itself_is_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        let run = async |args: &[&str]| {
+            git.run_ok(args).await.unwrap();
+        };
+        run(&["init", "-q", "-b", "topic/é"]).await;
+        assert_eq!(current_branch(&git).await.unwrap().as_deref(), Some("topic/é"));
+        run(&["remote", "add", "origin", "https://example.org/o/r"]).await;
+        run(&["-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "m"])
+            .await;
+        run(&["update-ref", "refs/remotes/origin/topic/é", "HEAD"]).await;
+        run(&["config", "remote.pushDefault", "origin"]).await;
+        run(&["config", "push.default", "current"]).await;
+        let settings = GitConfig::read(&git).await.unwrap();
+        assert_eq!(
+            current_pull(&git, &settings).await.unwrap(),
+            head(PushedTo::Remote("origin".to_owned()), "topic/é")
+        );
+        run(&["checkout", "-q", "--detach"]).await;
+        assert_eq!(current_branch(&git).await.unwrap(), None);
+        assert!(current_pull(&git, &settings).await.unwrap_err().is_not_found());
+    }
+
+    #[tokio::test]
+    async fn outside_of_a_repository_there_is_no_branch() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path()).with_env("GIT_CEILING_DIRECTORIES", dir.path());
+        let e = current_branch(&git).await.unwrap_err();
+        assert!(e.is_not_found() && e.message().contains("is not in a git repository"), "{e}");
+    }
+}

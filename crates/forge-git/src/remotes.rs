@@ -1,0 +1,285 @@
+//! What a repository's configuration says about remotes and branches, read by one process.
+
+use std::{
+    collections::BTreeMap,
+    path::{self, PathBuf},
+};
+
+use forge_core::{Error, Noun, Result};
+
+use crate::Git;
+
+/// A remote with a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Its name.
+    pub name: String,
+    /// Where it is fetched from, after `url.<base>.insteadOf`.
+    pub url: String,
+    /// What `gh repo set-default` has written: `base`, or a repository.
+    pub resolved: Option<String>,
+}
+
+/// What git's configuration says about one branch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BranchConfig {
+    /// `branch.<name>.remote`: a remote's name, a URL, or `.`.
+    pub remote: Option<String>,
+    /// `branch.<name>.pushRemote`: a remote's name or a URL.
+    pub push_remote: Option<String>,
+    /// `branch.<name>.merge`: a full ref at the remote.
+    pub merge: Option<String>,
+    /// `branch.<name>.gh-merge-base`: the base branch of its pull request.
+    pub merge_base: Option<String>,
+}
+
+/// Remotes, branches and our own keys, as `git config` gives them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GitConfig {
+    /// The remotes that have a URL: `upstream`, `github` and `origin` first, then by their order in
+    /// the configuration.
+    pub remotes: Vec<Remote>,
+    /// The branches with settings, by name.
+    pub branches: BTreeMap<String, BranchConfig>,
+    /// `remote.pushDefault`.
+    pub push_default_remote: Option<String>,
+    /// `push.default`, in lower case.
+    pub push_default: Option<String>,
+    /// `forge.repo`: the repository that commands mean here.
+    pub forge_repo: Option<String>,
+}
+
+/// The remotes that are asked first, as gh does.
+const FIRST: [&str; 3] = ["upstream", "github", "origin"];
+
+impl GitConfig {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// `git` when git fails; a repository without such settings is empty.
+    pub async fn read(git: &Git) -> Result<Self> {
+        let output = git
+            .run(["config", "--null", "--get-regexp", r"^(remote|branch|url|push|forge)\."])
+            .await?;
+        match output.status {
+            0 => Ok(Self::parse(&output.stdout)),
+            // Nothing matches.
+            1 => Ok(Self::default()),
+            _ => Err(output.error("config")),
+        }
+    }
+
+    /// Reads the output of `git config --null --get-regexp`.
+    #[must_use]
+    pub fn parse(output: &[u8]) -> Self {
+        let mut config = Self::default();
+        let mut remotes: Vec<Remote> = Vec::new();
+        let mut instead: Vec<(String, String)> = Vec::new();
+        for (key, value) in entries(output) {
+            // Git folds the case of the first and the last part alone.
+            let Some((section, rest)) = key.split_once('.') else { continue };
+            let (name, field) = match rest.rsplit_once('.') {
+                Some((name, field)) => (Some(name), field),
+                None => (None, rest),
+            };
+            match (section, name, field) {
+                ("remote", None, "pushdefault") => config.push_default_remote = Some(value),
+                ("remote", Some(name), "url" | "gh-resolved") => {
+                    let at = remotes.iter().position(|r| r.name == name).unwrap_or_else(|| {
+                        let name = name.to_owned();
+                        remotes.push(Remote { name, url: String::new(), resolved: None });
+                        remotes.len() - 1
+                    });
+                    if let Some(remote) = remotes.get_mut(at) {
+                        match field {
+                            // The first of several is the one that is fetched.
+                            "url" if remote.url.is_empty() => remote.url = value,
+                            "gh-resolved" => remote.resolved = Some(value),
+                            _ => {}
+                        }
+                    }
+                }
+                ("url", Some(base), "insteadof") => instead.push((value, base.to_owned())),
+                ("push", None, "default") => {
+                    config.push_default = Some(value.to_ascii_lowercase());
+                }
+                ("forge", None, "repo") => config.forge_repo = Some(value),
+                ("branch", Some(name), _) => {
+                    let branch = config.branches.entry(name.to_owned()).or_default();
+                    match field {
+                        "remote" => branch.remote = Some(value),
+                        "pushremote" => branch.push_remote = Some(value),
+                        "merge" => branch.merge = Some(value),
+                        "gh-merge-base" => branch.merge_base = Some(value),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+        }
+        remotes.retain(|remote| !remote.url.is_empty());
+        for remote in &mut remotes {
+            remote.url = rewrite(&remote.url, &instead);
+        }
+        remotes.sort_by_key(|remote| {
+            FIRST.iter().position(|name| *name == remote.name).unwrap_or(FIRST.len())
+        });
+        config.remotes = remotes;
+        config
+    }
+
+    /// The remote of this name.
+    #[must_use]
+    pub fn remote(&self, name: &str) -> Option<&Remote> {
+        self.remotes.iter().find(|remote| remote.name == name)
+    }
+
+    /// What is set for a branch; empty where nothing is.
+    #[must_use]
+    pub fn branch(&self, name: &str) -> BranchConfig {
+        self.branches.get(name).cloned().unwrap_or_default()
+    }
+}
+
+/// Keys and values. One that is not UTF-8 is skipped: no forge and no branch of ours is named so.
+fn entries(output: &[u8]) -> impl Iterator<Item = (String, String)> {
+    output.split(|b| *b == 0).filter_map(|entry| {
+        let text = std::str::from_utf8(entry).ok()?;
+        // A key without a value has no newline, and means `true`.
+        let (key, value) = text.split_once('\n').unwrap_or((text, "true"));
+        (!key.is_empty()).then(|| (key.to_owned(), value.to_owned()))
+    })
+}
+
+/// Applies `url.<base>.insteadOf`: the longest prefix wins.
+///
+/// Source: git-config(1).
+fn rewrite(url: &str, instead: &[(String, String)]) -> String {
+    instead
+        .iter()
+        .filter(|(prefix, _)| !prefix.is_empty())
+        .filter_map(|(prefix, base)| Some((prefix.len(), base, url.strip_prefix(prefix.as_str())?)))
+        .max_by_key(|(length, ..)| *length)
+        .map_or_else(|| url.to_owned(), |(_, base, rest)| format!("{base}{rest}"))
+}
+
+/// The root of the repository: its work tree, or the directory of a bare one.
+///
+/// # Errors
+/// `not_found` outside of a repository, `git` when git refuses it.
+pub async fn root(git: &Git) -> Result<PathBuf> {
+    let mut output = git.run(["rev-parse", "--show-toplevel"]).await?;
+    if output.status != 0 {
+        output = git.run(["rev-parse", "--absolute-git-dir"]).await?;
+    }
+    if output.status == 0 {
+        return Ok(path_of(output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout)));
+    }
+    if output.stderr.windows(20).any(|w| w == b"not a git repository") {
+        return Err(Error::not_found(
+            Noun::Repo,
+            format!("{} is not in a git repository", shown_dir(git)),
+        )
+        .with_hint("go to a repository, or name one with -R, such as -R owner/repo"));
+    }
+    Err(output.error("rev-parse"))
+}
+
+fn shown_dir(git: &Git) -> String {
+    path::absolute(git.dir())
+        .unwrap_or_else(|_| git.dir().to_owned())
+        .display()
+        .to_string()
+}
+
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    std::ffi::OsStr::from_bytes(bytes).into()
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(bytes).into_owned().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(entries: &[(&str, &str)]) -> GitConfig {
+        let mut output = Vec::new();
+        for (key, value) in entries {
+            output.extend_from_slice(format!("{key}\n{value}\0").as_bytes());
+        }
+        GitConfig::parse(&output)
+    }
+
+    #[test]
+    fn remotes_are_sorted_and_need_a_url() {
+        let config = parse(&[
+            ("remote.zeta.url", "z"),
+            ("remote.origin.url", "o"),
+            ("remote.origin.url", "second"),
+            ("remote.alpha.url", "a"),
+            ("remote.nourl.fetch", "+refs/*:refs/*"),
+            ("remote.github.url", "g"),
+            ("remote.upstream.url", "u"),
+            ("remote.upstream.gh-resolved", "base"),
+            ("remote.my.dotted.name.url", "d"),
+        ]);
+        let names: Vec<_> = config.remotes.iter().map(|r| (&*r.name, &*r.url)).collect();
+        assert_eq!(
+            names,
+            [
+                ("upstream", "u"),
+                ("github", "g"),
+                ("origin", "o"),
+                ("zeta", "z"),
+                ("alpha", "a"),
+                ("my.dotted.name", "d"),
+            ]
+        );
+        assert_eq!(config.remote("upstream").unwrap().resolved.as_deref(), Some("base"));
+    }
+
+    #[test]
+    fn the_longest_rewritten_prefix_wins() {
+        let config = parse(&[
+            ("url.https://github.com/.insteadof", "gh:"),
+            ("url.git@work.example:.insteadof", "gh:work/"),
+            ("remote.a.url", "gh:o/r"),
+            ("remote.b.url", "gh:work/r"),
+            ("remote.c.url", "https://other.example/x"),
+        ]);
+        let urls: Vec<_> = config.remotes.iter().map(|r| &*r.url).collect();
+        assert_eq!(urls, ["https://github.com/o/r", "git@work.example:r", "https://other.example/x"]);
+    }
+
+    #[test]
+    fn values_with_newlines_and_keys_without_values_do_no_harm() {
+        let config = GitConfig::parse(
+            b"remote.a.url\nline\nbreak\0push.default\0forge.repo\nlocal:.\0\xff\nx\0branch.x.y.merge\nrefs/heads/z\0",
+        );
+        assert_eq!(config.remotes[0].url, "line\nbreak");
+        assert_eq!(config.push_default.as_deref(), Some("true"));
+        assert_eq!(config.forge_repo.as_deref(), Some("local:."));
+        assert_eq!(config.branch("x.y").merge.as_deref(), Some("refs/heads/z"));
+        assert_eq!(config.branch("none"), BranchConfig::default());
+    }
+
+    #[tokio::test]
+    async fn the_root_of_work_trees_and_bare_repositories() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        let git = Git::at(&top).with_env("GIT_CEILING_DIRECTORIES", &top);
+        assert!(root(&git).await.unwrap_err().is_not_found());
+        git.run_ok(["init", "-q", "work\nline"]).await.unwrap();
+        git.run_ok(["init", "-q", "--bare", "bare.git"]).await.unwrap();
+        let work = top.join("work\nline");
+        std::fs::create_dir(work.join("sub")).unwrap();
+        assert_eq!(root(&Git::at(work.join("sub"))).await.unwrap(), work);
+        assert_eq!(root(&Git::at(work.join(".git"))).await.unwrap(), work.join(".git"));
+        assert_eq!(root(&Git::at(top.join("bare.git"))).await.unwrap(), top.join("bare.git"));
+    }
+}
