@@ -1,0 +1,655 @@
+use std::{fmt, path::PathBuf};
+
+use forge_core::{
+    Error, ErrorKind, ForgeKind, Noun, Result,
+    locator::Hosts,
+    near,
+};
+use serde::{Serialize, Serializer};
+
+use super::{
+    Secret,
+    store::{self, Store, StoredHost},
+};
+use crate::{
+    Config,
+    config::{Scope, Var, load},
+    registry,
+};
+
+/// The longest account name: that of a DID is far below it.
+const NAME_MAX: usize = 253;
+
+/// Where a credential comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CredentialSource {
+    /// An environment variable.
+    Env(Var),
+    /// The store.
+    Store(PathBuf),
+}
+
+impl fmt::Display for CredentialSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Env(var) => f.write_str(var.name()),
+            Self::Store(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl Serialize for CredentialSource {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+/// A credential for one host.
+#[derive(Clone, Debug)]
+pub struct Credential {
+    /// The host that it belongs to, and no other.
+    pub host: String,
+    /// The forge there.
+    pub kind: ForgeKind,
+    /// Whose it is; `None` for a token from the environment.
+    pub account: Option<String>,
+    /// A token, or for tangled an app password.
+    pub secret: Secret,
+    /// Where it comes from.
+    pub source: CredentialSource,
+}
+
+/// One line of `forge auth status`.
+#[derive(Clone, Debug, Serialize)]
+pub struct AccountStatus {
+    /// The host.
+    pub host: String,
+    /// The forge there.
+    #[serde(serialize_with = "kind_word")]
+    pub kind: ForgeKind,
+    /// The account; `None` for a token from the environment.
+    pub account: Option<String>,
+    /// Whether this is the one that is used.
+    pub active: bool,
+    /// Where it comes from: a variable's name, or the store's path.
+    pub source: CredentialSource,
+    /// What may be shown of the secret, such as `gho_****`.
+    pub token: String,
+}
+
+fn kind_word<S: Serializer>(kind: &ForgeKind, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(kind.as_str())
+}
+
+/// What a login has done.
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// The host, as it is named from now on.
+    pub host: String,
+    /// The forge there.
+    pub kind: ForgeKind,
+    /// The account was there, and has a new secret.
+    pub replaced: bool,
+    /// This variable is set and wins over what was stored.
+    pub shadowed_by: Option<Var>,
+    /// A backend of this build could use it. `false`: it is stored as it is, and nobody has seen
+    /// whether it works.
+    pub has_backend: bool,
+}
+
+/// The accounts of the user.
+#[derive(Clone, Debug)]
+pub struct Accounts {
+    config: Config,
+    hosts: Hosts,
+}
+
+impl Accounts {
+    /// The accounts that a configuration leads to.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        Self { config: config.clone(), hosts: config.hosts() }
+    }
+
+    /// The credential for `host`: from the environment, else the account that
+    /// `hosts.<host>.account` names, else the active one of the store.
+    ///
+    /// # Errors
+    /// `config` for a store that cannot be used; `unauthenticated` when the configured account is
+    /// not in it.
+    pub fn credential(&self, host: &str) -> Result<Option<Credential>> {
+        let host = canonical(host)?;
+        let kind = self.hosts.kind_of(&host);
+        if let Some(credential) = kind.as_ref().and_then(|kind| self.from_env(&host, kind)) {
+            return Ok(Some(credential));
+        }
+        let Some(store) = self.store() else { return Ok(None) };
+        let Some(stored) = store.read()?.into_iter().find(|h| h.host == host) else {
+            return Ok(None);
+        };
+        let found = match self.configured(&host) {
+            Some(name) => Some(stored.account(&name).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Unauthenticated { host: host.clone() },
+                    format!("hosts.{host}.account is '{name}', and that account is not logged in"),
+                )
+                .with_hint(format!("run `forge auth login --host {host} --account {name}`"))
+            })?),
+            None => stored.active(),
+        };
+        Ok(found.map(|(name, secret)| Credential {
+            host: host.clone(),
+            kind: kind.unwrap_or_else(|| stored.kind.clone()),
+            account: Some(name.clone()),
+            secret: secret.clone(),
+            source: CredentialSource::Store(store.path().to_owned()),
+        }))
+    }
+
+    /// Every credential, by host; those from the environment first.
+    ///
+    /// # Errors
+    /// `config` for a store that cannot be used.
+    pub fn status(&self) -> Result<Vec<AccountStatus>> {
+        let mut lines = Vec::new();
+        let stored = match self.store() {
+            Some(store) => store.read()?,
+            None => Vec::new(),
+        };
+        let mut hosts: Vec<&str> = self.hosts.iter().map(|(host, _)| host).collect();
+        hosts.extend(stored.iter().map(|h| h.host.as_str()));
+        hosts.sort_unstable();
+        hosts.dedup();
+        for host in hosts {
+            let kind = self.hosts.kind_of(host);
+            let env = kind.as_ref().and_then(|kind| self.from_env(host, kind));
+            let shadowed = env.is_some();
+            lines.extend(env.map(|c| AccountStatus {
+                host: c.host,
+                kind: c.kind,
+                account: c.account,
+                active: true,
+                source: c.source,
+                token: c.secret.masked(),
+            }));
+            let Some(stored) = stored.iter().find(|h| h.host == host) else { continue };
+            lines.extend(self.stored_lines(stored, kind, shadowed));
+        }
+        Ok(lines)
+    }
+
+    fn stored_lines(
+        &self,
+        stored: &StoredHost,
+        kind: Option<ForgeKind>,
+        shadowed: bool,
+    ) -> Vec<AccountStatus> {
+        let active = match self.configured(&stored.host) {
+            Some(name) => stored.account(&name),
+            None => stored.active(),
+        };
+        let path = self.store().map(|s| s.path().to_owned()).unwrap_or_default();
+        stored
+            .accounts
+            .iter()
+            .map(|(name, secret)| AccountStatus {
+                host: stored.host.clone(),
+                kind: kind.clone().unwrap_or_else(|| stored.kind.clone()),
+                account: Some(name.clone()),
+                active: !shadowed && active.is_some_and(|(active, _)| active == name),
+                source: CredentialSource::Store(path.clone()),
+                token: secret.masked(),
+            })
+            .collect()
+    }
+
+    /// Which forge a login at `host` is for.
+    ///
+    /// # Errors
+    /// `invalid_input` when nothing says which, and when `kind` is not that of a known host.
+    pub fn kind_for_login(&self, host: &str, kind: Option<&ForgeKind>) -> Result<ForgeKind> {
+        let host = canonical(host)?;
+        match (self.hosts.kind_of(&host), kind) {
+            (Some(known), Some(asked)) if known != *asked => Err(Error::invalid(
+                "kind",
+                format!("{host} is a {known} host, not a {asked} one"),
+            )
+            .with_hint("leave out --kind")),
+            (Some(known), _) => Ok(known),
+            (None, Some(kind)) if *kind == ForgeKind::GITHUB || *kind == ForgeKind::TANGLED => {
+                Ok(kind.clone())
+            }
+            (None, Some(kind)) => {
+                Err(Error::invalid("kind", format!("there are no accounts on a forge of kind '{kind}'"))
+                    .with_hint("pass --kind github or --kind tangled"))
+            }
+            (None, None) => Err(Error::invalid("host", format!("no configuration says which forge runs at {host}"))
+                .with_hint("pass --kind github or --kind tangled")),
+        }
+    }
+
+    /// Stores a credential and makes its account the active one of the host. A host that was not
+    /// known is from now on, with `kind`.
+    ///
+    /// # Errors
+    /// `invalid_input` for a bad host or account, or as [`Self::kind_for_login`]; `config` when the
+    /// store cannot be written.
+    pub fn login(
+        &self,
+        host: &str,
+        kind: Option<&ForgeKind>,
+        account: &str,
+        secret: &Secret,
+    ) -> Result<Login> {
+        let kind = self.kind_for_login(host, kind)?;
+        let host = canonical(host)?;
+        let account = check_account(account, &kind)?;
+        let store = self.store().ok_or_else(load::no_dir)?;
+        let mut replaced = false;
+        store.change(|hosts| {
+            let old = hosts.get(&host).and_then(|h| h.get("accounts"));
+            replaced = old
+                .and_then(|accounts| accounts.as_table_like())
+                .is_some_and(|t| t.iter().any(|(name, _)| name.eq_ignore_ascii_case(account)));
+            store::put(hosts, &host, &kind, account, secret);
+            Ok(true)
+        })?;
+        if self.hosts.kind_of(&host).is_none() {
+            self.config.set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
+        }
+        let shadowed_by = self.from_env(&host, &kind).and_then(|c| match c.source {
+            CredentialSource::Env(var) => Some(var),
+            CredentialSource::Store(_) => None,
+        });
+        let has_backend = registry::has_backend(&kind);
+        Ok(Login { host, kind, replaced, shadowed_by, has_backend })
+    }
+
+    /// Takes an account out of the store; without a name the only one. Gives its name.
+    ///
+    /// # Errors
+    /// `not_found` when it is not there; `invalid_input` when there are several and none is named.
+    pub fn logout(&self, host: &str, account: Option<&str>) -> Result<String> {
+        let host = canonical(host)?;
+        let name = self.pick(&host, account)?;
+        let store = self.store().ok_or_else(load::no_dir)?;
+        store.change(|hosts| {
+            store::remove(hosts, &host, &name);
+            Ok(true)
+        })?;
+        Ok(name)
+    }
+
+    /// Makes another stored account the active one; without a name the other of two. Gives its
+    /// name.
+    ///
+    /// # Errors
+    /// `not_found` when it is not there; `invalid_input` when it is not clear which.
+    pub fn switch(&self, host: &str, account: Option<&str>) -> Result<String> {
+        let host = canonical(host)?;
+        let name = match account {
+            Some(_) => self.pick(&host, account)?,
+            None => self.other(&host)?,
+        };
+        let store = self.store().ok_or_else(load::no_dir)?;
+        store.change(|hosts| {
+            store::activate(hosts, &host, &name);
+            Ok(true)
+        })?;
+        Ok(name)
+    }
+
+    fn other(&self, host: &str) -> Result<String> {
+        let stored = self.stored(host)?;
+        let active = stored.active().map(|(name, _)| name.as_str());
+        let others: Vec<&str> =
+            stored.accounts.iter().map(|(n, _)| n.as_str()).filter(|n| Some(*n) != active).collect();
+        match others.as_slice() {
+            [other] => Ok((*other).to_owned()),
+            [] => Err(Error::invalid("account", format!("{host} has no second account to switch to"))
+                .with_hint("add one with `forge auth login --account NAME`")),
+            _ => Err(which(host, &stored)),
+        }
+    }
+
+    fn pick(&self, host: &str, account: Option<&str>) -> Result<String> {
+        let stored = self.stored(host)?;
+        let names: Vec<&str> = stored.accounts.iter().map(|(name, _)| name.as_str()).collect();
+        match (account, names.as_slice()) {
+            (None, [sole]) => Ok((*sole).to_owned()),
+            (None, _) => Err(which(host, &stored)),
+            (Some(name), _) => stored.account(name).map(|(name, _)| name.clone()).ok_or_else(|| {
+                let e = Error::not_found(
+                    Noun::Account,
+                    format!("account '{}' is not logged in at {host}", name.escape_debug()),
+                );
+                e.with_hint(
+                    near::did_you_mean(name, names.iter().copied())
+                        .unwrap_or_else(|| format!("there: {}", names.join(", "))),
+                )
+            }),
+        }
+    }
+
+    fn stored(&self, host: &str) -> Result<StoredHost> {
+        let stored = match self.store() {
+            Some(store) => store.read()?,
+            None => Vec::new(),
+        };
+        let names: Vec<String> = stored.iter().map(|h| h.host.clone()).collect();
+        stored.into_iter().find(|h| h.host == host).ok_or_else(|| {
+            let hint = if names.is_empty() {
+                "no account is stored; `forge auth login` adds one".to_owned()
+            } else {
+                format!("accounts are stored for {}", names.join(", "))
+            };
+            Error::not_found(Noun::Account, format!("no account is stored for {host}"))
+                .with_hint(hint)
+        })
+    }
+
+    fn configured(&self, host: &str) -> Option<String> {
+        self.config.value(&format!("hosts.{host}.account"))
+    }
+
+    fn store(&self) -> Option<Store> {
+        self.config.dir().map(Store::in_dir)
+    }
+
+    /// gh's rules: `GH_TOKEN` never goes to a host that is not GitHub's own.
+    fn from_env(&self, host: &str, kind: &ForgeKind) -> Option<Credential> {
+        let env = self.config.env();
+        let (account, var, text) = if *kind == ForgeKind::GITHUB {
+            let vars = if host == "github.com" || host.ends_with(".ghe.com") {
+                [Var::GhToken, Var::GithubToken]
+            } else {
+                [Var::GhEnterpriseToken, Var::GithubEnterpriseToken]
+            };
+            let (var, text) = env.first(&vars)?;
+            (None, var, text)
+        } else if *kind == ForgeKind::TANGLED {
+            let handle = env.get(Var::TangledHandle)?;
+            (Some(handle), Var::TangledPassword, env.get(Var::TangledPassword)?)
+        } else {
+            return None;
+        };
+        Some(Credential {
+            host: host.to_owned(),
+            kind: kind.clone(),
+            account,
+            secret: Secret::new(&text).ok()?,
+            source: CredentialSource::Env(var),
+        })
+    }
+}
+
+fn which(host: &str, stored: &StoredHost) -> Error {
+    let names: Vec<&str> = stored.accounts.iter().map(|(name, _)| name.as_str()).collect();
+    Error::invalid("account", format!("{host} has several accounts: {}", names.join(", ")))
+        .with_hint("say which with --account NAME")
+}
+
+/// The name under which a host's credentials are kept: aliases of a built-in host are that host.
+fn canonical(host: &str) -> Result<String> {
+    let host = Hosts::normalise(host).map_err(|e| {
+        let hint = e.hint();
+        Error::invalid("host", e.to_string()).with_hint(hint)
+    })?;
+    Ok(Hosts::builtin().with_default_host(&host).default_host().to_owned())
+}
+
+fn check_account<'a>(account: &'a str, kind: &ForgeKind) -> Result<&'a str> {
+    let account = account.trim().trim_start_matches('@');
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':');
+    let why = if account.is_empty() {
+        "it is empty"
+    } else if account.len() > NAME_MAX || !account.bytes().all(plain) {
+        "it has other letters than an account's name"
+    } else if *kind == ForgeKind::TANGLED && !account.contains(['.', ':']) {
+        "on tangled an account is a handle with a dot, or a DID"
+    } else {
+        return Ok(account);
+    };
+    Err(Error::invalid("account", format!("'{}' is no account: {why}", account.escape_debug()))
+        .with_hint("pass --account with the login, handle or DID"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::config::Env;
+
+    const CANARY: &str = "gho_canary0000000000";
+
+    struct Place(TempDir);
+
+    impl Place {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn accounts(&self, vars: &[(&str, &str)]) -> Accounts {
+            let dir = self.0.path().join("conf");
+            let vars = vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+            let env = Env::fixed(
+                vars.chain([("FORGE_CONFIG_DIR".to_owned(), dir.to_str().unwrap().to_owned())]),
+            );
+            Accounts::new(&Config::read(env, self.0.path()).unwrap())
+        }
+
+        fn login(&self, host: &str, account: &str, secret: &str) -> Login {
+            let secret = Secret::new(secret).unwrap();
+            self.accounts(&[]).login(host, None, account, &secret).unwrap()
+        }
+
+        fn file(&self) -> PathBuf {
+            self.0.path().join("conf/credentials.toml")
+        }
+
+        fn secret(&self, vars: &[(&str, &str)], host: &str) -> Option<String> {
+            let found = self.accounts(vars).credential(host).unwrap();
+            found.map(|c| c.secret.expose().to_owned())
+        }
+    }
+
+    #[test]
+    fn what_was_stored_is_found_for_its_host_alone() {
+        let place = Place::new();
+        assert!(!place.login("GitHub.com", "alice", CANARY).replaced);
+        assert_eq!(place.secret(&[], "github.com").as_deref(), Some(CANARY));
+        assert_eq!(place.secret(&[], "www.github.com").as_deref(), Some(CANARY));
+        for other in ["github.com:8443", "tenant.ghe.com", "tangled.org", "example.org"] {
+            assert_eq!(place.secret(&[], other), None, "{other}");
+        }
+        assert!(place.login("github.com", "Alice", "new").replaced);
+        assert_eq!(place.secret(&[], "github.com").as_deref(), Some("new"));
+        assert_eq!(place.accounts(&[]).status().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn variables_win_and_stay_with_their_hosts() {
+        let place = Place::new();
+        place.login("github.com", "alice", "stored");
+        let config = Config::read(place.accounts(&[]).config.env().clone(), place.0.path()).unwrap();
+        config.set("hosts.git.example.org.kind", "github", Scope::User).unwrap();
+        let all = [
+            ("GITHUB_TOKEN", "b"),
+            ("GH_TOKEN", "a"),
+            ("GITHUB_ENTERPRISE_TOKEN", "d"),
+            ("GH_ENTERPRISE_TOKEN", "c"),
+            ("TANGLED_HANDLE", "me.example"),
+            ("TANGLED_PASSWORD", "e"),
+        ];
+        for (vars, host, expected) in [
+            (&all[..], "github.com", Some("a")),
+            (&all[..1], "github.com", Some("b")),
+            (&all[..], "tenant.ghe.com", Some("a")),
+            (&all[..], "git.example.org", Some("c")),
+            (&all[..3], "git.example.org", Some("d")),
+            (&all[..2], "git.example.org", None),
+            (&all[..], "unknown.example", None),
+            (&all[..], "github.com:8443", None),
+            (&all[..], "tangled.org", Some("e")),
+            (&all[..5], "tangled.org", None),
+            (&[("GH_TOKEN", "")][..], "github.com", Some("stored")),
+        ] {
+            assert_eq!(place.secret(vars, host).as_deref(), expected, "{host} {vars:?}");
+        }
+        let tangled = place.accounts(&all).credential("tangled.org").unwrap().unwrap();
+        assert_eq!(tangled.account.as_deref(), Some("me.example"));
+    }
+
+    #[test]
+    fn status_shows_sources_and_which_is_used() {
+        let place = Place::new();
+        place.login("github.com", "alice", CANARY);
+        place.login("github.com", "bob", CANARY);
+        let line = |vars: &[(&str, &str)]| {
+            let status = place.accounts(vars).status().unwrap();
+            status
+                .iter()
+                .map(|s| (s.account.clone().unwrap_or_default(), s.active, s.token.clone()))
+                .collect::<Vec<_>>()
+        };
+        let row = |name: &str, active| (name.to_owned(), active, "gho_****".to_owned());
+        assert_eq!(line(&[]), [row("alice", false), row("bob", true)]);
+        assert_eq!(
+            line(&[("GH_TOKEN", CANARY)]),
+            [row("", true), row("alice", false), row("bob", false)]
+        );
+    }
+
+    #[test]
+    fn switching_and_logging_out() {
+        let place = Place::new();
+        place.login("github.com", "alice", "a");
+        let accounts = place.accounts(&[]);
+        assert!(accounts.switch("github.com", None).is_err());
+        place.login("github.com", "bob", "b");
+        assert_eq!(accounts.switch("github.com", None).unwrap(), "alice");
+        assert_eq!(place.secret(&[], "github.com").as_deref(), Some("a"));
+        assert_eq!(accounts.switch("github.com", Some("BOB")).unwrap(), "bob");
+        let e = accounts.logout("github.com", None).unwrap_err();
+        assert!(e.message().contains("several accounts: alice, bob"), "{e}");
+        let e = accounts.logout("github.com", Some("bobb")).unwrap_err();
+        assert!(e.is_not_found() && e.hint() == Some("did you mean 'bob'?"), "{e:?}");
+        assert_eq!(accounts.logout("github.com", Some("bob")).unwrap(), "bob");
+        assert_eq!(place.secret(&[], "github.com").as_deref(), Some("a"));
+        assert_eq!(accounts.logout("github.com", None).unwrap(), "alice");
+        assert_eq!(place.secret(&[], "github.com"), None);
+        assert!(accounts.logout("github.com", None).unwrap_err().is_not_found());
+        assert!(!fs::read_to_string(place.file()).unwrap().contains("github.com"));
+    }
+
+    #[test]
+    fn a_configured_account_wins_and_must_exist() {
+        let place = Place::new();
+        place.login("github.com", "alice", "a");
+        place.login("github.com", "bob", "b");
+        let config = Config::read(place.accounts(&[]).config.env().clone(), place.0.path()).unwrap();
+        config.set("hosts.github.com.account", "alice", Scope::User).unwrap();
+        assert_eq!(place.secret(&[], "github.com").as_deref(), Some("a"));
+        config.set("hosts.github.com.account", "carol", Scope::User).unwrap();
+        let e = place.accounts(&[]).credential("github.com").unwrap_err();
+        assert_eq!(e.code(), "unauthenticated");
+    }
+
+    #[test]
+    fn a_login_at_a_new_host_needs_a_kind_and_makes_it_known() {
+        let place = Place::new();
+        let secret = Secret::new("x").unwrap();
+        let accounts = place.accounts(&[]);
+        let e = accounts.login("git.example.org", None, "alice", &secret).unwrap_err();
+        assert!(e.hint().unwrap().contains("--kind github"), "{e:?}");
+        accounts.login("git.example.org", Some(&ForgeKind::GITHUB), "alice", &secret).unwrap();
+        assert_eq!(
+            place.accounts(&[]).hosts.kind_of("git.example.org"),
+            Some(ForgeKind::GITHUB)
+        );
+        for (host, kind, account) in [
+            ("github.com", Some(&ForgeKind::TANGLED), "alice"),
+            ("other.example", Some(&ForgeKind::LOCAL), "alice"),
+            ("tangled.org", None, "nodot"),
+            ("github.com", None, ""),
+            ("github.com", None, "a b"),
+            ("bad host", None, "alice"),
+        ] {
+            let e = accounts.login(host, kind, account, &secret).unwrap_err();
+            assert_eq!(e.code(), "invalid_input", "{host}");
+        }
+    }
+
+    #[test]
+    fn a_login_says_what_is_stronger_than_it() {
+        let place = Place::new();
+        let secret = Secret::new("x").unwrap();
+        let login = place.accounts(&[("GITHUB_TOKEN", "t")]).login("github.com", None, "a", &secret);
+        assert_eq!(login.unwrap().shadowed_by, Some(Var::GithubToken));
+    }
+
+    #[test]
+    fn many_logins_at_once_lose_nothing() {
+        let place = Place::new();
+        std::thread::scope(|scope| {
+            for n in 0..20 {
+                let place = &place;
+                scope.spawn(move || place.login("github.com", &format!("user{n}"), "x"));
+            }
+        });
+        assert_eq!(place.accounts(&[]).status().unwrap().len(), 20);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_the_store() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let place = Place::new();
+        place.login("github.com", "alice", CANARY);
+        let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&place.file()), 0o600);
+        assert_eq!(mode(place.file().parent().unwrap()), 0o700);
+        for bad in [0o640, 0o604, 0o620] {
+            fs::set_permissions(place.file(), fs::Permissions::from_mode(bad)).unwrap();
+            let e = place.accounts(&[]).credential("github.com").unwrap_err();
+            assert!(e.hint().unwrap().contains("chmod 600"), "{e:?}");
+            assert!(!format!("{e:?}").contains("canary"));
+            // A token from the environment needs no store.
+            assert!(place.secret(&[("GH_TOKEN", "t")], "github.com").is_some());
+        }
+    }
+
+    #[test]
+    fn no_message_repeats_a_secret() {
+        let place = Place::new();
+        place.login("github.com", "alice", CANARY);
+        let accounts = place.accounts(&[("GH_TOKEN", CANARY)]);
+        let credential = accounts.credential("github.com").unwrap().unwrap();
+        assert_eq!(credential.secret.expose(), CANARY);
+        let status = accounts.status().unwrap();
+        let shown = format!("{accounts:?} {credential:?} {status:?} {:?}", place.accounts(&[]));
+        assert!(!shown.contains("canary"), "{shown}");
+        for broken in [
+            format!("secret = {CANARY}"),
+            format!("{CANARY}"),
+            format!("[hosts.\"github.com\"]\nkind = \"github\"\n[hosts.\"github.com\".accounts.a]\nsecret = \"{CANARY} x\""),
+            format!("[hosts.\"github.com\"]\nkind = \"{CANARY} x\""),
+            format!("hosts = \"{CANARY}\""),
+            format!("[hosts]\n\"github.com\" = \"{CANARY}\""),
+        ] {
+            let text = fs::read_to_string(place.file()).unwrap();
+            fs::write(place.file(), &broken).unwrap();
+            let place_accounts = place.accounts(&[]);
+            if let Err(e) = place_accounts.credential("github.com") {
+                assert_eq!(e.code(), "config");
+                assert!(!format!("{e} {e:?} {:?}", e.hint()).contains("canary"), "{e:?}");
+            } else {
+                assert!(broken.starts_with("hosts"), "{broken}");
+            }
+            fs::write(place.file(), text).unwrap();
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! `credentials.toml`: hosts, their accounts, and which account is active.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use forge_core::{Error, ErrorKind, ForgeKind, Result};
+use toml_edit::{DocumentMut, Item, Table, value};
+
+use super::Secret;
+use crate::config::{file, write};
+
+/// A host of the store.
+#[derive(Clone, Debug)]
+pub(super) struct StoredHost {
+    pub host: String,
+    pub kind: ForgeKind,
+    pub active: Option<String>,
+    pub accounts: Vec<(String, Secret)>,
+}
+
+impl StoredHost {
+    /// The active account; a sole one is active even when nothing says so.
+    pub fn active(&self) -> Option<&(String, Secret)> {
+        let named = self.active.as_ref().and_then(|active| self.account(active));
+        match (named, self.accounts.as_slice()) {
+            (None, [sole]) => Some(sole),
+            (named, _) => named,
+        }
+    }
+
+    /// The account of this name, without regard to case.
+    pub fn account(&self, name: &str) -> Option<&(String, Secret)> {
+        self.accounts.iter().find(|(account, _)| account.eq_ignore_ascii_case(name))
+    }
+}
+
+/// The file.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    path: PathBuf,
+}
+
+impl Store {
+    pub fn in_dir(dir: &Path) -> Self {
+        Self { path: dir.join("credentials.toml") }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is stored; empty when there is no file.
+    ///
+    /// # Errors
+    /// `config` when the file cannot be read, when others can read it, and when it is no store.
+    pub fn read(&self) -> Result<Vec<StoredHost>> {
+        let doc = self.document()?;
+        let Some(hosts) = doc.get("hosts").and_then(Item::as_table_like) else {
+            return Ok(Vec::new());
+        };
+        hosts.iter().map(|(host, item)| self.host(host, item)).collect()
+    }
+
+    /// Changes the file, one process at a time. `edit` says whether there is anything to write.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; `config` when it cannot be written.
+    pub fn change(&self, edit: impl FnOnce(&mut Table) -> Result<bool>) -> Result<()> {
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        let _lock = write::lock(dir)?;
+        let mut doc = self.document()?;
+        let hosts = doc.entry("hosts").or_insert_with(implicit);
+        let hosts = hosts.as_table_mut().ok_or_else(|| self.broken("`hosts` is no table"))?;
+        if edit(hosts)? {
+            write::replace(&self.path, &doc.to_string(), true)?;
+        }
+        Ok(())
+    }
+
+    fn host(&self, host: &str, item: &Item) -> Result<StoredHost> {
+        let bad = |what: &str| self.broken(&format!("{what} of host '{}'", host.escape_debug()));
+        let table = item.as_table_like().ok_or_else(|| bad("the entry"))?;
+        let text = |name| table.get(name).and_then(Item::as_str);
+        let kind = text("kind").and_then(ForgeKind::new).ok_or_else(|| bad("`kind`"))?;
+        let accounts = table.get("accounts").and_then(Item::as_table_like);
+        let accounts = accounts
+            .into_iter()
+            .flat_map(|accounts| accounts.iter())
+            .map(|(name, item)| {
+                let secret = item.as_table_like().and_then(|t| t.get("secret"));
+                let secret = secret.and_then(Item::as_str).and_then(|s| Secret::new(s).ok());
+                secret.map(|secret| (name.to_owned(), secret)).ok_or_else(|| bad("an account"))
+            })
+            .collect::<Result<_>>()?;
+        let active = text("active").map(str::to_owned);
+        Ok(StoredHost { host: host.to_owned(), kind, active, accounts })
+    }
+
+    fn document(&self) -> Result<DocumentMut> {
+        self.check_private()?;
+        let text = file::text_of(&self.path)?.unwrap_or_default();
+        text.parse::<DocumentMut>().map_err(|e| {
+            // The parser's own message quotes the line, which may be a token.
+            let start = e.span().map_or(0, |span| span.start);
+            let line = text.bytes().take(start).filter(|b| *b == b'\n').count() + 1;
+            self.broken(&format!("line {line} is not valid TOML"))
+        })
+    }
+
+    fn broken(&self, what: &str) -> Error {
+        Error::new(
+            ErrorKind::Config,
+            format!("the credentials in {} cannot be used: {what}", self.path.display()),
+        )
+        .with_hint("correct the file, or delete it and run `forge auth login` again")
+    }
+
+    /// Refuses a file that others can read, as ssh does with a key: it may have leaked already, and
+    /// silence would hide that.
+    #[cfg(unix)]
+    fn check_private(&self) -> Result<()> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = match fs::metadata(&self.path) {
+            Ok(meta) => meta.permissions().mode() & 0o777,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(self.broken(&e.to_string())),
+        };
+        if mode & 0o077 == 0 {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Config,
+            format!(
+                "the credentials in {} are not used: others can read or write the file (mode {mode:04o})",
+                self.path.display()
+            ),
+        )
+        .with_hint(format!(
+            "run `chmod 600 {}`; if others may have read it, make new tokens",
+            self.path.display()
+        )))
+    }
+
+    #[cfg(not(unix))]
+    fn check_private(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Adds or replaces an account and makes it the active one.
+pub(super) fn put(hosts: &mut Table, host: &str, kind: &ForgeKind, name: &str, secret: &Secret) {
+    let entry = hosts.entry(host).or_insert_with(|| Item::Table(Table::new()));
+    let Some(entry) = entry.as_table_like_mut() else { return };
+    entry.insert("kind", value(kind.as_str()));
+    entry.insert("active", value(name));
+    let accounts = entry.entry("accounts").or_insert_with(implicit);
+    let Some(accounts) = accounts.as_table_like_mut() else { return };
+    let same = accounts.iter().map(|(key, _)| key.to_owned()).find(|k| k.eq_ignore_ascii_case(name));
+    if let Some(same) = same {
+        accounts.remove(&same);
+    }
+    let mut account = Table::new();
+    account.insert("secret", value(secret.expose()));
+    accounts.insert(name, Item::Table(account));
+}
+
+/// Makes an account that is there the active one.
+pub(super) fn activate(hosts: &mut Table, host: &str, name: &str) {
+    if let Some(entry) = hosts.get_mut(host).and_then(Item::as_table_like_mut) {
+        entry.insert("active", value(name));
+    }
+}
+
+/// Takes an account out, and its host with the last one. If it was active, the first that is left
+/// becomes active.
+pub(super) fn remove(hosts: &mut Table, host: &str, name: &str) {
+    let Some(entry) = hosts.get_mut(host).and_then(Item::as_table_like_mut) else { return };
+    let accounts = entry.get_mut("accounts").and_then(Item::as_table_like_mut);
+    let left = accounts.and_then(|accounts| {
+        accounts.remove(name);
+        accounts.iter().next().map(|(name, _)| name.to_owned())
+    });
+    match left {
+        None => {
+            hosts.remove(host);
+        }
+        Some(left) => {
+            let was = entry.get("active").and_then(Item::as_str).unwrap_or_default();
+            if was.eq_ignore_ascii_case(name) {
+                entry.insert("active", value(left));
+            }
+        }
+    }
+}
+
+fn implicit() -> Item {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    Item::Table(table)
+}

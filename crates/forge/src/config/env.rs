@@ -1,0 +1,169 @@
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::{OsStr, OsString},
+    fmt,
+    path::PathBuf,
+};
+
+macro_rules! vars {
+    ($($variant:ident = $name:literal, $doc:literal;)*) => {
+        /// Every environment variable that forge reads. Nothing reads the environment past this
+        /// list, so `docs/config.md`, which is generated from it, is complete.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Var { $(#[doc = $doc] $variant,)* }
+
+        impl Var {
+            /// Every variable, in the order of the docs.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it does, in one sentence.
+            #[must_use]
+            pub const fn doc(self) -> &'static str {
+                match self { $(Self::$variant => $doc,)* }
+            }
+        }
+    };
+}
+
+vars! {
+    ForgeRepo = "FORGE_REPO", "The repository that a command without `-R` means: any locator.";
+    GhRepo = "GH_REPO", "As `FORGE_REPO`, which wins.";
+    ForgeHost = "FORGE_HOST", "The host that `owner/repo` means.";
+    GhHost = "GH_HOST", "As `FORGE_HOST`, which wins.";
+    ForgeConfigDir = "FORGE_CONFIG_DIR", "The directory of `config.toml` and `credentials.toml`.";
+    XdgConfigHome = "XDG_CONFIG_HOME", "Where `forge/` is, without `FORGE_CONFIG_DIR`; else `~/.config`.";
+    Home = "HOME", "The home directory.";
+    ForgeTimeout = "FORGE_TIMEOUT", "How long one operation may take, in seconds.";
+    ForgeColor = "FORGE_COLOR", "`auto`, `always` or `never`.";
+    NoColor = "NO_COLOR", "Not empty: no colour, unless `--color` or `FORGE_COLOR` says otherwise.";
+    Clicolor = "CLICOLOR", "`0`: no colour.";
+    ClicolorForce = "CLICOLOR_FORCE", "Not empty and not `0`: colour on a pipe as well.";
+    ForgeForceTty = "FORGE_FORCE_TTY", "Not empty: write to a pipe as to a terminal; a number is the width in columns.";
+    GhForceTty = "GH_FORCE_TTY", "As `FORGE_FORCE_TTY`, which wins.";
+    Columns = "COLUMNS", "The width of the output in columns, where the terminal does not say.";
+    Term = "TERM", "`dumb`: no colour and no cursor movement.";
+    ForgePromptDisabled = "FORGE_PROMPT_DISABLED", "Not empty: never ask, fail instead.";
+    GhPromptDisabled = "GH_PROMPT_DISABLED", "As `FORGE_PROMPT_DISABLED`.";
+    ForgeEditor = "FORGE_EDITOR", "The command that edits texts.";
+    GhEditor = "GH_EDITOR", "As `FORGE_EDITOR`, which wins.";
+    GitEditor = "GIT_EDITOR", "The editor where none is configured.";
+    Visual = "VISUAL", "The editor after `GIT_EDITOR`.";
+    Editor = "EDITOR", "The editor after `VISUAL`.";
+    ForgePager = "FORGE_PAGER", "The command that shows long output; empty or `cat` for none.";
+    GhPager = "GH_PAGER", "As `FORGE_PAGER`, which wins.";
+    Pager = "PAGER", "The pager where none is configured.";
+    ForgeBrowser = "FORGE_BROWSER", "The command that opens a URL for `--web`.";
+    GhBrowser = "GH_BROWSER", "As `FORGE_BROWSER`, which wins.";
+    Browser = "BROWSER", "The browser where none is configured.";
+    GhToken = "GH_TOKEN", "Token for github.com and `*.ghe.com`; wins over the stored one.";
+    GithubToken = "GITHUB_TOKEN", "As `GH_TOKEN`, which wins.";
+    GhEnterpriseToken = "GH_ENTERPRISE_TOKEN", "Token for the other hosts of kind `github`.";
+    GithubEnterpriseToken = "GITHUB_ENTERPRISE_TOKEN", "As `GH_ENTERPRISE_TOKEN`, which wins.";
+    TangledHandle = "TANGLED_HANDLE", "The handle of the tangled account; only together with `TANGLED_PASSWORD`.";
+    TangledPassword = "TANGLED_PASSWORD", "The app password of `TANGLED_HANDLE`.";
+    ForgeLog = "FORGE_LOG", "What to log on stderr: `error`, `warn`, `info`, `debug` or `trace`.";
+}
+
+/// The environment: that of the process, or a fixed one for tests and embedders.
+#[derive(Clone, Default)]
+pub struct Env(Option<BTreeMap<OsString, OsString>>);
+
+/// Names alone: values may be tokens.
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            None => f.write_str("Env(process)"),
+            Some(vars) => f.debug_set().entries(vars.keys()).finish(),
+        }
+    }
+}
+
+impl Env {
+    /// The environment of this process, read when it is asked.
+    #[must_use]
+    pub const fn process() -> Self {
+        Self(None)
+    }
+
+    /// Whether it is that of the process.
+    #[must_use]
+    pub const fn is_process(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// These variables and no others.
+    #[must_use]
+    pub fn fixed<K, V>(vars: impl IntoIterator<Item = (K, V)>) -> Self
+    where
+        K: Into<OsString>,
+        V: Into<OsString>,
+    {
+        Self(Some(vars.into_iter().map(|(k, v)| (k.into(), v.into())).collect()))
+    }
+
+    /// The variable as it is, perhaps empty.
+    #[must_use]
+    pub fn raw(&self, var: Var) -> Option<OsString> {
+        match &self.0 {
+            None => env::var_os(var.name()),
+            Some(vars) => vars.get(OsStr::new(var.name())).cloned(),
+        }
+    }
+
+    /// Its text. An empty variable, or one that is not Unicode, counts as unset.
+    #[must_use]
+    pub fn get(&self, var: Var) -> Option<String> {
+        self.raw(var)?.into_string().ok().filter(|text| !text.is_empty())
+    }
+
+    /// It as a path. An empty variable counts as unset.
+    #[must_use]
+    pub fn path(&self, var: Var) -> Option<PathBuf> {
+        self.raw(var).filter(|text| !text.is_empty()).map(PathBuf::from)
+    }
+
+    /// Whether it is set and not empty.
+    #[must_use]
+    pub fn is_set(&self, var: Var) -> bool {
+        self.raw(var).is_some_and(|text| !text.is_empty())
+    }
+
+    /// The first of `vars` that is set, with its text.
+    #[must_use]
+    pub fn first(&self, vars: &[Var]) -> Option<(Var, String)> {
+        vars.iter().find_map(|var| Some((*var, self.get(*var)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_doc_is_a_sentence() {
+        let mut names: Vec<_> = Var::ALL.iter().map(|v| v.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Var::ALL.len());
+        assert!(Var::ALL.iter().all(|v| v.doc().ends_with('.')));
+    }
+
+    #[test]
+    fn an_empty_variable_is_unset_and_the_first_wins() {
+        let env = Env::fixed([("GH_REPO", "b/b"), ("FORGE_REPO", "")]);
+        assert_eq!(env.get(Var::ForgeRepo), None);
+        assert!(!env.is_set(Var::ForgeRepo));
+        assert_eq!(
+            env.first(&[Var::ForgeRepo, Var::GhRepo]),
+            Some((Var::GhRepo, "b/b".to_owned()))
+        );
+    }
+}

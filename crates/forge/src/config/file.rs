@@ -1,0 +1,402 @@
+//! Reading one configuration file: every value with its place, every problem with its place.
+
+use std::{
+    fmt,
+    fs::{self, File as OsFile},
+    io::{self, Read as _},
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use forge_core::{Error, ErrorKind, Result, locator::Hosts};
+use toml_edit::{Document, Item, TableLike, Value};
+
+use super::keys::{self, KEYS, Name, Place, Type};
+
+/// The longest file that is read, in bytes.
+const SIZE_MAX: u64 = 1024 * 1024;
+
+/// How bad a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The file is not used, and commands that need the configuration fail.
+    Error,
+    /// The line is skipped.
+    Warning,
+}
+
+impl Level {
+    /// `error` or `warning`.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// Something wrong with a configuration file or with a variable that overrides it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, line and column, both from 1; `None` for a variable.
+    pub at: Option<(PathBuf, usize, usize)>,
+    /// How bad.
+    pub level: Level,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// `file:line:column: message`.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((path, line, column)) = &self.at {
+            write!(f, "{}:{line}:{column}: ", path.display())?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl Problem {
+    /// The failure of a command that cannot go on with it.
+    #[must_use]
+    pub fn to_error(&self) -> Error {
+        Error::new(ErrorKind::Config, self.to_string()).with_hint(&self.hint)
+    }
+}
+
+/// Which of the two files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    User,
+    Repo,
+}
+
+/// A value, and the line where it is.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub name: Name,
+    pub value: String,
+    pub line: usize,
+}
+
+/// What a file sets.
+#[derive(Clone, Debug, Default)]
+pub(super) struct File {
+    pub path: PathBuf,
+    pub settings: Vec<Setting>,
+}
+
+impl File {
+    /// The setting of `name`.
+    pub fn get(&self, name: &Name) -> Option<&Setting> {
+        self.settings.iter().find(|s| s.name.path == name.path)
+    }
+}
+
+/// Reads the text of a file that may not exist.
+///
+/// # Errors
+/// `config` when it cannot be read, is no regular file (a repository can hold a link to a device),
+/// is too long or not UTF-8.
+pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
+    let fail = |why: String| {
+        Error::new(ErrorKind::Config, format!("cannot read {}: {why}", path.display()))
+            .with_hint("correct the file or its permissions, or move it away")
+    };
+    let meta = match fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(e) => return Err(fail(e.to_string())),
+    };
+    if !meta.is_file() {
+        return Err(fail("it is not a regular file".to_owned()));
+    }
+    let file = OsFile::open(path).map_err(|e| fail(e.to_string()))?;
+    let mut bytes = Vec::new();
+    file.take(SIZE_MAX + 1).read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
+    if bytes.len() as u64 > SIZE_MAX {
+        return Err(fail(format!("it is longer than {SIZE_MAX} bytes")));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| fail("it is not UTF-8".to_owned()))?;
+    Ok(Some(text))
+}
+
+/// Reads `text`, the content of `path`.
+pub(super) fn parse(path: &Path, text: &str, which: Which, problems: &mut Vec<Problem>) -> File {
+    let mut reader =
+        Reader { path, text, which, problems, settings: Vec::new(), trail: Vec::new() };
+    match Document::parse(text) {
+        Ok(doc) => reader.table(doc.as_table()),
+        Err(e) => {
+            let message = format!("this is not valid TOML: {}", e.message().trim());
+            reader.report(
+                e.span(),
+                Level::Error,
+                message,
+                "correct the line; texts are in double quotes, hosts with dots too: [hosts.\"git.example.org\"]".to_owned(),
+            );
+        }
+    }
+    File { path: path.to_owned(), settings: reader.settings }
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    which: Which,
+    problems: &'a mut Vec<Problem>,
+    settings: Vec<Setting>,
+    trail: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn table(&mut self, table: &dyn TableLike) {
+        for (word, item) in table.iter() {
+            let span = table.key(word).and_then(toml_edit::Key::span).or_else(|| item.span());
+            // A host has one spelling, so that two tables cannot both claim it.
+            let host_position = self.trail.len() == 1 && self.trail.first().is_some_and(|w| w == "hosts");
+            let word = match Hosts::normalise(word) {
+                Ok(host) if host_position => host,
+                Err(e) if host_position => {
+                    self.report(span, Level::Error, e.to_string(), e.hint());
+                    continue;
+                }
+                _ => word.to_owned(),
+            };
+            self.trail.push(word);
+            self.entry(item, span);
+            self.trail.pop();
+        }
+    }
+
+    fn entry(&mut self, item: &Item, span: Option<Range<usize>>) {
+        let path: Vec<&str> = self.trail.iter().map(String::as_str).collect();
+        if let Some(name) = Name::find(&path) {
+            self.setting(name, item, span);
+        } else if let Some(table) = item.as_table_like().filter(|_| is_section(&path)) {
+            self.table(table);
+        } else {
+            self.unknown(span);
+        }
+    }
+
+    fn setting(&mut self, name: Name, item: &Item, span: Option<Range<usize>>) {
+        let text = name.text();
+        if let (Which::Repo, Place::User(why)) = (self.which, name.key.place) {
+            return self.report(
+                span,
+                Level::Error,
+                format!("`{text}` cannot be set by a repository: {why}"),
+                format!("take the line out, and use `forge config set {text} …` for yourself"),
+            );
+        }
+        let plain = match item.as_value() {
+            Some(Value::String(s)) => Some(s.value().clone()),
+            Some(Value::Integer(i)) => Some(i.value().to_string()),
+            Some(Value::Boolean(b)) => Some(b.value().to_string()),
+            _ => None,
+        };
+        match plain.as_deref().and_then(|plain| name.key.ty.parse(plain)) {
+            Some(value) => {
+                if self.settings.iter().any(|s| s.name.path == name.path) {
+                    self.report(
+                        span,
+                        Level::Error,
+                        format!("`{text}` is set twice"),
+                        "keep one of the two lines".to_owned(),
+                    );
+                } else {
+                    let line = self.place(span.as_ref()).0;
+                    self.settings.push(Setting { name, value, line });
+                }
+            }
+            None => {
+                let problem = bad_value(&text, name.key.ty, plain.as_deref());
+                self.report(item.span().or(span), Level::Error, problem, "correct the value, or take the line out".to_owned());
+            }
+        }
+    }
+
+    fn unknown(&mut self, span: Option<Range<usize>>) {
+        let text = self.trail.join(".");
+        let last = self.trail.last().map(|w| w.to_ascii_lowercase()).unwrap_or_default();
+        if ["token", "password", "secret"].iter().any(|word| last.contains(word)) {
+            return self.report(
+                span,
+                Level::Error,
+                format!("`{}` looks like a credential, and credentials are never in configuration", shown(&text)),
+                "take the line out, and store it with `forge auth login --with-token`; if others could read this file, make a new token".to_owned(),
+            );
+        }
+        let hint = match keys::near(&text) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`forge config list` and docs/config.md name the keys".to_owned(),
+        };
+        self.report(span, Level::Warning, format!("unknown key `{}`", shown(&text)), hint);
+    }
+
+    fn report(&mut self, span: Option<Range<usize>>, level: Level, message: String, hint: String) {
+        let (line, column) = self.place(span.as_ref());
+        let at = Some((self.path.to_owned(), line, column));
+        self.problems.push(Problem { at, level, message, hint });
+    }
+
+    /// Line and column, from 1; the column counts characters.
+    fn place(&self, span: Option<&Range<usize>>) -> (usize, usize) {
+        let start = span.map_or(0, |s| s.start).min(self.text.len());
+        let before = self.text.get(..start).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        (line, column)
+    }
+}
+
+/// Whether some key is below this path.
+fn is_section(path: &[&str]) -> bool {
+    KEYS.iter().any(|key| {
+        let mut parts = key.name.split('.');
+        path.iter().all(|is| parts.next().is_some_and(|part| part == "<host>" || part == *is))
+    })
+}
+
+/// What is wrong with a value. URLs and commands are not repeated: they may hold a password.
+pub(super) fn bad_value(name: &str, ty: Type, value: Option<&str>) -> String {
+    let value = match (value, ty) {
+        (Some(value), Type::Word(_) | Type::Bool | Type::Seconds | Type::Host) => {
+            format!("is '{}'", shown(value))
+        }
+        (Some(_), _) => "has a value that does not fit".to_owned(),
+        (None, _) => "is no plain value".to_owned(),
+    };
+    format!("`{name}` {value}; it takes {}", ty.accepts())
+}
+
+/// A name or value from a file as a message may repeat it.
+fn shown(text: &str) -> String {
+    let mut out: String = text.escape_debug().take(60).collect();
+    if text.chars().nth(60).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, which: Which) -> (Vec<(String, String)>, Vec<String>) {
+        let mut problems = Vec::new();
+        let file = parse(Path::new("f"), text, which, &mut problems);
+        let settings = file.settings.iter().map(|s| (s.name.text(), s.value.clone())).collect();
+        let problems = problems.iter().map(|p| format!("{} {p}", p.level.word())).collect();
+        (settings, problems)
+    }
+
+    #[test]
+    fn values_of_every_shape_are_read() {
+        let (settings, problems) = read(
+            "timeout_s = 30\nprompt = false\nmerge.method = \"squash\"\n\
+             [hosts.\"Git.Example.org:8443\"]\nkind = \"github\"\n\
+             hosts2 = 1\n[hosts.\"tangled.org\"]\naccount = \"a.example\"\n",
+            Which::User,
+        );
+        assert_eq!(
+            settings,
+            [
+                ("timeout_s", "30"),
+                ("prompt", "false"),
+                ("merge.method", "squash"),
+                ("hosts.git.example.org:8443.kind", "github"),
+                ("hosts.tangled.org.account", "a.example"),
+            ]
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        );
+        assert_eq!(
+            problems,
+            ["warning f:6:1: unknown key `hosts.git.example.org:8443.hosts2`"]
+        );
+    }
+
+    #[test]
+    fn every_problem_has_its_line_and_column() {
+        let (settings, problems) = read(
+            "# é\ncolor = \"purple\"\n[merge]\n  methd = \"squash\"\n  method = [1]\n\
+             [hosts.\"a b\"]\nkind = \"github\"\n[pr]\ndraft = \"perhaps\"\ntimeout_s = 0",
+            Which::User,
+        );
+        assert!(settings.is_empty());
+        assert_eq!(
+            problems,
+            [
+                "error f:2:9: `color` is 'purple'; it takes `auto`, `always`, `never`",
+                "warning f:4:3: unknown key `merge.methd`",
+                "error f:5:12: `merge.method` is no plain value; it takes `merge`, `squash`, `rebase`",
+                "error f:6:8: 'a b' is not a valid host: only letters, digits, '-', '_' and '.' are allowed",
+                "error f:9:9: `pr.draft` is 'perhaps'; it takes `true` or `false`",
+                "warning f:10:1: unknown key `pr.timeout_s`",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_repository_cannot_set_what_is_the_users() {
+        for (line, name) in [
+            ("editor = \"evil\"", "editor"),
+            ("pager = \"evil\"", "pager"),
+            ("browser = \"evil\"", "browser"),
+            ("default_host = \"evil.example\"", "default_host"),
+            ("hosts.\"evil.example\".kind = \"github\"", "hosts.evil.example.kind"),
+            ("[hosts.\"github.com\"]\napi_url = \"https://evil.example\"", "hosts.github.com.api_url"),
+        ] {
+            let (settings, problems) = read(line, Which::Repo);
+            assert!(settings.is_empty(), "{line}");
+            assert_eq!(problems.len(), 1, "{line}");
+            assert!(
+                problems[0].contains(&format!("`{name}` cannot be set by a repository")),
+                "{}",
+                problems[0]
+            );
+            assert!(read(line, Which::User).1.is_empty(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_credential_in_a_file_is_refused_and_not_repeated() {
+        for line in ["token = \"gho_canary\"", "[hosts.\"github.com\"]\noauth_token = \"gho_canary\""] {
+            for which in [Which::User, Which::Repo] {
+                let (_, problems) = read(line, which);
+                assert_eq!(problems.len(), 1);
+                assert!(problems[0].starts_with("error") && !problems[0].contains("canary"));
+            }
+        }
+    }
+
+    #[test]
+    fn broken_toml_names_its_line_and_not_its_text() {
+        let (_, problems) = read("color = \"auto\"\npassword = hunter2 x\n", Which::User);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with("error f:2:"), "{problems:?}");
+        assert!(!problems[0].contains("hunter2"), "{problems:?}");
+    }
+
+    #[test]
+    fn two_spellings_of_a_host_are_one() {
+        let (_, problems) = read(
+            "[hosts.\"a.example\"]\nkind = \"github\"\n[hosts.\"A.example\"]\nkind = \"tangled\"\n",
+            Which::User,
+        );
+        assert_eq!(problems, ["error f:4:1: `hosts.a.example.kind` is set twice"]);
+    }
+
+    #[test]
+    fn names_from_a_file_are_shown_without_control_characters() {
+        let (_, problems) = read("\"a\\u001b[31m\" = 1\n", Which::Repo);
+        assert_eq!(problems, ["warning f:1:1: unknown key `a\\u{1b}[31m`"]);
+    }
+}

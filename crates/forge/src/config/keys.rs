@@ -1,0 +1,413 @@
+//! The one list of configuration keys: what each is, where it may be set, and what overrides it.
+
+use std::net::Ipv4Addr;
+
+use forge_core::locator::Hosts;
+
+use super::Var;
+
+/// What a value must look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Type {
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// `true` or `false`.
+    Bool,
+    /// A whole number of seconds, from 1 to a day.
+    Seconds,
+    /// A host, perhaps with a port.
+    Host,
+    /// An `https://` URL, or `http://` to this machine.
+    Url,
+    /// One line that is not empty.
+    Text,
+    /// A command line; empty for "none".
+    Command,
+}
+
+/// The longest timeout, in seconds: one day.
+const SECONDS_MAX: u64 = 86_400;
+
+impl Type {
+    /// What is accepted, as the end of "it takes …".
+    #[must_use]
+    pub fn accepts(self) -> String {
+        match self {
+            Self::Word(words) => {
+                words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ")
+            }
+            Self::Bool => "`true` or `false`".to_owned(),
+            Self::Seconds => format!("a whole number of seconds from 1 to {SECONDS_MAX}"),
+            Self::Host => "a host, perhaps with a port, such as `git.example.org:8443`".to_owned(),
+            Self::Url => {
+                "an `https://` URL without credentials (`http://` only to this machine)".to_owned()
+            }
+            Self::Text => "one line of text".to_owned(),
+            Self::Command => "a command line, or an empty text for none".to_owned(),
+        }
+    }
+
+    /// The canonical form of `text`, where it is a value of this type.
+    #[must_use]
+    pub fn parse(self, text: &str) -> Option<String> {
+        let word = text.trim();
+        match self {
+            Self::Word(words) => {
+                words.iter().find(|w| w.eq_ignore_ascii_case(word)).map(|w| (*w).to_owned())
+            }
+            Self::Bool => match word.to_ascii_lowercase().as_str() {
+                "true" | "yes" | "on" | "1" | "enabled" => Some("true".to_owned()),
+                "false" | "no" | "off" | "0" | "disabled" => Some("false".to_owned()),
+                _ => None,
+            },
+            Self::Seconds => word
+                .parse::<u64>()
+                .ok()
+                .filter(|n| (1..=SECONDS_MAX).contains(n))
+                .map(|n| n.to_string()),
+            Self::Host => Hosts::normalise(word).ok(),
+            Self::Url => is_endpoint(word).then(|| word.trim_end_matches('/').to_owned()),
+            Self::Text => (!word.is_empty() && !word.contains(char::is_control))
+                .then(|| word.to_owned()),
+            Self::Command => (!text.contains(['\0', '\n', '\r'])).then(|| word.to_owned()),
+        }
+    }
+}
+
+/// Whether tokens may go there: https, or http that does not leave this machine.
+fn is_endpoint(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let Ok(host) = Hosts::normalise(authority) else { return false };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host.as_str(),
+    };
+    let here = name == "localhost"
+        || name == "[::1]"
+        || name.parse::<Ipv4Addr>().is_ok_and(|addr| addr.is_loopback());
+    !rest.contains(|c: char| c.is_control() || c.is_whitespace() || matches!(c, '?' | '#' | '\\'))
+        && (scheme == "https" || (scheme == "http" && here))
+}
+
+/// Which files may set a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// `config.toml` alone; the text says what `.forge.toml` could do wrong with it.
+    User(&'static str),
+    /// `config.toml` and `.forge.toml`.
+    Both,
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// The dotted name; `<host>` stands for a host.
+    pub name: &'static str,
+    /// What it takes.
+    pub ty: Type,
+    /// The value where nobody sets one.
+    pub default: Option<&'static str>,
+    /// Which files may set it.
+    pub place: Place,
+    /// The variables that win over the files; the first that is set counts.
+    pub env: &'static [Var],
+    /// The variables that count where no file sets it.
+    pub fallback: &'static [Var],
+    /// `Some("false")`: a variable that is set at all means this value, whatever its text.
+    pub env_means: Option<&'static str>,
+    /// One sentence.
+    pub doc: &'static str,
+}
+
+const DEFAULTS: Key = Key {
+    name: "",
+    ty: Type::Text,
+    default: None,
+    place: Place::Both,
+    env: &[],
+    fallback: &[],
+    env_means: None,
+    doc: "",
+};
+
+const RUNS: Place = Place::User("a repository must not choose a command that runs on your machine");
+const SENDS: Place = Place::User("a repository must not choose where your tokens are sent");
+const YOURS: Place = Place::User("how the program behaves in your terminal is your choice");
+
+/// The keys, in the order of the docs.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "default_host",
+        ty: Type::Host,
+        default: Some("github.com"),
+        place: SENDS,
+        env: &[Var::ForgeHost, Var::GhHost],
+        doc: "The host that `owner/repo` means.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.kind",
+        ty: Type::Word(&["github", "tangled"]),
+        place: SENDS,
+        doc: "Which forge runs at this host. Naming a kind is what makes a host known.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.account",
+        place: Place::User("a repository must not choose with which account you act"),
+        doc: "The account to use at this host, one of `forge auth status`; else the active one.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.api_url",
+        ty: Type::Url,
+        place: SENDS,
+        doc: "Root of the API, where it is not the usual one of the kind (github: `https://<host>/api/v3`; tangled: the appview).",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.graphql_url",
+        ty: Type::Url,
+        place: SENDS,
+        doc: "The GraphQL endpoint of a github host, where it is not `https://<host>/api/graphql`.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.pds_url",
+        ty: Type::Url,
+        place: SENDS,
+        doc: "The personal data server of the account at a tangled host, where its identity must not be asked for it.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.plc_url",
+        ty: Type::Url,
+        place: SENDS,
+        doc: "The directory of `did:plc` identities for a tangled host.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "pr.base",
+        doc: "The base branch of new pull requests, where it is not the default branch.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "pr.draft",
+        ty: Type::Bool,
+        default: Some("false"),
+        doc: "Open new pull requests as drafts.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "merge.method",
+        ty: Type::Word(&["merge", "squash", "rebase"]),
+        doc: "How to merge where the command line does not say.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "merge.delete_branch",
+        ty: Type::Bool,
+        default: Some("false"),
+        doc: "Delete the head branch after a merge.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "timeout_s",
+        ty: Type::Seconds,
+        default: Some("120"),
+        env: &[Var::ForgeTimeout],
+        doc: "How long one operation may take, in seconds.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "color",
+        ty: Type::Word(&["auto", "always", "never"]),
+        default: Some("auto"),
+        place: YOURS,
+        env: &[Var::ForgeColor],
+        doc: "When to use colour.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "prompt",
+        ty: Type::Bool,
+        default: Some("true"),
+        place: YOURS,
+        env: &[Var::ForgePromptDisabled, Var::GhPromptDisabled],
+        env_means: Some("false"),
+        doc: "Ask for what is missing, on a terminal.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "editor",
+        ty: Type::Command,
+        place: RUNS,
+        env: &[Var::ForgeEditor, Var::GhEditor],
+        fallback: &[Var::GitEditor, Var::Visual, Var::Editor],
+        doc: "The command that edits texts.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "pager",
+        ty: Type::Command,
+        place: RUNS,
+        env: &[Var::ForgePager, Var::GhPager],
+        fallback: &[Var::Pager],
+        doc: "The command that shows long output on a terminal; empty or `cat` for none.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "browser",
+        ty: Type::Command,
+        place: RUNS,
+        env: &[Var::ForgeBrowser, Var::GhBrowser],
+        fallback: &[Var::Browser],
+        doc: "The command that opens a URL for `--web`.",
+        ..DEFAULTS
+    },
+];
+
+/// A key with its host filled in.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// The row.
+    pub key: &'static Key,
+    /// The concrete segments: `["hosts", "git.example.org", "kind"]`.
+    pub path: Vec<String>,
+}
+
+impl Name {
+    /// Finds the key that `text` names (`merge.method`, `hosts.git.example.org.kind`).
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some((host, field)) = text.strip_prefix("hosts.").and_then(|t| t.rsplit_once('.')) {
+            let host = Hosts::normalise(host.trim_matches('"')).ok()?;
+            return Self::find(&["hosts", &host, field]);
+        }
+        Self::find(&text.split('.').collect::<Vec<_>>())
+    }
+
+    /// Finds the key at this place of a file.
+    #[must_use]
+    pub fn find(path: &[&str]) -> Option<Self> {
+        let key = KEYS.iter().find(|key| {
+            let parts: Vec<&str> = key.name.split('.').collect();
+            parts.len() == path.len()
+                && parts.iter().zip(path).all(|(part, is)| *part == "<host>" || part == is)
+        })?;
+        Some(Self { key, path: path.iter().map(|p| (*p).to_owned()).collect() })
+    }
+
+    /// The dotted text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.path.join(".")
+    }
+}
+
+/// Near names of `unknown`, with its host where it has one, for a hint.
+#[must_use]
+pub fn near(unknown: &str) -> Option<String> {
+    let host = unknown.strip_prefix("hosts.").and_then(|t| t.rsplit_once('.')).map(|(h, _)| h);
+    let names: Vec<String> = KEYS
+        .iter()
+        .map(|key| match host {
+            Some(host) => key.name.replace("<host>", host),
+            None => key.name.to_owned(),
+        })
+        .collect();
+    forge_core::near::near(unknown, names.iter().map(String::as_str))
+        .first()
+        .map(|name| (*name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_defaults_are_values() {
+        let mut names: Vec<_> = KEYS.iter().map(|k| k.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), KEYS.len());
+        for key in KEYS {
+            assert!(key.doc.ends_with('.'), "{}", key.name);
+            if let Some(default) = key.default {
+                assert_eq!(key.ty.parse(default).as_deref(), Some(default), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_can_receive_tokens_or_run_is_never_the_repositorys() {
+        for key in KEYS {
+            let dangerous = key.name.starts_with("hosts.")
+                || matches!(key.ty, Type::Url | Type::Command | Type::Host);
+            if dangerous {
+                assert!(matches!(key.place, Place::User(_)), "{}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn hosts_with_dots_and_ports_are_one_part() {
+        for (text, host) in [
+            ("hosts.git.example.org.kind", "git.example.org"),
+            ("hosts.GIT.example.org:8443.kind", "git.example.org:8443"),
+            ("hosts.\"git.example.org\".kind", "git.example.org"),
+        ] {
+            let name = Name::parse(text).unwrap();
+            assert_eq!(name.path[1], host);
+            assert_eq!(name.key.name, "hosts.<host>.kind");
+        }
+        assert!(Name::parse("hosts.kind").is_none());
+        assert!(Name::parse("hosts.bad host.kind").is_none());
+    }
+
+    #[test]
+    fn an_unknown_name_has_a_near_one() {
+        assert_eq!(near("merge.methd").as_deref(), Some("merge.method"));
+        assert_eq!(
+            near("hosts.git.example.org.knd").as_deref(),
+            Some("hosts.git.example.org.kind")
+        );
+        assert_eq!(near("something.else.entirely"), None);
+    }
+
+    #[test]
+    fn types_accept_and_refuse() {
+        for (ty, good, canonical) in [
+            (Type::Bool, "Yes", "true"),
+            (Type::Seconds, "30", "30"),
+            (Type::Word(&["auto", "never"]), "Auto", "auto"),
+            (Type::Host, "Git.Example.org:8443", "git.example.org:8443"),
+            (Type::Url, "https://git.example.org/api/", "https://git.example.org/api"),
+            (Type::Url, "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+            (Type::Url, "http://[::1]:8080/x", "http://[::1]:8080/x"),
+            (Type::Command, "", ""),
+        ] {
+            assert_eq!(ty.parse(good).as_deref(), Some(canonical), "{ty:?} {good}");
+        }
+        for (ty, bad) in [
+            (Type::Bool, "maybe"),
+            (Type::Seconds, "0"),
+            (Type::Seconds, "-1"),
+            (Type::Seconds, "1.5"),
+            (Type::Seconds, "86401"),
+            (Type::Word(&["auto"]), ""),
+            (Type::Host, "a b"),
+            (Type::Url, "http://example.org"),
+            (Type::Url, "http://127.0.0.1.example.org"),
+            (Type::Url, "https://user:pw@example.org"),
+            (Type::Url, "example.org"),
+            (Type::Url, "https://"),
+            (Type::Text, "  "),
+            (Type::Command, "a\nb"),
+        ] {
+            assert_eq!(ty.parse(bad), None, "{ty:?} {bad}");
+        }
+    }
+}

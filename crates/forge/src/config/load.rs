@@ -1,0 +1,424 @@
+use std::{
+    env, fmt,
+    path::{Path, PathBuf},
+};
+
+use forge_core::{Error, ErrorKind, ForgeKind, Result, locator::Hosts};
+
+use super::{
+    Env, Level, Problem, Var,
+    file::{self, File, Which, bad_value},
+    keys::{self, KEYS, Name, Type},
+};
+
+/// The name of the file in the configuration directory.
+const USER_FILE: &str = "config.toml";
+/// The name of the file at the root of a repository.
+const REPO_FILE: &str = ".forge.toml";
+
+/// Where a value comes from, strongest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// An environment variable.
+    Env(Var),
+    /// The repository's file: path and line.
+    Repo(PathBuf, usize),
+    /// The user's file: path and line.
+    User(PathBuf, usize),
+    /// Nobody has set it.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Env(var) => f.write_str(var.name()),
+            Self::Repo(path, line) | Self::User(path, line) => {
+                write!(f, "{}:{line}", path.display())
+            }
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// A key, its value, and where that comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The dotted name.
+    pub name: String,
+    /// The value; `None` where nobody has set it and there is no default.
+    pub value: Option<String>,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// The configuration that holds: environment over `.forge.toml` over `config.toml` over defaults.
+///
+/// (A command line flag wins over all of them; that is the caller's.)
+#[derive(Clone, Debug)]
+pub struct Config {
+    env: Env,
+    dir: Option<PathBuf>,
+    root: Option<PathBuf>,
+    user: File,
+    repo: File,
+    problems: Vec<Problem>,
+}
+
+impl Config {
+    /// Defaults and environment alone, without any file.
+    #[must_use]
+    pub fn without_files(env: Env) -> Self {
+        let mut config = Self {
+            dir: None,
+            root: None,
+            user: File::default(),
+            repo: File::default(),
+            problems: Vec::new(),
+            env,
+        };
+        config.check_env();
+        config
+    }
+
+    /// The configuration for somebody who works in `cwd`.
+    ///
+    /// # Errors
+    /// `config` for a file that cannot be read and for the first problem that is an error; unknown
+    /// keys are warnings in [`Self::problems`].
+    pub fn load(env: Env, cwd: &Path) -> Result<Self> {
+        let config = Self::read(env, cwd)?;
+        let mut errors = config.problems.iter().filter(|p| p.level == Level::Error);
+        let Some(first) = errors.next() else { return Ok(config) };
+        let error = first.to_error();
+        Err(match errors.count() {
+            0 => error,
+            more => error.with_hint(format!(
+                "{}; `forge config validate` shows {more} more",
+                first.hint
+            )),
+        })
+    }
+
+    /// As [`Self::load`], but problems stay in [`Self::problems`] and their lines are skipped.
+    ///
+    /// # Errors
+    /// `config` for a file that cannot be read.
+    pub fn read(env: Env, cwd: &Path) -> Result<Self> {
+        let mut config = Self::without_files(env);
+        config.dir = config_dir(&config.env);
+        config.root = repository_root(cwd);
+        let file = |path: PathBuf, which, problems: &mut Vec<Problem>| {
+            Ok::<_, Error>(match file::text_of(&path)? {
+                Some(text) => file::parse(&path, &text, which, problems),
+                None => File { path, settings: Vec::new() },
+            })
+        };
+        if let Some(dir) = &config.dir {
+            config.user = file(dir.join(USER_FILE), Which::User, &mut config.problems)?;
+        }
+        if let Some(root) = &config.root {
+            config.repo = file(root.join(REPO_FILE), Which::Repo, &mut config.problems)?;
+        }
+        Ok(config)
+    }
+
+    /// What is wrong with the files and the variables.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The environment.
+    #[must_use]
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The configuration directory; `None` when there is no home directory, or for a configuration
+    /// without files.
+    #[must_use]
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+
+    /// The user's file, whether or not it exists.
+    ///
+    /// # Errors
+    /// `config` when there is no home directory.
+    pub fn user_file(&self) -> Result<PathBuf> {
+        self.dir.as_ref().map(|dir| dir.join(USER_FILE)).ok_or_else(no_dir)
+    }
+
+    /// The repository's file, whether or not it exists.
+    ///
+    /// # Errors
+    /// `config` outside of a repository.
+    pub fn repo_file(&self) -> Result<PathBuf> {
+        self.root.as_ref().map(|root| root.join(REPO_FILE)).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Config,
+                "there is no work tree of a git repository here, so there is no .forge.toml",
+            )
+            .with_hint("go to a repository, or leave out --repo")
+        })
+    }
+
+    /// The value of a key by its dotted name.
+    ///
+    /// # Errors
+    /// `invalid_input` for an unknown key, with a near one in the hint.
+    pub fn get(&self, name: &str) -> Result<Entry> {
+        Ok(self.entry(&Self::name(name)?))
+    }
+
+    /// Every key that has no `<host>` in it, and those with a host that some file sets.
+    #[must_use]
+    pub fn list(&self) -> Vec<Entry> {
+        let mut hosts: Vec<&Name> =
+            self.user.settings.iter().map(|s| &s.name).filter(|n| n.path.len() == 3).collect();
+        hosts.sort_by(|a, b| a.path.cmp(&b.path));
+        let plain: Vec<Name> = KEYS.iter().filter_map(|key| Name::parse(key.name)).collect();
+        plain.iter().chain(hosts).map(|name| self.entry(name)).collect()
+    }
+
+    /// The hosts: those built in and those that the user has given a kind.
+    #[must_use]
+    pub fn hosts(&self) -> Hosts {
+        let hosts = self.user.settings.iter().fold(Hosts::builtin(), |hosts, setting| {
+            match (setting.name.path.as_slice(), ForgeKind::new(&setting.value)) {
+                ([_, host, field], Some(kind)) if field == "kind" => hosts.with(host, kind),
+                _ => hosts,
+            }
+        });
+        match self.value("default_host") {
+            Some(host) => hosts.with_default_host(&host),
+            None => hosts,
+        }
+    }
+
+    /// The value of a key that is in the list.
+    pub(crate) fn value(&self, name: &str) -> Option<String> {
+        self.entry(&Name::parse(name)?).value
+    }
+
+    pub(super) fn name(text: &str) -> Result<Name> {
+        Name::parse(text).ok_or_else(|| {
+            let e = Error::invalid("key", format!("there is no configuration key '{text}'"));
+            e.with_hint(match keys::near(text) {
+                Some(near) => format!("did you mean `{near}`? `forge config list` shows all"),
+                None => "`forge config list` shows the keys".to_owned(),
+            })
+        })
+    }
+
+    fn entry(&self, name: &Name) -> Entry {
+        let (value, source) = self
+            .from_env(name, name.key.env)
+            .or_else(|| {
+                let s = self.repo.get(name)?;
+                Some((s.value.clone(), Source::Repo(self.repo.path.clone(), s.line)))
+            })
+            .or_else(|| {
+                let s = self.user.get(name)?;
+                Some((s.value.clone(), Source::User(self.user.path.clone(), s.line)))
+            })
+            .or_else(|| self.from_env(name, name.key.fallback))
+            .map_or_else(
+                || (name.key.default.map(str::to_owned), Source::Default),
+                |(value, source)| (Some(value), source),
+            );
+        Entry { name: name.text(), value, source }
+    }
+
+    fn from_env(&self, name: &Name, vars: &[Var]) -> Option<(String, Source)> {
+        vars.iter().find_map(|var| {
+            let value = self.variable(name, *var)?.ok()?;
+            Some((value, Source::Env(*var)))
+        })
+    }
+
+    /// The value that a variable gives to a key, or the text that does not fit.
+    fn variable(&self, name: &Name, var: Var) -> Option<Result<String, String>> {
+        // `PAGER=` means no pager; elsewhere an empty variable is an unset one.
+        let text = if name.key.name == "pager" {
+            self.env.raw(var)?.into_string().ok()?
+        } else {
+            self.env.get(var)?
+        };
+        Some(match name.key.env_means {
+            Some(means) => Ok(means.to_owned()),
+            None => name.key.ty.parse(&text).ok_or(text),
+        })
+    }
+
+    fn check_env(&mut self) {
+        for name in KEYS.iter().filter_map(|key| Name::parse(key.name)) {
+            for var in name.key.env {
+                if let Some(Err(text)) = self.variable(&name, *var) {
+                    let shown = (name.key.ty != Type::Command).then_some(text.as_str());
+                    self.problems.push(Problem {
+                        at: None,
+                        level: Level::Error,
+                        message: bad_value(var.name(), name.key.ty, shown),
+                        hint: format!("correct the environment variable {}, or unset it", var.name()),
+                    });
+                }
+            }
+        }
+    }
+}
+
+pub(crate) fn no_dir() -> Error {
+    Error::new(ErrorKind::Config, "there is no home directory, so there is no configuration")
+        .with_hint("set HOME or FORGE_CONFIG_DIR")
+}
+
+/// `FORGE_CONFIG_DIR`, or `forge` below `XDG_CONFIG_HOME` or `~/.config`, on every system.
+///
+/// Source: the XDG base directory specification, by which a relative path counts as unset.
+fn config_dir(env: &Env) -> Option<PathBuf> {
+    if let Some(dir) = env.path(Var::ForgeConfigDir) {
+        return std::path::absolute(dir).ok();
+    }
+    let base = match env.path(Var::XdgConfigHome).filter(|p| p.is_absolute()) {
+        Some(base) => base,
+        None => home_dir(env)?.join(".config"),
+    };
+    Some(base.join("forge"))
+}
+
+/// The home directory; asked of the system only for the real environment.
+pub(crate) fn home_dir(env: &Env) -> Option<PathBuf> {
+    env.path(Var::Home).or_else(|| env.is_process().then(env::home_dir).flatten())
+}
+
+/// The nearest directory from `cwd` upwards that has a `.git`. Git is not asked: it would cost every
+/// command a process, and nothing in the file is worth more care.
+fn repository_root(cwd: &Path) -> Option<PathBuf> {
+    let cwd = std::path::absolute(cwd).ok()?;
+    cwd.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn setup(user: &str, repo: &str) -> (TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let work = dir.path().join("work");
+        fs::create_dir_all(work.join(".git")).unwrap();
+        fs::create_dir_all(work.join("deep/er")).unwrap();
+        fs::create_dir_all(dir.path().join("conf")).unwrap();
+        fs::write(dir.path().join("conf/config.toml"), user).unwrap();
+        fs::write(work.join(".forge.toml"), repo).unwrap();
+        let cwd = work.join("deep/er");
+        (dir, cwd)
+    }
+
+    fn env(dir: &TempDir, more: &[(&str, &str)]) -> Env {
+        let conf = dir.path().join("conf");
+        Env::fixed(
+            [("FORGE_CONFIG_DIR", conf.to_str().unwrap())].into_iter().chain(more.iter().copied()),
+        )
+    }
+
+    #[test]
+    fn environment_over_repository_over_user_over_default() {
+        let (dir, cwd) = setup("timeout_s = 10\nmerge.method = \"squash\"", "timeout_s = 20");
+        let config = Config::load(env(&dir, &[]), &cwd).unwrap();
+        let timeout = config.get("timeout_s").unwrap();
+        assert_eq!(timeout.value.as_deref(), Some("20"));
+        assert!(matches!(&timeout.source, Source::Repo(path, 1) if path.ends_with(".forge.toml")));
+        let method = config.get("merge.method").unwrap();
+        assert!(matches!(&method.source, Source::User(path, 2) if path.ends_with("config.toml")));
+        let draft = config.get("pr.draft").unwrap();
+        assert_eq!((draft.value.as_deref(), draft.source), (Some("false"), Source::Default));
+
+        let config = Config::load(env(&dir, &[("FORGE_TIMEOUT", "30")]), &cwd).unwrap();
+        let timeout = config.get("timeout_s").unwrap();
+        assert_eq!(timeout.value.as_deref(), Some("30"));
+        assert_eq!(timeout.source.to_string(), "FORGE_TIMEOUT");
+    }
+
+    #[test]
+    fn the_usual_editor_variables_are_weaker_than_the_file() {
+        let (dir, cwd) = setup("editor = \"ed\"", "");
+        let get = |more: &[(&str, &str)]| {
+            Config::load(env(&dir, more), &cwd).unwrap().get("editor").unwrap().value.unwrap()
+        };
+        assert_eq!(get(&[("EDITOR", "vi")]), "ed");
+        assert_eq!(get(&[("GH_EDITOR", "nano"), ("EDITOR", "vi")]), "nano");
+        let (dir, cwd) = setup("", "");
+        let config = Config::load(env(&dir, &[("VISUAL", "code"), ("EDITOR", "vi")]), &cwd);
+        assert_eq!(config.unwrap().get("editor").unwrap().value.as_deref(), Some("code"));
+    }
+
+    #[test]
+    fn an_empty_pager_is_a_choice_and_an_empty_editor_is_not() {
+        let (dir, cwd) = setup("pager = \"less\"\neditor = \"ed\"", "");
+        let config =
+            Config::load(env(&dir, &[("GH_PAGER", ""), ("GH_EDITOR", "")]), &cwd).unwrap();
+        assert_eq!(config.get("pager").unwrap().value.as_deref(), Some(""));
+        assert_eq!(config.get("editor").unwrap().value.as_deref(), Some("ed"));
+    }
+
+    #[test]
+    fn the_first_error_is_told_with_the_number_of_others() {
+        let (dir, cwd) = setup("color = 1\nprompt = 2\nunknown = 3", "");
+        let e = Config::load(env(&dir, &[]), &cwd).unwrap_err();
+        assert_eq!(e.code(), "config");
+        assert!(e.message().contains("config.toml:1:9: `color` is '1'"), "{}", e.message());
+        assert!(e.hint().unwrap().ends_with("`forge config validate` shows 1 more"));
+        let config = Config::read(env(&dir, &[]), &cwd).unwrap();
+        assert_eq!(config.problems().len(), 3);
+    }
+
+    #[test]
+    fn a_bad_variable_is_an_error_that_names_it() {
+        let (dir, cwd) = setup("", "");
+        let e = Config::load(env(&dir, &[("FORGE_TIMEOUT", "soon")]), &cwd).unwrap_err();
+        assert_eq!(
+            e.message(),
+            "`FORGE_TIMEOUT` is 'soon'; it takes a whole number of seconds from 1 to 86400"
+        );
+    }
+
+    #[test]
+    fn hosts_come_from_the_users_file_and_the_environment() {
+        let (dir, cwd) = setup("[hosts.\"git.example.org\"]\nkind = \"github\"", "");
+        let config = Config::load(env(&dir, &[("GH_HOST", "git.example.org")]), &cwd).unwrap();
+        let hosts = config.hosts();
+        assert_eq!(hosts.kind_of("git.example.org"), Some(ForgeKind::GITHUB));
+        assert_eq!(hosts.default_host(), "git.example.org");
+        assert_eq!(config.get("hosts.git.example.org.kind").unwrap().value.as_deref(), Some("github"));
+        assert!(config.list().iter().any(|e| e.name == "hosts.git.example.org.kind"));
+    }
+
+    #[test]
+    fn the_directory_follows_the_xdg_rules() {
+        let dir = |vars: &[(&str, &str)]| config_dir(&Env::fixed(vars.iter().copied()));
+        assert_eq!(dir(&[("HOME", "/h")]), Some("/h/.config/forge".into()));
+        assert_eq!(dir(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")]), Some("/x/forge".into()));
+        assert_eq!(
+            dir(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "rel")]),
+            Some("/h/.config/forge".into())
+        );
+        assert_eq!(dir(&[("FORGE_CONFIG_DIR", "/c"), ("HOME", "/h")]), Some("/c".into()));
+        assert_eq!(dir(&[]), None);
+    }
+
+    #[test]
+    fn a_file_that_is_a_directory_is_an_error() {
+        let (dir, cwd) = setup("", "");
+        let file = cwd.join("../../.forge.toml");
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        let e = Config::load(env(&dir, &[]), &cwd).unwrap_err();
+        assert!(e.message().ends_with("it is not a regular file"), "{}", e.message());
+    }
+}

@@ -1,0 +1,21 @@
+//! Configuration: `config.toml` of the user and `.forge.toml` of a repository.
+//!
+//! [`keys::KEYS`] is the one list of keys and [`Var`] the one list of environment variables;
+//! [`docs()`] is made from both.
+
+mod docs;
+mod edit;
+mod env;
+pub(crate) mod file;
+pub mod keys;
+pub(crate) mod load;
+mod settings;
+pub(crate) mod write;
+
+pub use docs::docs;
+pub use edit::Scope;
+pub use env::{Env, Var};
+pub use file::{Level, Problem};
+pub use load::{Config, Entry, Source};
+pub(crate) use load::home_dir;
+pub use settings::ColorChoice;

@@ -1,0 +1,95 @@
+//! The configuration as the types that its readers want.
+
+use std::time::Duration;
+
+use forge_core::model::MergeMethod;
+
+use super::Config;
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColorChoice {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Config {
+    /// `color`.
+    #[must_use]
+    pub fn color(&self) -> ColorChoice {
+        match self.value("color").as_deref() {
+            Some("always") => ColorChoice::Always,
+            Some("never") => ColorChoice::Never,
+            _ => ColorChoice::Auto,
+        }
+    }
+
+    /// `prompt`: whether to ask for what is missing, on a terminal.
+    #[must_use]
+    pub fn prompt(&self) -> bool {
+        self.flag("prompt")
+    }
+
+    /// `timeout_s`: how long one operation may take.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        let seconds = self.value("timeout_s").and_then(|text| text.parse().ok());
+        Duration::from_secs(seconds.unwrap_or(120))
+    }
+
+    /// `merge.method`.
+    #[must_use]
+    pub fn merge_method(&self) -> Option<MergeMethod> {
+        match self.value("merge.method")?.as_str() {
+            "merge" => Some(MergeMethod::Merge),
+            "squash" => Some(MergeMethod::Squash),
+            "rebase" => Some(MergeMethod::Rebase),
+            _ => None,
+        }
+    }
+
+    /// `merge.delete_branch`.
+    #[must_use]
+    pub fn merge_delete_branch(&self) -> bool {
+        self.flag("merge.delete_branch")
+    }
+
+    /// `pr.draft`: whether new pull requests are drafts.
+    #[must_use]
+    pub fn pr_draft(&self) -> bool {
+        self.flag("pr.draft")
+    }
+
+    /// `pr.base`: the base branch of new pull requests.
+    #[must_use]
+    pub fn pr_base(&self) -> Option<String> {
+        self.value("pr.base")
+    }
+
+    /// The command that edits texts; `None` when neither configuration nor environment has one.
+    #[must_use]
+    pub fn editor(&self) -> Option<String> {
+        self.value("editor").filter(|command| !command.is_empty())
+    }
+
+    /// The pager; `Some("")` when none is wanted, `None` when nobody has said.
+    #[must_use]
+    pub fn pager(&self) -> Option<String> {
+        self.value("pager")
+    }
+
+    /// The browser; `None` for the system's.
+    #[must_use]
+    pub fn browser(&self) -> Option<String> {
+        self.value("browser").filter(|command| !command.is_empty())
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.value(name).as_deref() == Some("true")
+    }
+}

@@ -1,0 +1,70 @@
+//! Changing a file of the configuration directory so that nobody sees half of it.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write as _},
+    path::Path,
+};
+
+use forge_core::{Error, ErrorKind, Result};
+
+/// Held while a file is read, changed and replaced; dropped, it lets the next one in.
+pub(crate) struct Lock(#[allow(dead_code, reason = "closing it is what unlocks")] File);
+
+/// Waits until no other process changes the files of `dir`, which is made if it is missing (for
+/// its owner alone).
+///
+/// # Errors
+/// `config` when the directory cannot be written.
+pub(crate) fn lock(dir: &Path) -> Result<Lock> {
+    let take = || {
+        make_dir(dir)?;
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(dir.join(".lock"))?;
+        file.lock()?;
+        Ok(file)
+    };
+    take().map(Lock).map_err(|e: io::Error| cannot_write(dir, &e))
+}
+
+/// Replaces `path` in one step.
+///
+/// A new file, and any file with `private` set, can be read by its owner alone; else an existing
+/// file keeps its permissions. A symbolic link stays, and its target is replaced.
+///
+/// # Errors
+/// `config` when it cannot be written; the old content is still there.
+pub(crate) fn replace(path: &Path, text: &str, private: bool) -> Result<()> {
+    let put = || {
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let dir = path.parent().ok_or_else(|| io::Error::other("it has no directory"))?;
+        let mut new = tempfile::Builder::new().prefix(".forge-").tempfile_in(dir)?;
+        new.write_all(text.as_bytes())?;
+        if let (false, Ok(meta)) = (private, fs::metadata(&path)) {
+            new.as_file().set_permissions(meta.permissions())?;
+        }
+        new.as_file().sync_all()?;
+        new.persist(&path)?;
+        Ok(())
+    };
+    put().map_err(|e: io::Error| cannot_write(path, &e))
+}
+
+fn make_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(dir)
+}
+
+fn cannot_write(path: &Path, e: &io::Error) -> Error {
+    Error::new(ErrorKind::Config, format!("cannot write {}: {e}", path.display()))
+        .with_hint("make it writable, or set FORGE_CONFIG_DIR to a directory that is")
+}

@@ -1,0 +1,136 @@
+use std::path::{Path, PathBuf};
+
+use forge_core::{
+    Error, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result,
+    locator::{self, Hosts},
+};
+
+use crate::{
+    Config,
+    auth::Accounts,
+    config::{self, Env},
+    registry, resolve,
+};
+
+/// Opens a repository by any locator: `owner/repo`, a URL, a git remote, a path, `local:.`.
+///
+/// Configuration and accounts are those of the user who runs the process. A locator that names a
+/// pull request opens its repository.
+///
+/// # Errors
+/// `invalid_input` for a locator that cannot be understood, `config` for a broken configuration,
+/// and what the backend says when it opens the repository.
+pub async fn open(locator: &str) -> Result<Repo> {
+    let forges = Forges::load(Path::new("."))?;
+    let policy = forges.policy();
+    Ok(forges.open_locator(locator, policy).await?.0)
+}
+
+/// Configuration, hosts and accounts: what is needed to open any repository.
+#[derive(Clone, Debug)]
+pub struct Forges {
+    config: Config,
+    hosts: Hosts,
+    accounts: Accounts,
+    cwd: PathBuf,
+}
+
+impl Forges {
+    /// The forges of the user who runs this process and works in `cwd`: reads `config.toml` of the
+    /// user and `.forge.toml` of the repository that `cwd` is in, where they exist.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn load(cwd: &Path) -> Result<Self> {
+        Ok(Self { cwd: cwd.to_owned(), ..Self::from_parts(Config::load(Env::process(), cwd)?) })
+    }
+
+    /// The forges of a configuration that the caller has made.
+    #[must_use]
+    pub fn from_parts(config: Config) -> Self {
+        let hosts = config.hosts();
+        let accounts = Accounts::new(&config);
+        Self { config, hosts, accounts, cwd: PathBuf::from(".") }
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The hosts that are known.
+    #[must_use]
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// The accounts.
+    #[must_use]
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// The policy that the configuration asks for: its timeout, with write access.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        Policy { deadline: self.config.timeout(), ..Policy::default() }
+    }
+
+    /// Opens a repository.
+    ///
+    /// # Errors
+    /// `config` when this build has no backend for its kind; what the backend says.
+    pub async fn open(&self, id: &RepoId, policy: Policy) -> Result<Repo> {
+        registry::open(self, &self.absolute(id), policy).await
+    }
+
+    /// Opens the repository of a locator; where the locator names a pull request, with its key.
+    ///
+    /// # Errors
+    /// `invalid_input` for a locator that cannot be understood or names an issue; as
+    /// [`Self::open`].
+    pub async fn open_locator(&self, text: &str, policy: Policy) -> Result<(Repo, Option<PrKey>)> {
+        let (id, key) = self.target(locator::parse(text, &self.hosts)?.locator)?;
+        Ok((self.open(&id, policy).await?, key))
+    }
+
+    /// The repository that a command without `-R` means to somebody who stands in `cwd`.
+    ///
+    /// In this order: `FORGE_REPO`, `GH_REPO`, `forge.repo` of git's configuration, the remote that
+    /// `gh repo set-default` chose, then the remotes `upstream`, `github`, `origin` and the others
+    /// whose host is known or that are repositories on this machine. A repository without any
+    /// remote means itself.
+    ///
+    /// # Errors
+    /// `not_found` outside of a repository; `config` when no remote is at a known host, with the
+    /// hosts; `invalid_input` for a variable that is no locator.
+    pub async fn base_repo(&self, cwd: &Path) -> Result<RepoId> {
+        resolve::base_repo(self, cwd).await
+    }
+
+    /// Splits a locator into repository and pull request.
+    fn target(&self, locator: Locator) -> Result<(RepoId, Option<PrKey>)> {
+        match locator {
+            Locator::Repo(repo) => Ok((repo, None)),
+            Locator::Pull { id, .. } => Ok((id.repo, Some(id.key))),
+            Locator::Record(uri) => Err(registry::no_backend_for_record(&uri)),
+            Locator::Issue { repo, key } => Err(Error::invalid(
+                "repo",
+                format!("issue {key} of {repo} is not a pull request"),
+            )
+            .with_hint(format!("for the repository alone, pass '{repo}'"))),
+        }
+    }
+
+    /// A path relative to where the caller stands, made absolute; the rest as it is.
+    fn absolute(&self, id: &RepoId) -> RepoId {
+        let RepoPath::Dir(dir) = &id.path else { return id.clone() };
+        let home = dir.strip_prefix("~").ok().zip(config::home_dir(self.config.env()));
+        let dir = match home {
+            Some((rest, home)) => home.join(rest),
+            None => self.cwd.join(dir),
+        };
+        RepoId { path: RepoPath::Dir(std::path::absolute(&dir).unwrap_or(dir)), ..id.clone() }
+    }
+}

@@ -1,0 +1,88 @@
+//! Kind of forge → backend: the only place that knows which there are.
+
+use std::sync::Arc;
+
+use forge_core::{
+    AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Policy, Repo, RepoId, Result,
+};
+use futures::future::BoxFuture;
+
+use crate::Forges;
+
+/// Opens the backend of a repository, and gives it with the repository's canonical id.
+type Open = for<'a> fn(&'a Forges, &'a RepoId) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
+
+/// A backend of this build.
+#[derive(Clone, Copy, Debug)]
+pub struct Backend {
+    kind: &'static ForgeKind,
+    title: &'static str,
+    capabilities: &'static Capabilities,
+    open: Open,
+}
+
+impl Backend {
+    /// Which kind it serves.
+    #[must_use]
+    pub fn kind(&self) -> &'static ForgeKind {
+        self.kind
+    }
+
+    /// Its name as a heading.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        self.title
+    }
+
+    /// What it can ever do.
+    #[must_use]
+    pub fn capabilities(&self) -> &'static Capabilities {
+        self.capabilities
+    }
+}
+
+/// The backends of this build, in the order of the docs.
+#[must_use]
+pub fn backends() -> &'static [Backend] {
+    BACKENDS
+}
+
+static BACKENDS: &[Backend] = &[];
+
+/// Opens `id` with the backend of its kind.
+pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result<Repo> {
+    let Some(backend) = BACKENDS.iter().find(|b| *b.kind == id.kind) else {
+        return Err(no_backend(&id.kind, &id.to_string()));
+    };
+    let (forge, id) = (backend.open)(forges, id).await?;
+    Ok(Client::new(forge, policy).repo(id))
+}
+
+/// The kinds that this build can open.
+pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
+    BACKENDS.iter().any(|b| b.kind == kind)
+}
+
+/// Nothing here serves this kind.
+fn no_backend(kind: &ForgeKind, what: &str) -> Error {
+    let name = match kind.as_str() {
+        "github" => "GitHub",
+        "tangled" => "tangled",
+        other => other,
+    };
+    let have: Vec<&str> = BACKENDS.iter().map(|b| b.kind.as_str()).collect();
+    let have = if have.is_empty() { "none".to_owned() } else { have.join(", ") };
+    Error::new(
+        ErrorKind::Config,
+        format!("cannot open {what}: this build has no backend for {name} (it has: {have})"),
+    )
+    .with_hint(
+        "in a clone of the repository, `-R local:.` keeps pull requests in the clone itself",
+    )
+    .with_context("kind", kind.as_str())
+}
+
+/// A record whose repository only a backend for tangled could find.
+pub(crate) fn no_backend_for_record(uri: &AtUri) -> Error {
+    no_backend(&ForgeKind::TANGLED, &uri.to_string())
+}

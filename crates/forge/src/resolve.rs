@@ -1,0 +1,269 @@
+//! Which repository a command without `-R` means.
+
+use std::{env, path::Path};
+
+use forge_core::{
+    Error, ErrorKind, ForgeKind, Locator, RepoId, RepoPath, Result,
+    locator::{self, Hosts, ParseLocatorError},
+};
+use forge_git::{Git, GitConfig, Remote};
+
+use crate::{Forges, config::Var};
+
+/// See [`Forges::base_repo`].
+pub(crate) async fn base_repo(forges: &Forges, cwd: &Path) -> Result<RepoId> {
+    let hosts = forges.hosts();
+    if let Some((var, text)) = forges.config().env().first(&[Var::ForgeRepo, Var::GhRepo]) {
+        return repository(&text, hosts).map_err(|e| named(&e, var.name()));
+    }
+    let git = git_at(cwd);
+    // First, because outside of a repository `git config` answers from the user's file.
+    let root = forge_git::root(&git).await?;
+    let config = GitConfig::read(&git).await?;
+    if let Some(text) = &config.forge_repo {
+        return repository(text, hosts).map_err(|e| named(&e, "git config forge.repo"));
+    }
+    let candidates: Vec<Candidate> =
+        config.remotes.iter().map(|remote| Candidate::of(remote, &root, hosts)).collect();
+    choose(&candidates, hosts, &root)
+}
+
+/// Git in `cwd`. Where that is the process's own directory, `GIT_DIR` counts, as it does for git.
+pub(crate) fn git_at(cwd: &Path) -> Git {
+    let here = cwd == Path::new(".") || env::current_dir().is_ok_and(|dir| dir == cwd);
+    if here { Git::here() } else { Git::at(cwd) }
+}
+
+fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
+    match locator::parse(text, hosts)?.locator {
+        Locator::Repo(repo) => Ok(repo),
+        _ => Err(Error::invalid("repo", "it names no repository")
+            .with_hint("set it to a repository alone, such as owner/repo")),
+    }
+}
+
+/// The error of a value that was not on the command line.
+fn named(e: &Error, place: &str) -> Error {
+    Error::invalid("repo", format!("{place}: {e}"))
+        .with_hint(format!("correct {place}; {}", e.hint().unwrap_or("or unset it")))
+}
+
+/// What a remote stands for.
+struct Candidate<'a> {
+    remote: &'a Remote,
+    meaning: Meaning,
+}
+
+enum Meaning {
+    /// A repository at a known host, or one on this machine that exists.
+    Repo(RepoId),
+    /// A host that no configuration names.
+    UnknownHost(String),
+    /// Nothing that can be a repository of a forge; why.
+    Unusable(String),
+}
+
+impl<'a> Candidate<'a> {
+    fn of(remote: &'a Remote, root: &Path, hosts: &Hosts) -> Self {
+        let meaning = match locator::parse_remote(&remote.url, hosts) {
+            Ok(RepoId { path: RepoPath::Dir(dir), .. }) => {
+                // Git reads a relative path from the root of the work tree.
+                let dir = root.join(dir);
+                if is_repository(&dir) {
+                    Meaning::Repo(RepoId::local(dir))
+                } else {
+                    Meaning::Unusable("there is no repository at its path".to_owned())
+                }
+            }
+            Ok(repo) => Meaning::Repo(repo),
+            Err(ParseLocatorError::UnknownHost { host }) => Meaning::UnknownHost(host),
+            Err(e) => Meaning::Unusable(e.to_string()),
+        };
+        Self { remote, meaning }
+    }
+}
+
+/// Whether a directory looks like a repository to git: a work tree, or a git directory.
+fn is_repository(dir: &Path) -> bool {
+    dir.join(".git").exists() || (dir.join("HEAD").is_file() && dir.join("objects").is_dir())
+}
+
+/// The decision, once the remotes are understood.
+fn choose(candidates: &[Candidate<'_>], hosts: &Hosts, root: &Path) -> Result<RepoId> {
+    if candidates.is_empty() {
+        return Ok(RepoId::local(root));
+    }
+    for candidate in candidates {
+        match (candidate.remote.resolved.as_deref(), &candidate.meaning) {
+            (Some("base"), Meaning::Repo(repo)) => return Ok(repo.clone()),
+            // gh writes `owner/repo` or `HOST/owner/repo` when the repository has no remote.
+            (Some(text), Meaning::Repo(beside)) if text != "base" => {
+                let hosts = match &beside.kind {
+                    kind if *kind == ForgeKind::LOCAL => hosts.clone(),
+                    _ => hosts.clone().with_default_host(&beside.host),
+                };
+                return repository(text, &hosts).map_err(|e| {
+                    named(&e, &format!("git config remote.{}.gh-resolved", candidate.remote.name))
+                });
+            }
+            _ => {}
+        }
+    }
+    let first = candidates.iter().find_map(|c| match &c.meaning {
+        Meaning::Repo(repo) => Some(repo.clone()),
+        _ => None,
+    });
+    first.ok_or_else(|| no_known_remote(candidates))
+}
+
+fn no_known_remote(candidates: &[Candidate<'_>]) -> Error {
+    let mut unknown: Vec<&str> = Vec::new();
+    let mut list = Vec::new();
+    for candidate in candidates {
+        let name = &candidate.remote.name;
+        match &candidate.meaning {
+            Meaning::UnknownHost(host) => {
+                if !unknown.contains(&host.as_str()) {
+                    unknown.push(host);
+                }
+                list.push(format!("{name} is at {host}"));
+            }
+            Meaning::Unusable(why) => list.push(format!("{name}: {why}")),
+            Meaning::Repo(_) => {}
+        }
+    }
+    let configure = unknown.first().map(|host| {
+        format!("run `forge config set hosts.{host}.kind github` (or `tangled`) if you trust it, ")
+    });
+    Error::new(
+        ErrorKind::Config,
+        format!("no remote of this repository is at a known host ({})", list.join("; ")),
+    )
+    .with_hint(format!(
+        "{}name the repository with -R, or pass `-R local:.` to keep pull requests in this \
+         repository",
+        configure.unwrap_or_default()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::{Config, config::Env};
+
+    struct Place {
+        dir: tempfile::TempDir,
+        git: Git,
+    }
+
+    impl Place {
+        async fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let git = Git::at(dir.path());
+            git.run_ok(["init", "-q"]).await.unwrap();
+            Self { dir, git }
+        }
+
+        fn root(&self) -> PathBuf {
+            self.dir.path().canonicalize().unwrap()
+        }
+
+        async fn set(&self, key: &str, value: &str) -> &Self {
+            self.git.run_ok(["config", key, value]).await.unwrap();
+            self
+        }
+
+        async fn base(&self, vars: &[(&str, &str)]) -> Result<RepoId> {
+            let env = Env::fixed(vars.iter().copied());
+            Forges::from_parts(Config::without_files(env)).base_repo(self.dir.path()).await
+        }
+
+        async fn text(&self) -> String {
+            self.base(&[]).await.unwrap().to_string()
+        }
+    }
+
+    #[tokio::test]
+    async fn without_remotes_it_is_the_repository_itself() {
+        let place = Place::new().await;
+        assert_eq!(place.base(&[]).await.unwrap(), RepoId::local(place.root()));
+    }
+
+    #[tokio::test]
+    async fn upstream_then_github_then_origin_then_others() {
+        let place = Place::new().await;
+        place.set("remote.zeta.url", "https://github.com/zeta/r").await;
+        assert_eq!(place.text().await, "https://github.com/zeta/r");
+        place.set("remote.origin.url", "git@github.com:origin/r.git").await;
+        assert_eq!(place.text().await, "https://github.com/origin/r");
+        place.set("remote.upstream.url", "ssh://git@unknown.example/upstream/r").await;
+        assert_eq!(place.text().await, "https://github.com/origin/r");
+        place.set("remote.github.url", "https://github.com/github/r").await;
+        assert_eq!(place.text().await, "https://github.com/github/r");
+        place.set("remote.upstream.url", "https://github.com/upstream/r").await;
+        assert_eq!(place.text().await, "https://github.com/upstream/r");
+        place.set("remote.zeta.gh-resolved", "base").await;
+        assert_eq!(place.text().await, "https://github.com/zeta/r");
+        place.set("remote.zeta.gh-resolved", "chosen/one").await;
+        assert_eq!(place.text().await, "https://github.com/chosen/one");
+        place.set("forge.repo", "tangled.org/@a.example/r").await;
+        assert!(place.text().await.contains("tangled"), "{}", place.text().await);
+        let env = [("GH_REPO", "gh/r"), ("FORGE_REPO", "forge/r")];
+        let repo = |id: RepoId| id.to_string();
+        assert_eq!(place.base(&env[..1]).await.map(repo).unwrap(), "https://github.com/gh/r");
+        assert_eq!(place.base(&env).await.map(repo).unwrap(), "https://github.com/forge/r");
+    }
+
+    #[tokio::test]
+    async fn unknown_hosts_are_named_with_what_to_do() {
+        let place = Place::new().await;
+        place.set("remote.origin.url", "https://token@git.example.org/o/r").await;
+        place.set("remote.gone.url", "/nonexistent/r").await;
+        let e = place.base(&[]).await.unwrap_err();
+        assert_eq!(e.code(), "config");
+        assert!(e.message().contains("origin is at git.example.org"), "{e}");
+        assert!(e.message().contains("gone: there is no repository at its path"), "{e}");
+        assert!(!e.message().contains("token"), "{e}");
+        let hint = e.hint().unwrap();
+        assert!(hint.contains("forge config set hosts.git.example.org.kind"), "{hint}");
+        assert!(hint.contains("-R local:."), "{hint}");
+    }
+
+    #[tokio::test]
+    async fn a_repository_on_this_machine_is_a_local_one() {
+        let place = Place::new().await;
+        let bare = tempfile::tempdir().unwrap();
+        let bare_path = bare.path().canonicalize().unwrap();
+        Git::at(&bare_path).run_ok(["init", "-q", "--bare"]).await.unwrap();
+        let url = format!("file://{}", bare_path.display());
+        place.set("remote.origin.url", &url).await;
+        assert_eq!(place.base(&[]).await.unwrap(), RepoId::local(&bare_path));
+        std::fs::create_dir(place.root().join("near")).unwrap();
+        Git::at(place.root().join("near")).run_ok(["init", "-q"]).await.unwrap();
+        place.set("remote.upstream.url", "./near").await;
+        assert_eq!(place.base(&[]).await.unwrap(), RepoId::local(place.root().join("./near")));
+    }
+
+    #[tokio::test]
+    async fn a_bad_variable_or_setting_is_named() {
+        let place = Place::new().await;
+        let e = place.base(&[("GH_REPO", "nonsense")]).await.unwrap_err();
+        assert!(e.message().starts_with("GH_REPO: "), "{e}");
+        let e = place.base(&[("FORGE_REPO", "o/r#7")]).await.unwrap_err();
+        assert_eq!(e.message(), "FORGE_REPO: it names no repository");
+        place.set("forge.repo", "x").await;
+        let e = place.base(&[]).await.unwrap_err();
+        assert!(e.message().starts_with("git config forge.repo: "), "{e}");
+    }
+
+    #[tokio::test]
+    async fn outside_of_a_repository_there_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/h")])));
+        let e = forges.base_repo(dir.path()).await.unwrap_err();
+        assert!(e.is_not_found(), "{e:?}");
+        assert!(e.hint().unwrap().contains("-R"));
+    }
+}
