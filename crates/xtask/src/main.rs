@@ -1,2 +1,46 @@
-//! Tasks.
-fn main() {}
+//! The commands of this workspace: `cargo xtask test | docs | bench`.
+
+mod bench;
+mod cargo;
+mod count;
+mod docs;
+mod git;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+commands:
+  test [--quick]   run every lane of tests; --quick leaves out the stress lane and the older git
+  docs             write the generated pages of docs/
+  bench            measure, and write docs/benchmarks.md
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["test"] => test::run(test::Extent::All),
+        ["test", "--quick"] => test::run(test::Extent::Quick),
+        ["docs"] => docs::run(),
+        ["bench"] => bench::run(),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("error: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

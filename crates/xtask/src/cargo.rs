@@ -1,0 +1,128 @@
+//! Running cargo.
+
+use std::{
+    io::{BufRead, BufReader, IsTerminal, Read, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+};
+
+use anyhow::{Context, Result};
+
+/// The root of the workspace.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+/// Whether we run in CI, where nothing may be left out.
+pub fn in_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|v| !v.is_empty() && v != "false")
+}
+
+/// cargo with `args`, in the root of the workspace.
+pub fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args).current_dir(root()).stdin(Stdio::null());
+    // Set by the cargo that runs us for this package; the inner one must not believe them.
+    for key in [
+        "CARGO_MANIFEST_DIR",
+        "CARGO_PKG_NAME",
+        "CARGO_MANIFEST_PATH",
+    ] {
+        command.env_remove(key);
+    }
+    if std::io::stderr().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    command
+}
+
+/// Whether `cargo <args>` works here.
+pub fn has(args: &[&str]) -> bool {
+    cargo(args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|s| s.success())
+}
+
+/// Runs `command` while its output passes through; returns whether it succeeded, and all that it
+/// wrote, colours taken out.
+pub fn watched(command: &mut Command) -> Result<(bool, String)> {
+    println!("$ {}", line(command));
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", line(command)))?;
+    let out = child
+        .stdout
+        .take()
+        .map(|pipe| thread::spawn(|| tee(pipe, std::io::stdout())));
+    let err = child
+        .stderr
+        .take()
+        .map(|pipe| thread::spawn(|| tee(pipe, std::io::stderr())));
+    let status = child.wait().context("lost the process")?;
+    let mut text = String::new();
+    for reader in [out, err].into_iter().flatten() {
+        text.push_str(&reader.join().unwrap_or_default());
+    }
+    Ok((status.success(), plain(&text)))
+}
+
+fn tee(from: impl Read, mut to: impl Write) -> String {
+    let mut all = Vec::new();
+    let mut reader = BufReader::new(from);
+    loop {
+        let begun = all.len();
+        match reader.read_until(b'\n', &mut all) {
+            Ok(1..) => {}
+            _ => break,
+        }
+        // The reader of our output may have gone; the tests go on.
+        let _ = all.get(begun..).map(|new| to.write_all(new));
+    }
+    let _ = to.flush();
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// The text without colours.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c == '\u{1b}' {
+            for c in rest.by_ref() {
+                if c.is_ascii_alphabetic() {
+                    break;
+                }
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn line(command: &Command) -> String {
+    let name = Path::new(command.get_program())
+        .file_stem()
+        .unwrap_or_default();
+    let args = command.get_args().map(|a| a.to_string_lossy());
+    std::iter::once(name.to_string_lossy())
+        .chain(args)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_taken_out() {
+        assert_eq!(plain("\u{1b}[32;1m1 passed\u{1b}[0m, x"), "1 passed, x");
+    }
+}

@@ -1,0 +1,106 @@
+//! How many tests passed, from what the runners print.
+
+use std::ops::AddAssign;
+
+/// A number of tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// That passed.
+    pub passed: u64,
+    /// That failed, or could not run.
+    pub failed: u64,
+}
+
+impl AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+}
+
+impl Count {
+    /// The sum of every summary in `output`: nextest's, and those of `cargo test` with the built-in
+    /// harness, doc tests and libtest-mimic. `None` when there is no summary at all.
+    pub fn read(output: &str) -> Option<Self> {
+        output.lines().filter_map(summary).reduce(|mut sum, one| {
+            sum += one;
+            sum
+        })
+    }
+}
+
+fn summary(line: &str) -> Option<Count> {
+    let line = line.trim();
+    if let Some(rest) = line.strip_prefix("test result:") {
+        return Some(words(rest));
+    }
+    let rest = line.strip_prefix("Summary [")?;
+    let (_, rest) = rest
+        .split_once("tests run:")
+        .or_else(|| rest.split_once("test run:"))?;
+    Some(words(rest))
+}
+
+/// Reads `… 3 passed (1 slow), 1 failed, 1 timed out, 2 skipped`.
+fn words(text: &str) -> Count {
+    let mut count = Count::default();
+    let mut number = None;
+    for word in text
+        .split([' ', ',', ';', '(', ')', '.'])
+        .filter(|w| !w.is_empty())
+    {
+        match (word.parse::<u64>(), number) {
+            (Ok(n), _) => number = Some(n),
+            (Err(_), Some(n)) => {
+                match word {
+                    "passed" => count.passed += n,
+                    "failed" | "timed" | "exec" => count.failed += n,
+                    _ => {}
+                }
+                number = None;
+            }
+            (Err(_), None) => {}
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(output: &str, passed: u64, failed: u64) {
+        assert_eq!(Count::read(output), Some(Count { passed, failed }));
+    }
+
+    #[test]
+    fn the_summary_of_nextest() {
+        check(
+            "     Summary [   0.2s] 10 tests run: 10 passed, 3 skipped\n",
+            10,
+            0,
+        );
+        check(
+            "     Summary [   9.2s] 1 test run: 1 passed (1 slow), 0 skipped",
+            1,
+            0,
+        );
+        let mixed = "Summary [ 1.0s] 9 tests run: 5 passed (2 slow, 1 flaky), 2 failed, \
+                     1 timed out, 1 exec failed, 0 skipped";
+        check(mixed, 5, 4);
+    }
+
+    #[test]
+    fn the_summaries_of_cargo_test_add_up() {
+        let text = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out\n\
+                    noise\n\
+                    test result: FAILED. 1 passed; 2 failed; 0 ignored; finished in 0.00s\n";
+        check(text, 4, 2);
+    }
+
+    #[test]
+    fn no_summary_is_no_count() {
+        assert_eq!(Count::read("error: could not compile"), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! Which gits there are.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The oldest git that `forge` accepts.
+const LEAST: (u32, u32) = (2, 38);
+
+/// A git program and what `git version` says.
+#[derive(Debug)]
+pub struct Git {
+    /// Where it is.
+    pub program: PathBuf,
+    /// Such as `2.39.5`.
+    pub version: String,
+}
+
+impl Git {
+    fn ask(program: PathBuf) -> Option<Self> {
+        let out = Command::new(&program).arg("version").output().ok()?;
+        let said = String::from_utf8(out.stdout).ok()?;
+        let version = said
+            .strip_prefix("git version ")?
+            .split_whitespace()
+            .next()?
+            .to_owned();
+        Some(Self { program, version })
+    }
+
+    /// Whether this is about as old as a git may be.
+    pub fn is_old(&self) -> bool {
+        self.numbers() < Some((LEAST.0, LEAST.1 + 2))
+    }
+
+    fn numbers(&self) -> Option<(u32, u32)> {
+        let mut parts = self.version.split('.').map(|p| p.parse().ok());
+        Some((parts.next()??, parts.next()??))
+    }
+}
+
+/// The git that is used: `FORGE_GIT`, else the first of `PATH`.
+pub fn current() -> Option<Git> {
+    Git::ask(std::env::var_os("FORGE_GIT").map_or_else(|| "git".into(), PathBuf::from))
+}
+
+/// The oldest other git that is new enough: where distributions put it, and in `PATH`.
+pub fn older(current: &Git) -> Option<Git> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain([Path::new("/usr/bin").to_path_buf()])
+        .filter_map(|dir| Git::ask(dir.join("git")))
+        .filter(|git| git.numbers() >= Some(LEAST) && git.numbers() < current.numbers())
+        .min_by_key(Git::numbers)
+}

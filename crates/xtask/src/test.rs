@@ -1,0 +1,177 @@
+//! `cargo xtask test`: every lane, one build, one number at the end.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::{
+    cargo::{cargo, has, in_ci, watched},
+    count::Count,
+    git,
+};
+
+/// How much to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Everything.
+    All,
+    /// What takes seconds.
+    Quick,
+}
+
+/// The lanes so far.
+#[derive(Debug, Default)]
+struct Report {
+    count: Count,
+    broken: Vec<String>,
+    left_out: Vec<String>,
+}
+
+impl Report {
+    /// Runs one lane. A lane without a summary, or that fails without a failed test, counts as one
+    /// failure: it did not run.
+    fn lane(&mut self, name: &str, mut command: Command) -> Result<()> {
+        println!("\n== {name}");
+        let (ok, output) = watched(&mut command)?;
+        let mut count = Count::read(&output).unwrap_or_default();
+        if !ok && count.failed == 0 {
+            count.failed = 1;
+        }
+        if count.failed > 0 {
+            self.broken.push(name.to_owned());
+        }
+        self.count += count;
+        Ok(())
+    }
+
+    fn skip(&mut self, name: &str, why: &str) {
+        self.left_out.push(format!("{name}: {why}"));
+    }
+
+    /// As [`Self::skip`], for what the machine lacks: in CI that is a failure.
+    fn lacks(&mut self, name: &str, what: &str) {
+        if in_ci() {
+            self.broken.push(format!("{name} ({what})"));
+            self.count.failed += 1;
+        } else {
+            self.skip(name, what);
+        }
+    }
+
+    fn print(&self) {
+        println!();
+        for name in &self.broken {
+            println!("failed: {name}");
+        }
+        for left in &self.left_out {
+            println!("left out: {left}");
+        }
+        println!("{} passed, {} failed", self.count.passed, self.count.failed);
+    }
+}
+
+/// Runs the lanes; `false` when anything failed.
+pub fn run(extent: Extent) -> Result<bool> {
+    let mut report = Report::default();
+    let nextest = has(&["nextest", "--version"]);
+
+    println!("== build");
+    // All targets at once: the same features for the program and for its tests, so that nothing is
+    // compiled twice.
+    let build = ["build", "--workspace", "--all-targets", "--locked"];
+    let (built, _) = watched(&mut cargo(&build))?;
+    if !built {
+        report.broken.push("build".into());
+        report.count.failed = 1;
+        report.print();
+        return Ok(false);
+    }
+
+    report.lane("tests", tests(nextest, extent))?;
+    if extent == Extent::Quick {
+        report.skip("stress", "--quick");
+        report.skip("behaviour on an older git", "--quick");
+    } else {
+        let current = git::current().context("there is no git")?;
+        match git::older(&current) {
+            Some(older) => {
+                let name = format!(
+                    "behaviour on git {} (the other lanes: {})",
+                    older.version, current.version
+                );
+                let mut command = behaviour(nextest);
+                command.env("FORGE_GIT", &older.program);
+                report.lane(&name, command)?;
+            }
+            // All lanes have just run on one.
+            None if current.is_old() => {}
+            None => report.lacks(
+                "behaviour on an older git",
+                &format!("{} is the only git here", current.version),
+            ),
+        }
+    }
+    report.lane(
+        "doc tests",
+        cargo(&["test", "--workspace", "--locked", "--doc"]),
+    )?;
+    report.print();
+    Ok(report.count.failed == 0)
+}
+
+/// All tests but the doc tests; nextest runs them in parallel, cargo one binary after another.
+fn tests(nextest: bool, extent: Extent) -> Command {
+    let mut args = if nextest {
+        vec![
+            "nextest",
+            "run",
+            "--workspace",
+            "--locked",
+            "--no-fail-fast",
+        ]
+    } else {
+        vec!["test", "--workspace", "--locked", "--no-fail-fast"]
+    };
+    match (nextest, extent) {
+        (true, Extent::Quick) => args.extend(["-E", "not binary(stress)"]),
+        (true, Extent::All) => {}
+        // Without nextest a lane is chosen by target, and naming any leaves out the doc tests.
+        (false, Extent::All) => args.extend(["--lib", "--bins", "--tests"]),
+        (false, Extent::Quick) => {
+            args.extend([
+                "--lib",
+                "--bins",
+                "--test",
+                "behaviour",
+                "--test",
+                "cli",
+                "--test",
+                "guard",
+            ]);
+        }
+    }
+    cargo(&args)
+}
+
+fn behaviour(nextest: bool) -> Command {
+    if nextest {
+        cargo(&[
+            "nextest",
+            "run",
+            "--workspace",
+            "--locked",
+            "--no-fail-fast",
+            "-E",
+            "binary(behaviour)",
+        ])
+    } else {
+        cargo(&[
+            "test",
+            "--workspace",
+            "--locked",
+            "--no-fail-fast",
+            "--test",
+            "behaviour",
+        ])
+    }
+}

@@ -1,0 +1,175 @@
+use std::collections::BTreeSet;
+
+use crate::metadata::Metadata;
+
+/// Our crates, lowest layer first. A crate may depend on layers below its own, and on nothing of
+/// its own layer: so no backend depends on another.
+const LAYERS: &[&[&str]] = &[
+    &["forge-core"],
+    &["forge-git", "forge-http"],
+    &["forge-local", "forge-github", "forge-tangled"],
+    &["forge-context", "forge-workflow"],
+    &["forge"],
+    &["forge-mcp"],
+    &["forge-cli"],
+];
+
+/// Outside the layers: what they may use of ours.
+const ASIDE: &[(&str, &[&str])] = &[("forge-testkit", &["forge-core", "forge"]), ("xtask", &[])];
+
+/// What may use all of ours.
+const TESTS: &str = "forge-tests";
+
+/// All that `forge-core` may be built on.
+const CORE: &[&str] = &[
+    "async-trait",
+    "chrono",
+    "futures",
+    "percent-encoding",
+    "serde",
+    "serde_json",
+    "thiserror",
+    "tokio",
+    "tracing",
+];
+
+const LICENCES: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+const FORBIDDEN: &[&str] = &[
+    "openssl-sys",
+    "openssl",
+    "native-tls",
+    "aws-lc-sys",
+    "aws-lc-rs",
+];
+
+fn layer(name: &str) -> Option<usize> {
+    LAYERS.iter().position(|names| names.contains(&name))
+}
+
+fn ours(name: &str) -> bool {
+    layer(name).is_some() || name == TESTS || ASIDE.iter().any(|(aside, _)| *aside == name)
+}
+
+#[test]
+fn dependencies_point_downwards() {
+    let metadata = Metadata::read();
+    for package in metadata.members() {
+        for dependency in package.dependencies(None).into_iter().filter(|d| ours(d)) {
+            let name = package.name.as_str();
+            let fine = if name == TESTS {
+                true
+            } else if let Some((_, allowed)) = ASIDE.iter().find(|(aside, _)| *aside == name) {
+                allowed.contains(&dependency)
+            } else {
+                layer(name) > layer(dependency) && layer(dependency).is_some()
+            };
+            assert!(fine, "{name} may not depend on {dependency}");
+        }
+    }
+}
+
+#[test]
+fn every_crate_has_a_place() {
+    for package in Metadata::read().members() {
+        assert!(
+            ours(&package.name),
+            "{} is in no layer of this test",
+            package.name
+        );
+    }
+}
+
+#[test]
+fn tests_of_a_crate_use_what_is_below_it_and_the_test_kit() {
+    let metadata = Metadata::read();
+    for package in metadata.members().filter(|p| layer(&p.name).is_some()) {
+        for dependency in package
+            .dependencies(Some("dev"))
+            .into_iter()
+            .filter(|d| ours(d))
+        {
+            let fine = dependency == "forge-testkit" || layer(&package.name) > layer(dependency);
+            assert!(
+                fine,
+                "the tests of {} may not use {dependency}",
+                package.name
+            );
+        }
+    }
+}
+
+#[test]
+fn the_core_stays_small() {
+    let metadata = Metadata::read();
+    let core = metadata.member("forge-core");
+    let allowed: BTreeSet<_> = CORE.iter().copied().collect();
+    let surplus: Vec<_> = core
+        .dependencies(None)
+        .difference(&allowed)
+        .copied()
+        .collect();
+    assert!(
+        surplus.is_empty(),
+        "forge-core may not depend on {surplus:?}"
+    );
+    let (features, defaults) = core.features("tokio");
+    assert!(!defaults, "tokio's default features");
+    assert!(
+        features.is_subset(&BTreeSet::from(["sync", "time"])),
+        "{features:?}"
+    );
+}
+
+#[test]
+fn licences_are_ones_that_we_know() {
+    for package in Metadata::read().all() {
+        let licence = package.license.as_deref().unwrap_or_default();
+        assert!(acceptable(licence), "{}: {licence:?}", package.name);
+    }
+}
+
+#[test]
+fn one_tls_and_no_c_library_for_it() {
+    for package in Metadata::read().all() {
+        assert!(
+            !FORBIDDEN.contains(&package.name.as_str()),
+            "{} is in the tree",
+            package.name
+        );
+    }
+}
+
+/// Whether an SPDX expression (or cargo's old form with slashes) can be satisfied.
+fn acceptable(expression: &str) -> bool {
+    let expression = expression.replace(['(', ')'], "").replace('/', " OR ");
+    !expression.trim().is_empty()
+        && expression.split(" AND ").all(|part| {
+            part.split(" OR ")
+                .any(|licence| LICENCES.contains(&licence.trim()))
+        })
+}
+
+#[test]
+fn licence_expressions_are_read() {
+    assert!(acceptable("MIT"));
+    assert!(acceptable("GPL-3.0 OR MIT"));
+    assert!(acceptable("MIT/Apache-2.0"));
+    assert!(acceptable("(MIT OR Apache-2.0) AND Unicode-3.0"));
+    assert!(!acceptable("GPL-3.0"));
+    assert!(!acceptable("MIT AND GPL-3.0"));
+    assert!(!acceptable(""));
+}

@@ -1,0 +1,221 @@
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use forge_testkit::workspace_root;
+
+/// The files that git knows or would take, relative to the root.
+fn files() -> Vec<PathBuf> {
+    let out = Command::new("git")
+        .args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])
+        .current_dir(workspace_root())
+        .output()
+        .expect("git ls-files");
+    assert!(out.status.success(), "the workspace is no git repository");
+    let names = String::from_utf8(out.stdout).expect("names in UTF-8");
+    let names = names.split_terminator('\0').map(PathBuf::from);
+    names
+        .filter(|name| workspace_root().join(name).is_file())
+        .collect()
+}
+
+fn read(name: &Path) -> Option<String> {
+    fs::read_to_string(workspace_root().join(name)).ok()
+}
+
+fn is_rust(name: &Path) -> bool {
+    name.extension().is_some_and(|e| e == "rs")
+}
+
+/// Each line that `wrong` finds in a file, with its place.
+fn lines(of: impl Fn(&Path) -> bool, wrong: impl Fn(&Path, &str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for name in files().into_iter().filter(|name| of(name)) {
+        for (n, line) in read(&name).unwrap_or_default().lines().enumerate() {
+            if wrong(&name, line) {
+                found.push(format!("{}:{}: {}", name.display(), n + 1, line.trim()));
+            }
+        }
+    }
+    found
+}
+
+/// A word that this file must not have in it.
+fn spelled(parts: &[&str]) -> String {
+    parts.concat()
+}
+
+#[test]
+fn forges_are_told_apart_in_one_place() {
+    let allowed = [
+        "crates/forge/src/registry.rs",
+        "crates/forge-core/src/locator",
+    ];
+    let kinds = ["GITHUB", "TANGLED", "LOCAL"];
+    // A backend may make sure that what it was handed is its own.
+    let own =
+        |name: &Path, kind: &str| name.starts_with(format!("crates/forge-{}", kind.to_lowercase()));
+    let words = ["\"github\" =>", "\"tangled\" =>", "\"local\" =>"];
+    let found = lines(
+        |name| {
+            is_rust(name)
+                && name.starts_with("crates")
+                && name.components().any(|c| c.as_os_str() == "src")
+                && !allowed.iter().any(|a| name.starts_with(a))
+        },
+        |name, line| {
+            let compared = line.contains("==") || line.contains("!=") || line.contains("=>");
+            let named = kinds
+                .iter()
+                .any(|k| line.contains(&format!("ForgeKind::{k}")) && !own(name, k));
+            (compared && named)
+                || words.iter().any(|w| line.contains(w))
+                || (line.contains("match ") && line.contains("kind.as_str()"))
+        },
+    );
+    assert!(
+        found.is_empty(),
+        "ask the registry or the capabilities:\n{}",
+        found.join("\n")
+    );
+}
+
+#[test]
+fn no_path_of_a_machine() {
+    let homes = [
+        spelled(&["/ro", "ot/"]),
+        spelled(&["/wo", "rk/"]),
+        spelled(&["/Us", "ers/"]),
+        spelled(&["/ho", "me/runner"]),
+        spelled(&["/usr/lo", "cal/"]),
+    ];
+    let found = lines(
+        |_| true,
+        |_, line| homes.iter().any(|home| line.contains(home)),
+    );
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn no_test_is_switched_off() {
+    let marks = [
+        spelled(&["#[ig", "nore"]),
+        spelled(&["with_ig", "nored_flag(true"]),
+    ];
+    let found = lines(is_rust, |_, line| {
+        marks.iter().any(|mark| line.contains(mark))
+    });
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn nothing_is_left_to_do_later() {
+    let marks = [
+        spelled(&["TO", "DO"]),
+        spelled(&["FIX", "ME"]),
+        spelled(&["XX", "X:"]),
+    ];
+    let found = lines(is_rust, |_, line| {
+        marks.iter().any(|mark| line.contains(mark))
+    });
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn every_source_file_is_compiled() {
+    let files: BTreeSet<_> = files().into_iter().filter(|name| is_rust(name)).collect();
+    let mut reached = BTreeSet::new();
+    let roots = files
+        .iter()
+        .filter(|name| is_root(name))
+        .cloned()
+        .collect::<Vec<_>>();
+    assert!(roots.len() >= 8, "{roots:?}");
+    for root in roots {
+        reach(&root, true, &files, &mut reached);
+    }
+    let forgotten: Vec<_> = files
+        .difference(&reached)
+        .map(|f| f.display().to_string())
+        .collect();
+    assert!(
+        forgotten.is_empty(),
+        "no module names these files:\n{}",
+        forgotten.join("\n")
+    );
+}
+
+/// Whether cargo compiles this file by itself: the root of a library, a program, a test.
+fn is_root(name: &Path) -> bool {
+    let parts: Vec<_> = name.iter().filter_map(|p| p.to_str()).collect();
+    match parts.as_slice() {
+        ["crates", _, "src", "lib.rs" | "main.rs"] | ["crates", _, "build.rs"] => true,
+        ["crates", _, "src", "bin", _] | ["crates", _, "examples" | "tests" | "benches", _] => true,
+        ["tests", _, "main.rs"] => true,
+        _ => false,
+    }
+}
+
+/// Follows the `mod` lines of `file`.
+fn reach(file: &Path, root: bool, files: &BTreeSet<PathBuf>, reached: &mut BTreeSet<PathBuf>) {
+    if !reached.insert(file.to_path_buf()) {
+        return;
+    }
+    let parent = file.parent().expect("a file in a directory");
+    let stem = file.file_stem().expect("a name");
+    let dir = if root || stem == "mod" {
+        parent.to_path_buf()
+    } else {
+        parent.join(stem)
+    };
+    for line in read(file).unwrap_or_default().lines() {
+        let line = line
+            .trim()
+            .trim_start_matches("pub(crate) ")
+            .trim_start_matches("pub(super) ");
+        let Some(module) = line.trim_start_matches("pub ").strip_prefix("mod ") else {
+            continue;
+        };
+        let Some(module) = module.strip_suffix(';') else {
+            continue;
+        };
+        for next in [
+            dir.join(format!("{module}.rs")),
+            dir.join(module).join("mod.rs"),
+        ] {
+            if files.contains(&next) {
+                reach(&next, false, files, reached);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_test_directory_is_a_target() {
+    let manifest = read(Path::new("tests/Cargo.toml")).expect("the manifest");
+    let tests: BTreeSet<_> = files()
+        .into_iter()
+        .filter(|name| name.starts_with("tests") && name.ends_with("main.rs"))
+        .collect();
+    assert!(!tests.is_empty());
+    for name in tests {
+        let path = name
+            .strip_prefix("tests")
+            .expect("a test")
+            .display()
+            .to_string();
+        assert!(
+            manifest.contains(&format!("path = \"{path}\"")),
+            "{path} is in no target"
+        );
+    }
+}
