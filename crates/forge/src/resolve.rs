@@ -195,25 +195,25 @@ mod tests {
     async fn upstream_then_github_then_origin_then_others() {
         let place = Place::new().await;
         place.set("remote.zeta.url", "https://github.com/zeta/r").await;
-        assert_eq!(place.text().await, "https://github.com/zeta/r");
+        assert_eq!(place.text().await, "github.com/zeta/r");
         place.set("remote.origin.url", "git@github.com:origin/r.git").await;
-        assert_eq!(place.text().await, "https://github.com/origin/r");
+        assert_eq!(place.text().await, "github.com/origin/r");
         place.set("remote.upstream.url", "ssh://git@unknown.example/upstream/r").await;
-        assert_eq!(place.text().await, "https://github.com/origin/r");
+        assert_eq!(place.text().await, "github.com/origin/r");
         place.set("remote.github.url", "https://github.com/github/r").await;
-        assert_eq!(place.text().await, "https://github.com/github/r");
+        assert_eq!(place.text().await, "github.com/github/r");
         place.set("remote.upstream.url", "https://github.com/upstream/r").await;
-        assert_eq!(place.text().await, "https://github.com/upstream/r");
+        assert_eq!(place.text().await, "github.com/upstream/r");
         place.set("remote.zeta.gh-resolved", "base").await;
-        assert_eq!(place.text().await, "https://github.com/zeta/r");
+        assert_eq!(place.text().await, "github.com/zeta/r");
         place.set("remote.zeta.gh-resolved", "chosen/one").await;
-        assert_eq!(place.text().await, "https://github.com/chosen/one");
+        assert_eq!(place.text().await, "github.com/chosen/one");
         place.set("forge.repo", "tangled.org/@a.example/r").await;
         assert!(place.text().await.contains("tangled"), "{}", place.text().await);
         let env = [("GH_REPO", "gh/r"), ("FORGE_REPO", "forge/r")];
         let repo = |id: RepoId| id.to_string();
-        assert_eq!(place.base(&env[..1]).await.map(repo).unwrap(), "https://github.com/gh/r");
-        assert_eq!(place.base(&env).await.map(repo).unwrap(), "https://github.com/forge/r");
+        assert_eq!(place.base(&env[..1]).await.map(repo).unwrap(), "github.com/gh/r");
+        assert_eq!(place.base(&env).await.map(repo).unwrap(), "github.com/forge/r");
     }
 
     #[tokio::test]

@@ -18,7 +18,7 @@ pub fn docs() -> String {
          source, `forge config set KEY VALUE [--repo]` writes one and keeps your comments, and \
          `forge config validate` names every problem with file, line and column.\n\n\
          An unknown key is a warning. A value that does not fit is an error, and so is a key that a \
-         repository cannot set: the file is then not used at all, because half of a configuration \
+         repository cannot set: commands then stop with its line, because half of a configuration \
          is worse than a clear error. Credentials are in neither file; see \
          [accounts.md](accounts.md).\n\n\
          ## Keys\n\n\

@@ -8,8 +8,7 @@ use std::{
 
 macro_rules! vars {
     ($($variant:ident = $name:literal, $doc:literal;)*) => {
-        /// Every environment variable that forge reads. Nothing reads the environment past this
-        /// list, so `docs/config.md`, which is generated from it, is complete.
+        /// Every environment variable that forge reads; `docs/config.md` is generated from it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Var { $(#[doc = $doc] $variant,)* }
@@ -69,6 +68,7 @@ vars! {
     GithubEnterpriseToken = "GITHUB_ENTERPRISE_TOKEN", "As `GH_ENTERPRISE_TOKEN`, which wins.";
     TangledHandle = "TANGLED_HANDLE", "The handle of the tangled account; only together with `TANGLED_PASSWORD`.";
     TangledPassword = "TANGLED_PASSWORD", "The app password of `TANGLED_HANDLE`.";
+    ForgeGit = "FORGE_GIT", "The git program, where it is not the `git` of the path.";
     ForgeLog = "FORGE_LOG", "What to log on stderr: `error`, `warn`, `info`, `debug` or `trace`.";
 }
 
