@@ -1,5 +1,10 @@
 use clap::Args;
+use clap_complete::Shell;
 
 /// `forge completion`
-#[derive(Args, Debug, Default)]
-pub struct CompletionArgs {}
+#[derive(Args, Debug)]
+pub struct CompletionArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}

@@ -1,12 +1,12 @@
 //! What can be typed: clap structs and nothing else. No I/O, no environment, no defaults that
 //! depend on a repository.
 
-mod auth;
+pub(crate) mod auth;
 mod capabilities;
 mod completion;
-mod config;
+pub(crate) mod config;
 mod demo;
-mod label;
+pub(crate) mod label;
 pub mod output;
 pub mod pr;
 

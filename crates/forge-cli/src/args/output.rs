@@ -16,6 +16,19 @@ pub struct JsonArgs {
     pub template: Option<String>,
 }
 
+impl JsonArgs {
+    /// The same, where `--json` without a value asks for every field: for tables of ours, which gh
+    /// does not have.
+    #[must_use]
+    pub fn or_all(&self, fields: impl Iterator<Item = &'static str>) -> Self {
+        let mut args = self.clone();
+        if args.json.as_ref().is_some_and(Vec::is_empty) {
+            args.json = Some(fields.map(str::to_owned).collect());
+        }
+        args
+    }
+}
+
 /// A text that is given, read from a file, or written in an editor.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BodyArgs {

@@ -1,14 +1,171 @@
-//! `forge auth`.
+//! `forge auth`: accounts and their tokens.
 
-use forge_core::{Error, ErrorKind, Result};
+use std::io::{self, Read as _};
+
+use dialoguer::{Password, theme::ColorfulTheme};
+use forge::auth::{AccountStatus, Accounts, Secret};
+use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, Warning, locator::Hosts, text};
 
 use super::Ctx;
-use crate::{args::AuthArgs, exit::Exit};
+use crate::{
+    args::{
+        AuthArgs,
+        auth::{AuthCommand, AuthStatusArgs, KindArg, LoginArgs},
+    },
+    exit::Exit,
+    ui::{
+        io_error,
+        json::{Field, Json, Selection},
+        prompt,
+    },
+};
 
-/// Runs it.
+/// The fields of `--json`.
+const FIELDS: &[Field<AccountStatus>] = &[
+    Field { name: "account", needs: (), get: |s| s.account.as_deref().map_or(Json::Null, Json::text) },
+    Field { name: "active", needs: (), get: |s| Json::Bool(s.active) },
+    Field { name: "host", needs: (), get: |s| Json::text(&s.host) },
+    Field { name: "kind", needs: (), get: |s| Json::text(s.kind.as_str()) },
+    Field { name: "source", needs: (), get: |s| Json::text(s.source.to_string()) },
+    Field { name: "token", needs: (), get: |s| Json::text(&s.token) },
+];
+
+/// More than any token has; what is longer was piped in by mistake.
+const TOKEN_MAX: u64 = 16 * 1024;
+
+/// Runs one of the commands.
 ///
 /// # Errors
-/// What the command cannot do.
-pub async fn run(_ctx: &Ctx, _args: &AuthArgs) -> Result<Exit> {
-    Err(Error::new(ErrorKind::Internal, "this slot is not filled yet"))
+/// `invalid_input`, `not_found` and `config`, as [`Accounts`] says; `unauthenticated` when there is
+/// no token to print.
+pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
+    let forges = ctx.forges()?;
+    let accounts = forges.accounts();
+    let default = forges.hosts().default_host().to_owned();
+    let host = |host: &Option<String>| host.clone().unwrap_or_else(|| default.clone());
+    match &args.command {
+        AuthCommand::Login(args) => login(ctx, accounts, &host(&args.host), args),
+        AuthCommand::Logout(args) => {
+            let host = host(&args.host);
+            let name = accounts.logout(&host, args.account.as_deref())?;
+            ctx.ui.success(&format!("logged out of {host} as {name}"));
+            Ok(Exit::Ok)
+        }
+        AuthCommand::Switch(args) => {
+            let host = host(&args.host);
+            let name = accounts.switch(&host, args.account.as_deref())?;
+            ctx.ui.success(&format!("{host} is used as {name}"));
+            Ok(Exit::Ok)
+        }
+        AuthCommand::Status(args) => status(ctx, accounts, args),
+        AuthCommand::Token(args) => token(ctx, accounts, &host(&args.host)),
+    }
+}
+
+fn login(ctx: &Ctx, accounts: &Accounts, host: &str, args: &LoginArgs) -> Result<Exit> {
+    let kind = args.kind.map(|kind| match kind {
+        KindArg::Github => ForgeKind::GITHUB,
+        KindArg::Tangled => ForgeKind::TANGLED,
+    });
+    // Before anything is asked: a host that cannot be used should not cost a password.
+    let tangled = accounts.kind_for_login(host, kind.as_ref())? == ForgeKind::TANGLED;
+    let asks = ctx.ui.can_prompt() && !args.with_token;
+    let account = match &args.account {
+        Some(account) => account.clone(),
+        None if asks => prompt::line(if tangled { "Handle" } else { "Login" }, "")?,
+        None => {
+            return Err(Error::invalid("account", "no account is named")
+                .with_hint("pass --account with the login, or on tangled the handle"));
+        }
+    };
+    let secret = if args.with_token {
+        secret_from_stdin()?
+    } else if asks {
+        ask_secret(if tangled { "App password" } else { "Token" })?
+    } else {
+        return Err(Error::invalid("token", "there is no terminal to ask for the token")
+            .with_hint("pass it on standard input: `forge auth login --with-token < file`"));
+    };
+    let login = accounts.login(host, kind.as_ref(), &account, &Secret::new(&secret)?)?;
+    let did = if login.replaced { "replaced the credential of" } else { "logged in as" };
+    ctx.ui.success(&format!("{did} {} at {}", account.trim(), login.host));
+    if !login.has_backend {
+        ctx.ui.caution(&format!(
+            "it is stored and was not verified: this build has no backend for {}",
+            login.kind
+        ));
+    }
+    if let Some(var) = login.shadowed_by {
+        ctx.ui.warning(
+            &Warning::new(format!("{} is set, and wins over what was stored", var.name()))
+                .with_hint(format!("unset {} to use the stored account", var.name())),
+        );
+    }
+    Ok(Exit::Ok)
+}
+
+/// Asks without showing what is typed.
+fn ask_secret(question: &str) -> Result<String> {
+    let dialoguer::Error::IO(e) = match Password::with_theme(&ColorfulTheme::default())
+        .with_prompt(question)
+        .interact()
+    {
+        Ok(secret) => return Ok(secret),
+        Err(e) => e,
+    };
+    Err(if e.kind() == io::ErrorKind::Interrupted { prompt::cancelled() } else { io_error(e) })
+}
+
+fn secret_from_stdin() -> Result<String> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(TOKEN_MAX).read_to_end(&mut bytes).map_err(io_error)?;
+    String::from_utf8(bytes).map_err(|_| {
+        // The conversion's error has the bytes in it.
+        Error::invalid("token", "standard input is not text")
+            .with_hint("pass the token alone on standard input")
+    })
+}
+
+fn status(ctx: &Ctx, accounts: &Accounts, args: &AuthStatusArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
+    let mut lines = accounts.status()?;
+    if let Some(host) = &args.host {
+        let host = Hosts::normalise(host)?;
+        lines.retain(|line| line.host == host);
+    }
+    if let Some(selection) = selection {
+        selection.print(&ctx.ui, &selection.array(&lines))?;
+        return Ok(Exit::Ok);
+    }
+    if lines.is_empty() {
+        let at = args.host.as_deref().unwrap_or("any host");
+        return Err(Error::not_found(Noun::Account, format!("you are not logged in to {at}"))
+            .with_hint("run `forge auth login`; a local repository needs no account"));
+    }
+    let palette = ctx.ui.palette();
+    let mut before = "";
+    for line in &lines {
+        if line.host != before {
+            ctx.ui.line(&palette.bold(&text::one_line(&line.host)))?;
+            before = &line.host;
+        }
+        let mark = if line.active { palette.green("✓") } else { "-".to_owned() };
+        let account = line.account.as_deref().unwrap_or("token");
+        let used = if line.active { ", used" } else { "" };
+        let rest = format!("{account} ({}{used}) from {}: {}", line.kind, line.source, line.token);
+        ctx.ui.line(&format!("  {mark} {}", text::one_line(&rest)))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn token(ctx: &Ctx, accounts: &Accounts, host: &str) -> Result<Exit> {
+    let credential = accounts.credential(host)?.ok_or_else(|| {
+        Error::new(
+            ErrorKind::Unauthenticated { host: host.to_owned() },
+            format!("there is no token for {host}"),
+        )
+        .with_hint(format!("run `forge auth login --host {host}`"))
+    })?;
+    ctx.ui.line(credential.secret.expose())?;
+    Ok(Exit::Ok)
 }

@@ -1,14 +1,104 @@
-//! `forge capabilities`.
+//! `forge capabilities`: what the forge of a repository can do, and why not.
 
-use forge_core::{Error, ErrorKind, Result};
+use forge_core::{Capability, Result, Support};
 
 use super::Ctx;
-use crate::{args::CapabilitiesArgs, exit::Exit};
+use crate::{
+    args::CapabilitiesArgs,
+    exit::Exit,
+    ui::{
+        json::{Field, Json, Selection},
+        table::{self, Cell, Column},
+    },
+};
 
-/// Runs it.
+/// A row.
+type Row = (Capability, Support);
+
+/// The fields of `--json`.
+const FIELDS: &[Field<Row>] = &[
+    Field { name: "how", needs: (), get: |(_, s)| how(s).map_or(Json::Null, Json::text) },
+    Field { name: "instead", needs: (), get: |(_, s)| instead(s).map_or(Json::Null, Json::text) },
+    Field { name: "name", needs: (), get: |(c, _)| Json::text(c.name()) },
+    Field { name: "support", needs: (), get: |(_, s)| Json::text(word(s)) },
+    Field { name: "title", needs: (), get: |(c, _)| Json::text(c.title()) },
+    Field { name: "why", needs: (), get: |(_, s)| why(s).map_or(Json::Null, Json::text) },
+];
+
+const COLUMNS: &[Column] = &[
+    Column { title: "CAPABILITY", shrinks: false },
+    Column { title: "SUPPORT", shrinks: false },
+    Column { title: "HOW, OR WHY NOT", shrinks: true },
+    Column { title: "INSTEAD", shrinks: true },
+];
+
+/// Shows the table.
 ///
 /// # Errors
-/// What the command cannot do.
-pub async fn run(_ctx: &Ctx, _args: &CapabilitiesArgs) -> Result<Exit> {
-    Err(Error::new(ErrorKind::Internal, "this slot is not filled yet"))
+/// As opening the repository does.
+pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
+    let repo = ctx.repo(args.repo.as_deref()).await?;
+    let rows = repo.capabilities().await?;
+    if let Some(selection) = selection {
+        selection.print(&ctx.ui, &selection.array(&rows))?;
+        return Ok(Exit::Ok);
+    }
+    if !ctx.ui.is_tty() {
+        for (capability, support) in &rows {
+            let detail = how(support).or_else(|| why(support)).unwrap_or_default();
+            let instead = instead(support).unwrap_or_default();
+            ctx.ui.line(&format!("{}\t{}\t{detail}\t{instead}", capability.name(), word(support)))?;
+        }
+        return Ok(Exit::Ok);
+    }
+    let cells: Vec<Vec<Cell>> = rows
+        .iter()
+        .map(|(capability, support)| {
+            let word = match support {
+                Support::No { .. } => Cell::painted(word(support), |p, t| p.red(t)),
+                Support::Native => Cell::painted(word(support), |p, t| p.green(t)),
+                _ => Cell::painted(word(support), |p, t| p.yellow(t)),
+            };
+            vec![
+                Cell::plain(capability.name()),
+                word,
+                Cell::plain(how(support).or_else(|| why(support)).unwrap_or_default()),
+                Cell::plain(instead(support).unwrap_or_default()),
+            ]
+        })
+        .collect();
+    ctx.ui.page(&table::render(COLUMNS, &cells, ctx.ui.width(), ctx.ui.palette()))?;
+    Ok(Exit::Ok)
+}
+
+/// The word of the JSON form of [`Support`].
+fn word(support: &Support) -> &'static str {
+    match support {
+        Support::Native => "native",
+        Support::Emulated { .. } => "emulated",
+        Support::ClientSide { .. } => "client_side",
+        Support::No { .. } => "no",
+    }
+}
+
+fn how(support: &Support) -> Option<&'static str> {
+    match support {
+        Support::Emulated { how } | Support::ClientSide { how } => Some(how),
+        _ => None,
+    }
+}
+
+fn why(support: &Support) -> Option<&'static str> {
+    match support {
+        Support::No { why, .. } => Some(why),
+        _ => None,
+    }
+}
+
+fn instead(support: &Support) -> Option<&'static str> {
+    match support {
+        Support::No { instead, .. } => Some(instead),
+        _ => None,
+    }
 }

@@ -1,14 +1,21 @@
-//! `forge completion`.
+//! `forge completion`: the script that completes commands and flags in a shell.
 
-use forge_core::{Error, ErrorKind, Result};
+use clap::CommandFactory as _;
+use forge_core::Result;
 
 use super::Ctx;
-use crate::{args::CompletionArgs, exit::Exit};
+use crate::{
+    args::{Cli, CompletionArgs},
+    exit::Exit,
+};
 
-/// Runs it.
+/// Prints it.
 ///
 /// # Errors
-/// What the command cannot do.
-pub async fn run(_ctx: &Ctx, _args: &CompletionArgs) -> Result<Exit> {
-    Err(Error::new(ErrorKind::Internal, "this slot is not filled yet"))
+/// When stdout cannot be written.
+pub async fn run(ctx: &Ctx, args: &CompletionArgs) -> Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "forge", &mut script);
+    ctx.ui.write(&script)?;
+    Ok(Exit::Ok)
 }

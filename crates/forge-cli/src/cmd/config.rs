@@ -1,14 +1,144 @@
-//! `forge config`.
+//! `forge config`: the configuration, key by key.
+//!
+//! These commands work with a broken configuration as well: they are what mends it.
 
-use forge_core::{Error, ErrorKind, Result};
+use forge::{
+    Config,
+    config::{Entry, Env, Level, Scope, Source},
+};
+use forge_core::{Error, Noun, Result, Warning, text};
 
 use super::Ctx;
-use crate::{args::ConfigArgs, exit::Exit};
+use crate::{
+    args::{
+        ConfigArgs,
+        config::{ConfigCommand, ConfigListArgs},
+    },
+    exit::Exit,
+    ui::{
+        json::{Field, Json, Selection},
+        table::{self, Cell, Column},
+    },
+};
 
-/// Runs it.
+/// The fields of `--json`.
+const FIELDS: &[Field<Entry>] = &[
+    Field { name: "name", needs: (), get: |e| Json::text(&e.name) },
+    Field { name: "source", needs: (), get: |e| Json::text(e.source.to_string()) },
+    Field { name: "value", needs: (), get: |e| e.value.as_deref().map_or(Json::Null, Json::text) },
+];
+
+const COLUMNS: &[Column] = &[
+    Column { title: "KEY", shrinks: false },
+    Column { title: "VALUE", shrinks: true },
+    Column { title: "SOURCE", shrinks: true },
+];
+
+/// Runs one of the commands.
 ///
 /// # Errors
-/// What the command cannot do.
-pub async fn run(_ctx: &Ctx, _args: &ConfigArgs) -> Result<Exit> {
-    Err(Error::new(ErrorKind::Internal, "this slot is not filled yet"))
+/// `invalid_input` for an unknown key or a value that does not fit; `config` when a file cannot be
+/// read or written.
+pub async fn run(ctx: &Ctx, args: &ConfigArgs) -> Result<Exit> {
+    let config = Config::read(Env::process(), &ctx.cwd)?;
+    match &args.command {
+        ConfigCommand::Get(args) => get(ctx, &config, &args.key),
+        ConfigCommand::Set(args) => {
+            let path = config.set(&args.key, &args.value, scope(args.repo))?;
+            ctx.ui.success(&format!("set {} in {}", args.key, path.display()));
+            overridden(ctx, &args.key)?;
+            Ok(Exit::Ok)
+        }
+        ConfigCommand::Unset(args) => {
+            let (path, was_there) = config.unset(&args.key, scope(args.repo))?;
+            if was_there {
+                ctx.ui.success(&format!("took {} out of {}", args.key, path.display()));
+            } else {
+                ctx.ui.caution(&format!("{} is not set in {}", args.key, path.display()));
+            }
+            Ok(Exit::Ok)
+        }
+        ConfigCommand::List(args) => list(ctx, &config, args),
+        ConfigCommand::Validate => validate(ctx, &config),
+    }
+}
+
+fn scope(repo: bool) -> Scope {
+    if repo { Scope::Repo } else { Scope::User }
+}
+
+fn get(ctx: &Ctx, config: &Config, key: &str) -> Result<Exit> {
+    problems(ctx, config);
+    match config.get(key)?.value {
+        Some(value) => ctx.ui.line(&value).map(|()| Exit::Ok),
+        None => Err(Error::not_found(Noun::Other, format!("{key} is not set, and has no default"))
+            .with_hint(format!("`forge config set {key} VALUE` sets it"))),
+    }
+}
+
+/// Says so when what was just written does not count, because something stronger is set.
+fn overridden(ctx: &Ctx, key: &str) -> Result<()> {
+    let entry = Config::read(Env::process(), &ctx.cwd)?.get(key)?;
+    if let Source::Env(_) = entry.source {
+        ctx.ui.caution(&format!("{} is set in the environment and wins", entry.source));
+    }
+    Ok(())
+}
+
+fn list(ctx: &Ctx, config: &Config, args: &ConfigListArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
+    problems(ctx, config);
+    let entries = config.list();
+    if let Some(selection) = selection {
+        selection.print(&ctx.ui, &selection.array(&entries))?;
+    } else if ctx.ui.is_tty() {
+        let cells: Vec<Vec<Cell>> = entries
+            .iter()
+            .map(|entry| {
+                vec![
+                    Cell::plain(&entry.name),
+                    Cell::plain(text::one_line(entry.value.as_deref().unwrap_or_default())),
+                    Cell::painted(text::one_line(&entry.source.to_string()), |p, t| p.gray(t)),
+                ]
+            })
+            .collect();
+        ctx.ui.page(&table::render(COLUMNS, &cells, ctx.ui.width(), ctx.ui.palette()))?;
+    } else {
+        for entry in &entries {
+            let value = entry.value.as_deref().unwrap_or_default();
+            ctx.ui.line(&format!("{}\t{value}\t{}", entry.name, entry.source))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn validate(ctx: &Ctx, config: &Config) -> Result<Exit> {
+    for problem in config.problems() {
+        let at = problem.at.as_ref().map_or_else(
+            || "environment".to_owned(),
+            |(path, line, column)| format!("{}:{line}:{column}", path.display()),
+        );
+        let line = format!("{at}: {}: {} ({})", problem.level.word(), problem.message, problem.hint);
+        ctx.ui.line(&text::one_line(&line))?;
+    }
+    if !config.problems().is_empty() {
+        return Ok(Exit::Failure);
+    }
+    for path in [config.user_file(), config.repo_file()].into_iter().flatten() {
+        if path.exists() {
+            ctx.ui.success(&format!("{} has no problems", path.display()));
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Problems do not stop these commands, but their reader should know.
+fn problems(ctx: &Ctx, config: &Config) {
+    for problem in config.problems() {
+        let skipped = match problem.level {
+            Level::Error => "; other commands stop here",
+            Level::Warning => "",
+        };
+        ctx.ui.warning(&Warning::new(format!("{problem}{skipped}")).with_hint(&problem.hint));
+    }
 }
