@@ -47,7 +47,25 @@ pub fn backends() -> &'static [Backend] {
     BACKENDS
 }
 
-static BACKENDS: &[Backend] = &[];
+static BACKENDS: &[Backend] = &[
+    #[cfg(feature = "local")]
+    Backend {
+        kind: &ForgeKind::LOCAL,
+        title: "Git repository (local)",
+        capabilities: &forge_local::CAPABILITIES,
+        open: |_, id| {
+            Box::pin(async move {
+                let RepoPath::Dir(dir) = &id.path else {
+                    return Err(Error::invalid("repo", format!("{id} is no directory"))
+                        .with_hint("name a local repository by its path, such as local:."));
+                };
+                let local = forge_local::Local::open(dir).await?;
+                let id = local.id().clone();
+                Ok((local as Arc<dyn Forge>, id))
+            })
+        },
+    },
+];
 
 /// Opens `id` with the backend of its kind.
 pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result<Repo> {
