@@ -22,11 +22,16 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Ve
                 return None;
             }
             let distance = distance(&word, &letters);
-            (distance <= allowed && distance < letters.len().max(1)).then_some((distance, candidate))
+            (distance <= allowed && distance < letters.len().max(1))
+                .then_some((distance, candidate))
         })
         .collect();
     found.sort();
-    found.into_iter().map(|(_, candidate)| candidate).take(MOST).collect()
+    found
+        .into_iter()
+        .map(|(_, candidate)| candidate)
+        .take(MOST)
+        .collect()
 }
 
 /// `near` as the end of a sentence: `did you mean 'a', 'b' or 'c'?`.
@@ -35,8 +40,10 @@ pub fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
-    let found: Vec<String> =
-        near(word, candidates).into_iter().map(|name| format!("'{name}'")).collect();
+    let found: Vec<String> = near(word, candidates)
+        .into_iter()
+        .map(|name| format!("'{name}'"))
+        .collect();
     let (last, front) = found.split_last()?;
     Some(if front.is_empty() {
         format!("did you mean {last}?")
@@ -46,7 +53,10 @@ pub fn did_you_mean<'a>(
 }
 
 fn letters(word: &str) -> Vec<char> {
-    word.chars().flat_map(char::to_lowercase).take(COMPARED).collect()
+    word.chars()
+        .flat_map(char::to_lowercase)
+        .take(COMPARED)
+        .collect()
 }
 
 /// Edit distance with swaps of neighbours (optimal string alignment).
@@ -60,7 +70,9 @@ fn distance(a: &[char], b: &[char]) -> usize {
         let mut left = i + 1;
         for (j, y) in b.iter().enumerate() {
             let at = |row: &[usize], k: usize| row.get(k).copied().unwrap_or(usize::MAX / 2);
-            let mut best = (at(&row, j) + usize::from(x != y)).min(at(&row, j + 1) + 1).min(left + 1);
+            let mut best = (at(&row, j) + usize::from(x != y))
+                .min(at(&row, j + 1) + 1)
+                .min(left + 1);
             if let (Some(px), Some(k)) = (previous, j.checked_sub(1))
                 && Some(x) == b.get(k)
                 && px == y

@@ -48,7 +48,10 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
     match output.status {
         0 => {
             let name = String::from_utf8_lossy(&output.stdout);
-            Ok(name.trim_end_matches('\n').strip_prefix("refs/heads/").map(str::to_owned))
+            Ok(name
+                .trim_end_matches('\n')
+                .strip_prefix("refs/heads/")
+                .map(str::to_owned))
         }
         1 => Ok(None),
         _ => {
@@ -65,15 +68,28 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
 /// `not_found` on a detached head and outside of a repository; as [`decide`].
 pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<CurrentPull> {
     let branch = current_branch(git).await?.ok_or_else(|| {
-        Error::not_found(Noun::Branch, "no branch is checked out here (HEAD is detached)")
-            .with_hint("name the pull request by number, URL or branch")
+        Error::not_found(
+            Noun::Branch,
+            "no branch is checked out here (HEAD is detached)",
+        )
+        .with_hint("name the pull request by number, URL or branch")
     })?;
     let push = format!("{branch}@{{push}}");
     let output = git
-        .run(["rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", &push])
+        .run([
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--symbolic-full-name",
+            "--end-of-options",
+            &push,
+        ])
         .await?;
-    let push_ref = (output.status == 0)
-        .then(|| String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned());
+    let push_ref = (output.status == 0).then(|| {
+        String::from_utf8_lossy(&output.stdout)
+            .trim_end_matches('\n')
+            .to_owned()
+    });
     decide(&branch, config, push_ref.as_deref())
 }
 
@@ -84,18 +100,26 @@ pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<CurrentPull> 
 pub fn decide(branch: &str, config: &GitConfig, push_ref: Option<&str>) -> Result<CurrentPull> {
     let settings = config.branch(branch);
     if let Some(number) = settings.merge.as_deref().and_then(pull_number) {
-        return Ok(CurrentPull::Number { number, remote: settings.remote });
+        return Ok(CurrentPull::Number {
+            number,
+            remote: settings.remote,
+        });
     }
     if let Some((remote, branch)) = push_ref.and_then(|name| tracked(name, config)) {
-        return Ok(CurrentPull::Head { at: PushedTo::Remote(remote), branch });
+        return Ok(CurrentPull::Head {
+            at: PushedTo::Remote(remote),
+            branch,
+        });
     }
     let at = settings
         .push_remote
         .or_else(|| config.push_default_remote.clone())
         .or(settings.remote)
         .map_or(PushedTo::Here, |remote| place(remote, config));
-    let follows_upstream =
-        matches!(config.push_default.as_deref(), Some("upstream" | "tracking"));
+    let follows_upstream = matches!(
+        config.push_default.as_deref(),
+        Some("upstream" | "tracking")
+    );
     let branch = if follows_upstream {
         let merge = settings.merge.as_deref();
         let Some(upstream) = merge.and_then(|m| m.strip_prefix("refs/heads/")) else {
@@ -160,19 +184,29 @@ mod tests {
     }
 
     fn head(at: PushedTo, branch: &str) -> CurrentPull {
-        CurrentPull::Head { at, branch: branch.to_owned() }
+        CurrentPull::Head {
+            at,
+            branch: branch.to_owned(),
+        }
     }
 
     #[test]
     fn the_order_of_gh() {
         let remote = |name: &str| PushedTo::Remote(name.to_owned());
-        let base = ["remote.origin.url=o", "remote.fork.url=f", "remote.a/b.url=x"];
+        let base = [
+            "remote.origin.url=o",
+            "remote.fork.url=f",
+            "remote.a/b.url=x",
+        ];
         let cases: &[(&str, &[&str], Option<&str>, CurrentPull)] = &[
             (
                 "a fetched pull request wins over everything",
                 &["branch.x.merge=refs/pull/7/head", "branch.x.remote=origin"],
                 Some("refs/remotes/fork/x"),
-                CurrentPull::Number { number: 7, remote: Some("origin".to_owned()) },
+                CurrentPull::Number {
+                    number: 7,
+                    remote: Some("origin".to_owned()),
+                },
             ),
             (
                 "what git would push to",
@@ -236,7 +270,12 @@ mod tests {
                 None,
                 head(remote("origin"), "other"),
             ),
-            ("nothing is configured", &[], None, head(PushedTo::Here, "x")),
+            (
+                "nothing is configured",
+                &[],
+                None,
+                head(PushedTo::Here, "x"),
+            ),
             (
                 "no pull request has this number",
                 &["branch.x.merge=refs/pull/0/head"],
@@ -246,14 +285,21 @@ mod tests {
         ];
         for (what, lines, push_ref, expected) in cases {
             let all: Vec<&str> = base.iter().chain(lines.iter()).copied().collect();
-            assert_eq!(&decide("x", &config(&all), *push_ref).unwrap(), expected, "{what}");
+            assert_eq!(
+                &decide("x", &config(&all), *push_ref).unwrap(),
+                expected,
+                "{what}"
+            );
         }
     }
 
     #[test]
     fn pushing_to_an_upstream_that_is_not_there_is_an_error() {
         let e = decide("x", &config(&["push.default=tracking"]), None).unwrap_err();
-        assert!(e.is_not_found() && e.message().contains("branch 'x' has no upstream"), "{e}");
+        assert!(
+            e.is_not_found() && e.message().contains("branch 'x' has no upstream"),
+            "{e}"
+        );
     }
 
     #[tokio::test]
@@ -264,10 +310,23 @@ mod tests {
             git.run_ok(args).await.unwrap();
         };
         run(&["init", "-q", "-b", "topic/é"]).await;
-        assert_eq!(current_branch(&git).await.unwrap().as_deref(), Some("topic/é"));
+        assert_eq!(
+            current_branch(&git).await.unwrap().as_deref(),
+            Some("topic/é")
+        );
         run(&["remote", "add", "origin", "https://example.org/o/r"]).await;
-        run(&["-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "m"])
-            .await;
+        run(&[
+            "-c",
+            "user.name=n",
+            "-c",
+            "user.email=e",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "m",
+        ])
+        .await;
         run(&["update-ref", "refs/remotes/origin/topic/é", "HEAD"]).await;
         run(&["config", "remote.pushDefault", "origin"]).await;
         run(&["config", "push.default", "current"]).await;
@@ -278,7 +337,12 @@ mod tests {
         );
         run(&["checkout", "-q", "--detach"]).await;
         assert_eq!(current_branch(&git).await.unwrap(), None);
-        assert!(current_pull(&git, &settings).await.unwrap_err().is_not_found());
+        assert!(
+            current_pull(&git, &settings)
+                .await
+                .unwrap_err()
+                .is_not_found()
+        );
     }
 
     #[tokio::test]
@@ -286,6 +350,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path()).with_env("GIT_CEILING_DIRECTORIES", dir.path());
         let e = current_branch(&git).await.unwrap_err();
-        assert!(e.is_not_found() && e.message().contains("is not in a git repository"), "{e}");
+        assert!(
+            e.is_not_found() && e.message().contains("is not in a git repository"),
+            "{e}"
+        );
     }
 }

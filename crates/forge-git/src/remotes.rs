@@ -59,7 +59,12 @@ impl GitConfig {
     /// `git` when git fails; a repository without such settings is empty.
     pub async fn read(git: &Git) -> Result<Self> {
         let output = git
-            .run(["config", "--null", "--get-regexp", r"^(remote|branch|url|push|forge)\."])
+            .run([
+                "config",
+                "--null",
+                "--get-regexp",
+                r"^(remote|branch|url|push|forge)\.",
+            ])
             .await?;
         match output.status {
             0 => Ok(Self::parse(&output.stdout)),
@@ -77,7 +82,9 @@ impl GitConfig {
         let mut instead: Vec<(String, String)> = Vec::new();
         for (key, value) in entries(output) {
             // Git folds the case of the first and the last part alone.
-            let Some((section, rest)) = key.split_once('.') else { continue };
+            let Some((section, rest)) = key.split_once('.') else {
+                continue;
+            };
             let (name, field) = match rest.rsplit_once('.') {
                 Some((name, field)) => (Some(name), field),
                 None => (None, rest),
@@ -85,11 +92,18 @@ impl GitConfig {
             match (section, name, field) {
                 ("remote", None, "pushdefault") => config.push_default_remote = Some(value),
                 ("remote", Some(name), "url" | "gh-resolved") => {
-                    let at = remotes.iter().position(|r| r.name == name).unwrap_or_else(|| {
-                        let name = name.to_owned();
-                        remotes.push(Remote { name, url: String::new(), resolved: None });
-                        remotes.len() - 1
-                    });
+                    let at = remotes
+                        .iter()
+                        .position(|r| r.name == name)
+                        .unwrap_or_else(|| {
+                            let name = name.to_owned();
+                            remotes.push(Remote {
+                                name,
+                                url: String::new(),
+                                resolved: None,
+                            });
+                            remotes.len() - 1
+                        });
                     if let Some(remote) = remotes.get_mut(at) {
                         match field {
                             // The first of several is the one that is fetched.
@@ -122,7 +136,10 @@ impl GitConfig {
             remote.url = rewrite(&remote.url, &instead);
         }
         remotes.sort_by_key(|remote| {
-            FIRST.iter().position(|name| *name == remote.name).unwrap_or(FIRST.len())
+            FIRST
+                .iter()
+                .position(|name| *name == remote.name)
+                .unwrap_or(FIRST.len())
         });
         config.remotes = remotes;
         config
@@ -173,9 +190,15 @@ pub async fn root(git: &Git) -> Result<PathBuf> {
         output = git.run(["rev-parse", "--absolute-git-dir"]).await?;
     }
     if output.status == 0 {
-        return Ok(path_of(output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout)));
+        return Ok(path_of(
+            output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout),
+        ));
     }
-    if output.stderr.windows(20).any(|w| w == b"not a git repository") {
+    if output
+        .stderr
+        .windows(20)
+        .any(|w| w == b"not a git repository")
+    {
         return Err(Error::not_found(
             Noun::Repo,
             format!("{} is not in a git repository", shown_dir(git)),
@@ -240,7 +263,10 @@ mod tests {
                 ("my.dotted.name", "d"),
             ]
         );
-        assert_eq!(config.remote("upstream").unwrap().resolved.as_deref(), Some("base"));
+        assert_eq!(
+            config.remote("upstream").unwrap().resolved.as_deref(),
+            Some("base")
+        );
     }
 
     #[test]
@@ -253,7 +279,14 @@ mod tests {
             ("remote.c.url", "https://other.example/x"),
         ]);
         let urls: Vec<_> = config.remotes.iter().map(|r| &*r.url).collect();
-        assert_eq!(urls, ["https://github.com/o/r", "git@work.example:r", "https://other.example/x"]);
+        assert_eq!(
+            urls,
+            [
+                "https://github.com/o/r",
+                "git@work.example:r",
+                "https://other.example/x"
+            ]
+        );
     }
 
     #[test]
@@ -275,11 +308,19 @@ mod tests {
         let git = Git::at(&top).with_env("GIT_CEILING_DIRECTORIES", &top);
         assert!(root(&git).await.unwrap_err().is_not_found());
         git.run_ok(["init", "-q", "work\nline"]).await.unwrap();
-        git.run_ok(["init", "-q", "--bare", "bare.git"]).await.unwrap();
+        git.run_ok(["init", "-q", "--bare", "bare.git"])
+            .await
+            .unwrap();
         let work = top.join("work\nline");
         std::fs::create_dir(work.join("sub")).unwrap();
         assert_eq!(root(&Git::at(work.join("sub"))).await.unwrap(), work);
-        assert_eq!(root(&Git::at(work.join(".git"))).await.unwrap(), work.join(".git"));
-        assert_eq!(root(&Git::at(top.join("bare.git"))).await.unwrap(), top.join("bare.git"));
+        assert_eq!(
+            root(&Git::at(work.join(".git"))).await.unwrap(),
+            work.join(".git")
+        );
+        assert_eq!(
+            root(&Git::at(top.join("bare.git"))).await.unwrap(),
+            top.join("bare.git")
+        );
     }
 }

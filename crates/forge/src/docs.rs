@@ -21,9 +21,16 @@ pub fn capabilities_docs() -> String {
     }
     out.push_str(&format!("\n|---|---|{}\n", "---|".repeat(backends.len())));
     for capability in Capability::ALL {
-        out.push_str(&format!("| `{}` | {} |", capability.name(), capability.title()));
+        out.push_str(&format!(
+            "| `{}` | {} |",
+            capability.name(),
+            capability.title()
+        ));
         for backend in backends {
-            out.push_str(&format!(" {} |", word(backend.capabilities().get(*capability))));
+            out.push_str(&format!(
+                " {} |",
+                word(backend.capabilities().get(*capability))
+            ));
         }
         out.push('\n');
     }
@@ -44,7 +51,9 @@ fn word(support: Support) -> &'static str {
 
 /// What a word in the table leaves out.
 fn details(out: &mut String, backend: &Backend) {
-    let rows = Capability::ALL.iter().map(|c| (c.name(), backend.capabilities().get(*c)));
+    let rows = Capability::ALL
+        .iter()
+        .map(|c| (c.name(), backend.capabilities().get(*c)));
     let (no, yes): (Vec<_>, Vec<_>) = rows.partition(|(_, support)| !support.is_yes());
     out.push_str(&format!("\n## {}\n", backend.title()));
     let ways: Vec<String> = yes

@@ -42,7 +42,10 @@ impl Forges {
     /// # Errors
     /// As [`Config::load`].
     pub fn load(cwd: &Path) -> Result<Self> {
-        Ok(Self { cwd: cwd.to_owned(), ..Self::from_parts(Config::load(Env::process(), cwd)?) })
+        Ok(Self {
+            cwd: cwd.to_owned(),
+            ..Self::from_parts(Config::load(Env::process(), cwd)?)
+        })
     }
 
     /// The forges of a configuration that the caller has made.
@@ -50,7 +53,12 @@ impl Forges {
     pub fn from_parts(config: Config) -> Self {
         let hosts = config.hosts();
         let accounts = Accounts::new(&config);
-        Self { config, hosts, accounts, cwd: PathBuf::from(".") }
+        Self {
+            config,
+            hosts,
+            accounts,
+            cwd: PathBuf::from("."),
+        }
     }
 
     /// The configuration.
@@ -74,7 +82,10 @@ impl Forges {
     /// The policy that the configuration asks for: its timeout, with write access.
     #[must_use]
     pub fn policy(&self) -> Policy {
-        Policy { deadline: self.config.timeout(), ..Policy::default() }
+        Policy {
+            deadline: self.config.timeout(),
+            ..Policy::default()
+        }
     }
 
     /// Opens a repository.
@@ -125,12 +136,20 @@ impl Forges {
 
     /// A path relative to where the caller stands, made absolute; the rest as it is.
     fn absolute(&self, id: &RepoId) -> RepoId {
-        let RepoPath::Dir(dir) = &id.path else { return id.clone() };
-        let home = dir.strip_prefix("~").ok().zip(config::home_dir(self.config.env()));
+        let RepoPath::Dir(dir) = &id.path else {
+            return id.clone();
+        };
+        let home = dir
+            .strip_prefix("~")
+            .ok()
+            .zip(config::home_dir(self.config.env()));
         let dir = match home {
             Some((rest, home)) => home.join(rest),
             None => self.cwd.join(dir),
         };
-        RepoId { path: RepoPath::Dir(std::path::absolute(&dir).unwrap_or(dir)), ..id.clone() }
+        RepoId {
+            path: RepoPath::Dir(std::path::absolute(&dir).unwrap_or(dir)),
+            ..id.clone()
+        }
     }
 }

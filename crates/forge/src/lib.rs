@@ -1,5 +1,37 @@
-//! Open any forge by URI, with the user's configuration and accounts.
-#![doc = ""]
+//! Pull requests on any forge: open a repository by URI, then list, review and merge.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # std::process::Command::new("git").args(["init", "-q"]).arg(dir.path()).status()?;
+//! # let uri = format!("file://{}", dir.path().display());
+//! # let uri = uri.as_str();
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! use forge::{PageReq, model::PullQuery};
+//!
+//! // `local:.`, a path, `file:///…`, `owner/repo`, or the URL of a repository.
+//! let repo = forge::open(uri).await?;
+//! let page = repo.list(&PullQuery::default(), PageReq::first(30)).await?;
+//! for pull in page.items {
+//!     println!("#{} {}", pull.id.key, pull.title);
+//! }
+//! # Ok::<_, forge::Error>(())
+//! # })?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`open`] uses the configuration and the accounts of the user who runs the program; [`Forges`]
+//! lets a program bring its own. What a repository's forge cannot do is in
+//! [`Repo::capabilities`], with the reason; every failure is an [`Error`] with a stable code and,
+//! where there is one, a hint.
+//!
+//! A Tokio runtime with I/O and time must be running. Each backend is a feature: `local` (pull
+//! requests kept inside a git repository; on by default).
+//!
+//! The examples `list`, `merge` and `capabilities` can be run:
+//! `cargo run -p forge --example list -- local:.`
 
 pub mod auth;
 pub mod config;

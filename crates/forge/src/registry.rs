@@ -85,18 +85,20 @@ pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
 fn no_backend(kind: &ForgeKind, what: &str) -> Error {
     let name = match kind.as_str() {
         "github" => "GitHub",
-        "tangled" => "tangled",
+        "local" => "repositories on this machine",
         other => other,
     };
     let have: Vec<&str> = BACKENDS.iter().map(|b| b.kind.as_str()).collect();
-    let have = if have.is_empty() { "none".to_owned() } else { have.join(", ") };
+    let have = if have.is_empty() {
+        "none".to_owned()
+    } else {
+        have.join(", ")
+    };
     Error::new(
         ErrorKind::Config,
         format!("cannot open {what}: this build has no backend for {name} (it has: {have})"),
     )
-    .with_hint(
-        "in a clone of the repository, `-R local:.` keeps pull requests in the clone itself",
-    )
+    .with_hint("in a clone of the repository, `-R local:.` keeps pull requests in the clone itself")
     .with_context("kind", kind.as_str())
 }
 

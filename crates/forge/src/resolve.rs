@@ -23,8 +23,11 @@ pub(crate) async fn base_repo(forges: &Forges, cwd: &Path) -> Result<RepoId> {
     if let Some(text) = &config.forge_repo {
         return repository(text, hosts).map_err(|e| named(&e, "git config forge.repo"));
     }
-    let candidates: Vec<Candidate> =
-        config.remotes.iter().map(|remote| Candidate::of(remote, &root, hosts)).collect();
+    let candidates: Vec<Candidate> = config
+        .remotes
+        .iter()
+        .map(|remote| Candidate::of(remote, &root, hosts))
+        .collect();
     choose(&candidates, hosts, &root)
 }
 
@@ -44,8 +47,10 @@ fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
 
 /// The error of a value that was not on the command line.
 fn named(e: &Error, place: &str) -> Error {
-    Error::invalid("repo", format!("{place}: {e}"))
-        .with_hint(format!("correct {place}; {}", e.hint().unwrap_or("or unset it")))
+    Error::invalid("repo", format!("{place}: {e}")).with_hint(format!(
+        "correct {place}; {}",
+        e.hint().unwrap_or("or unset it")
+    ))
 }
 
 /// What a remote stands for.
@@ -66,7 +71,10 @@ enum Meaning {
 impl<'a> Candidate<'a> {
     fn of(remote: &'a Remote, root: &Path, hosts: &Hosts) -> Self {
         let meaning = match locator::parse_remote(&remote.url, hosts) {
-            Ok(RepoId { path: RepoPath::Dir(dir), .. }) => {
+            Ok(RepoId {
+                path: RepoPath::Dir(dir),
+                ..
+            }) => {
                 // Git reads a relative path from the root of the work tree.
                 let dir = root.join(dir);
                 if is_repository(&dir) {
@@ -103,7 +111,10 @@ fn choose(candidates: &[Candidate<'_>], hosts: &Hosts, root: &Path) -> Result<Re
                     _ => hosts.clone().with_default_host(&beside.host),
                 };
                 return repository(text, &hosts).map_err(|e| {
-                    named(&e, &format!("git config remote.{}.gh-resolved", candidate.remote.name))
+                    named(
+                        &e,
+                        &format!("git config remote.{}.gh-resolved", candidate.remote.name),
+                    )
                 });
             }
             _ => {}
@@ -137,7 +148,10 @@ fn no_known_remote(candidates: &[Candidate<'_>]) -> Error {
     });
     Error::new(
         ErrorKind::Config,
-        format!("no remote of this repository is at a known host ({})", list.join("; ")),
+        format!(
+            "no remote of this repository is at a known host ({})",
+            list.join("; ")
+        ),
     )
     .with_hint(format!(
         "{}name the repository with -R, or pass `-R local:.` to keep pull requests in this \
@@ -177,7 +191,9 @@ mod tests {
 
         async fn base(&self, vars: &[(&str, &str)]) -> Result<RepoId> {
             let env = Env::fixed(vars.iter().copied());
-            Forges::from_parts(Config::without_files(env)).base_repo(self.dir.path()).await
+            Forges::from_parts(Config::without_files(env))
+                .base_repo(self.dir.path())
+                .await
         }
 
         async fn text(&self) -> String {
@@ -194,40 +210,72 @@ mod tests {
     #[tokio::test]
     async fn upstream_then_github_then_origin_then_others() {
         let place = Place::new().await;
-        place.set("remote.zeta.url", "https://github.com/zeta/r").await;
+        place
+            .set("remote.zeta.url", "https://github.com/zeta/r")
+            .await;
         assert_eq!(place.text().await, "github.com/zeta/r");
-        place.set("remote.origin.url", "git@github.com:origin/r.git").await;
+        place
+            .set("remote.origin.url", "git@github.com:origin/r.git")
+            .await;
         assert_eq!(place.text().await, "github.com/origin/r");
-        place.set("remote.upstream.url", "ssh://git@unknown.example/upstream/r").await;
+        place
+            .set(
+                "remote.upstream.url",
+                "ssh://git@unknown.example/upstream/r",
+            )
+            .await;
         assert_eq!(place.text().await, "github.com/origin/r");
-        place.set("remote.github.url", "https://github.com/github/r").await;
+        place
+            .set("remote.github.url", "https://github.com/github/r")
+            .await;
         assert_eq!(place.text().await, "github.com/github/r");
-        place.set("remote.upstream.url", "https://github.com/upstream/r").await;
+        place
+            .set("remote.upstream.url", "https://github.com/upstream/r")
+            .await;
         assert_eq!(place.text().await, "github.com/upstream/r");
         place.set("remote.zeta.gh-resolved", "base").await;
         assert_eq!(place.text().await, "github.com/zeta/r");
         place.set("remote.zeta.gh-resolved", "chosen/one").await;
         assert_eq!(place.text().await, "github.com/chosen/one");
         place.set("forge.repo", "tangled.org/@a.example/r").await;
-        assert!(place.text().await.contains("tangled"), "{}", place.text().await);
+        assert!(
+            place.text().await.contains("tangled"),
+            "{}",
+            place.text().await
+        );
         let env = [("GH_REPO", "gh/r"), ("FORGE_REPO", "forge/r")];
         let repo = |id: RepoId| id.to_string();
-        assert_eq!(place.base(&env[..1]).await.map(repo).unwrap(), "github.com/gh/r");
-        assert_eq!(place.base(&env).await.map(repo).unwrap(), "github.com/forge/r");
+        assert_eq!(
+            place.base(&env[..1]).await.map(repo).unwrap(),
+            "github.com/gh/r"
+        );
+        assert_eq!(
+            place.base(&env).await.map(repo).unwrap(),
+            "github.com/forge/r"
+        );
     }
 
     #[tokio::test]
     async fn unknown_hosts_are_named_with_what_to_do() {
         let place = Place::new().await;
-        place.set("remote.origin.url", "https://token@git.example.org/o/r").await;
+        place
+            .set("remote.origin.url", "https://token@git.example.org/o/r")
+            .await;
         place.set("remote.gone.url", "/nonexistent/r").await;
         let e = place.base(&[]).await.unwrap_err();
         assert_eq!(e.code(), "config");
         assert!(e.message().contains("origin is at git.example.org"), "{e}");
-        assert!(e.message().contains("gone: there is no repository at its path"), "{e}");
+        assert!(
+            e.message()
+                .contains("gone: there is no repository at its path"),
+            "{e}"
+        );
         assert!(!e.message().contains("token"), "{e}");
         let hint = e.hint().unwrap();
-        assert!(hint.contains("forge config set hosts.git.example.org.kind"), "{hint}");
+        assert!(
+            hint.contains("forge config set hosts.git.example.org.kind"),
+            "{hint}"
+        );
         assert!(hint.contains("-R local:."), "{hint}");
     }
 
@@ -236,14 +284,23 @@ mod tests {
         let place = Place::new().await;
         let bare = tempfile::tempdir().unwrap();
         let bare_path = bare.path().canonicalize().unwrap();
-        Git::at(&bare_path).run_ok(["init", "-q", "--bare"]).await.unwrap();
+        Git::at(&bare_path)
+            .run_ok(["init", "-q", "--bare"])
+            .await
+            .unwrap();
         let url = format!("file://{}", bare_path.display());
         place.set("remote.origin.url", &url).await;
         assert_eq!(place.base(&[]).await.unwrap(), RepoId::local(&bare_path));
         std::fs::create_dir(place.root().join("near")).unwrap();
-        Git::at(place.root().join("near")).run_ok(["init", "-q"]).await.unwrap();
+        Git::at(place.root().join("near"))
+            .run_ok(["init", "-q"])
+            .await
+            .unwrap();
         place.set("remote.upstream.url", "./near").await;
-        assert_eq!(place.base(&[]).await.unwrap(), RepoId::local(place.root().join("./near")));
+        assert_eq!(
+            place.base(&[]).await.unwrap(),
+            RepoId::local(place.root().join("./near"))
+        );
     }
 
     #[tokio::test]

@@ -22,12 +22,36 @@ use crate::{
 
 /// The fields of `--json`.
 const FIELDS: &[Field<AccountStatus>] = &[
-    Field { name: "account", needs: (), get: |s| s.account.as_deref().map_or(Json::Null, Json::text) },
-    Field { name: "active", needs: (), get: |s| Json::Bool(s.active) },
-    Field { name: "host", needs: (), get: |s| Json::text(&s.host) },
-    Field { name: "kind", needs: (), get: |s| Json::text(s.kind.as_str()) },
-    Field { name: "source", needs: (), get: |s| Json::text(s.source.to_string()) },
-    Field { name: "token", needs: (), get: |s| Json::text(&s.token) },
+    Field {
+        name: "account",
+        needs: (),
+        get: |s| s.account.as_deref().map_or(Json::Null, Json::text),
+    },
+    Field {
+        name: "active",
+        needs: (),
+        get: |s| Json::Bool(s.active),
+    },
+    Field {
+        name: "host",
+        needs: (),
+        get: |s| Json::text(&s.host),
+    },
+    Field {
+        name: "kind",
+        needs: (),
+        get: |s| Json::text(s.kind.as_str()),
+    },
+    Field {
+        name: "source",
+        needs: (),
+        get: |s| Json::text(s.source.to_string()),
+    },
+    Field {
+        name: "token",
+        needs: (),
+        get: |s| Json::text(&s.token),
+    },
 ];
 
 /// More than any token has; what is longer was piped in by mistake.
@@ -83,12 +107,19 @@ fn login(ctx: &Ctx, accounts: &Accounts, host: &str, args: &LoginArgs) -> Result
     } else if asks {
         ask_secret(if tangled { "App password" } else { "Token" })?
     } else {
-        return Err(Error::invalid("token", "there is no terminal to ask for the token")
-            .with_hint("pass it on standard input: `forge auth login --with-token < file`"));
+        return Err(
+            Error::invalid("token", "there is no terminal to ask for the token")
+                .with_hint("pass it on standard input: `forge auth login --with-token < file`"),
+        );
     };
     let login = accounts.login(host, kind.as_ref(), &account, &Secret::new(&secret)?)?;
-    let did = if login.replaced { "replaced the credential of" } else { "logged in as" };
-    ctx.ui.success(&format!("{did} {} at {}", account.trim(), login.host));
+    let did = if login.replaced {
+        "replaced the credential of"
+    } else {
+        "logged in as"
+    };
+    ctx.ui
+        .success(&format!("{did} {} at {}", account.trim(), login.host));
     if !login.has_backend {
         ctx.ui.caution(&format!(
             "it is stored and was not verified: this build has no backend for {}",
@@ -97,8 +128,11 @@ fn login(ctx: &Ctx, accounts: &Accounts, host: &str, args: &LoginArgs) -> Result
     }
     if let Some(var) = login.shadowed_by {
         ctx.ui.warning(
-            &Warning::new(format!("{} is set, and wins over what was stored", var.name()))
-                .with_hint(format!("unset {} to use the stored account", var.name())),
+            &Warning::new(format!(
+                "{} is set, and wins over what was stored",
+                var.name()
+            ))
+            .with_hint(format!("unset {} to use the stored account", var.name())),
         );
     }
     Ok(Exit::Ok)
@@ -113,12 +147,20 @@ fn ask_secret(question: &str) -> Result<String> {
         Ok(secret) => return Ok(secret),
         Err(e) => e,
     };
-    Err(if e.kind() == io::ErrorKind::Interrupted { prompt::cancelled() } else { io_error(e) })
+    Err(if e.kind() == io::ErrorKind::Interrupted {
+        prompt::cancelled()
+    } else {
+        io_error(e)
+    })
 }
 
 fn secret_from_stdin() -> Result<String> {
     let mut bytes = Vec::new();
-    io::stdin().lock().take(TOKEN_MAX).read_to_end(&mut bytes).map_err(io_error)?;
+    io::stdin()
+        .lock()
+        .take(TOKEN_MAX)
+        .read_to_end(&mut bytes)
+        .map_err(io_error)?;
     String::from_utf8(bytes).map_err(|_| {
         // The conversion's error has the bytes in it.
         Error::invalid("token", "standard input is not text")
@@ -139,8 +181,10 @@ fn status(ctx: &Ctx, accounts: &Accounts, args: &AuthStatusArgs) -> Result<Exit>
     }
     if lines.is_empty() {
         let at = args.host.as_deref().unwrap_or("any host");
-        return Err(Error::not_found(Noun::Account, format!("you are not logged in to {at}"))
-            .with_hint("run `forge auth login`; a local repository needs no account"));
+        return Err(
+            Error::not_found(Noun::Account, format!("you are not logged in to {at}"))
+                .with_hint("run `forge auth login`; a local repository needs no account"),
+        );
     }
     let palette = ctx.ui.palette();
     let mut before = "";
@@ -149,11 +193,19 @@ fn status(ctx: &Ctx, accounts: &Accounts, args: &AuthStatusArgs) -> Result<Exit>
             ctx.ui.line(&palette.bold(&text::one_line(&line.host)))?;
             before = &line.host;
         }
-        let mark = if line.active { palette.green("✓") } else { "-".to_owned() };
+        let mark = if line.active {
+            palette.green("✓")
+        } else {
+            "-".to_owned()
+        };
         let account = line.account.as_deref().unwrap_or("token");
         let used = if line.active { ", used" } else { "" };
-        let rest = format!("{account} ({}{used}) from {}: {}", line.kind, line.source, line.token);
-        ctx.ui.line(&format!("  {mark} {}", text::one_line(&rest)))?;
+        let rest = format!(
+            "{account} ({}{used}) from {}: {}",
+            line.kind, line.source, line.token
+        );
+        ctx.ui
+            .line(&format!("  {mark} {}", text::one_line(&rest)))?;
     }
     Ok(Exit::Ok)
 }
@@ -161,7 +213,9 @@ fn status(ctx: &Ctx, accounts: &Accounts, args: &AuthStatusArgs) -> Result<Exit>
 fn token(ctx: &Ctx, accounts: &Accounts, host: &str) -> Result<Exit> {
     let credential = accounts.credential(host)?.ok_or_else(|| {
         Error::new(
-            ErrorKind::Unauthenticated { host: host.to_owned() },
+            ErrorKind::Unauthenticated {
+                host: host.to_owned(),
+            },
             format!("there is no token for {host}"),
         )
         .with_hint(format!("run `forge auth login --host {host}`"))

@@ -17,19 +17,55 @@ type Row = (Capability, Support);
 
 /// The fields of `--json`.
 const FIELDS: &[Field<Row>] = &[
-    Field { name: "how", needs: (), get: |(_, s)| how(s).map_or(Json::Null, Json::text) },
-    Field { name: "instead", needs: (), get: |(_, s)| instead(s).map_or(Json::Null, Json::text) },
-    Field { name: "name", needs: (), get: |(c, _)| Json::text(c.name()) },
-    Field { name: "support", needs: (), get: |(_, s)| Json::text(word(s)) },
-    Field { name: "title", needs: (), get: |(c, _)| Json::text(c.title()) },
-    Field { name: "why", needs: (), get: |(_, s)| why(s).map_or(Json::Null, Json::text) },
+    Field {
+        name: "how",
+        needs: (),
+        get: |(_, s)| how(s).map_or(Json::Null, Json::text),
+    },
+    Field {
+        name: "instead",
+        needs: (),
+        get: |(_, s)| instead(s).map_or(Json::Null, Json::text),
+    },
+    Field {
+        name: "name",
+        needs: (),
+        get: |(c, _)| Json::text(c.name()),
+    },
+    Field {
+        name: "support",
+        needs: (),
+        get: |(_, s)| Json::text(word(s)),
+    },
+    Field {
+        name: "title",
+        needs: (),
+        get: |(c, _)| Json::text(c.title()),
+    },
+    Field {
+        name: "why",
+        needs: (),
+        get: |(_, s)| why(s).map_or(Json::Null, Json::text),
+    },
 ];
 
 const COLUMNS: &[Column] = &[
-    Column { title: "CAPABILITY", shrinks: false },
-    Column { title: "SUPPORT", shrinks: false },
-    Column { title: "HOW, OR WHY NOT", shrinks: true },
-    Column { title: "INSTEAD", shrinks: true },
+    Column {
+        title: "CAPABILITY",
+        shrinks: false,
+    },
+    Column {
+        title: "SUPPORT",
+        shrinks: false,
+    },
+    Column {
+        title: "HOW, OR WHY NOT",
+        shrinks: true,
+    },
+    Column {
+        title: "INSTEAD",
+        shrinks: true,
+    },
 ];
 
 /// Shows the table.
@@ -48,7 +84,11 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
         for (capability, support) in &rows {
             let detail = how(support).or_else(|| why(support)).unwrap_or_default();
             let instead = instead(support).unwrap_or_default();
-            ctx.ui.line(&format!("{}\t{}\t{detail}\t{instead}", capability.name(), word(support)))?;
+            ctx.ui.line(&format!(
+                "{}\t{}\t{detail}\t{instead}",
+                capability.name(),
+                word(support)
+            ))?;
         }
         return Ok(Exit::Ok);
     }
@@ -68,7 +108,12 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
             ]
         })
         .collect();
-    ctx.ui.page(&table::render(COLUMNS, &cells, ctx.ui.width(), ctx.ui.palette()))?;
+    ctx.ui.page(&table::render(
+        COLUMNS,
+        &cells,
+        ctx.ui.width(),
+        ctx.ui.palette(),
+    ))?;
     Ok(Exit::Ok)
 }
 

@@ -23,15 +23,36 @@ use crate::{
 
 /// The fields of `--json`.
 const FIELDS: &[Field<Entry>] = &[
-    Field { name: "name", needs: (), get: |e| Json::text(&e.name) },
-    Field { name: "source", needs: (), get: |e| Json::text(e.source.to_string()) },
-    Field { name: "value", needs: (), get: |e| e.value.as_deref().map_or(Json::Null, Json::text) },
+    Field {
+        name: "name",
+        needs: (),
+        get: |e| Json::text(&e.name),
+    },
+    Field {
+        name: "source",
+        needs: (),
+        get: |e| Json::text(e.source.to_string()),
+    },
+    Field {
+        name: "value",
+        needs: (),
+        get: |e| e.value.as_deref().map_or(Json::Null, Json::text),
+    },
 ];
 
 const COLUMNS: &[Column] = &[
-    Column { title: "KEY", shrinks: false },
-    Column { title: "VALUE", shrinks: true },
-    Column { title: "SOURCE", shrinks: true },
+    Column {
+        title: "KEY",
+        shrinks: false,
+    },
+    Column {
+        title: "VALUE",
+        shrinks: true,
+    },
+    Column {
+        title: "SOURCE",
+        shrinks: true,
+    },
 ];
 
 /// Runs one of the commands.
@@ -45,16 +66,19 @@ pub async fn run(ctx: &Ctx, args: &ConfigArgs) -> Result<Exit> {
         ConfigCommand::Get(args) => get(ctx, &config, &args.key),
         ConfigCommand::Set(args) => {
             let path = config.set(&args.key, &args.value, scope(args.repo))?;
-            ctx.ui.success(&format!("set {} in {}", args.key, path.display()));
+            ctx.ui
+                .success(&format!("set {} in {}", args.key, path.display()));
             overridden(ctx, &args.key)?;
             Ok(Exit::Ok)
         }
         ConfigCommand::Unset(args) => {
             let (path, was_there) = config.unset(&args.key, scope(args.repo))?;
             if was_there {
-                ctx.ui.success(&format!("took {} out of {}", args.key, path.display()));
+                ctx.ui
+                    .success(&format!("took {} out of {}", args.key, path.display()));
             } else {
-                ctx.ui.caution(&format!("{} is not set in {}", args.key, path.display()));
+                ctx.ui
+                    .caution(&format!("{} is not set in {}", args.key, path.display()));
             }
             Ok(Exit::Ok)
         }
@@ -71,8 +95,10 @@ fn get(ctx: &Ctx, config: &Config, key: &str) -> Result<Exit> {
     problems(ctx, config);
     match config.get(key)?.value {
         Some(value) => ctx.ui.line(&value).map(|()| Exit::Ok),
-        None => Err(Error::not_found(Noun::Other, format!("{key} is not set, and has no default"))
-            .with_hint(format!("`forge config set {key} VALUE` sets it"))),
+        None => Err(
+            Error::not_found(Noun::Other, format!("{key} is not set, and has no default"))
+                .with_hint(format!("`forge config set {key} VALUE` sets it")),
+        ),
     }
 }
 
@@ -80,7 +106,10 @@ fn get(ctx: &Ctx, config: &Config, key: &str) -> Result<Exit> {
 fn overridden(ctx: &Ctx, key: &str) -> Result<()> {
     let entry = Config::read(Env::process(), &ctx.cwd)?.get(key)?;
     if let Source::Env(_) = entry.source {
-        ctx.ui.caution(&format!("{} is set in the environment and wins", entry.source));
+        ctx.ui.caution(&format!(
+            "{} is set in the environment and wins",
+            entry.source
+        ));
     }
     Ok(())
 }
@@ -102,11 +131,17 @@ fn list(ctx: &Ctx, config: &Config, args: &ConfigListArgs) -> Result<Exit> {
                 ]
             })
             .collect();
-        ctx.ui.page(&table::render(COLUMNS, &cells, ctx.ui.width(), ctx.ui.palette()))?;
+        ctx.ui.page(&table::render(
+            COLUMNS,
+            &cells,
+            ctx.ui.width(),
+            ctx.ui.palette(),
+        ))?;
     } else {
         for entry in &entries {
             let value = entry.value.as_deref().unwrap_or_default();
-            ctx.ui.line(&format!("{}\t{value}\t{}", entry.name, entry.source))?;
+            ctx.ui
+                .line(&format!("{}\t{value}\t{}", entry.name, entry.source))?;
         }
     }
     Ok(Exit::Ok)
@@ -118,15 +153,24 @@ fn validate(ctx: &Ctx, config: &Config) -> Result<Exit> {
             || "environment".to_owned(),
             |(path, line, column)| format!("{}:{line}:{column}", path.display()),
         );
-        let line = format!("{at}: {}: {} ({})", problem.level.word(), problem.message, problem.hint);
+        let line = format!(
+            "{at}: {}: {} ({})",
+            problem.level.word(),
+            problem.message,
+            problem.hint
+        );
         ctx.ui.line(&text::one_line(&line))?;
     }
     if !config.problems().is_empty() {
         return Ok(Exit::Failure);
     }
-    for path in [config.user_file(), config.repo_file()].into_iter().flatten() {
+    for path in [config.user_file(), config.repo_file()]
+        .into_iter()
+        .flatten()
+    {
         if path.exists() {
-            ctx.ui.success(&format!("{} has no problems", path.display()));
+            ctx.ui
+                .success(&format!("{} has no problems", path.display()));
         }
     }
     Ok(Exit::Ok)
@@ -139,6 +183,7 @@ fn problems(ctx: &Ctx, config: &Config) {
             Level::Error => "; other commands stop here",
             Level::Warning => "",
         };
-        ctx.ui.warning(&Warning::new(format!("{problem}{skipped}")).with_hint(&problem.hint));
+        ctx.ui
+            .warning(&Warning::new(format!("{problem}{skipped}")).with_hint(&problem.hint));
     }
 }

@@ -22,16 +22,41 @@ use crate::{
 
 /// The fields of `--json`.
 const FIELDS: &[Field<Label>] = &[
-    Field { name: "color", needs: (), get: |l| Json::text(&l.color) },
-    Field { name: "description", needs: (), get: |l| Json::text(description(l)) },
-    Field { name: "id", needs: (), get: |l| Json::text(&l.id) },
-    Field { name: "name", needs: (), get: |l| Json::text(&l.name) },
+    Field {
+        name: "color",
+        needs: (),
+        get: |l| Json::text(&l.color),
+    },
+    Field {
+        name: "description",
+        needs: (),
+        get: |l| Json::text(description(l)),
+    },
+    Field {
+        name: "id",
+        needs: (),
+        get: |l| Json::text(&l.id),
+    },
+    Field {
+        name: "name",
+        needs: (),
+        get: |l| Json::text(&l.name),
+    },
 ];
 
 const COLUMNS: &[Column] = &[
-    Column { title: "NAME", shrinks: false },
-    Column { title: "DESCRIPTION", shrinks: true },
-    Column { title: "COLOR", shrinks: false },
+    Column {
+        title: "NAME",
+        shrinks: false,
+    },
+    Column {
+        title: "DESCRIPTION",
+        shrinks: true,
+    },
+    Column {
+        title: "COLOR",
+        shrinks: false,
+    },
 ];
 
 /// How many are asked for at once.
@@ -63,7 +88,11 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &LabelListArgs) -> Result<Exi
     if !ctx.ui.is_tty() {
         for label in &shown {
             let line = [&label.name, description(label)].map(text::one_line);
-            ctx.ui.line(&format!("{}\t#{}", line.join("\t"), text::one_line(&label.color)))?;
+            ctx.ui.line(&format!(
+                "{}\t#{}",
+                line.join("\t"),
+                text::one_line(&label.color)
+            ))?;
         }
         return Ok(Exit::Ok);
     }
@@ -71,7 +100,12 @@ async fn list(ctx: &Ctx, repo: Option<&str>, args: &LabelListArgs) -> Result<Exi
         ctx.ui.note(&format!("no labels found in {}", repo.id()));
         return Ok(Exit::Ok);
     }
-    let heading = format!("\nShowing {} of {} labels in {}\n\n", shown.len(), all.len(), repo.id());
+    let heading = format!(
+        "\nShowing {} of {} labels in {}\n\n",
+        shown.len(),
+        all.len(),
+        repo.id()
+    );
     let cells: Vec<Vec<Cell>> = shown
         .iter()
         .map(|label| {
@@ -112,7 +146,10 @@ async fn create(ctx: &Ctx, repo: Option<&str>, args: &LabelCreateArgs) -> Result
     let repo = ctx.repo(repo).await?;
     let new = NewLabel {
         name: args.name.clone(),
-        color: args.color.as_deref().map(|c| c.trim_start_matches('#').to_owned()),
+        color: args
+            .color
+            .as_deref()
+            .map(|c| c.trim_start_matches('#').to_owned()),
         description: args.description.clone(),
         overwrite: args.force,
     };
@@ -123,7 +160,12 @@ async fn create(ctx: &Ctx, repo: Option<&str>, args: &LabelCreateArgs) -> Result
         _ => e,
     })?;
     let label = ctx.ui.outcome(outcome)?;
-    ctx.ui.success(&format!("label '{}' (#{}) is defined in {}", label.name, label.color, repo.id()));
+    ctx.ui.success(&format!(
+        "label '{}' (#{}) is defined in {}",
+        label.name,
+        label.color,
+        repo.id()
+    ));
     Ok(Exit::Ok)
 }
 
@@ -131,17 +173,27 @@ async fn delete(ctx: &Ctx, repo: Option<&str>, args: &LabelDeleteArgs) -> Result
     let repo = ctx.repo(repo).await?;
     if !args.yes {
         if !ctx.ui.can_prompt() {
-            return Err(Error::invalid("yes", "there is no terminal to ask whether to delete it")
-                .with_hint("pass --yes"));
+            return Err(
+                Error::invalid("yes", "there is no terminal to ask whether to delete it")
+                    .with_hint("pass --yes"),
+            );
         }
-        let question = format!("Delete label '{}' from {}?", text::one_line(&args.name), repo.id());
+        let question = format!(
+            "Delete label '{}' from {}?",
+            text::one_line(&args.name),
+            repo.id()
+        );
         if !prompt::confirm(&question)? {
             return Err(prompt::cancelled());
         }
     }
     let outcome = repo.delete_label(&args.name).await?;
     ctx.ui.outcome(outcome)?;
-    ctx.ui.success(&format!("label '{}' is deleted from {}", args.name, repo.id()));
+    ctx.ui.success(&format!(
+        "label '{}' is deleted from {}",
+        args.name,
+        repo.id()
+    ));
     Ok(Exit::Ok)
 }
 

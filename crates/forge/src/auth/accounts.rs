@@ -1,10 +1,6 @@
 use std::{fmt, path::PathBuf};
 
-use forge_core::{
-    Error, ErrorKind, ForgeKind, Noun, Result,
-    locator::Hosts,
-    near,
-};
+use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, locator::Hosts, near};
 use serde::{Serialize, Serializer};
 
 use super::{
@@ -108,7 +104,10 @@ impl Accounts {
     /// The accounts that a configuration leads to.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        Self { config: config.clone(), hosts: config.hosts() }
+        Self {
+            config: config.clone(),
+            hosts: config.hosts(),
+        }
     }
 
     /// The credential for `host`: from the environment, else the account that
@@ -120,10 +119,12 @@ impl Accounts {
     pub fn credential(&self, host: &str) -> Result<Option<Credential>> {
         let host = canonical(host)?;
         let kind = self.hosts.kind_of(&host);
-        if let Some(credential) = kind.as_ref().and_then(|kind| self.from_env(&host, kind)) {
+        if let Some(credential) = kind.as_ref().and_then(|kind| self.environment(&host, kind)) {
             return Ok(Some(credential));
         }
-        let Some(store) = self.store() else { return Ok(None) };
+        let Some(store) = self.store() else {
+            return Ok(None);
+        };
         let Some(stored) = store.read()?.into_iter().find(|h| h.host == host) else {
             return Ok(None);
         };
@@ -133,7 +134,9 @@ impl Accounts {
                     ErrorKind::Unauthenticated { host: host.clone() },
                     format!("hosts.{host}.account is '{name}', and that account is not logged in"),
                 )
-                .with_hint(format!("run `forge auth login --host {host} --account {name}`"))
+                .with_hint(format!(
+                    "run `forge auth login --host {host} --account {name}`"
+                ))
             })?),
             None => stored.active(),
         };
@@ -162,7 +165,7 @@ impl Accounts {
         hosts.dedup();
         for host in hosts {
             let kind = self.hosts.kind_of(host);
-            let env = kind.as_ref().and_then(|kind| self.from_env(host, kind));
+            let env = kind.as_ref().and_then(|kind| self.environment(host, kind));
             let shadowed = env.is_some();
             lines.extend(env.map(|c| AccountStatus {
                 host: c.host,
@@ -172,7 +175,9 @@ impl Accounts {
                 source: c.source,
                 token: c.secret.masked(),
             }));
-            let Some(stored) = stored.iter().find(|h| h.host == host) else { continue };
+            let Some(stored) = stored.iter().find(|h| h.host == host) else {
+                continue;
+            };
             lines.extend(self.stored_lines(stored, kind, shadowed));
         }
         Ok(lines)
@@ -188,7 +193,10 @@ impl Accounts {
             Some(name) => stored.account(&name),
             None => stored.active(),
         };
-        let path = self.store().map(|s| s.path().to_owned()).unwrap_or_default();
+        let path = self
+            .store()
+            .map(|s| s.path().to_owned())
+            .unwrap_or_default();
         stored
             .accounts
             .iter()
@@ -219,12 +227,16 @@ impl Accounts {
             (None, Some(kind)) if *kind == ForgeKind::GITHUB || *kind == ForgeKind::TANGLED => {
                 Ok(kind.clone())
             }
-            (None, Some(kind)) => {
-                Err(Error::invalid("kind", format!("there are no accounts on a forge of kind '{kind}'"))
-                    .with_hint("pass --kind github or --kind tangled"))
-            }
-            (None, None) => Err(Error::invalid("host", format!("no configuration says which forge runs at {host}"))
-                .with_hint("pass --kind github or --kind tangled")),
+            (None, Some(kind)) => Err(Error::invalid(
+                "kind",
+                format!("there are no accounts on a forge of kind '{kind}'"),
+            )
+            .with_hint("pass --kind github or --kind tangled")),
+            (None, None) => Err(Error::invalid(
+                "host",
+                format!("no configuration says which forge runs at {host}"),
+            )
+            .with_hint("pass --kind github or --kind tangled")),
         }
     }
 
@@ -255,14 +267,21 @@ impl Accounts {
             Ok(true)
         })?;
         if self.hosts.kind_of(&host).is_none() {
-            self.config.set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
+            self.config
+                .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
         }
-        let shadowed_by = self.from_env(&host, &kind).and_then(|c| match c.source {
+        let shadowed_by = self.environment(&host, &kind).and_then(|c| match c.source {
             CredentialSource::Env(var) => Some(var),
             CredentialSource::Store(_) => None,
         });
         let has_backend = registry::has_backend(&kind);
-        Ok(Login { host, kind, replaced, shadowed_by, has_backend })
+        Ok(Login {
+            host,
+            kind,
+            replaced,
+            shadowed_by,
+            has_backend,
+        })
     }
 
     /// Takes an account out of the store; without a name the only one. Gives its name.
@@ -302,32 +321,49 @@ impl Accounts {
     fn other(&self, host: &str) -> Result<String> {
         let stored = self.stored(host)?;
         let active = stored.active().map(|(name, _)| name.as_str());
-        let others: Vec<&str> =
-            stored.accounts.iter().map(|(n, _)| n.as_str()).filter(|n| Some(*n) != active).collect();
+        let others: Vec<&str> = stored
+            .accounts
+            .iter()
+            .map(|(n, _)| n.as_str())
+            .filter(|n| Some(*n) != active)
+            .collect();
         match others.as_slice() {
             [other] => Ok((*other).to_owned()),
-            [] => Err(Error::invalid("account", format!("{host} has no second account to switch to"))
-                .with_hint("add one with `forge auth login --account NAME`")),
+            [] => Err(Error::invalid(
+                "account",
+                format!("{host} has no second account to switch to"),
+            )
+            .with_hint("add one with `forge auth login --account NAME`")),
             _ => Err(which(host, &stored)),
         }
     }
 
     fn pick(&self, host: &str, account: Option<&str>) -> Result<String> {
         let stored = self.stored(host)?;
-        let names: Vec<&str> = stored.accounts.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = stored
+            .accounts
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
         match (account, names.as_slice()) {
             (None, [sole]) => Ok((*sole).to_owned()),
             (None, _) => Err(which(host, &stored)),
-            (Some(name), _) => stored.account(name).map(|(name, _)| name.clone()).ok_or_else(|| {
-                let e = Error::not_found(
-                    Noun::Account,
-                    format!("account '{}' is not logged in at {host}", name.escape_debug()),
-                );
-                e.with_hint(
-                    near::did_you_mean(name, names.iter().copied())
-                        .unwrap_or_else(|| format!("there: {}", names.join(", "))),
-                )
-            }),
+            (Some(name), _) => stored
+                .account(name)
+                .map(|(name, _)| name.clone())
+                .ok_or_else(|| {
+                    let e = Error::not_found(
+                        Noun::Account,
+                        format!(
+                            "account '{}' is not logged in at {host}",
+                            name.escape_debug()
+                        ),
+                    );
+                    e.with_hint(
+                        near::did_you_mean(name, names.iter().copied())
+                            .unwrap_or_else(|| format!("there: {}", names.join(", "))),
+                    )
+                }),
         }
     }
 
@@ -357,7 +393,7 @@ impl Accounts {
     }
 
     /// gh's rules: `GH_TOKEN` never goes to a host that is not GitHub's own.
-    fn from_env(&self, host: &str, kind: &ForgeKind) -> Option<Credential> {
+    fn environment(&self, host: &str, kind: &ForgeKind) -> Option<Credential> {
         let env = self.config.env();
         let (account, var, text) = if *kind == ForgeKind::GITHUB {
             let vars = if host == "github.com" || host.ends_with(".ghe.com") {
@@ -369,7 +405,11 @@ impl Accounts {
             (None, var, text)
         } else if *kind == ForgeKind::TANGLED {
             let handle = env.get(Var::TangledHandle)?;
-            (Some(handle), Var::TangledPassword, env.get(Var::TangledPassword)?)
+            (
+                Some(handle),
+                Var::TangledPassword,
+                env.get(Var::TangledPassword)?,
+            )
         } else {
             return None;
         };
@@ -384,9 +424,16 @@ impl Accounts {
 }
 
 fn which(host: &str, stored: &StoredHost) -> Error {
-    let names: Vec<&str> = stored.accounts.iter().map(|(name, _)| name.as_str()).collect();
-    Error::invalid("account", format!("{host} has several accounts: {}", names.join(", ")))
-        .with_hint("say which with --account NAME")
+    let names: Vec<&str> = stored
+        .accounts
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    Error::invalid(
+        "account",
+        format!("{host} has several accounts: {}", names.join(", ")),
+    )
+    .with_hint("say which with --account NAME")
 }
 
 /// The name under which a host's credentials are kept: aliases of a built-in host are that host.
@@ -395,7 +442,10 @@ fn canonical(host: &str) -> Result<String> {
         let hint = e.hint();
         Error::invalid("host", e.to_string()).with_hint(hint)
     })?;
-    Ok(Hosts::builtin().with_default_host(&host).default_host().to_owned())
+    Ok(Hosts::builtin()
+        .with_default_host(&host)
+        .default_host()
+        .to_owned())
 }
 
 fn check_account<'a>(account: &'a str, kind: &ForgeKind) -> Result<&'a str> {
@@ -410,8 +460,11 @@ fn check_account<'a>(account: &'a str, kind: &ForgeKind) -> Result<&'a str> {
     } else {
         return Ok(account);
     };
-    Err(Error::invalid("account", format!("'{}' is no account: {why}", account.escape_debug()))
-        .with_hint("pass --account with the login, handle or DID"))
+    Err(Error::invalid(
+        "account",
+        format!("'{}' is no account: {why}", account.escape_debug()),
+    )
+    .with_hint("pass --account with the login, handle or DID"))
 }
 
 #[cfg(test)]
@@ -435,15 +488,18 @@ mod tests {
         fn accounts(&self, vars: &[(&str, &str)]) -> Accounts {
             let dir = self.0.path().join("conf");
             let vars = vars.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-            let env = Env::fixed(
-                vars.chain([("FORGE_CONFIG_DIR".to_owned(), dir.to_str().unwrap().to_owned())]),
-            );
+            let env = Env::fixed(vars.chain([(
+                "FORGE_CONFIG_DIR".to_owned(),
+                dir.to_str().unwrap().to_owned(),
+            )]));
             Accounts::new(&Config::read(env, self.0.path()).unwrap())
         }
 
         fn login(&self, host: &str, account: &str, secret: &str) -> Login {
             let secret = Secret::new(secret).unwrap();
-            self.accounts(&[]).login(host, None, account, &secret).unwrap()
+            self.accounts(&[])
+                .login(host, None, account, &secret)
+                .unwrap()
         }
 
         fn file(&self) -> PathBuf {
@@ -462,7 +518,12 @@ mod tests {
         assert!(!place.login("GitHub.com", "alice", CANARY).replaced);
         assert_eq!(place.secret(&[], "github.com").as_deref(), Some(CANARY));
         assert_eq!(place.secret(&[], "www.github.com").as_deref(), Some(CANARY));
-        for other in ["github.com:8443", "tenant.ghe.com", "tangled.org", "example.org"] {
+        for other in [
+            "github.com:8443",
+            "tenant.ghe.com",
+            "tangled.org",
+            "example.org",
+        ] {
             assert_eq!(place.secret(&[], other), None, "{other}");
         }
         assert!(place.login("github.com", "Alice", "new").replaced);
@@ -474,8 +535,11 @@ mod tests {
     fn variables_win_and_stay_with_their_hosts() {
         let place = Place::new();
         place.login("github.com", "alice", "stored");
-        let config = Config::read(place.accounts(&[]).config.env().clone(), place.0.path()).unwrap();
-        config.set("hosts.git.example.org.kind", "github", Scope::User).unwrap();
+        let config =
+            Config::read(place.accounts(&[]).config.env().clone(), place.0.path()).unwrap();
+        config
+            .set("hosts.git.example.org.kind", "github", Scope::User)
+            .unwrap();
         let all = [
             ("GITHUB_TOKEN", "b"),
             ("GH_TOKEN", "a"),
@@ -497,9 +561,17 @@ mod tests {
             (&all[..5], "tangled.org", None),
             (&[("GH_TOKEN", "")][..], "github.com", Some("stored")),
         ] {
-            assert_eq!(place.secret(vars, host).as_deref(), expected, "{host} {vars:?}");
+            assert_eq!(
+                place.secret(vars, host).as_deref(),
+                expected,
+                "{host} {vars:?}"
+            );
         }
-        let tangled = place.accounts(&all).credential("tangled.org").unwrap().unwrap();
+        let tangled = place
+            .accounts(&all)
+            .credential("tangled.org")
+            .unwrap()
+            .unwrap();
         assert_eq!(tangled.account.as_deref(), Some("me.example"));
     }
 
@@ -512,7 +584,13 @@ mod tests {
             let status = place.accounts(vars).status().unwrap();
             status
                 .iter()
-                .map(|s| (s.account.clone().unwrap_or_default(), s.active, s.token.clone()))
+                .map(|s| {
+                    (
+                        s.account.clone().unwrap_or_default(),
+                        s.active,
+                        s.token.clone(),
+                    )
+                })
                 .collect::<Vec<_>>()
         };
         let row = |name: &str, active| (name.to_owned(), active, "gho_****".to_owned());
@@ -536,13 +614,25 @@ mod tests {
         let e = accounts.logout("github.com", None).unwrap_err();
         assert!(e.message().contains("several accounts: alice, bob"), "{e}");
         let e = accounts.logout("github.com", Some("bobb")).unwrap_err();
-        assert!(e.is_not_found() && e.hint() == Some("did you mean 'bob'?"), "{e:?}");
+        assert!(
+            e.is_not_found() && e.hint() == Some("did you mean 'bob'?"),
+            "{e:?}"
+        );
         assert_eq!(accounts.logout("github.com", Some("bob")).unwrap(), "bob");
         assert_eq!(place.secret(&[], "github.com").as_deref(), Some("a"));
         assert_eq!(accounts.logout("github.com", None).unwrap(), "alice");
         assert_eq!(place.secret(&[], "github.com"), None);
-        assert!(accounts.logout("github.com", None).unwrap_err().is_not_found());
-        assert!(!fs::read_to_string(place.file()).unwrap().contains("github.com"));
+        assert!(
+            accounts
+                .logout("github.com", None)
+                .unwrap_err()
+                .is_not_found()
+        );
+        assert!(
+            !fs::read_to_string(place.file())
+                .unwrap()
+                .contains("github.com")
+        );
     }
 
     #[test]
@@ -550,10 +640,15 @@ mod tests {
         let place = Place::new();
         place.login("github.com", "alice", "a");
         place.login("github.com", "bob", "b");
-        let config = Config::read(place.accounts(&[]).config.env().clone(), place.0.path()).unwrap();
-        config.set("hosts.github.com.account", "alice", Scope::User).unwrap();
+        let config =
+            Config::read(place.accounts(&[]).config.env().clone(), place.0.path()).unwrap();
+        config
+            .set("hosts.github.com.account", "alice", Scope::User)
+            .unwrap();
         assert_eq!(place.secret(&[], "github.com").as_deref(), Some("a"));
-        config.set("hosts.github.com.account", "carol", Scope::User).unwrap();
+        config
+            .set("hosts.github.com.account", "carol", Scope::User)
+            .unwrap();
         let e = place.accounts(&[]).credential("github.com").unwrap_err();
         assert_eq!(e.code(), "unauthenticated");
     }
@@ -563,9 +658,18 @@ mod tests {
         let place = Place::new();
         let secret = Secret::new("x").unwrap();
         let accounts = place.accounts(&[]);
-        let e = accounts.login("git.example.org", None, "alice", &secret).unwrap_err();
+        let e = accounts
+            .login("git.example.org", None, "alice", &secret)
+            .unwrap_err();
         assert!(e.hint().unwrap().contains("--kind github"), "{e:?}");
-        accounts.login("git.example.org", Some(&ForgeKind::GITHUB), "alice", &secret).unwrap();
+        accounts
+            .login(
+                "git.example.org",
+                Some(&ForgeKind::GITHUB),
+                "alice",
+                &secret,
+            )
+            .unwrap();
         assert_eq!(
             place.accounts(&[]).hosts.kind_of("git.example.org"),
             Some(ForgeKind::GITHUB)
@@ -587,7 +691,10 @@ mod tests {
     fn a_login_says_what_is_stronger_than_it() {
         let place = Place::new();
         let secret = Secret::new("x").unwrap();
-        let login = place.accounts(&[("GITHUB_TOKEN", "t")]).login("github.com", None, "a", &secret);
+        let login =
+            place
+                .accounts(&[("GITHUB_TOKEN", "t")])
+                .login("github.com", None, "a", &secret);
         assert_eq!(login.unwrap().shadowed_by, Some(Var::GithubToken));
     }
 
@@ -609,7 +716,8 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let place = Place::new();
         place.login("github.com", "alice", CANARY);
-        let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let mode =
+            |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&place.file()), 0o600);
         assert_eq!(mode(place.file().parent().unwrap()), 0o700);
         for bad in [0o640, 0o604, 0o620] {
@@ -630,12 +738,17 @@ mod tests {
         let credential = accounts.credential("github.com").unwrap().unwrap();
         assert_eq!(credential.secret.expose(), CANARY);
         let status = accounts.status().unwrap();
-        let shown = format!("{accounts:?} {credential:?} {status:?} {:?}", place.accounts(&[]));
+        let shown = format!(
+            "{accounts:?} {credential:?} {status:?} {:?}",
+            place.accounts(&[])
+        );
         assert!(!shown.contains("canary"), "{shown}");
         for broken in [
             format!("secret = {CANARY}"),
-            format!("{CANARY}"),
-            format!("[hosts.\"github.com\"]\nkind = \"github\"\n[hosts.\"github.com\".accounts.a]\nsecret = \"{CANARY} x\""),
+            CANARY.to_owned(),
+            format!(
+                "[hosts.\"github.com\"]\nkind = \"github\"\n[hosts.\"github.com\".accounts.a]\nsecret = \"{CANARY} x\""
+            ),
             format!("[hosts.\"github.com\"]\nkind = \"{CANARY} x\""),
             format!("hosts = \"{CANARY}\""),
             format!("[hosts]\n\"github.com\" = \"{CANARY}\""),
@@ -645,7 +758,10 @@ mod tests {
             let place_accounts = place.accounts(&[]);
             if let Err(e) = place_accounts.credential("github.com") {
                 assert_eq!(e.code(), "config");
-                assert!(!format!("{e} {e:?} {:?}", e.hint()).contains("canary"), "{e:?}");
+                assert!(
+                    !format!("{e} {e:?} {:?}", e.hint()).contains("canary"),
+                    "{e:?}"
+                );
             } else {
                 assert!(broken.starts_with("hosts"), "{broken}");
             }

@@ -26,8 +26,11 @@ impl Secret {
         } else {
             return Ok(Self(text.to_owned()));
         };
-        Err(Error::invalid("token", format!("this is no token: {why}"))
-            .with_hint("pass the token alone on standard input: `forge auth login --with-token < file`"))
+        Err(
+            Error::invalid("token", format!("this is no token: {why}")).with_hint(
+                "pass the token alone on standard input: `forge auth login --with-token < file`",
+            ),
+        )
     }
 
     /// The secret itself, for a request header or a program that asked for it.
@@ -79,7 +82,14 @@ mod tests {
     #[test]
     fn what_is_no_token_is_refused_without_repeating_it() {
         let long = "canary".repeat(1000);
-        for text in ["", " \n", "canary canary", "canary\ncanary", "canäry", &long] {
+        for text in [
+            "",
+            " \n",
+            "canary canary",
+            "canary\ncanary",
+            "canäry",
+            &long,
+        ] {
             let e = Secret::new(text).unwrap_err();
             assert_eq!(e.code(), "invalid_input");
             assert!(!format!("{e:?}").contains("can"), "{e:?}");

@@ -32,7 +32,9 @@ impl StoredHost {
 
     /// The account of this name, without regard to case.
     pub fn account(&self, name: &str) -> Option<&(String, Secret)> {
-        self.accounts.iter().find(|(account, _)| account.eq_ignore_ascii_case(name))
+        self.accounts
+            .iter()
+            .find(|(account, _)| account.eq_ignore_ascii_case(name))
     }
 }
 
@@ -44,7 +46,9 @@ pub(super) struct Store {
 
 impl Store {
     pub fn in_dir(dir: &Path) -> Self {
-        Self { path: dir.join("credentials.toml") }
+        Self {
+            path: dir.join("credentials.toml"),
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -60,7 +64,10 @@ impl Store {
         let Some(hosts) = doc.get("hosts").and_then(Item::as_table_like) else {
             return Ok(Vec::new());
         };
-        hosts.iter().map(|(host, item)| self.host(host, item)).collect()
+        hosts
+            .iter()
+            .map(|(host, item)| self.host(host, item))
+            .collect()
     }
 
     /// Changes the file, one process at a time. `edit` says whether there is anything to write.
@@ -72,7 +79,9 @@ impl Store {
         let _lock = write::lock(dir)?;
         let mut doc = self.document()?;
         let hosts = doc.entry("hosts").or_insert_with(implicit);
-        let hosts = hosts.as_table_mut().ok_or_else(|| self.broken("`hosts` is no table"))?;
+        let hosts = hosts
+            .as_table_mut()
+            .ok_or_else(|| self.broken("`hosts` is no table"))?;
         if edit(hosts)? {
             write::replace(&self.path, &doc.to_string(), true)?;
         }
@@ -83,19 +92,30 @@ impl Store {
         let bad = |what: &str| self.broken(&format!("{what} of host '{}'", host.escape_debug()));
         let table = item.as_table_like().ok_or_else(|| bad("the entry"))?;
         let text = |name| table.get(name).and_then(Item::as_str);
-        let kind = text("kind").and_then(ForgeKind::new).ok_or_else(|| bad("`kind`"))?;
+        let kind = text("kind")
+            .and_then(ForgeKind::new)
+            .ok_or_else(|| bad("`kind`"))?;
         let accounts = table.get("accounts").and_then(Item::as_table_like);
         let accounts = accounts
             .into_iter()
             .flat_map(|accounts| accounts.iter())
             .map(|(name, item)| {
                 let secret = item.as_table_like().and_then(|t| t.get("secret"));
-                let secret = secret.and_then(Item::as_str).and_then(|s| Secret::new(s).ok());
-                secret.map(|secret| (name.to_owned(), secret)).ok_or_else(|| bad("an account"))
+                let secret = secret
+                    .and_then(Item::as_str)
+                    .and_then(|s| Secret::new(s).ok());
+                secret
+                    .map(|secret| (name.to_owned(), secret))
+                    .ok_or_else(|| bad("an account"))
             })
             .collect::<Result<_>>()?;
         let active = text("active").map(str::to_owned);
-        Ok(StoredHost { host: host.to_owned(), kind, active, accounts })
+        Ok(StoredHost {
+            host: host.to_owned(),
+            kind,
+            active,
+            accounts,
+        })
     }
 
     fn document(&self) -> Result<DocumentMut> {
@@ -112,7 +132,10 @@ impl Store {
     fn broken(&self, what: &str) -> Error {
         Error::new(
             ErrorKind::Config,
-            format!("the credentials in {} cannot be used: {what}", self.path.display()),
+            format!(
+                "the credentials in {} cannot be used: {what}",
+                self.path.display()
+            ),
         )
         .with_hint("correct the file, or delete it and run `forge auth login` again")
     }
@@ -151,13 +174,22 @@ impl Store {
 
 /// Adds or replaces an account and makes it the active one.
 pub(super) fn put(hosts: &mut Table, host: &str, kind: &ForgeKind, name: &str, secret: &Secret) {
-    let entry = hosts.entry(host).or_insert_with(|| Item::Table(Table::new()));
-    let Some(entry) = entry.as_table_like_mut() else { return };
+    let entry = hosts
+        .entry(host)
+        .or_insert_with(|| Item::Table(Table::new()));
+    let Some(entry) = entry.as_table_like_mut() else {
+        return;
+    };
     entry.insert("kind", value(kind.as_str()));
     entry.insert("active", value(name));
     let accounts = entry.entry("accounts").or_insert_with(implicit);
-    let Some(accounts) = accounts.as_table_like_mut() else { return };
-    let same = accounts.iter().map(|(key, _)| key.to_owned()).find(|k| k.eq_ignore_ascii_case(name));
+    let Some(accounts) = accounts.as_table_like_mut() else {
+        return;
+    };
+    let same = accounts
+        .iter()
+        .map(|(key, _)| key.to_owned())
+        .find(|k| k.eq_ignore_ascii_case(name));
     if let Some(same) = same {
         accounts.remove(&same);
     }
@@ -176,7 +208,9 @@ pub(super) fn activate(hosts: &mut Table, host: &str, name: &str) {
 /// Takes an account out, and its host with the last one. If it was active, the first that is left
 /// becomes active.
 pub(super) fn remove(hosts: &mut Table, host: &str, name: &str) {
-    let Some(entry) = hosts.get_mut(host).and_then(Item::as_table_like_mut) else { return };
+    let Some(entry) = hosts.get_mut(host).and_then(Item::as_table_like_mut) else {
+        return;
+    };
     let accounts = entry.get_mut("accounts").and_then(Item::as_table_like_mut);
     let left = accounts.and_then(|accounts| {
         accounts.remove(name);
@@ -187,7 +221,10 @@ pub(super) fn remove(hosts: &mut Table, host: &str, name: &str) {
             hosts.remove(host);
         }
         Some(left) => {
-            let was = entry.get("active").and_then(Item::as_str).unwrap_or_default();
+            let was = entry
+                .get("active")
+                .and_then(Item::as_str)
+                .unwrap_or_default();
             if was.eq_ignore_ascii_case(name) {
                 entry.insert("active", value(left));
             }

@@ -67,7 +67,10 @@ pub fn docs() -> String {
 }
 
 fn names(vars: &[Var]) -> String {
-    vars.iter().map(|var| format!("`{}`", var.name())).collect::<Vec<_>>().join(", ")
+    vars.iter()
+        .map(|var| format!("`{}`", var.name()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]
@@ -76,6 +79,9 @@ mod tests {
     fn the_committed_page_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/config.md");
         let committed = std::fs::read_to_string(path).unwrap();
-        assert!(committed == super::docs(), "docs/config.md is stale: run `cargo xtask docs`");
+        assert!(
+            committed == super::docs(),
+            "docs/config.md is stale: run `cargo xtask docs`"
+        );
     }
 }

@@ -32,8 +32,12 @@ impl Config {
         let name = Self::name(name)?;
         check_place(&name, scope)?;
         let canonical = name.key.ty.parse(value).ok_or_else(|| {
-            Error::invalid("value", bad_value(&name.text(), name.key.ty, Some(value)))
-                .with_hint(format!("pass one that fits, or see `forge config get {}`", name.text()))
+            Error::invalid("value", bad_value(&name.text(), name.key.ty, Some(value))).with_hint(
+                format!(
+                    "pass one that fits, or see `forge config get {}`",
+                    name.text()
+                ),
+            )
         })?;
         let new = match name.key.ty {
             Type::Bool => Value::from(canonical == "true"),
@@ -69,7 +73,10 @@ impl Config {
         let mut doc: DocumentMut = text.parse().map_err(|_| {
             Error::new(
                 ErrorKind::Config,
-                format!("{} is not valid TOML, so nothing was changed", path.display()),
+                format!(
+                    "{} is not valid TOML, so nothing was changed",
+                    path.display()
+                ),
             )
             .with_hint("run `forge config validate`, and correct the lines that it names")
         })?;
@@ -97,11 +104,17 @@ fn put(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) -> Resul
     let blocked = |part: &str| {
         Error::new(
             ErrorKind::Config,
-            format!("`{part}` in {} is not a table, so `{}` has no place", path.display(), name.text()),
+            format!(
+                "`{part}` in {} is not a table, so `{}` has no place",
+                path.display(),
+                name.text()
+            ),
         )
         .with_hint("take that line out first")
     };
-    let Some((leaf, sections)) = name.path.split_last() else { return Ok(false) };
+    let Some((leaf, sections)) = name.path.split_last() else {
+        return Ok(false);
+    };
     let mut table: &mut dyn TableLike = doc.as_table_mut();
     for part in sections {
         let key = spelling(table, part);
@@ -127,12 +140,16 @@ fn put(doc: &mut DocumentMut, name: &Name, mut new: Value, path: &Path) -> Resul
 
 /// Removes a value, and the tables that are empty without it.
 fn take(table: &mut dyn TableLike, path: &[String]) -> bool {
-    let Some((first, rest)) = path.split_first() else { return false };
+    let Some((first, rest)) = path.split_first() else {
+        return false;
+    };
     let key = spelling(table, first);
     if rest.is_empty() {
         return table.remove(&key).is_some();
     }
-    let Some(inner) = table.get_mut(&key).and_then(Item::as_table_like_mut) else { return false };
+    let Some(inner) = table.get_mut(&key).and_then(Item::as_table_like_mut) else {
+        return false;
+    };
     let found = take(inner, rest);
     if found && inner.is_empty() {
         table.remove(&key);
@@ -142,7 +159,10 @@ fn take(table: &mut dyn TableLike, path: &[String]) -> bool {
 
 /// A key as the file spells it: hosts may be in upper case there.
 fn spelling(table: &dyn TableLike, part: &str) -> String {
-    let found = table.iter().map(|(key, _)| key).find(|key| key.eq_ignore_ascii_case(part));
+    let found = table
+        .iter()
+        .map(|(key, _)| key)
+        .find(|key| key.eq_ignore_ascii_case(part));
     found.unwrap_or(part).to_owned()
 }
 
@@ -178,10 +198,14 @@ mod tests {
              kind = \"github\" # ours\n",
         );
         config.set("color", "Always", Scope::User).unwrap();
-        config.set("hosts.git.example.org.account", "me", Scope::User).unwrap();
+        config
+            .set("hosts.git.example.org.account", "me", Scope::User)
+            .unwrap();
         config.set("timeout_s", "9", Scope::User).unwrap();
         config.set("prompt", "no", Scope::User).unwrap();
-        config.set("hosts.other.example:8443.kind", "tangled", Scope::User).unwrap();
+        config
+            .set("hosts.other.example:8443.kind", "tangled", Scope::User)
+            .unwrap();
         let text = fs::read_to_string(dir.path().join("conf/config.toml")).unwrap();
         assert_eq!(
             text,
@@ -208,9 +232,16 @@ mod tests {
         let (dir, config) = setup("");
         let path = config.set("merge.method", "rebase", Scope::Repo).unwrap();
         assert_eq!(path, dir.path().join("work/.forge.toml"));
-        assert_eq!(fs::read_to_string(path).unwrap(), "[merge]\nmethod = \"rebase\"\n");
+        assert_eq!(
+            fs::read_to_string(path).unwrap(),
+            "[merge]\nmethod = \"rebase\"\n"
+        );
         let e = config.set("editor", "vi", Scope::Repo).unwrap_err();
-        assert!(e.message().contains("`editor` cannot be set by a repository"), "{e}");
+        assert!(
+            e.message()
+                .contains("`editor` cannot be set by a repository"),
+            "{e}"
+        );
     }
 
     #[test]
@@ -219,14 +250,23 @@ mod tests {
         let e = config.set("colour", "auto", Scope::User).unwrap_err();
         assert!(e.hint().unwrap().contains("did you mean `color`?"), "{e:?}");
         let e = config.set("color", "purple", Scope::User).unwrap_err();
-        assert_eq!(e.message(), "`color` is 'purple'; it takes `auto`, `always`, `never`");
+        assert_eq!(
+            e.message(),
+            "`color` is 'purple'; it takes `auto`, `always`, `never`"
+        );
         let path = dir.path().join("conf/config.toml");
         assert_eq!(fs::read_to_string(&path).unwrap(), "color = \"never\"\n");
         fs::write(&path, "color = \n").unwrap();
         let e = config.set("color", "auto", Scope::User).unwrap_err();
-        assert!(e.message().contains("not valid TOML, so nothing was changed"), "{e}");
+        assert!(
+            e.message()
+                .contains("not valid TOML, so nothing was changed"),
+            "{e}"
+        );
         fs::write(&path, "merge = 1\n").unwrap();
-        let e = config.set("merge.method", "squash", Scope::User).unwrap_err();
+        let e = config
+            .set("merge.method", "squash", Scope::User)
+            .unwrap_err();
         assert!(e.message().contains("`merge`"), "{e}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "merge = 1\n");
     }

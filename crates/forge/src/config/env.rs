@@ -69,7 +69,7 @@ vars! {
     TangledHandle = "TANGLED_HANDLE", "The handle of the tangled account; only together with `TANGLED_PASSWORD`.";
     TangledPassword = "TANGLED_PASSWORD", "The app password of `TANGLED_HANDLE`.";
     ForgeGit = "FORGE_GIT", "The git program, where it is not the `git` of the path.";
-    ForgeLog = "FORGE_LOG", "What to log on stderr: `error`, `warn`, `info`, `debug` or `trace`.";
+    ForgeNow = "FORGE_NOW", "The time to take for now, as in `2026-01-31T12:00:00Z`: for output that can be compared.";
 }
 
 /// The environment: that of the process, or a fixed one for tests and embedders.
@@ -106,7 +106,11 @@ impl Env {
         K: Into<OsString>,
         V: Into<OsString>,
     {
-        Self(Some(vars.into_iter().map(|(k, v)| (k.into(), v.into())).collect()))
+        Self(Some(
+            vars.into_iter()
+                .map(|(k, v)| (k.into(), v.into()))
+                .collect(),
+        ))
     }
 
     /// The variable as it is, perhaps empty.
@@ -121,13 +125,18 @@ impl Env {
     /// Its text. An empty variable, or one that is not Unicode, counts as unset.
     #[must_use]
     pub fn get(&self, var: Var) -> Option<String> {
-        self.raw(var)?.into_string().ok().filter(|text| !text.is_empty())
+        self.raw(var)?
+            .into_string()
+            .ok()
+            .filter(|text| !text.is_empty())
     }
 
     /// It as a path. An empty variable counts as unset.
     #[must_use]
     pub fn path(&self, var: Var) -> Option<PathBuf> {
-        self.raw(var).filter(|text| !text.is_empty()).map(PathBuf::from)
+        self.raw(var)
+            .filter(|text| !text.is_empty())
+            .map(PathBuf::from)
     }
 
     /// Whether it is set and not empty.
@@ -145,6 +154,8 @@ impl Env {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, path::Path};
+
     use super::*;
 
     #[test]
@@ -154,6 +165,43 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), Var::ALL.len());
         assert!(Var::ALL.iter().all(|v| v.doc().ends_with('.')));
+    }
+
+    /// Git's own variables are git's to document, and `PATH` is handed on to programs.
+    #[test]
+    fn what_any_crate_reads_is_in_the_list() {
+        fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+            for entry in fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    sources(&path, found);
+                } else if path.extension().is_some_and(|e| e == "rs") {
+                    found.push(path);
+                }
+            }
+        }
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let mut files = Vec::new();
+        for name in ["forge-git", "forge-local", "forge", "forge-cli"] {
+            sources(&crates.join(name).join("src"), &mut files);
+        }
+        let mut seen = 0;
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            for call in ["env::var(\"", "env::var_os(\""] {
+                for (at, _) in text.match_indices(call) {
+                    let name = text[at + call.len()..].split('"').next().unwrap();
+                    let listed = Var::ALL.iter().any(|var| var.name() == name);
+                    let other = name.starts_with("GIT_") || name == "PATH";
+                    assert!(listed || other, "{name} in {}", file.display());
+                    seen += 1;
+                }
+            }
+        }
+        assert!(
+            seen > 0,
+            "the test looks for calls that nobody writes any more"
+        );
     }
 
     #[test]

@@ -103,12 +103,20 @@ impl File {
 /// is too long or not UTF-8.
 pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
     let fail = |why: String| {
-        Error::new(ErrorKind::Config, format!("cannot read {}: {why}", path.display()))
-            .with_hint("correct the file or its permissions, or move it away")
+        Error::new(
+            ErrorKind::Config,
+            format!("cannot read {}: {why}", path.display()),
+        )
+        .with_hint("correct the file or its permissions, or move it away")
     };
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(e)
+            if matches!(
+                e.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
             return Ok(None);
         }
         Err(e) => return Err(fail(e.to_string())),
@@ -118,7 +126,9 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
     }
     let file = OsFile::open(path).map_err(|e| fail(e.to_string()))?;
     let mut bytes = Vec::new();
-    file.take(SIZE_MAX + 1).read_to_end(&mut bytes).map_err(|e| fail(e.to_string()))?;
+    file.take(SIZE_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| fail(e.to_string()))?;
     if bytes.len() as u64 > SIZE_MAX {
         return Err(fail(format!("it is longer than {SIZE_MAX} bytes")));
     }
@@ -128,8 +138,14 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
 
 /// Reads `text`, the content of `path`.
 pub(super) fn parse(path: &Path, text: &str, which: Which, problems: &mut Vec<Problem>) -> File {
-    let mut reader =
-        Reader { path, text, which, problems, settings: Vec::new(), trail: Vec::new() };
+    let mut reader = Reader {
+        path,
+        text,
+        which,
+        problems,
+        settings: Vec::new(),
+        trail: Vec::new(),
+    };
     match Document::parse(text) {
         Ok(doc) => reader.table(doc.as_table()),
         Err(e) => {
@@ -142,7 +158,10 @@ pub(super) fn parse(path: &Path, text: &str, which: Which, problems: &mut Vec<Pr
             );
         }
     }
-    File { path: path.to_owned(), settings: reader.settings }
+    File {
+        path: path.to_owned(),
+        settings: reader.settings,
+    }
 }
 
 struct Reader<'a> {
@@ -157,9 +176,13 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn table(&mut self, table: &dyn TableLike) {
         for (word, item) in table.iter() {
-            let span = table.key(word).and_then(toml_edit::Key::span).or_else(|| item.span());
+            let span = table
+                .key(word)
+                .and_then(toml_edit::Key::span)
+                .or_else(|| item.span());
             // A host has one spelling, so that two tables cannot both claim it.
-            let host_position = self.trail.len() == 1 && self.trail.first().is_some_and(|w| w == "hosts");
+            let host_position =
+                self.trail.len() == 1 && self.trail.first().is_some_and(|w| w == "hosts");
             let word = match Hosts::normalise(word) {
                 Ok(host) if host_position => host,
                 Err(e) if host_position => {
@@ -217,15 +240,27 @@ impl Reader<'_> {
             }
             None => {
                 let problem = bad_value(&text, name.key.ty, plain.as_deref());
-                self.report(item.span().or(span), Level::Error, problem, "correct the value, or take the line out".to_owned());
+                self.report(
+                    item.span().or(span),
+                    Level::Error,
+                    problem,
+                    "correct the value, or take the line out".to_owned(),
+                );
             }
         }
     }
 
     fn unknown(&mut self, span: Option<Range<usize>>) {
         let text = self.trail.join(".");
-        let last = self.trail.last().map(|w| w.to_ascii_lowercase()).unwrap_or_default();
-        if ["token", "password", "secret"].iter().any(|word| last.contains(word)) {
+        let last = self
+            .trail
+            .last()
+            .map(|w| w.to_ascii_lowercase())
+            .unwrap_or_default();
+        if ["token", "password", "secret"]
+            .iter()
+            .any(|word| last.contains(word))
+        {
             return self.report(
                 span,
                 Level::Error,
@@ -237,13 +272,23 @@ impl Reader<'_> {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`forge config list` and docs/config.md name the keys".to_owned(),
         };
-        self.report(span, Level::Warning, format!("unknown key `{}`", shown(&text)), hint);
+        self.report(
+            span,
+            Level::Warning,
+            format!("unknown key `{}`", shown(&text)),
+            hint,
+        );
     }
 
     fn report(&mut self, span: Option<Range<usize>>, level: Level, message: String, hint: String) {
         let (line, column) = self.place(span.as_ref());
         let at = Some((self.path.to_owned(), line, column));
-        self.problems.push(Problem { at, level, message, hint });
+        self.problems.push(Problem {
+            at,
+            level,
+            message,
+            hint,
+        });
     }
 
     /// Line and column, from 1; the column counts characters.
@@ -261,7 +306,11 @@ impl Reader<'_> {
 fn is_section(path: &[&str]) -> bool {
     KEYS.iter().any(|key| {
         let mut parts = key.name.split('.');
-        path.iter().all(|is| parts.next().is_some_and(|part| part == "<host>" || part == *is))
+        path.iter().all(|is| {
+            parts
+                .next()
+                .is_some_and(|part| part == "<host>" || part == *is)
+        })
     })
 }
 
@@ -293,8 +342,15 @@ mod tests {
     fn read(text: &str, which: Which) -> (Vec<(String, String)>, Vec<String>) {
         let mut problems = Vec::new();
         let file = parse(Path::new("f"), text, which, &mut problems);
-        let settings = file.settings.iter().map(|s| (s.name.text(), s.value.clone())).collect();
-        let problems = problems.iter().map(|p| format!("{} {p}", p.level.word())).collect();
+        let settings = file
+            .settings
+            .iter()
+            .map(|s| (s.name.text(), s.value.clone()))
+            .collect();
+        let problems = problems
+            .iter()
+            .map(|p| format!("{} {p}", p.level.word()))
+            .collect();
         (settings, problems)
     }
 
@@ -351,8 +407,14 @@ mod tests {
             ("pager = \"evil\"", "pager"),
             ("browser = \"evil\"", "browser"),
             ("default_host = \"evil.example\"", "default_host"),
-            ("hosts.\"evil.example\".kind = \"github\"", "hosts.evil.example.kind"),
-            ("[hosts.\"github.com\"]\napi_url = \"https://evil.example\"", "hosts.github.com.api_url"),
+            (
+                "hosts.\"evil.example\".kind = \"github\"",
+                "hosts.evil.example.kind",
+            ),
+            (
+                "[hosts.\"github.com\"]\napi_url = \"https://evil.example\"",
+                "hosts.github.com.api_url",
+            ),
         ] {
             let (settings, problems) = read(line, Which::Repo);
             assert!(settings.is_empty(), "{line}");
@@ -368,7 +430,10 @@ mod tests {
 
     #[test]
     fn a_credential_in_a_file_is_refused_and_not_repeated() {
-        for line in ["token = \"gho_canary\"", "[hosts.\"github.com\"]\noauth_token = \"gho_canary\""] {
+        for line in [
+            "token = \"gho_canary\"",
+            "[hosts.\"github.com\"]\noauth_token = \"gho_canary\"",
+        ] {
             for which in [Which::User, Which::Repo] {
                 let (_, problems) = read(line, which);
                 assert_eq!(problems.len(), 1);
@@ -391,7 +456,10 @@ mod tests {
             "[hosts.\"a.example\"]\nkind = \"github\"\n[hosts.\"A.example\"]\nkind = \"tangled\"\n",
             Which::User,
         );
-        assert_eq!(problems, ["error f:4:1: `hosts.a.example.kind` is set twice"]);
+        assert_eq!(
+            problems,
+            ["error f:4:1: `hosts.a.example.kind` is set twice"]
+        );
     }
 
     #[test]

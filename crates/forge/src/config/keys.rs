@@ -34,9 +34,11 @@ impl Type {
     #[must_use]
     pub fn accepts(self) -> String {
         match self {
-            Self::Word(words) => {
-                words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ")
-            }
+            Self::Word(words) => words
+                .iter()
+                .map(|w| format!("`{w}`"))
+                .collect::<Vec<_>>()
+                .join(", "),
             Self::Bool => "`true` or `false`".to_owned(),
             Self::Seconds => format!("a whole number of seconds from 1 to {SECONDS_MAX}"),
             Self::Host => "a host, perhaps with a port, such as `git.example.org:8443`".to_owned(),
@@ -53,9 +55,10 @@ impl Type {
     pub fn parse(self, text: &str) -> Option<String> {
         let word = text.trim();
         match self {
-            Self::Word(words) => {
-                words.iter().find(|w| w.eq_ignore_ascii_case(word)).map(|w| (*w).to_owned())
-            }
+            Self::Word(words) => words
+                .iter()
+                .find(|w| w.eq_ignore_ascii_case(word))
+                .map(|w| (*w).to_owned()),
             Self::Bool => match word.to_ascii_lowercase().as_str() {
                 "true" | "yes" | "on" | "1" | "enabled" => Some("true".to_owned()),
                 "false" | "no" | "off" | "0" | "disabled" => Some("false".to_owned()),
@@ -68,8 +71,9 @@ impl Type {
                 .map(|n| n.to_string()),
             Self::Host => Hosts::normalise(word).ok(),
             Self::Url => is_endpoint(word).then(|| word.trim_end_matches('/').to_owned()),
-            Self::Text => (!word.is_empty() && !word.contains(char::is_control))
-                .then(|| word.to_owned()),
+            Self::Text => {
+                (!word.is_empty() && !word.contains(char::is_control)).then(|| word.to_owned())
+            }
             Self::Command => (!text.contains(['\0', '\n', '\r'])).then(|| word.to_owned()),
         }
     }
@@ -77,16 +81,22 @@ impl Type {
 
 /// Whether tokens may go there: https, or http that does not leave this machine.
 fn is_endpoint(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return false;
+    };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let Ok(host) = Hosts::normalise(authority) else { return false };
+    let Ok(host) = Hosts::normalise(authority) else {
+        return false;
+    };
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => host.as_str(),
     };
     let here = name == "localhost"
         || name == "[::1]"
-        || name.parse::<Ipv4Addr>().is_ok_and(|addr| addr.is_loopback());
+        || name
+            .parse::<Ipv4Addr>()
+            .is_ok_and(|addr| addr.is_loopback());
     !rest.contains(|c: char| c.is_control() || c.is_whitespace() || matches!(c, '?' | '#' | '\\'))
         && (scheme == "https" || (scheme == "http" && here))
 }
@@ -295,9 +305,15 @@ impl Name {
         let key = KEYS.iter().find(|key| {
             let parts: Vec<&str> = key.name.split('.').collect();
             parts.len() == path.len()
-                && parts.iter().zip(path).all(|(part, is)| *part == "<host>" || part == is)
+                && parts
+                    .iter()
+                    .zip(path)
+                    .all(|(part, is)| *part == "<host>" || part == is)
         })?;
-        Some(Self { key, path: path.iter().map(|p| (*p).to_owned()).collect() })
+        Some(Self {
+            key,
+            path: path.iter().map(|p| (*p).to_owned()).collect(),
+        })
     }
 
     /// The dotted text.
@@ -310,7 +326,10 @@ impl Name {
 /// Near names of `unknown`, with its host where it has one, for a hint.
 #[must_use]
 pub fn near(unknown: &str) -> Option<String> {
-    let host = unknown.strip_prefix("hosts.").and_then(|t| t.rsplit_once('.')).map(|(h, _)| h);
+    let host = unknown
+        .strip_prefix("hosts.")
+        .and_then(|t| t.rsplit_once('.'))
+        .map(|(h, _)| h);
     let names: Vec<String> = KEYS
         .iter()
         .map(|key| match host {
@@ -336,7 +355,12 @@ mod tests {
         for key in KEYS {
             assert!(key.doc.ends_with('.'), "{}", key.name);
             if let Some(default) = key.default {
-                assert_eq!(key.ty.parse(default).as_deref(), Some(default), "{}", key.name);
+                assert_eq!(
+                    key.ty.parse(default).as_deref(),
+                    Some(default),
+                    "{}",
+                    key.name
+                );
             }
         }
     }
@@ -384,7 +408,11 @@ mod tests {
             (Type::Seconds, "30", "30"),
             (Type::Word(&["auto", "never"]), "Auto", "auto"),
             (Type::Host, "Git.Example.org:8443", "git.example.org:8443"),
-            (Type::Url, "https://git.example.org/api/", "https://git.example.org/api"),
+            (
+                Type::Url,
+                "https://git.example.org/api/",
+                "https://git.example.org/api",
+            ),
             (Type::Url, "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
             (Type::Url, "http://[::1]:8080/x", "http://[::1]:8080/x"),
             (Type::Command, "", ""),

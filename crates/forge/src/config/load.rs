@@ -89,7 +89,9 @@ impl Config {
     pub fn load(env: Env, cwd: &Path) -> Result<Self> {
         let config = Self::read(env, cwd)?;
         let mut errors = config.problems.iter().filter(|p| p.level == Level::Error);
-        let Some(first) = errors.next() else { return Ok(config) };
+        let Some(first) = errors.next() else {
+            return Ok(config);
+        };
         let error = first.to_error();
         Err(match errors.count() {
             0 => error,
@@ -111,7 +113,10 @@ impl Config {
         let file = |path: PathBuf, which, problems: &mut Vec<Problem>| {
             Ok::<_, Error>(match file::text_of(&path)? {
                 Some(text) => file::parse(&path, &text, which, problems),
-                None => File { path, settings: Vec::new() },
+                None => File {
+                    path,
+                    settings: Vec::new(),
+                },
             })
         };
         if let Some(dir) = &config.dir {
@@ -147,7 +152,10 @@ impl Config {
     /// # Errors
     /// `config` when there is no home directory.
     pub fn user_file(&self) -> Result<PathBuf> {
-        self.dir.as_ref().map(|dir| dir.join(USER_FILE)).ok_or_else(no_dir)
+        self.dir
+            .as_ref()
+            .map(|dir| dir.join(USER_FILE))
+            .ok_or_else(no_dir)
     }
 
     /// The repository's file, whether or not it exists.
@@ -155,13 +163,16 @@ impl Config {
     /// # Errors
     /// `config` outside of a repository.
     pub fn repo_file(&self) -> Result<PathBuf> {
-        self.root.as_ref().map(|root| root.join(REPO_FILE)).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Config,
-                "there is no work tree of a git repository here, so there is no .forge.toml",
-            )
-            .with_hint("go to a repository, or leave out --repo")
-        })
+        self.root
+            .as_ref()
+            .map(|root| root.join(REPO_FILE))
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Config,
+                    "there is no work tree of a git repository here, so there is no .forge.toml",
+                )
+                .with_hint("go to a repository, or leave out --repo")
+            })
     }
 
     /// The value of a key by its dotted name.
@@ -175,22 +186,38 @@ impl Config {
     /// Every key that has no `<host>` in it, and those with a host that some file sets.
     #[must_use]
     pub fn list(&self) -> Vec<Entry> {
-        let mut hosts: Vec<&Name> =
-            self.user.settings.iter().map(|s| &s.name).filter(|n| n.path.len() == 3).collect();
+        let mut hosts: Vec<&Name> = self
+            .user
+            .settings
+            .iter()
+            .map(|s| &s.name)
+            .filter(|n| n.path.len() == 3)
+            .collect();
         hosts.sort_by(|a, b| a.path.cmp(&b.path));
-        let plain: Vec<Name> = KEYS.iter().filter_map(|key| Name::parse(key.name)).collect();
-        plain.iter().chain(hosts).map(|name| self.entry(name)).collect()
+        let plain: Vec<Name> = KEYS
+            .iter()
+            .filter_map(|key| Name::parse(key.name))
+            .collect();
+        plain
+            .iter()
+            .chain(hosts)
+            .map(|name| self.entry(name))
+            .collect()
     }
 
     /// The hosts: those built in and those that the user has given a kind.
     #[must_use]
     pub fn hosts(&self) -> Hosts {
-        let hosts = self.user.settings.iter().fold(Hosts::builtin(), |hosts, setting| {
-            match (setting.name.path.as_slice(), ForgeKind::new(&setting.value)) {
-                ([_, host, field], Some(kind)) if field == "kind" => hosts.with(host, kind),
-                _ => hosts,
-            }
-        });
+        let hosts = self
+            .user
+            .settings
+            .iter()
+            .fold(Hosts::builtin(), |hosts, setting| {
+                match (setting.name.path.as_slice(), ForgeKind::new(&setting.value)) {
+                    ([_, host, field], Some(kind)) if field == "kind" => hosts.with(host, kind),
+                    _ => hosts,
+                }
+            });
         match self.value("default_host") {
             Some(host) => hosts.with_default_host(&host),
             None => hosts,
@@ -214,24 +241,34 @@ impl Config {
 
     fn entry(&self, name: &Name) -> Entry {
         let (value, source) = self
-            .from_env(name, name.key.env)
+            .environment(name, name.key.env)
             .or_else(|| {
                 let s = self.repo.get(name)?;
-                Some((s.value.clone(), Source::Repo(self.repo.path.clone(), s.line)))
+                Some((
+                    s.value.clone(),
+                    Source::Repo(self.repo.path.clone(), s.line),
+                ))
             })
             .or_else(|| {
                 let s = self.user.get(name)?;
-                Some((s.value.clone(), Source::User(self.user.path.clone(), s.line)))
+                Some((
+                    s.value.clone(),
+                    Source::User(self.user.path.clone(), s.line),
+                ))
             })
-            .or_else(|| self.from_env(name, name.key.fallback))
+            .or_else(|| self.environment(name, name.key.fallback))
             .map_or_else(
                 || (name.key.default.map(str::to_owned), Source::Default),
                 |(value, source)| (Some(value), source),
             );
-        Entry { name: name.text(), value, source }
+        Entry {
+            name: name.text(),
+            value,
+            source,
+        }
     }
 
-    fn from_env(&self, name: &Name, vars: &[Var]) -> Option<(String, Source)> {
+    fn environment(&self, name: &Name, vars: &[Var]) -> Option<(String, Source)> {
         vars.iter().find_map(|var| {
             let value = self.variable(name, *var)?.ok()?;
             Some((value, Source::Env(*var)))
@@ -261,7 +298,10 @@ impl Config {
                         at: None,
                         level: Level::Error,
                         message: bad_value(var.name(), name.key.ty, shown),
-                        hint: format!("correct the environment variable {}, or unset it", var.name()),
+                        hint: format!(
+                            "correct the environment variable {}, or unset it",
+                            var.name()
+                        ),
                     });
                 }
             }
@@ -270,8 +310,11 @@ impl Config {
 }
 
 pub(crate) fn no_dir() -> Error {
-    Error::new(ErrorKind::Config, "there is no home directory, so there is no configuration")
-        .with_hint("set HOME or FORGE_CONFIG_DIR")
+    Error::new(
+        ErrorKind::Config,
+        "there is no home directory, so there is no configuration",
+    )
+    .with_hint("set HOME or FORGE_CONFIG_DIR")
 }
 
 /// `FORGE_CONFIG_DIR`, or `forge` below `XDG_CONFIG_HOME` or `~/.config`, on every system.
@@ -290,14 +333,17 @@ fn config_dir(env: &Env) -> Option<PathBuf> {
 
 /// The home directory; asked of the system only for the real environment.
 pub(crate) fn home_dir(env: &Env) -> Option<PathBuf> {
-    env.path(Var::Home).or_else(|| env.is_process().then(env::home_dir).flatten())
+    env.path(Var::Home)
+        .or_else(|| env.is_process().then(env::home_dir).flatten())
 }
 
 /// The nearest directory from `cwd` upwards that has a `.git`. Git is not asked: it would cost every
 /// command a process, and nothing in the file is worth more care.
 fn repository_root(cwd: &Path) -> Option<PathBuf> {
     let cwd = std::path::absolute(cwd).ok()?;
-    cwd.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_owned)
+    cwd.ancestors()
+        .find(|dir| dir.join(".git").exists())
+        .map(Path::to_owned)
 }
 
 #[cfg(test)]
@@ -323,13 +369,18 @@ mod tests {
     fn env(dir: &TempDir, more: &[(&str, &str)]) -> Env {
         let conf = dir.path().join("conf");
         Env::fixed(
-            [("FORGE_CONFIG_DIR", conf.to_str().unwrap())].into_iter().chain(more.iter().copied()),
+            [("FORGE_CONFIG_DIR", conf.to_str().unwrap())]
+                .into_iter()
+                .chain(more.iter().copied()),
         )
     }
 
     #[test]
     fn environment_over_repository_over_user_over_default() {
-        let (dir, cwd) = setup("timeout_s = 10\nmerge.method = \"squash\"", "timeout_s = 20");
+        let (dir, cwd) = setup(
+            "timeout_s = 10\nmerge.method = \"squash\"",
+            "timeout_s = 20",
+        );
         let config = Config::load(env(&dir, &[]), &cwd).unwrap();
         let timeout = config.get("timeout_s").unwrap();
         assert_eq!(timeout.value.as_deref(), Some("20"));
@@ -337,7 +388,10 @@ mod tests {
         let method = config.get("merge.method").unwrap();
         assert!(matches!(&method.source, Source::User(path, 2) if path.ends_with("config.toml")));
         let draft = config.get("pr.draft").unwrap();
-        assert_eq!((draft.value.as_deref(), draft.source), (Some("false"), Source::Default));
+        assert_eq!(
+            (draft.value.as_deref(), draft.source),
+            (Some("false"), Source::Default)
+        );
 
         let config = Config::load(env(&dir, &[("FORGE_TIMEOUT", "30")]), &cwd).unwrap();
         let timeout = config.get("timeout_s").unwrap();
@@ -349,20 +403,27 @@ mod tests {
     fn the_usual_editor_variables_are_weaker_than_the_file() {
         let (dir, cwd) = setup("editor = \"ed\"", "");
         let get = |more: &[(&str, &str)]| {
-            Config::load(env(&dir, more), &cwd).unwrap().get("editor").unwrap().value.unwrap()
+            Config::load(env(&dir, more), &cwd)
+                .unwrap()
+                .get("editor")
+                .unwrap()
+                .value
+                .unwrap()
         };
         assert_eq!(get(&[("EDITOR", "vi")]), "ed");
         assert_eq!(get(&[("GH_EDITOR", "nano"), ("EDITOR", "vi")]), "nano");
         let (dir, cwd) = setup("", "");
         let config = Config::load(env(&dir, &[("VISUAL", "code"), ("EDITOR", "vi")]), &cwd);
-        assert_eq!(config.unwrap().get("editor").unwrap().value.as_deref(), Some("code"));
+        assert_eq!(
+            config.unwrap().get("editor").unwrap().value.as_deref(),
+            Some("code")
+        );
     }
 
     #[test]
     fn an_empty_pager_is_a_choice_and_an_empty_editor_is_not() {
         let (dir, cwd) = setup("pager = \"less\"\neditor = \"ed\"", "");
-        let config =
-            Config::load(env(&dir, &[("GH_PAGER", ""), ("GH_EDITOR", "")]), &cwd).unwrap();
+        let config = Config::load(env(&dir, &[("GH_PAGER", ""), ("GH_EDITOR", "")]), &cwd).unwrap();
         assert_eq!(config.get("pager").unwrap().value.as_deref(), Some(""));
         assert_eq!(config.get("editor").unwrap().value.as_deref(), Some("ed"));
     }
@@ -372,8 +433,16 @@ mod tests {
         let (dir, cwd) = setup("color = 1\nprompt = 2\nunknown = 3", "");
         let e = Config::load(env(&dir, &[]), &cwd).unwrap_err();
         assert_eq!(e.code(), "config");
-        assert!(e.message().contains("config.toml:1:9: `color` is '1'"), "{}", e.message());
-        assert!(e.hint().unwrap().ends_with("`forge config validate` shows 1 more"));
+        assert!(
+            e.message().contains("config.toml:1:9: `color` is '1'"),
+            "{}",
+            e.message()
+        );
+        assert!(
+            e.hint()
+                .unwrap()
+                .ends_with("`forge config validate` shows 1 more")
+        );
         let config = Config::read(env(&dir, &[]), &cwd).unwrap();
         assert_eq!(config.problems().len(), 3);
     }
@@ -395,20 +464,38 @@ mod tests {
         let hosts = config.hosts();
         assert_eq!(hosts.kind_of("git.example.org"), Some(ForgeKind::GITHUB));
         assert_eq!(hosts.default_host(), "git.example.org");
-        assert_eq!(config.get("hosts.git.example.org.kind").unwrap().value.as_deref(), Some("github"));
-        assert!(config.list().iter().any(|e| e.name == "hosts.git.example.org.kind"));
+        assert_eq!(
+            config
+                .get("hosts.git.example.org.kind")
+                .unwrap()
+                .value
+                .as_deref(),
+            Some("github")
+        );
+        assert!(
+            config
+                .list()
+                .iter()
+                .any(|e| e.name == "hosts.git.example.org.kind")
+        );
     }
 
     #[test]
     fn the_directory_follows_the_xdg_rules() {
         let dir = |vars: &[(&str, &str)]| config_dir(&Env::fixed(vars.iter().copied()));
         assert_eq!(dir(&[("HOME", "/h")]), Some("/h/.config/forge".into()));
-        assert_eq!(dir(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")]), Some("/x/forge".into()));
+        assert_eq!(
+            dir(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")]),
+            Some("/x/forge".into())
+        );
         assert_eq!(
             dir(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "rel")]),
             Some("/h/.config/forge".into())
         );
-        assert_eq!(dir(&[("FORGE_CONFIG_DIR", "/c"), ("HOME", "/h")]), Some("/c".into()));
+        assert_eq!(
+            dir(&[("FORGE_CONFIG_DIR", "/c"), ("HOME", "/h")]),
+            Some("/c".into())
+        );
         assert_eq!(dir(&[]), None);
     }
 
@@ -419,6 +506,10 @@ mod tests {
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
         let e = Config::load(env(&dir, &[]), &cwd).unwrap_err();
-        assert!(e.message().ends_with("it is not a regular file"), "{}", e.message());
+        assert!(
+            e.message().ends_with("it is not a regular file"),
+            "{}",
+            e.message()
+        );
     }
 }

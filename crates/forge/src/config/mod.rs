@@ -16,6 +16,6 @@ pub use docs::docs;
 pub use edit::Scope;
 pub use env::{Env, Var};
 pub use file::{Level, Problem};
-pub use load::{Config, Entry, Source};
 pub(crate) use load::home_dir;
+pub use load::{Config, Entry, Source};
 pub use settings::ColorChoice;

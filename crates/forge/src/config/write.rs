@@ -27,7 +27,9 @@ pub(crate) fn lock(dir: &Path) -> Result<Lock> {
         file.lock()?;
         Ok(file)
     };
-    take().map(Lock).map_err(|e: io::Error| cannot_write(dir, &e))
+    take()
+        .map(Lock)
+        .map_err(|e: io::Error| cannot_write(dir, &e))
 }
 
 /// Replaces `path` in one step.
@@ -40,8 +42,12 @@ pub(crate) fn lock(dir: &Path) -> Result<Lock> {
 pub(crate) fn replace(path: &Path, text: &str, private: bool) -> Result<()> {
     let put = || {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let dir = path.parent().ok_or_else(|| io::Error::other("it has no directory"))?;
-        let mut new = tempfile::Builder::new().prefix(".forge-").tempfile_in(dir)?;
+        let dir = path
+            .parent()
+            .ok_or_else(|| io::Error::other("it has no directory"))?;
+        let mut new = tempfile::Builder::new()
+            .prefix(".forge-")
+            .tempfile_in(dir)?;
         new.write_all(text.as_bytes())?;
         if let (false, Ok(meta)) = (private, fs::metadata(&path)) {
             new.as_file().set_permissions(meta.permissions())?;
@@ -65,6 +71,9 @@ fn make_dir(dir: &Path) -> io::Result<()> {
 }
 
 fn cannot_write(path: &Path, e: &io::Error) -> Error {
-    Error::new(ErrorKind::Config, format!("cannot write {}: {e}", path.display()))
-        .with_hint("make it writable, or set FORGE_CONFIG_DIR to a directory that is")
+    Error::new(
+        ErrorKind::Config,
+        format!("cannot write {}: {e}", path.display()),
+    )
+    .with_hint("make it writable, or set FORGE_CONFIG_DIR to a directory that is")
 }

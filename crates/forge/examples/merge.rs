@@ -1,0 +1,63 @@
+//! Opens a pull request and merges it, in a repository made for the purpose:
+//! `cargo run -p forge --example merge`
+
+use std::{error::Error, path::Path, process::Command};
+
+use forge::{
+    Config, Forges,
+    config::Env,
+    model::{CreatePull, MergeMethod, MergeReq},
+};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let dir = tempfile::tempdir()?;
+    branch_with_a_change(dir.path())?;
+
+    // A program that brings its own configuration, instead of the user's.
+    let forges = Forges::from_parts(Config::without_files(Env::process()));
+    let path = dir
+        .path()
+        .to_str()
+        .ok_or("the temporary directory is not Unicode")?;
+    let (repo, _) = forges.open_locator(path, forges.policy()).await?;
+
+    let mut wanted = CreatePull::new("polite", "Greet the reader");
+    wanted.base = Some("main".to_owned());
+    wanted.description = "A greeting should say whom it greets.".to_owned();
+    let opened = repo.create(&wanted).await?.value;
+    println!("opened #{} from {}", opened.id.key, opened.head_branch);
+
+    let how = MergeReq {
+        method: Some(MergeMethod::Squash),
+        // Refused, should the branch have moved since it was looked at.
+        expected_head: opened.head_oid.clone(),
+        ..MergeReq::default()
+    };
+    let merge = repo.merge(&opened.id, &how).await?.value;
+    println!("merged it as {}", merge.commit.unwrap_or_default());
+    Ok(())
+}
+
+/// A repository whose branch `polite` has a commit that `main` lacks.
+fn branch_with_a_change(dir: &Path) -> Result<(), Box<dyn Error>> {
+    let commit = ["commit", "--quiet", "--allow-empty", "-m"];
+    git(dir, &["init", "--quiet", "--initial-branch=main"])?;
+    git(dir, &["config", "user.name", "Ada Lovelace"])?;
+    git(dir, &["config", "user.email", "ada@example.com"])?;
+    git(dir, &[&commit[..], &["Start"]].concat())?;
+    git(dir, &["switch", "--quiet", "-c", "polite"])?;
+    std::fs::write(dir.join("greeting.txt"), "Hello, reader.\n")?;
+    git(dir, &["add", "greeting.txt"])?;
+    git(dir, &["commit", "--quiet", "-m", "Greet the reader"])?;
+    git(dir, &["switch", "--quiet", "main"])
+}
+
+fn git(dir: &Path, args: &[&str]) -> Result<(), Box<dyn Error>> {
+    let status = Command::new("git").arg("-C").arg(dir).args(args).status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("git {args:?} failed").into())
+    }
+}
