@@ -1,5 +1,12 @@
 //! Rules of the workspace that no compiler checks: who may depend on whom, under which licences,
 //! where forges may be told apart, and that no test is forgotten.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 mod dependencies;
 mod metadata;

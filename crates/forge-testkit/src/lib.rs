@@ -19,6 +19,7 @@ mod binary;
 mod git;
 mod random;
 mod run;
+mod scale;
 mod scratch;
 mod shim;
 #[cfg(unix)]

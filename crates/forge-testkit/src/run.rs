@@ -43,6 +43,13 @@ impl Run {
         }
     }
 
+    /// The same with another program.
+    #[must_use]
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = program.into();
+        self
+    }
+
     /// One argument more.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {

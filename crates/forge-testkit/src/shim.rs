@@ -1,4 +1,8 @@
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use crate::{Scratch, git_program};
 
@@ -61,6 +65,7 @@ impl ShimPlan {
 pub struct GitShim {
     program: PathBuf,
     state: PathBuf,
+    plan: ShimPlan,
 }
 
 /// The call's number is the first directory that can be made: two calls at once get two numbers.
@@ -71,8 +76,8 @@ while ! mkdir "$STATE/$n" 2>/dev/null; do n=$((n + 1)); done
 printf '%s\n' "$*" >"$STATE/$n/args"
 [ "$n" = "$AT" ] || exec "$GIT" "$@"
 case "$MODE" in
-before) kill -9 "$PPID"; exit 137 ;;
-after) "$GIT" "$@"; code=$?; kill -9 "$PPID"; exit "$code" ;;
+before) kill -9 "$PPID"; : >"$STATE/ended"; exit 137 ;;
+after) "$GIT" "$@"; code=$?; kill -9 "$PPID"; : >"$STATE/ended"; exit "$code" ;;
 esac
 exec 3<&0
 "$GIT" "$@" <&3 3<&- &
@@ -85,6 +90,9 @@ git) kill -9 "$pid" 2>/dev/null ;;
 both) kill -9 "$PPID" "$pid" 2>/dev/null ;;
 esac
 wait "$pid"
+code=$?
+: >"$STATE/ended"
+exit "$code"
 "#;
 
 impl GitShim {
@@ -109,13 +117,39 @@ impl GitShim {
             use std::os::unix::fs::PermissionsExt;
             fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("executable");
         }
-        Self { program, state }
+        Self {
+            program,
+            state,
+            plan,
+        }
     }
 
     /// The value for `FORGE_GIT`.
     #[must_use]
     pub fn program(&self) -> &PathBuf {
         &self.program
+    }
+
+    /// Whether the planned call was reached; waits for its git to end, which outlives a caller that
+    /// was killed.
+    ///
+    /// # Panics
+    /// When that git does not end within a minute.
+    #[must_use]
+    pub fn struck(&self) -> bool {
+        let (_, at, _) = self.plan.parts();
+        if at == 0 || !self.state.join(at.to_string()).exists() {
+            return false;
+        }
+        let begun = Instant::now();
+        while !self.state.join("ended").exists() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "git does not end: {self:?}"
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        true
     }
 
     /// The arguments of every call so far, in order.

@@ -168,10 +168,7 @@ async fn rebase_keeps_every_commit(fx: Fixture) {
     assert_eq!(merge.commit, fx.git.oid("main"));
     assert_eq!(fx.git.log(&format!("{base}..main"), "%s"), "Two\nOne");
     assert_eq!(fx.git.oid("main~2"), Some(base));
-    assert_eq!(
-        fx.git.log("main~2..main", "%P").lines().count(),
-        2
-    );
+    assert_eq!(fx.git.log("main~2..main", "%P").lines().count(), 2);
 }
 
 async fn rebase_keeps_the_authors(fx: Fixture) {

@@ -18,7 +18,7 @@ pub trait Rig: Send + Sync {
     fn capabilities(&self) -> &'static Capabilities;
 
     /// A fresh repository. Its git side has a branch `main` as [`GitDir::init`] makes it, which is
-    /// the default branch; no labels and no pull requests.
+    /// the default branch; no pull requests, and such labels as every repository there begins with.
     async fn fixture(&self) -> Fixture;
 }
 
@@ -88,11 +88,12 @@ impl Fixture {
         self.author.view(id, PrFields::NONE).await.unwrap()
     }
 
-    /// Defines labels.
+    /// Defines labels, or keeps those that are there.
     pub async fn define(&self, names: &[&str]) {
         for name in names {
             let label = NewLabel {
                 name: (*name).to_owned(),
+                overwrite: true,
                 ..NewLabel::default()
             };
             self.author.define_label(&label).await.unwrap();

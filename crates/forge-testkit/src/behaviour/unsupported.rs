@@ -199,6 +199,17 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             })
             .await
         }
+        C::PrProjects => {
+            let projects = SetChange {
+                add: vec!["Roadmap".into()],
+                remove: vec![],
+            };
+            edit(EditPull {
+                projects,
+                ..Default::default()
+            })
+            .await
+        }
         C::PrClose => refusal(repo.close(pr, &CloseReq::default()).await),
         C::PrReopen => refusal(repo.reopen(pr, None).await),
         C::PrDraft => refusal(repo.set_draft(pr, true).await),

@@ -1,0 +1,105 @@
+//! Pull requests inside a git repository.
+
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use forge_core::{Capabilities, Client, Forge, Observer, Op, Policy, Repo};
+use forge_local::Local;
+use forge_testkit::{
+    GitDir, Identity, Scratch,
+    behaviour::{Fixture, Rig},
+};
+
+/// A fresh repository for every trial.
+pub struct LocalRig {
+    name: &'static str,
+    init: &'static [&'static str],
+}
+
+impl LocalRig {
+    /// With a work tree, as people have them.
+    pub fn ordinary() -> Self {
+        Self {
+            name: "local",
+            init: &[],
+        }
+    }
+
+    /// As a server has them, and with the other hash.
+    pub fn bare_sha256() -> Self {
+        Self {
+            name: "local-bare-sha256",
+            init: &["--bare", "--object-format=sha256"],
+        }
+    }
+}
+
+#[async_trait]
+impl Rig for LocalRig {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        &forge_local::CAPABILITIES
+    }
+
+    async fn fixture(&self) -> Fixture {
+        let scratch = Scratch::new();
+        let git = GitDir::init(&scratch.path("repo"), self.init);
+        let who = scratch.path("who.inc");
+        // The machine's configuration reaches a backend in this process; what would change the
+        // outcome is set here.
+        for (key, value) in [
+            ("include.path", who.to_str().unwrap_or_default()),
+            ("commit.gpgSign", "false"),
+            ("core.hooksPath", "/dev/null"),
+        ] {
+            git.run(["config", key, value]).ok();
+        }
+        fs::write(&who, "").unwrap_or_else(|e| panic!("{}: {e}", who.display()));
+        let forge = Local::open(git.path())
+            .await
+            .unwrap_or_else(|e| panic!("{e:?}"));
+        let id = forge.id().clone();
+        let handle = |identity: Identity| -> Repo {
+            let acts: Arc<dyn Observer> = Arc::new(Acts {
+                who: who.clone(),
+                identity,
+            });
+            let policy = Policy {
+                observer: Some(acts),
+                ..Policy::default()
+            };
+            Client::new(Arc::clone(&forge) as Arc<dyn Forge>, policy).repo(id.clone())
+        };
+        Fixture {
+            author: handle(Identity::ADA),
+            reviewer: handle(Identity::GRACE),
+            git,
+            keep: Box::new(scratch),
+        }
+    }
+}
+
+/// Makes git's configuration name `identity` before every call of a handle: a plain repository has
+/// no other accounts.
+struct Acts {
+    who: PathBuf,
+    identity: Identity,
+}
+
+impl Observer for Acts {
+    fn started(&self, _op: Op, _target: &str) {
+        let Identity { name, email } = self.identity;
+        let new = self.who.with_extension(self.identity.login());
+        fs::write(
+            &new,
+            format!("[user]\n\tname = {name}\n\temail = {email}\n"),
+        )
+        .and_then(|()| fs::rename(&new, &self.who))
+        .unwrap_or_else(|e| panic!("{}: {e}", self.who.display()));
+    }
+
+    fn finished(&self, _op: Op, _target: &str, _took: Duration, _error: Option<&'static str>) {}
+}

@@ -1,0 +1,38 @@
+//! Runs a program and says what it took: `forge-probe RESULT PROGRAM [ARGUMENT…]` writes wall time
+//! in microseconds, peak memory in KiB and the exit code to the file `RESULT`.
+//!
+//! It is a program of its own because Linux counts the memory of whoever starts a process as that
+//! process's first: started from something small, the peak is its own. The peak covers the programs
+//! that it runs and waits for.
+
+use std::{process::ExitCode, time::Instant};
+
+use wait4::Wait4;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("forge-probe: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args_os().skip(1);
+    let result = args.next().ok_or("no file for the result")?;
+    let program = args.next().ok_or("no program")?;
+    let begun = Instant::now();
+    let used = std::process::Command::new(program)
+        .args(args)
+        .spawn()?
+        .wait4()?;
+    let wall = begun.elapsed().as_micros();
+    let code = used.status.code().unwrap_or(-1);
+    std::fs::write(
+        result,
+        format!("{wall} {} {code}\n", used.rusage.maxrss / 1024),
+    )?;
+    Ok(())
+}

@@ -1,0 +1,401 @@
+//! Processes that are killed at a random step. Whatever the step, the repository reads as it was
+//! before or as it is afterwards, and the command can be given again.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use forge_testkit::{GitDir, GitShim, Identity, Random, Run, Scratch, ShimPlan};
+
+/// How many times something is killed. `FORGE_KILLS` changes it.
+const KILLS: u64 = 300;
+
+/// A command, and what makes a second one of it right.
+struct Scenario {
+    name: &'static str,
+    command: &'static [&'static str],
+    /// Given again after it took effect: it succeeds, or this is in its error. `None`: it would
+    /// rightly do its work a second time (a second comment).
+    again: Option<&'static str>,
+}
+
+const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "create",
+        command: &[
+            "create", "-H", "new", "-t", "New", "-b", "Text", "-l", "bug", "-r", "grace",
+        ],
+        again: Some("already"),
+    },
+    Scenario {
+        name: "edit",
+        command: &["edit", "1", "-t", "Other"],
+        again: Some(""),
+    },
+    Scenario {
+        name: "label",
+        command: &["edit", "1", "--add-label", "bug"],
+        again: Some(""),
+    },
+    Scenario {
+        name: "comment",
+        command: &["comment", "1", "-b", "Hello"],
+        again: None,
+    },
+    Scenario {
+        name: "close",
+        command: &["close", "1"],
+        again: Some(""),
+    },
+    Scenario {
+        name: "close -d",
+        command: &["close", "1", "-d"],
+        again: Some(""),
+    },
+    Scenario {
+        name: "reopen",
+        command: &["reopen", "2"],
+        again: Some(""),
+    },
+    Scenario {
+        name: "ready",
+        command: &["ready", "3"],
+        again: Some(""),
+    },
+    Scenario {
+        name: "merge",
+        command: &["merge", "1", "--merge"],
+        again: Some(""),
+    },
+    Scenario {
+        name: "squash",
+        command: &["merge", "1", "--squash"],
+        again: Some(""),
+    },
+    Scenario {
+        name: "rebase",
+        command: &["merge", "1", "--rebase"],
+        again: Some(""),
+    },
+    Scenario {
+        name: "merge -d",
+        command: &["merge", "1", "--merge", "-d"],
+        again: Some(""),
+    },
+];
+
+/// What a reader sees.
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    pulls: serde_json::Value,
+    branches: String,
+}
+
+const FIELDS: &str = "number,title,body,state,isDraft,baseRefName,headRefName,headRefOid,labels,\
+                      comments,reviewRequests,mergeCommit,closed,mergedBy";
+
+struct World {
+    scratch: Scratch,
+    model: PathBuf,
+    next: AtomicU64,
+}
+
+impl World {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let git = scratch.repository("model");
+        for branch in ["one", "two", "three", "new"] {
+            git.commit(branch, "First", &[(branch, Some("1\n"))]);
+            git.commit(branch, "Second", &[(branch, Some("2\n"))]);
+        }
+        git.commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
+        let world = Self {
+            model: git.path().to_path_buf(),
+            scratch,
+            next: AtomicU64::new(0),
+        };
+        for args in [
+            ["create", "-H", "one", "-t", "One", "-b", "Text"].as_slice(),
+            &["create", "-H", "two", "-t", "Two", "-b", "Text"],
+            &["create", "-H", "three", "-t", "Three", "-b", "Text", "-d"],
+            &["close", "2"],
+        ] {
+            world.forge(&world.model, args).ok();
+        }
+        world
+    }
+
+    /// A copy of the model.
+    fn copy(&self) -> PathBuf {
+        let n = self.next.fetch_add(1, Ordering::SeqCst);
+        let to = self.scratch.path(format!("copy-{n}"));
+        Run::new("cp", "/").arg("-R").arg(&self.model).arg(&to).ok();
+        to
+    }
+
+    /// With the date fixed, the same command on the same repository writes the same objects.
+    fn forge(&self, dir: &Path, args: &[&str]) -> Run {
+        self.scratch
+            .forge(dir, &Identity::ADA)
+            .env("GIT_AUTHOR_DATE", "2026-02-01T00:00:00Z")
+            .env("GIT_COMMITTER_DATE", "2026-02-01T00:00:00Z")
+            .arg("pr")
+            .args(args)
+    }
+
+    fn look(&self, dir: &Path) -> Seen {
+        let list = self
+            .forge(dir, &["list", "-s", "all", "--json", FIELDS])
+            .output()
+            .success();
+        let git = GitDir::at(dir);
+        Seen {
+            pulls: list.json(),
+            branches: git
+                .run(["for-each-ref", "--format=%(refname) %(tree)", "refs/heads"])
+                .text(),
+        }
+    }
+}
+
+fn plan(random: &mut Random, calls: u64) -> ShimPlan {
+    let at = 1 + random.below(calls);
+    let delay = [0, 0, 1, 2, 5][usize::try_from(random.below(5)).unwrap()];
+    match random.below(8) {
+        0 | 1 => ShimPlan::KillBefore { at },
+        2 | 3 => ShimPlan::KillAfter { at },
+        4 | 5 => ShimPlan::KillDuring { at, delay },
+        6 => ShimPlan::KillGit { at, delay },
+        _ => ShimPlan::KillBoth { at, delay },
+    }
+}
+
+/// What a scenario does when nothing disturbs it.
+struct Undisturbed {
+    old: Seen,
+    new: Seen,
+    calls: u64,
+}
+
+fn undisturbed(world: &World, scenario: &Scenario) -> Undisturbed {
+    let dir = world.copy();
+    let old = world.look(&dir);
+    let name = scenario.name.replace(' ', "");
+    let shim = GitShim::new(&world.scratch, &format!("count-{name}"), ShimPlan::Count);
+    world
+        .forge(&dir, scenario.command)
+        .env("FORGE_GIT", shim.program())
+        .ok();
+    let calls = shim.calls().len() as u64;
+    let new = world.look(&dir);
+    assert_ne!(old, new, "{} changes nothing", scenario.name);
+    fs::remove_dir_all(&dir).unwrap();
+    Undisturbed { old, new, calls }
+}
+
+/// Lock files that a killed git has left.
+fn locks(dir: &Path) -> Vec<PathBuf> {
+    fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|e| e == "lock") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&dir.join(".git"), &mut found);
+    found
+}
+
+#[derive(Default)]
+struct Tally {
+    struck: u64,
+    old: u64,
+    new: u64,
+    locked: u64,
+}
+
+/// One kill; the error says what was wrong.
+fn once(
+    world: &World,
+    scenario: &Scenario,
+    calm: &Undisturbed,
+    seed: u64,
+    tally: &Mutex<Tally>,
+) -> Result<(), String> {
+    let mut random = Random::new(seed);
+    let plan = plan(&mut random, calm.calls);
+    let dir = world.copy();
+    let shim = GitShim::new(&world.scratch, &format!("kill-{seed}"), plan);
+    let killed = world
+        .forge(&dir, scenario.command)
+        .env("FORGE_GIT", shim.program())
+        .output();
+    let struck = shim.struck();
+    let at = |what: &str| {
+        format!(
+            "{} under {plan:?}: {what}\n{killed:?}\ncalls: {:#?}",
+            scenario.name,
+            shim.calls()
+        )
+    };
+    let left = locks(&dir);
+    let seen = world.look(&dir);
+    let is_new = seen == calm.new;
+    if !is_new && seen != calm.old {
+        return Err(at(&format!(
+            "neither the old nor the new state\n{seen:#?}\nold: {:#?}",
+            calm.old
+        )));
+    }
+    if killed.code == Some(0) && !is_new {
+        return Err(at("it said that it had succeeded, and nothing has changed"));
+    }
+    {
+        let mut tally = tally.lock().unwrap();
+        tally.struck += u64::from(struck);
+        tally.new += u64::from(is_new);
+        tally.old += u64::from(!is_new);
+        tally.locked += u64::from(!left.is_empty());
+    }
+    // A killed git leaves its lock files, and nobody but a person may say that they are dead.
+    for lock in left {
+        fs::remove_file(lock).map_err(|e| at(&e.to_string()))?;
+    }
+    match (is_new, scenario.again) {
+        (true, None) => {}
+        (true, Some(word)) => {
+            let again = world.forge(&dir, scenario.command).output();
+            let fine =
+                again.code == Some(0) || (!word.is_empty() && again.stderr_text().contains(word));
+            if !fine {
+                return Err(at(&format!("given again, it fails\n{again:?}")));
+            }
+        }
+        (false, _) => {
+            let again = world.forge(&dir, scenario.command).output();
+            if again.code != Some(0) {
+                return Err(at(&format!("given again, it fails\n{again:?}")));
+            }
+        }
+    }
+    let after = world.look(&dir);
+    if after != calm.new {
+        return Err(at(&format!(
+            "given again, it ends elsewhere\n{after:#?}\nnew: {:#?}",
+            calm.new
+        )));
+    }
+    fs::remove_dir_all(&dir).map_err(|e| at(&e.to_string()))
+}
+
+#[test]
+fn a_killed_process_leaves_the_old_state_or_the_new_one() {
+    let world = World::new();
+    let calm: Vec<_> = SCENARIOS.iter().map(|s| undisturbed(&world, s)).collect();
+    let mut random = Random::from_env();
+    let one = std::env::var("FORGE_SEED").is_ok();
+    let kills = std::env::var("FORGE_KILLS")
+        .ok()
+        .map_or(KILLS, |n| n.parse().unwrap());
+    println!("seed {}", random.seed());
+    // A seed that is given repeats one kill; else each kill has a seed of its own.
+    let seeds: Vec<u64> = if one {
+        vec![random.seed()]
+    } else {
+        (0..kills).map(|_| random.bits() >> 1).collect()
+    };
+    let (tally, next, failures) = (
+        Mutex::new(Tally::default()),
+        AtomicU64::new(0),
+        Mutex::new(Vec::new()),
+    );
+    let workers = thread::available_parallelism().map_or(2, |n| n.get() * 2);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let n = usize::try_from(next.fetch_add(1, Ordering::SeqCst)).unwrap();
+                    let Some(&seed) = seeds.get(n) else { return };
+                    let which = usize::try_from(seed % SCENARIOS.len() as u64).unwrap();
+                    if let Err(e) = once(&world, &SCENARIOS[which], &calm[which], seed, &tally) {
+                        failures
+                            .lock()
+                            .unwrap()
+                            .push(format!("FORGE_SEED={seed}: {e}"));
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    let tally = tally.into_inner().unwrap();
+    println!(
+        "{} kills: {} struck, {} left the old state, {} the new one, {} left a lock file",
+        seeds.len(),
+        tally.struck,
+        tally.old,
+        tally.new,
+        tally.locked
+    );
+    assert!(
+        failures.is_empty(),
+        "{} of {} kills; the first:\n{}\nall: {}",
+        failures.len(),
+        seeds.len(),
+        failures[0],
+        failures
+            .iter()
+            .map(|f| f.split(':').next().unwrap_or_default())
+            .collect::<Vec<_>>()
+            .join(" ")
+    );
+    if !one {
+        assert!(
+            tally.struck * 10 >= kills * 9,
+            "too few kills struck: {}",
+            tally.struck
+        );
+        assert!(
+            tally.old > 0 && tally.new > 0,
+            "the kills met one side alone"
+        );
+    }
+}
+
+#[test]
+fn a_lock_file_that_was_left_is_named() {
+    let world = World::new();
+    let dir = world.copy();
+    let lock = dir.join(".git/refs/forge/pulls/1.lock");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    fs::write(&lock, "").unwrap();
+    let old = filetime(&lock);
+    let refused = world
+        .forge(&dir, &["edit", "1", "-t", "Other"])
+        .output()
+        .exits(1);
+    assert!(old, "the lock is made old");
+    let said = refused.stderr_text();
+    assert!(said.contains("1.lock"), "{said}");
+    assert!(said.contains("Recovery: "), "{said}");
+    assert_eq!(world.look(&dir), world.look(&world.model));
+    fs::remove_file(&lock).unwrap();
+    world.forge(&dir, &["edit", "1", "-t", "Other"]).ok();
+}
+
+/// Makes a file a day old.
+fn filetime(path: &Path) -> bool {
+    let day = std::time::SystemTime::now() - std::time::Duration::from_secs(86_400);
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(day).is_ok()
+}

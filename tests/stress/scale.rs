@@ -1,0 +1,105 @@
+//! A repository with ten thousand pull requests. Times are in `docs/benchmarks.md`; what is held
+//! here is what makes them: how many processes run, and how much memory they need.
+
+use std::fs;
+
+use forge_testkit::{GitDir, GitShim, Identity, Scratch, ShimPlan};
+
+/// A repository with `count` pull requests of 20 events each.
+fn repository(scratch: &Scratch, name: &str, count: u64) -> GitDir {
+    let git = scratch.repository(name);
+    for (number, branch) in [(1, "one"), (2, "two")] {
+        git.commit(branch, "Change", &[(branch, Some("x\n"))]);
+        let number = number.to_string();
+        let forge = || scratch.forge(git.path(), &Identity::ADA).arg("pr");
+        forge()
+            .args([
+                "create",
+                "-H",
+                branch,
+                "-t",
+                "A pull request",
+                "-b",
+                "Text.",
+            ])
+            .ok();
+        for n in 0..18 {
+            forge()
+                .args(["comment", &number, "-b", &format!("Comment {n}.")])
+                .ok();
+        }
+        let last: &[&str] = if branch == "one" {
+            &["edit", "1", "-t", "T"]
+        } else {
+            &["close", "2"]
+        };
+        forge().args(last).ok();
+    }
+    git.multiply_pulls(count);
+    git
+}
+
+/// The number of git processes and the peak of memory in KiB.
+fn cost(scratch: &Scratch, git: &GitDir, name: &str, args: &[&str]) -> (usize, u64, String) {
+    let shim = GitShim::new(scratch, name, ShimPlan::Count);
+    let run = scratch.forge(git.path(), &Identity::ADA).args(args);
+    run.clone().env("FORGE_GIT", shim.program()).ok();
+    let result = scratch.path(format!("{name}.result"));
+    let probe = scratch
+        .forge(git.path(), &Identity::ADA)
+        .arg(&result)
+        .arg(forge_testkit::forge_binary())
+        .args(args)
+        .program(env!("CARGO_BIN_EXE_forge-probe"));
+    let text = probe.text();
+    let figures = fs::read_to_string(&result).unwrap();
+    let peak = figures.split_whitespace().nth(1).unwrap().parse().unwrap();
+    (shim.calls().len(), peak, text)
+}
+
+#[test]
+fn a_list_and_a_view_cost_the_same_at_a_hundred_and_at_ten_thousand() {
+    let scratch = Scratch::new();
+    let small = repository(&scratch, "small", 100);
+    let large = repository(&scratch, "large", 10_000);
+    let fields = "number,title,comments";
+    for (name, in_small, in_large, rows) in [
+        ("list", vec!["pr", "list"], vec!["pr", "list"], None),
+        (
+            "view",
+            vec!["pr", "view", "50", "--comments"],
+            vec!["pr", "view", "9990", "--comments"],
+            None,
+        ),
+        (
+            "json",
+            vec!["pr", "list", "--json", fields],
+            vec!["pr", "list", "--json", fields],
+            Some(()),
+        ),
+    ] {
+        let (calls, peak, text) = cost(&scratch, &small, &format!("small-{name}"), &in_small);
+        let (more_calls, more_peak, more_text) =
+            cost(&scratch, &large, &format!("large-{name}"), &in_large);
+        println!("{name}: {calls} and {more_calls} processes, {peak} and {more_peak} KiB");
+        assert_eq!(calls, more_calls, "{name}");
+        // git itself maps its table of refs, which is larger.
+        assert!(
+            more_peak < peak + 16 * 1024,
+            "{name}: {peak} and {more_peak} KiB"
+        );
+        if rows.is_none() {
+            assert!(
+                text.lines().count() >= 10 && more_text.lines().count() >= 10,
+                "{more_text}"
+            );
+        }
+    }
+    let rows = scratch
+        .forge(large.path(), &Identity::ADA)
+        .args(["pr", "list"])
+        .text();
+    assert_eq!(rows.lines().count(), 30);
+    let first = rows.lines().next().unwrap();
+    assert!(first.starts_with("10000\t"), "{first}");
+}
