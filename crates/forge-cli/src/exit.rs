@@ -74,7 +74,9 @@ mod tests {
     #[test]
     fn only_a_broken_pipe_is_forgiven() {
         assert!(is_broken_pipe(&io_error(io::ErrorKind::BrokenPipe.into())));
-        assert!(!is_broken_pipe(&io_error(io::ErrorKind::StorageFull.into())));
+        assert!(!is_broken_pipe(&io_error(
+            io::ErrorKind::StorageFull.into()
+        )));
         assert!(!is_broken_pipe(&Error::new(ErrorKind::Internal, "x")));
     }
 }

@@ -38,8 +38,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli, ui: Ui) -> forge_core::Result<Exit> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ui::io_error)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(ui::io_error)?;
     let ctx = Ctx::new(ui, cli.global)?;
     let exit = runtime.block_on(cmd::run(&ctx, cli.command));
     ctx.ui.flush()?;
@@ -51,5 +53,9 @@ fn run(cli: Cli, ui: Ui) -> forge_core::Result<Exit> {
 fn usage(e: &clap::Error) -> ExitCode {
     // A reader that went away is no reason to fail.
     let _ = e.print();
-    if e.use_stderr() { Exit::Failure.into() } else { Exit::Ok.into() }
+    if e.use_stderr() {
+        Exit::Failure.into()
+    } else {
+        Exit::Ok.into()
+    }
 }

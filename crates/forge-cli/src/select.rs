@@ -1,0 +1,190 @@
+//! From what a user types to one pull request.
+
+use forge_core::{
+    Error, ForgeKind, Noun, PrId, PrKey, PrSelector, Repo, Result,
+    locator::{self, Hosts},
+    model::{HeadRef, PrFields, PrState, PullRequest, StateFilter},
+};
+use forge_git::{CurrentPull, GitConfig, PushedTo, current_pull};
+
+use crate::cmd::Ctx;
+
+/// A pull request that a selector names.
+#[derive(Debug)]
+pub struct Selected {
+    /// Its repository.
+    pub repo: Repo,
+    /// What names it.
+    pub id: PrId,
+    /// The pull request with the sections that were asked for, where the search has read it.
+    found: Option<PullRequest>,
+}
+
+impl Selected {
+    fn id(repo: Repo, key: PrKey) -> Self {
+        let id = PrId {
+            repo: repo.id().clone(),
+            key,
+        };
+        Self {
+            repo,
+            id,
+            found: None,
+        }
+    }
+
+    /// The pull request, with the sections that [`pull`] was called with.
+    ///
+    /// # Errors
+    /// As [`Repo::view`].
+    pub async fn view(&mut self, fields: PrFields) -> Result<PullRequest> {
+        match self.found.take() {
+            Some(found) => Ok(found),
+            None => self.repo.view(&self.id, fields).await,
+        }
+    }
+}
+
+/// What a command allows when nothing is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unnamed {
+    /// `-R` needs a name beside it.
+    NotWithRepo,
+    /// The current branch counts, whatever `-R` says (gh's `edit`).
+    Current,
+}
+
+/// The pull request of a selector, or of the current branch.
+///
+/// `fields` are the sections that the caller is going to [`Selected::view`].
+///
+/// # Errors
+/// `not_found` when no pull request has the branch; `invalid_input` when two open ones have it, or
+/// for a selector that names no pull request.
+pub async fn pull(
+    ctx: &Ctx,
+    flag: Option<&str>,
+    selector: Option<&str>,
+    unnamed: Unnamed,
+    fields: PrFields,
+) -> Result<Selected> {
+    let Some(text) = selector else {
+        if flag.is_some() && unnamed == Unnamed::NotWithRepo {
+            return Err(
+                Error::invalid("repo", "argument required when using the --repo flag")
+                    .with_hint("name the pull request: a number, a URL or a branch"),
+            );
+        }
+        return current(ctx, flag, fields).await;
+    };
+    match locator::parse_selector(text, ctx.forges()?.hosts())? {
+        PrSelector::Number(number) => {
+            Ok(Selected::id(ctx.repo(flag).await?, PrKey::Number(number)))
+        }
+        PrSelector::Current => current(ctx, flag, fields).await,
+        PrSelector::Branch { owner, branch } => {
+            by_head(ctx.repo(flag).await?, HeadRef { owner, branch }, fields).await
+        }
+        PrSelector::Locator(_) => match ctx.forges()?.open_locator(text, ctx.policy()?).await? {
+            (repo, Some(key)) => Ok(Selected::id(repo, key)),
+            (repo, None) => Err(Error::invalid(
+                "pull_request",
+                format!("'{}' is a repository, not a pull request", repo.id()),
+            )
+            .with_hint(format!("pass '{}#<number>'", repo.id()))),
+        },
+    }
+}
+
+async fn current(ctx: &Ctx, flag: Option<&str>, fields: PrFields) -> Result<Selected> {
+    let repo = ctx.repo(flag).await?;
+    let git = ctx.git();
+    let config = GitConfig::read(&git).await?;
+    match current_pull(&git, &config).await? {
+        CurrentPull::Number { number, .. } => Ok(Selected::id(repo, PrKey::Number(number))),
+        CurrentPull::Head { at, branch } => {
+            let owner = head_owner(&repo, &at, &config, ctx.forges()?.hosts());
+            by_head(repo, HeadRef { owner, branch }, fields).await
+        }
+    }
+}
+
+/// The head of the current branch as `repo` knows it; `None` on a detached head.
+///
+/// # Errors
+/// When git fails.
+pub async fn current_head(ctx: &Ctx, repo: &Repo) -> Result<Option<HeadRef>> {
+    let git = ctx.git();
+    if repo.id().kind == ForgeKind::LOCAL {
+        return Ok(forge_git::current_branch(&git).await?.map(HeadRef::branch));
+    }
+    let config = GitConfig::read(&git).await?;
+    if forge_git::current_branch(&git).await?.is_none() {
+        return Ok(None);
+    }
+    Ok(match current_pull(&git, &config).await? {
+        CurrentPull::Number { .. } => None,
+        CurrentPull::Head { at, branch } => {
+            let owner = head_owner(repo, &at, &config, ctx.forges()?.hosts());
+            Some(HeadRef { owner, branch })
+        }
+    })
+}
+
+/// The owner of the repository that a branch is pushed to, where that is another one than `repo`.
+fn head_owner(repo: &Repo, at: &PushedTo, config: &GitConfig, hosts: &Hosts) -> Option<String> {
+    let url = match at {
+        PushedTo::Here => return None,
+        PushedTo::Url(url) => url,
+        PushedTo::Remote(name) => &config.remote(name)?.url,
+    };
+    let head = locator::parse_remote(url, hosts).ok()?;
+    if head.comparison_key() == repo.id().comparison_key() {
+        return None;
+    }
+    head.owner_and_name().map(|(owner, _)| owner.to_owned())
+}
+
+async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected> {
+    let label = match &head.owner {
+        Some(owner) => format!("{owner}:{}", head.branch),
+        None => head.branch.clone(),
+    };
+    let mut found = repo.find(&head, StateFilter::All, fields).await?;
+    let open: Vec<&PullRequest> = found.iter().filter(|p| p.state == PrState::Open).collect();
+    if open.len() > 1 {
+        let list: Vec<String> = open
+            .iter()
+            .map(|p| format!("#{} into {}", p.id.key, p.base_branch))
+            .collect();
+        return Err(Error::invalid(
+            "pull_request",
+            format!(
+                "branch \"{label}\" has {} open pull requests: {}",
+                open.len(),
+                list.join(", ")
+            ),
+        )
+        .with_hint("name one of them by its number"));
+    }
+    // A merged pull request from the default branch says nothing about who stands on it now.
+    if open.is_empty()
+        && !found.is_empty()
+        && head.owner.is_none()
+        && repo.info().await?.default_branch.as_deref() == Some(head.branch.as_str())
+    {
+        found.clear();
+    }
+    let Some(pull) = found.into_iter().next() else {
+        return Err(Error::not_found(
+            Noun::PullRequest,
+            format!("no pull requests found for branch \"{label}\""),
+        )
+        .with_hint("see them all with `forge pr list --state all`"));
+    };
+    Ok(Selected {
+        id: pull.id.clone(),
+        repo,
+        found: Some(pull),
+    })
+}

@@ -12,7 +12,13 @@ pub struct JsonArgs {
     #[arg(short = 'q', long, value_name = "expression", requires = "json")]
     pub jq: Option<String>,
     /// Format the JSON with a Go template
-    #[arg(short = 't', long, value_name = "template", requires = "json", conflicts_with = "jq")]
+    #[arg(
+        short = 't',
+        long,
+        value_name = "template",
+        requires = "json",
+        conflicts_with = "jq"
+    )]
     pub template: Option<String>,
 }
 

@@ -1,10 +1,12 @@
-use std::{env, path::PathBuf};
+use std::{env, path::PathBuf, sync::Arc};
 
-use forge_core::Result;
+use forge::{Config, Forges};
+use forge_core::{Error, Policy, Repo, Result};
+use forge_git::Git;
 
 use crate::{
     args::GlobalArgs,
-    ui::{Ui, io_error},
+    ui::{Ui, io_error, progress::Progress},
 };
 
 /// What every command has at hand.
@@ -16,14 +18,82 @@ pub struct Ctx {
     pub cwd: PathBuf,
     /// The flags of every command.
     pub global: GlobalArgs,
+    /// A broken configuration stops the commands that need it, and not the others.
+    forges: Result<Forges>,
 }
 
 impl Ctx {
-    /// From the process.
+    /// From the process: reads the configuration, and tells the printer what it says.
     ///
     /// # Errors
     /// When the working directory is gone.
-    pub fn new(ui: Ui, global: GlobalArgs) -> Result<Self> {
-        Ok(Self { ui, cwd: env::current_dir().map_err(io_error)?, global })
+    pub fn new(mut ui: Ui, global: GlobalArgs) -> Result<Self> {
+        let cwd = env::current_dir().map_err(io_error)?;
+        let forges = Forges::load(&cwd);
+        if let Ok(forges) = &forges {
+            ui.configure(forges.config());
+        }
+        Ok(Self {
+            ui,
+            cwd,
+            global,
+            forges,
+        })
+    }
+
+    /// Configuration, hosts and accounts.
+    ///
+    /// # Errors
+    /// `config` when the configuration is broken.
+    pub fn forges(&self) -> Result<&Forges> {
+        self.forges.as_ref().map_err(|e| {
+            let again = Error::new(e.kind().clone(), e.message());
+            match e.hint() {
+                Some(hint) => again.with_hint(hint),
+                None => again,
+            }
+        })
+    }
+
+    /// The configuration.
+    ///
+    /// # Errors
+    /// As [`Self::forges`].
+    pub fn config(&self) -> Result<&Config> {
+        Ok(self.forges()?.config())
+    }
+
+    /// The policy of a command: the configured deadline, a spinner, and what `-v` prints.
+    ///
+    /// # Errors
+    /// As [`Self::forges`].
+    pub fn policy(&self) -> Result<Policy> {
+        let progress = Progress::new(self.ui.err_is_tty(), self.global.verbose > 0);
+        Ok(Policy {
+            observer: Some(Arc::new(progress)),
+            ..self.forges()?.policy()
+        })
+    }
+
+    /// The repository of `-R`, or the one that the working directory stands for.
+    ///
+    /// # Errors
+    /// As [`Forges::open_locator`] and [`Forges::base_repo`].
+    pub async fn repo(&self, flag: Option<&str>) -> Result<Repo> {
+        let forges = self.forges()?;
+        match flag {
+            Some(locator) => Ok(forges.open_locator(locator, self.policy()?).await?.0),
+            None => {
+                forges
+                    .open(&forges.base_repo(&self.cwd).await?, self.policy()?)
+                    .await
+            }
+        }
+    }
+
+    /// Git where the user stands.
+    #[must_use]
+    pub fn git(&self) -> Git {
+        Git::here()
     }
 }

@@ -40,33 +40,73 @@ const HIDDEN: &[&str] = &[
 ];
 
 const fn step(say: &'static str, line: &'static str) -> Step {
-    Step { say, line, refused: false }
+    Step {
+        say,
+        line,
+        refused: false,
+    }
 }
 
 const STEPS: &[Step] = &[
-    step("A repository with one commit. No server, no account.", "git init --quiet --initial-branch=main ."),
-    step("", "git config user.name 'Ada Lovelace' && git config user.email ada@example.com"),
-    step("", "printf 'Hello.\\n' > greeting.txt && git add greeting.txt && git commit --quiet -m 'Say hello'"),
-    step("A branch with a change, and a pull request for it.", "git switch --quiet -c polite"),
-    step("", "printf 'Hello, reader.\\n' > greeting.txt && git commit --quiet -am 'Greet the reader'"),
-    step("", "forge pr create --title 'Greet the reader' --body 'A greeting should say *whom* it greets.' --label enhancement --reviewer grace"),
+    step(
+        "A repository with one commit. No server, no account.",
+        "git init --quiet --initial-branch=main .",
+    ),
+    step(
+        "",
+        "git config user.name 'Ada Lovelace' && git config user.email ada@example.com",
+    ),
+    step(
+        "",
+        "printf 'Hello.\\n' > greeting.txt && git add greeting.txt && git commit --quiet -m 'Say hello'",
+    ),
+    step(
+        "A branch with a change, and a pull request for it.",
+        "git switch --quiet -c polite",
+    ),
+    step(
+        "",
+        "printf 'Hello, reader.\\n' > greeting.txt && git commit --quiet -am 'Greet the reader'",
+    ),
+    step(
+        "",
+        "forge pr create --title 'Greet the reader' --body 'A greeting should say *whom* it greets.' --label enhancement --reviewer grace",
+    ),
     step("", "forge pr list"),
     step("", "forge pr diff 1"),
-    step("Grace reviews it: she has an e-mail address of her own, and that is all it takes.", "GIT_AUTHOR_NAME='Grace Hopper' GIT_AUTHOR_EMAIL=grace@example.com forge pr review 1 --request-changes --body 'Nearly.' --line 'greeting.txt:1=Which reader? Say \"dear\".'"),
-    step("Ada pushes nothing: the head of the pull request is the branch. She commits, answers, and asks again.", "printf 'Hello, dear reader.\\n' > greeting.txt && git commit --quiet -am 'Be kind about it'"),
+    step(
+        "Grace reviews it: she has an e-mail address of her own, and that is all it takes.",
+        "GIT_AUTHOR_NAME='Grace Hopper' GIT_AUTHOR_EMAIL=grace@example.com forge pr review 1 --request-changes --body 'Nearly.' --line 'greeting.txt:1=Which reader? Say \"dear\".'",
+    ),
+    step(
+        "Ada pushes nothing: the head of the pull request is the branch. She commits, answers, and asks again.",
+        "printf 'Hello, dear reader.\\n' > greeting.txt && git commit --quiet -am 'Be kind about it'",
+    ),
     step("", "forge pr comment 1 --body 'Kinder now.'"),
-    step("", "GIT_AUTHOR_NAME='Grace Hopper' GIT_AUTHOR_EMAIL=grace@example.com forge pr review 1 --approve --body 'Good.'"),
-    step("Meanwhile the base branch changes the same line.", "git switch --quiet main && printf 'Good morning.\\n' > greeting.txt && git commit --quiet -am 'Mind the hour' && git switch --quiet polite"),
+    step(
+        "",
+        "GIT_AUTHOR_NAME='Grace Hopper' GIT_AUTHOR_EMAIL=grace@example.com forge pr review 1 --approve --body 'Good.'",
+    ),
+    step(
+        "Meanwhile the base branch changes the same line.",
+        "git switch --quiet main && printf 'Good morning.\\n' > greeting.txt && git commit --quiet -am 'Mind the hour' && git switch --quiet polite",
+    ),
     Step {
         say: "A merge that conflicts names the files and changes nothing.",
         line: "forge pr merge 1 --squash",
         refused: true,
     },
-    step("The conflict is settled on the branch, as anywhere else.", "git merge --quiet --strategy-option=ours -m 'Settle the greeting' main"),
+    step(
+        "The conflict is settled on the branch, as anywhere else.",
+        "git merge --quiet --strategy-option=ours -m 'Settle the greeting' main",
+    ),
     step("", "forge pr merge 1 --squash"),
     step("", "git log --oneline main"),
     step("", "forge pr view 1"),
-    step("And this is where it all is: a ref in the repository, with its history.", "git log --first-parent --reverse --format='%h %an: %s' refs/forge/pulls/1"),
+    step(
+        "And this is where it all is: a ref in the repository, with its history.",
+        "git log --first-parent --reverse --format='%h %an: %s' refs/forge/pulls/1",
+    ),
 ];
 
 /// Runs the demo; with `--keep` the repository stays, and the last line says where.
@@ -82,7 +122,8 @@ pub async fn run(ctx: &Ctx, args: &DemoArgs) -> Result<Exit> {
     let played = play(dir.path(), &ctx.ui);
     if args.keep {
         let kept = dir.keep();
-        ctx.ui.line(&format!("\nThe repository is in {}", kept.display()))?;
+        ctx.ui
+            .line(&format!("\nThe repository is in {}", kept.display()))?;
     }
     played.map(|()| Exit::Ok)
 }
@@ -102,7 +143,10 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
             .args(["-c", &format!("{{ {}\n}} 2>&1", step.line)])
             .current_dir(dir)
             .env("PATH", &path)
-            .env("GIT_CONFIG_GLOBAL", if cfg!(windows) { "NUL" } else { "/dev/null" })
+            .env(
+                "GIT_CONFIG_GLOBAL",
+                if cfg!(windows) { "NUL" } else { "/dev/null" },
+            )
             .env("GIT_CONFIG_NOSYSTEM", "1")
             // A place where no configuration is.
             .env("FORGE_CONFIG_DIR", dir.join(".git"))
@@ -117,7 +161,10 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
         })?;
         ui.write(&done.stdout)?;
         if done.status.success() == step.refused {
-            return Err(failed(format!("`{}` ended with {}", step.line, done.status)));
+            return Err(failed(format!(
+                "`{}` ended with {}",
+                step.line, done.status
+            )));
         }
     }
     Ok(())

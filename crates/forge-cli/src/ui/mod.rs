@@ -3,11 +3,19 @@
 //! Commands never ask about colour, width or a pager: they hand text over, and the [`Ui`] shows it
 //! as the stream wants it. Text that a forge stored passes `forge_core::text` first.
 
+pub mod browser;
 pub mod color;
+pub mod diff;
+pub mod editor;
 pub mod glob;
+pub mod jq;
+pub mod json;
+pub mod markdown;
 pub mod pager;
 pub mod progress;
+pub mod prompt;
 pub mod table;
+pub mod template;
 mod term;
 pub mod time;
 pub mod words;
@@ -18,9 +26,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use forge::Config;
 use forge_core::{Error, ErrorKind, Ingestion, Outcome, Result, Timestamp, Warning, text};
 
-use self::{color::Palette, term::Term};
+use self::{color::Palette, pager::Pager, term::Term};
 use crate::args::GlobalArgs;
 
 /// Streams and what they can show. Cheap to clone.
@@ -29,18 +38,25 @@ pub struct Ui {
     term: Term,
     out: Arc<Mutex<BufWriter<io::Stdout>>>,
     now: Timestamp,
+    pager: Option<String>,
 }
 
 impl fmt::Debug for Ui {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ui").field("term", &self.term).finish_non_exhaustive()
+        f.debug_struct("Ui")
+            .field("term", &self.term)
+            .finish_non_exhaustive()
     }
 }
 
 /// A failure to read or write, as our error; a broken pipe stays recognisable.
 #[must_use]
 pub fn io_error(e: io::Error) -> Error {
-    Error::new(ErrorKind::Internal, format!("reading or writing failed: {e}")).with_source(e)
+    Error::new(
+        ErrorKind::Internal,
+        format!("reading or writing failed: {e}"),
+    )
+    .with_source(e)
 }
 
 impl Ui {
@@ -49,8 +65,32 @@ impl Ui {
     pub fn from_env(args: &GlobalArgs) -> Self {
         Self {
             term: Term::from_env(args.color),
-            out: Arc::new(Mutex::new(BufWriter::with_capacity(64 * 1024, io::stdout()))),
+            out: Arc::new(Mutex::new(BufWriter::with_capacity(
+                64 * 1024,
+                io::stdout(),
+            ))),
             now: time::now(),
+            pager: None,
+        }
+    }
+
+    /// Takes over what the configuration says about output.
+    pub fn configure(&mut self, config: &Config) {
+        self.term.configure(config);
+        self.pager = config.pager();
+    }
+
+    /// Starts the pager, where stdout is a terminal and somebody has chosen one.
+    ///
+    /// # Errors
+    /// As [`Pager::start`].
+    pub fn start_pager(&self) -> Result<Option<Pager>> {
+        match &self.pager {
+            Some(command) if self.term.out_tty => {
+                self.flush()?;
+                Pager::start(command)
+            }
+            _ => Ok(None),
         }
     }
 
@@ -81,13 +121,17 @@ impl Ui {
     /// Colours for stdout.
     #[must_use]
     pub fn palette(&self) -> Palette {
-        Palette { on: self.term.color_out }
+        Palette {
+            on: self.term.color_out,
+        }
     }
 
     /// Colours for stderr.
     #[must_use]
     pub fn err_palette(&self) -> Palette {
-        Palette { on: self.term.color_err }
+        Palette {
+            on: self.term.color_err,
+        }
     }
 
     /// The time against which relative times are told.
@@ -107,7 +151,11 @@ impl Ui {
     /// # Errors
     /// When stdout cannot be written.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes).map_err(io_error)
+        self.out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .write_all(bytes)
+            .map_err(io_error)
     }
 
     /// Writes a line to stdout.
@@ -124,7 +172,11 @@ impl Ui {
     /// # Errors
     /// When stdout cannot be written.
     pub fn flush(&self) -> Result<()> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner).flush().map_err(io_error)
+        self.out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .flush()
+            .map_err(io_error)
     }
 
     /// Shows a text on stdout, through the pager where it is longer than the terminal.
@@ -140,7 +192,9 @@ impl Ui {
     }
 
     fn page_with_pager(&self, shown: &str) -> Result<bool> {
-        let Some(mut pager) = pager::Pager::start("cat")? else { return Ok(false) };
+        let Some(mut pager) = self.start_pager()? else {
+            return Ok(false);
+        };
         // The reader may leave early: that is what pagers are for.
         pager.write(shown.as_bytes())?;
         pager.finish()?;
@@ -155,12 +209,20 @@ impl Ui {
 
     /// `✓ …` on stderr.
     pub fn success(&self, line: &str) {
-        self.note(&format!("{} {}", self.err_palette().green("✓"), text::one_line(line)));
+        self.note(&format!(
+            "{} {}",
+            self.err_palette().green("✓"),
+            text::one_line(line)
+        ));
     }
 
     /// `! …` on stderr.
     pub fn caution(&self, line: &str) {
-        self.note(&format!("{} {}", self.err_palette().yellow("!"), text::one_line(line)));
+        self.note(&format!(
+            "{} {}",
+            self.err_palette().yellow("!"),
+            text::one_line(line)
+        ));
     }
 
     /// A warning on stderr, with what to do about it.

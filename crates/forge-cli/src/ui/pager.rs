@@ -37,7 +37,10 @@ impl Pager {
             }
         }
         match process.spawn() {
-            Ok(child) => Ok(Some(Self { child, closed: false })),
+            Ok(child) => Ok(Some(Self {
+                child,
+                closed: false,
+            })),
             Err(e) => Err(Error::new(
                 Kind::Config,
                 format!("the pager '{program}' could not be started: {e}"),
@@ -54,7 +57,9 @@ impl Pager {
         if self.closed {
             return Ok(false);
         }
-        let Some(pipe) = self.child.stdin.as_mut() else { return Ok(false) };
+        let Some(pipe) = self.child.stdin.as_mut() else {
+            return Ok(false);
+        };
         match pipe.write_all(bytes) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == ErrorKind::BrokenPipe => {

@@ -30,11 +30,19 @@ impl Progress {
     /// `spin` where stderr is a terminal; `verbose` with `-v`.
     #[must_use]
     pub fn new(spin: bool, verbose: bool) -> Self {
-        Self { spin: spin && !verbose, verbose, running: Mutex::new(None) }
+        Self {
+            spin: spin && !verbose,
+            verbose,
+            running: Mutex::new(None),
+        }
     }
 
     fn stop(&self) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let running = self
+            .running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some((stop, thread)) = running {
             drop(stop);
             // The thread only draws; how it ended changes nothing.
@@ -52,14 +60,23 @@ impl Drop for Progress {
 impl Observer for Progress {
     fn started(&self, op: Op, target: &str) {
         if self.verbose {
-            let _ = writeln!(stderr().lock(), "* {} {}", op.name(), text::one_line(target));
+            let _ = writeln!(
+                stderr().lock(),
+                "* {} {}",
+                op.name(),
+                text::one_line(target)
+            );
         }
         if !self.spin {
             return;
         }
         self.stop();
         let (stop, stopped) = mpsc::channel::<()>();
-        let word = if op.effect() == Effect::Read { "Reading" } else { "Writing" };
+        let word = if op.effect() == Effect::Read {
+            "Reading"
+        } else {
+            "Writing"
+        };
         let thread = thread::spawn(move || {
             if stopped.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
                 return;
@@ -80,7 +97,12 @@ impl Observer for Progress {
         self.stop();
         if self.verbose {
             let how = error.unwrap_or("ok");
-            let _ = writeln!(stderr().lock(), "* {} {how} ({} ms)", op.name(), took.as_millis());
+            let _ = writeln!(
+                stderr().lock(),
+                "* {} {how} ({} ms)",
+                op.name(),
+                took.as_millis()
+            );
         }
     }
 }

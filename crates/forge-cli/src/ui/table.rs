@@ -17,12 +17,18 @@ pub struct Cell {
 impl Cell {
     /// Without colour.
     pub fn plain(text: impl Into<String>) -> Self {
-        Self { text: text.into(), paint: None }
+        Self {
+            text: text.into(),
+            paint: None,
+        }
     }
 
     /// With one.
     pub fn painted(text: impl Into<String>, paint: Paint) -> Self {
-        Self { text: text.into(), paint: Some(paint) }
+        Self {
+            text: text.into(),
+            paint: Some(paint),
+        }
     }
 }
 
@@ -45,7 +51,12 @@ pub fn render(columns: &[Column], rows: &[Vec<Cell>], width: usize, palette: Pal
     let mut lines: Vec<Vec<Cell>> = Vec::with_capacity(rows.len() + 1);
     if columns.iter().any(|c| !c.title.is_empty()) {
         let heading: Paint = |p, t| p.gray(&p.underline(t));
-        lines.push(columns.iter().map(|c| Cell::painted(c.title, heading)).collect());
+        lines.push(
+            columns
+                .iter()
+                .map(|c| Cell::painted(c.title, heading))
+                .collect(),
+        );
     }
     lines.extend(rows.iter().cloned());
     let widths = fit(columns, &lines, width);
@@ -74,15 +85,30 @@ pub fn render(columns: &[Column], rows: &[Vec<Cell>], width: usize, palette: Pal
 /// others leave.
 fn fit(columns: &[Column], lines: &[Vec<Cell>], width: usize) -> Vec<usize> {
     let need: Vec<usize> = (0..columns.len())
-        .map(|i| lines.iter().filter_map(|l| l.get(i)).map(|c| c.text.width()).max().unwrap_or(0))
+        .map(|i| {
+            lines
+                .iter()
+                .filter_map(|l| l.get(i))
+                .map(|c| c.text.width())
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
     let gaps = GAP * columns.len().saturating_sub(1);
-    let fixed: usize =
-        columns.iter().zip(&need).filter(|(c, _)| !c.shrinks).map(|(_, n)| *n).sum();
+    let fixed: usize = columns
+        .iter()
+        .zip(&need)
+        .filter(|(c, _)| !c.shrinks)
+        .map(|(_, n)| *n)
+        .sum();
     let mut room = width.saturating_sub(gaps + fixed);
     // Narrow ones first: what they do not need, the wide ones get.
-    let mut order: Vec<(usize, usize)> =
-        need.iter().copied().enumerate().filter(|(i, _)| columns.get(*i).is_some_and(|c| c.shrinks)).collect();
+    let mut order: Vec<(usize, usize)> = need
+        .iter()
+        .copied()
+        .enumerate()
+        .filter(|(i, _)| columns.get(*i).is_some_and(|c| c.shrinks))
+        .collect();
     order.sort_by_key(|(_, n)| *n);
     let mut widths = need.clone();
     let mut left = order.len();
@@ -107,13 +133,19 @@ pub fn truncate(text: &str, room: usize) -> String {
     }
     let mut kept = "";
     for (at, c) in text.char_indices() {
-        let Some(head) = text.get(..at + c.len_utf8()) else { break };
+        let Some(head) = text.get(..at + c.len_utf8()) else {
+            break;
+        };
         if head.width() >= room {
             break;
         }
         kept = head;
     }
-    if room == 0 { String::new() } else { format!("{kept}…") }
+    if room == 0 {
+        String::new()
+    } else {
+        format!("{kept}…")
+    }
 }
 
 #[cfg(test)]
@@ -121,9 +153,18 @@ mod tests {
     use super::*;
 
     const COLUMNS: &[Column] = &[
-        Column { title: "ID", shrinks: false },
-        Column { title: "TITLE", shrinks: true },
-        Column { title: "BRANCH", shrinks: true },
+        Column {
+            title: "ID",
+            shrinks: false,
+        },
+        Column {
+            title: "TITLE",
+            shrinks: true,
+        },
+        Column {
+            title: "BRANCH",
+            shrinks: true,
+        },
     ];
 
     fn row(cells: &[&str]) -> Vec<Cell> {
@@ -136,19 +177,25 @@ mod tests {
 
     #[test]
     fn columns_line_up_and_fit() {
-        let rows = [row(&["#1", "Fix the thing that broke yesterday", "fix"]), row(&["#22", "x", "a"])];
+        let rows = [
+            row(&["#1", "Fix the thing that broke yesterday", "fix"]),
+            row(&["#22", "x", "a"]),
+        ];
         assert_eq!(
             table(&rows, 30),
-            "ID   TITLE             BRANCH\n\
-             #1   Fix the thing t…  fix\n\
-             #22  x                 a\n"
+            "ID   TITLE              BRANCH\n\
+             #1   Fix the thing th…  fix\n\
+             #22  x                  a\n"
         );
         assert!(table(&rows, 30).lines().all(|l| l.width() <= 30));
     }
 
     #[test]
     fn wide_characters_take_two_columns() {
-        let rows = [row(&["#1", "漢字漢字漢字漢字漢字漢字", "b"]), row(&["#2", "👩‍💻 emoji", "b"])];
+        let rows = [
+            row(&["#1", "漢字漢字漢字漢字漢字漢字", "b"]),
+            row(&["#2", "👩‍💻 emoji", "b"]),
+        ];
         let shown = table(&rows, 26);
         assert!(shown.lines().all(|l| l.width() <= 26), "{shown}");
         let branch = |line: &str| line.rfind('b').map(|at| line[..at].width());

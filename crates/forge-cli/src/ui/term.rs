@@ -1,7 +1,6 @@
-use std::{
-    env,
-    io::{IsTerminal as _, stderr, stdin, stdout},
-};
+use std::io::{IsTerminal as _, stderr, stdin, stdout};
+
+use forge::config::{self, Config, Env, Var};
 
 use crate::args::ColorChoice;
 
@@ -17,57 +16,74 @@ pub(super) struct Term {
     pub(super) height: usize,
     pub(super) color_out: bool,
     pub(super) color_err: bool,
+    choice: ColorChoice,
 }
 
 impl Term {
+    /// Before the configuration is read: a broken one must be reported in the right form too.
     pub(super) fn from_env(choice: ColorChoice) -> Self {
-        let forced = var("FORGE_FORCE_TTY").or_else(|| var("GH_FORCE_TTY"));
+        let env = Env::process();
+        let forced = env
+            .first(&[Var::ForgeForceTty, Var::GhForceTty])
+            .map(|(_, text)| text);
         let out_tty = forced.is_some() || stdout().is_terminal();
         let err_tty = stderr().is_terminal();
         let size = terminal_size::terminal_size();
-        let real_width = size.map_or(80, |(w, _)| usize::from(w.0));
+        let columns = env.get(Var::Columns).and_then(|c| c.parse().ok());
+        let real_width = size.map_or(columns.unwrap_or(80), |(w, _)| usize::from(w.0));
         let height = size.map_or(24, |(_, h)| usize::from(h.0));
         let width = forced.as_deref().and_then(|f| forced_width(f, real_width));
-        let color = |tty| {
-            use_color(choice, tty, &|name| env::var(name).ok())
-        };
         Self {
             out_tty,
             err_tty,
-            can_prompt: out_tty
-                && stdin().is_terminal()
-                && var("GH_PROMPT_DISABLED").is_none()
-                && var("FORGE_PROMPT_DISABLED").is_none(),
+            can_prompt: out_tty && stdin().is_terminal(),
             width: width.unwrap_or(real_width).max(20),
             height,
-            color_out: color(out_tty),
-            color_err: color(err_tty),
+            color_out: use_color(choice, out_tty, &env),
+            color_err: use_color(choice, err_tty, &env),
+            choice,
         }
     }
-}
 
-fn var(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|v| !v.is_empty())
+    /// What the configuration says; a flag wins over it.
+    pub(super) fn configure(&mut self, config: &Config) {
+        self.can_prompt &= config.prompt();
+        if self.choice == ColorChoice::Auto {
+            let choice = match config.color() {
+                config::ColorChoice::Auto => ColorChoice::Auto,
+                config::ColorChoice::Always => ColorChoice::Always,
+                config::ColorChoice::Never => ColorChoice::Never,
+            };
+            self.color_out = use_color(choice, self.out_tty, config.env());
+            self.color_err = use_color(choice, self.err_tty, config.env());
+        }
+    }
 }
 
 /// `120` is a width, `50%` a share of the real one, anything else says nothing about it.
 fn forced_width(text: &str, real: usize) -> Option<usize> {
     match text.strip_suffix('%') {
-        Some(share) => share.parse::<usize>().ok().map(|s| real.saturating_mul(s) / 100),
+        Some(share) => share
+            .parse::<usize>()
+            .ok()
+            .map(|s| real.saturating_mul(s) / 100),
         None => text.parse().ok().filter(|w| *w > 1),
     }
 }
 
 /// The flag, then `CLICOLOR_FORCE`, then `NO_COLOR` and `CLICOLOR=0`, then whether somebody sees
 /// it (the order of gh).
-fn use_color(choice: ColorChoice, tty: bool, env: &dyn Fn(&str) -> Option<String>) -> bool {
-    let set = |name| env(name).is_some_and(|v| !v.is_empty());
+fn use_color(choice: ColorChoice, tty: bool, env: &Env) -> bool {
     match choice {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
-        ColorChoice::Auto if env("CLICOLOR_FORCE").is_some_and(|v| !v.is_empty() && v != "0") => true,
-        ColorChoice::Auto if set("NO_COLOR") || env("CLICOLOR").as_deref() == Some("0") => false,
-        ColorChoice::Auto => tty && env("TERM").as_deref() != Some("dumb"),
+        ColorChoice::Auto if env.get(Var::ClicolorForce).is_some_and(|v| v != "0") => true,
+        ColorChoice::Auto
+            if env.is_set(Var::NoColor) || env.get(Var::Clicolor).as_deref() == Some("0") =>
+        {
+            false
+        }
+        ColorChoice::Auto => tty && env.get(Var::Term).as_deref() != Some("dumb"),
     }
 }
 
@@ -76,9 +92,7 @@ mod tests {
     use super::*;
 
     fn color(choice: ColorChoice, tty: bool, vars: &[(&str, &str)]) -> bool {
-        use_color(choice, tty, &|name| {
-            vars.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned())
-        })
+        use_color(choice, tty, &Env::fixed(vars.iter().copied()))
     }
 
     #[test]
@@ -86,8 +100,14 @@ mod tests {
         use ColorChoice::{Always, Auto, Never};
         assert!(color(Auto, true, &[]) && !color(Auto, false, &[]));
         assert!(!color(Auto, true, &[("NO_COLOR", "1")]) && color(Auto, true, &[("NO_COLOR", "")]));
-        assert!(!color(Auto, true, &[("CLICOLOR", "0")]) && !color(Auto, true, &[("TERM", "dumb")]));
-        assert!(color(Auto, false, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+        assert!(
+            !color(Auto, true, &[("CLICOLOR", "0")]) && !color(Auto, true, &[("TERM", "dumb")])
+        );
+        assert!(color(
+            Auto,
+            false,
+            &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]
+        ));
         assert!(!color(Auto, false, &[("CLICOLOR_FORCE", "0")]));
         assert!(color(Always, false, &[("NO_COLOR", "1")]) && !color(Never, true, &[]));
     }

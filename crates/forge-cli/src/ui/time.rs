@@ -7,7 +7,10 @@ use forge_core::Timestamp;
 /// Now; `FORGE_NOW` (RFC 3339) sets it, so that output with relative times can be compared.
 #[must_use]
 pub fn now() -> Timestamp {
-    env::var("FORGE_NOW").ok().and_then(|t| t.parse().ok()).unwrap_or_else(Timestamp::now)
+    env::var("FORGE_NOW")
+        .ok()
+        .and_then(|t| t.parse().ok())
+        .unwrap_or_else(Timestamp::now)
 }
 
 /// How long before `now` it was, in gh's words: `about 2 hours ago`.
@@ -29,7 +32,11 @@ pub fn ago(now: Timestamp, at: Timestamp) -> String {
 /// `1 hour`, `2 hours`.
 #[must_use]
 pub fn plural(count: i64, unit: &str) -> String {
-    if count == 1 { format!("1 {unit}") } else { format!("{count} {unit}s") }
+    if count == 1 {
+        format!("1 {unit}")
+    } else {
+        format!("{count} {unit}s")
+    }
 }
 
 /// A span of seconds as Go prints it, which scripts know: `1m26s`, `2h0m5s`, `0` for none.

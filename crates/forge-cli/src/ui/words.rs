@@ -34,7 +34,10 @@ mod tests {
     fn quotes_keep_spaces() {
         let words = |t| split(t).unwrap();
         assert_eq!(words("code --wait"), ["code", "--wait"]);
-        assert_eq!(words("'my pager' -R \"a b\" ''"), ["my pager", "-R", "a b", ""]);
+        assert_eq!(
+            words("'my pager' -R \"a b\" ''"),
+            ["my pager", "-R", "a b", ""]
+        );
         assert_eq!(words("  "), Vec::<String>::new());
         assert_eq!(split("'open"), None);
     }

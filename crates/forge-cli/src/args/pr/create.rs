@@ -48,6 +48,9 @@ pub struct CreateArgs {
     /// Add it to projects by title
     #[arg(short, long, value_name = "title", value_delimiter = ',')]
     pub project: Vec<String>,
+    /// Take title and description from the file that a failed attempt has kept
+    #[arg(long, value_name = "file")]
+    pub recover: Option<String>,
     /// Ask people or teams for a review, by login or org/team
     #[arg(short, long, value_name = "handle", value_delimiter = ',')]
     pub reviewer: Vec<String>,

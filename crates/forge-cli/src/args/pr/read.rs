@@ -98,7 +98,13 @@ pub struct ChecksArgs {
     #[arg(long, requires = "watch")]
     pub fail_fast: bool,
     /// Seconds between two looks
-    #[arg(short, long, value_name = "seconds", default_value_t = 10, requires = "watch")]
+    #[arg(
+        short,
+        long,
+        value_name = "seconds",
+        default_value_t = 10,
+        requires = "watch"
+    )]
     pub interval: u64,
     /// Only those that the base branch requires
     #[arg(long)]

@@ -91,7 +91,13 @@ impl FromStr for LineComment {
         if line == 0 || start_line.is_some_and(|s| s == 0 || s > line) {
             return Err("lines count from 1, and a range goes from low to high".to_owned());
         }
-        Ok(Self { path: path.to_owned(), line, start_line, side, body: body.to_owned() })
+        Ok(Self {
+            path: path.to_owned(),
+            line,
+            start_line,
+            side,
+            body: body.to_owned(),
+        })
     }
 }
 
@@ -103,7 +109,11 @@ fn parse_lines(text: &str) -> Option<(Side, Option<u64>, u64)> {
         _ => (Side::Right, text),
     };
     let number = |digits: &str| {
-        digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+        digits
+            .bytes()
+            .all(|b| b.is_ascii_digit())
+            .then(|| digits.parse().ok())
+            .flatten()
     };
     match numbers.split_once('-') {
         Some((first, last)) => Some((side, Some(number(first)?), number(last)?)),
@@ -122,14 +132,33 @@ mod tests {
 
     #[test]
     fn reads_line_range_side_and_odd_paths() {
-        assert_eq!(parse("a.rs:3=x=y:4=z"), ("a.rs".into(), Side::Right, None, 3, "x=y:4=z".into()));
-        assert_eq!(parse("a.rs:L3-5=no"), ("a.rs".into(), Side::Left, Some(3), 5, "no".into()));
-        assert_eq!(parse("c:/k=v:R1=é"), ("c:/k=v".into(), Side::Right, None, 1, "é".into()));
+        assert_eq!(
+            parse("a.rs:3=x=y:4=z"),
+            ("a.rs".into(), Side::Right, None, 3, "x=y:4=z".into())
+        );
+        assert_eq!(
+            parse("a.rs:L3-5=no"),
+            ("a.rs".into(), Side::Left, Some(3), 5, "no".into())
+        );
+        assert_eq!(
+            parse("c:/k=v:R1=é"),
+            ("c:/k=v".into(), Side::Right, None, 1, "é".into())
+        );
     }
 
     #[test]
     fn refuses_what_names_no_line() {
-        for bad in ["", "a.rs", "a.rs:=x", "a.rs:x=y", "a.rs:0=x", "a.rs:5-3=x", ":3=x", "a:3= ", "a:+3=x"] {
+        for bad in [
+            "",
+            "a.rs",
+            "a.rs:=x",
+            "a.rs:x=y",
+            "a.rs:0=x",
+            "a.rs:5-3=x",
+            ":3=x",
+            "a:3= ",
+            "a:+3=x",
+        ] {
             assert!(bad.parse::<LineComment>().is_err(), "{bad}");
         }
     }

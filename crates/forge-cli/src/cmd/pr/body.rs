@@ -1,0 +1,85 @@
+use std::{
+    fs::File,
+    io::{Read, stdin},
+};
+
+use forge_core::{Error, Repo, Result};
+
+use crate::args::output::BodyArgs;
+
+/// The text of `--body` or `--body-file`; `None` when neither is given.
+///
+/// # Errors
+/// `invalid_input` when a file is empty, not UTF-8, or longer than the forge takes.
+pub(super) fn read(args: &BodyArgs, repo: &Repo) -> Result<Option<String>> {
+    read_parts(args.body.as_deref(), args.body_file.as_deref(), repo)
+}
+
+/// [`read`] of flags that are kept apart.
+pub(super) fn read_parts(
+    body: Option<&str>,
+    file: Option<&str>,
+    repo: &Repo,
+) -> Result<Option<String>> {
+    let max = repo.client().forge().capabilities().limits.body_max;
+    match (body, file) {
+        (Some(body), _) => Ok(Some(body.to_owned())),
+        (None, Some(path)) => read_file(path, max).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// Reads a file, or standard input for `-`; at most `max` characters.
+pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
+    let (name, bytes) = if path == "-" {
+        (
+            "standard input".to_owned(),
+            read_capped(stdin().lock(), max),
+        )
+    } else {
+        (
+            format!("body file '{path}'"),
+            File::open(path).and_then(|f| read_capped(f, max)),
+        )
+    };
+    let bytes = bytes.map_err(|e| {
+        Error::invalid("body", format!("{name} cannot be read: {e}"))
+            .with_hint("check the path, or pass the text with --body")
+    })?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Error::invalid("body", format!("{name} is not UTF-8 (byte {at})"))
+            .with_hint("convert it to UTF-8 first")
+    })?;
+    if text.trim().is_empty() {
+        return Err(Error::invalid("body", format!("{name} is empty"))
+            .with_hint("write something into it, or pass --body \"\" where no text is wanted"));
+    }
+    let length = text.chars().count();
+    if length > max {
+        return Err(Error::invalid(
+            "body",
+            format!("{name} is too long: more than the {max} characters that this forge takes"),
+        )
+        .with_hint("shorten it, or keep the long part in a file of the branch"));
+    }
+    Ok(text)
+}
+
+/// Stops a little behind the most that could be right, so that an endless file ends too.
+fn read_capped(mut from: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
+    let most = u64::try_from(max)
+        .unwrap_or(u64::MAX)
+        .saturating_mul(4)
+        .saturating_add(4);
+    let mut bytes = Vec::new();
+    from.by_ref().take(most).read_to_end(&mut bytes)?;
+    // The cap may have cut a character.
+    if u64::try_from(bytes.len()).is_ok_and(|n| n == most)
+        && let Err(e) = std::str::from_utf8(&bytes)
+        && e.error_len().is_none()
+    {
+        bytes.truncate(e.valid_up_to());
+    }
+    Ok(bytes)
+}

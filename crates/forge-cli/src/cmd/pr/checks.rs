@@ -1,0 +1,232 @@
+//! `forge pr checks`.
+
+use std::time::Duration;
+
+use forge_core::{
+    Error, ErrorKind, Result,
+    model::{Check, CheckStatus, ChecksReport, PrFields},
+    text,
+};
+
+use crate::{
+    args::pr::ChecksArgs,
+    cmd::Ctx,
+    exit::Exit,
+    select::{self, Selected, Unnamed},
+    ui::{
+        browser,
+        color::Palette,
+        json::{CHECK_FIELDS, Selection, bucket},
+        table::{self, Cell, Column},
+        time::elapsed,
+    },
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When the forge has no checks, or there are none.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json, CHECK_FIELDS)?;
+    let named = args.selector.as_deref();
+    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    if args.web {
+        let url = selected.view(PrFields::NONE).await?.url;
+        browser::open(
+            &ctx.ui,
+            ctx.config()?.browser().as_deref(),
+            &format!("{url}/checks"),
+        )?;
+        return Ok(Exit::Ok);
+    }
+    let mut checks = read(&selected, args).await?;
+    if let Some(selection) = selection {
+        selection.print(&ctx.ui, &selection.array(&checks))?;
+        return Ok(Exit::Ok);
+    }
+    while args.watch && count(&checks, CheckStatus::Pending) > 0 {
+        if args.fail_fast && count(&checks, CheckStatus::Failure) > 0 {
+            break;
+        }
+        if ctx.ui.is_tty() {
+            show(ctx, &checks)?;
+            ctx.ui.note(&format!(
+                "Looking again every {} s. Press Ctrl+C to leave.",
+                args.interval
+            ));
+        }
+        tokio::time::sleep(Duration::from_secs(args.interval)).await;
+        checks = read(&selected, args).await?;
+    }
+    show(ctx, &checks)?;
+    Ok(exit(&checks))
+}
+
+async fn read(selected: &Selected, args: &ChecksArgs) -> Result<Vec<Check>> {
+    let ChecksReport {
+        commit, mut checks, ..
+    } = selected.repo.checks(&selected.id).await?;
+    if args.required {
+        checks.retain(|c| c.required == Some(true));
+    }
+    if checks.is_empty() {
+        let what = if args.required {
+            "required checks"
+        } else {
+            "checks"
+        };
+        return Err(Error::new(
+            ErrorKind::NotFound {
+                what: forge_core::Noun::Other,
+            },
+            format!("no {what} reported on commit {commit}"),
+        ));
+    }
+    Ok(checks)
+}
+
+fn count(checks: &[Check], status: CheckStatus) -> usize {
+    checks.iter().filter(|c| c.status == status).count()
+}
+
+/// Failed before pending; a cancelled check alone is no failure (as for gh).
+fn exit(checks: &[Check]) -> Exit {
+    if count(checks, CheckStatus::Failure) > 0 {
+        Exit::Failure
+    } else if count(checks, CheckStatus::Pending) > 0 {
+        Exit::Pending
+    } else {
+        Exit::Ok
+    }
+}
+
+fn took(c: &Check) -> String {
+    match (c.started_at, c.completed_at) {
+        (Some(start), Some(end)) => elapsed(end.unix().saturating_sub(start.unix())),
+        _ => "0".to_owned(),
+    }
+}
+
+/// gh prints a cancelled check as a failed one.
+fn word(c: &Check) -> &'static str {
+    if c.status == CheckStatus::Cancelled {
+        "fail"
+    } else {
+        bucket(c.status)
+    }
+}
+
+fn row(c: &Check) -> String {
+    let one = |text: Option<&str>| {
+        text.unwrap_or("")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    format!(
+        "{}\t{}\t{}\t{}\t{}",
+        one(Some(&c.name)),
+        word(c),
+        took(c),
+        c.url.as_deref().unwrap_or(""),
+        one(c.summary.as_deref())
+    )
+}
+
+fn show(ctx: &Ctx, checks: &[Check]) -> Result<()> {
+    if !ctx.ui.is_tty() {
+        return checks.iter().try_for_each(|c| ctx.ui.line(&row(c)));
+    }
+    let of = |status| count(checks, status);
+    let verdict = match exit(checks) {
+        Exit::Failure => "Some checks were not successful",
+        Exit::Pending => "Some checks are still pending",
+        _ if of(CheckStatus::Cancelled) > 0 => "Some checks were cancelled",
+        _ => "All checks were successful",
+    };
+    let tally = format!(
+        "{} cancelled, {} failing, {} successful, {} skipped, and {} pending checks",
+        of(CheckStatus::Cancelled),
+        of(CheckStatus::Failure),
+        of(CheckStatus::Success),
+        of(CheckStatus::Skipped),
+        of(CheckStatus::Pending)
+    );
+    let rows: Vec<Vec<Cell>> = checks.iter().map(cells).collect();
+    let column = |title, shrinks| Column { title, shrinks };
+    let columns = [
+        column("", false),
+        column("NAME", true),
+        column("DESCRIPTION", true),
+        column("ELAPSED", false),
+        column("URL", true),
+    ];
+    let table = table::render(&columns, &rows, ctx.ui.width(), ctx.ui.palette());
+    ctx.ui
+        .write(format!("{}\n{tally}\n\n{table}", ctx.ui.palette().bold(verdict)).as_bytes())
+}
+
+fn cells(c: &Check) -> Vec<Cell> {
+    let (mark, paint): (&str, fn(Palette, &str) -> String) = match c.status {
+        CheckStatus::Success => ("✓", Palette::green),
+        CheckStatus::Failure => ("X", Palette::red),
+        CheckStatus::Pending => ("*", Palette::yellow),
+        CheckStatus::Skipped | CheckStatus::Cancelled => ("-", Palette::gray),
+    };
+    let one = |text: Option<&str>| Cell::plain(text::one_line(text.unwrap_or("")));
+    let elapsed = took(c);
+    vec![
+        Cell::painted(mark, paint),
+        one(Some(&c.name)),
+        one(c.summary.as_deref()),
+        Cell::plain(if elapsed == "0" {
+            String::new()
+        } else {
+            elapsed
+        }),
+        one(c.url.as_deref()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, status: CheckStatus) -> Check {
+        Check {
+            name: name.into(),
+            status,
+            conclusion: None,
+            workflow: None,
+            event: None,
+            url: Some("https://ci".into()),
+            started_at: "2026-11-21T10:00:00Z".parse().ok(),
+            completed_at: "2026-11-21T10:01:26Z".parse().ok(),
+            summary: Some("a\tb\nc".into()),
+            required: None,
+        }
+    }
+
+    #[test]
+    fn rows_have_five_columns_whatever_the_text() {
+        assert_eq!(
+            row(&check("build", CheckStatus::Cancelled)),
+            "build\tfail\t1m26s\thttps://ci\ta b c"
+        );
+        let unfinished = Check {
+            completed_at: None,
+            ..check("t", CheckStatus::Pending)
+        };
+        assert_eq!(row(&unfinished), "t\tpending\t0\thttps://ci\ta b c");
+    }
+
+    #[test]
+    fn exits_are_ghs() {
+        use CheckStatus::{Cancelled, Failure, Pending, Skipped, Success};
+        let of =
+            |all: &[CheckStatus]| exit(&all.iter().map(|s| check("x", *s)).collect::<Vec<_>>());
+        assert_eq!(of(&[Success, Pending, Failure]), Exit::Failure);
+        assert_eq!(of(&[Success, Pending, Cancelled]), Exit::Pending);
+        assert_eq!(of(&[Success, Cancelled, Skipped]), Exit::Ok);
+    }
+}

@@ -1,0 +1,136 @@
+//! `forge pr comment`.
+
+use forge_core::{
+    Error, Noun, PageReq, Repo, Result,
+    model::{Comment, CommentId, PrFields},
+};
+
+use super::body;
+use crate::{
+    args::pr::CommentArgs,
+    cmd::Ctx,
+    exit::Exit,
+    select::{self, Selected, Unnamed},
+    ui::{browser, editor, prompt},
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When there is no text, or the forge refuses it; then nothing is changed.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Exit> {
+    check(ctx, args)?;
+    let named = args.selector.as_deref();
+    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    if args.web {
+        let url = selected.view(PrFields::NONE).await?.url;
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
+        return Ok(Exit::Ok);
+    }
+    if args.delete_last {
+        return delete_last(ctx, &selected, args.yes).await;
+    }
+    let last = match args.edit_last {
+        true => own_last(&selected).await?,
+        false => None,
+    };
+    if args.edit_last && last.is_none() && !args.create_if_none {
+        return Err(no_comment());
+    }
+    let before = last.as_ref().map_or("", |c| c.body.as_str());
+    let text = match body::read(&args.body, &selected.repo)? {
+        Some(text) => text,
+        None => editor::edit(ctx.config()?.editor().as_deref(), before)?,
+    };
+    if text.trim().is_empty() {
+        return Err(Error::invalid("body", "the comment is empty")
+            .with_hint("pass a text with --body or --body-file"));
+    }
+    let repo = &selected.repo;
+    let written = match last {
+        Some(last) => {
+            let id = CommentId {
+                pr: selected.id.clone(),
+                key: last.id,
+            };
+            repo.edit_comment(&id, &text).await?
+        }
+        None => repo.comment(&selected.id, &text, None).await?,
+    };
+    print(ctx, &ctx.ui.outcome(written)?)?;
+    Ok(Exit::Ok)
+}
+
+/// Its page, or its id where it has none.
+pub(super) fn print(ctx: &Ctx, comment: &Comment) -> Result<()> {
+    ctx.ui.line(if comment.url.is_empty() {
+        &comment.id
+    } else {
+        &comment.url
+    })
+}
+
+fn check(ctx: &Ctx, args: &CommentArgs) -> Result<()> {
+    let given = args.body.body.is_some() || args.body.body_file.is_some();
+    let inputs = [given, args.editor, args.web]
+        .into_iter()
+        .filter(|g| *g)
+        .count();
+    if inputs > 1 {
+        return Err(Error::invalid(
+            "body",
+            "specify only one of `--body`, `--body-file`, `--editor`, or `--web`",
+        ));
+    }
+    if inputs == 0 && !args.delete_last && !ctx.ui.can_prompt() {
+        return Err(
+            Error::invalid("body", "flags required when not running interactively")
+                .with_hint("pass the text with --body or --body-file"),
+        );
+    }
+    if args.delete_last && !args.yes && !ctx.ui.can_prompt() {
+        return Err(Error::invalid(
+            "yes",
+            "should provide `--yes` to confirm deletion in non-interactive mode",
+        ));
+    }
+    Ok(())
+}
+
+fn no_comment() -> Error {
+    Error::not_found(Noun::Comment, "no comments found for current user")
+        .with_hint("see the comments with `forge pr view --comments`")
+}
+
+async fn delete_last(ctx: &Ctx, selected: &Selected, yes: bool) -> Result<Exit> {
+    let last = own_last(selected).await?.ok_or_else(no_comment)?;
+    if !yes && !prompt::confirm("Delete your last comment?")? {
+        return Err(prompt::cancelled());
+    }
+    let id = CommentId {
+        pr: selected.id.clone(),
+        key: last.id,
+    };
+    ctx.ui.outcome(selected.repo.delete_comment(&id).await?)?;
+    ctx.ui.note("Comment deleted");
+    Ok(Exit::Ok)
+}
+
+async fn own_last(selected: &Selected) -> Result<Option<Comment>> {
+    let repo: &Repo = &selected.repo;
+    let page_max = repo.client().forge().capabilities().limits.page_max;
+    let mut last = None;
+    let mut request = PageReq::first(page_max);
+    loop {
+        let page = repo.comments(&selected.id, request).await?;
+        last = page
+            .items
+            .into_iter()
+            .rfind(|c| c.viewer_did_author)
+            .or(last);
+        match page.next {
+            Some(next) => request = PageReq::after(next, page_max),
+            None => return Ok(last),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `forge pr create`.
+
+use std::fmt::Write as _;
+
+use forge_core::{
+    Error, ErrorKind, ForgeKind, Noun, Repo, Result,
+    model::{CreatePull, HeadRef, Reviewer},
+    text,
+};
+use forge_git::GitConfig;
+
+use super::{
+    create_text::{self, Text},
+    shared::{head_ref_label, repo_name},
+};
+use crate::{args::pr::CreateArgs, cmd::Ctx, exit::Exit, select, ui::browser, ui::markdown};
+
+/// Runs it.
+///
+/// # Errors
+/// When something is missing or refused; then nothing is opened.
+pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<Exit> {
+    create_text::check(ctx, &args)?;
+    let repo = ctx.repo(flag).await?;
+    let head = head(ctx, &repo, flag, args.head.take()).await?;
+    let base = base(ctx, &repo, &head, args.base.take()).await?;
+    if args.web {
+        return web(ctx, &repo, &base, &head, &args).await;
+    }
+    let Some(text) = create_text::write(ctx, &repo, &args, &base, &head).await? else {
+        return Err(crate::ui::prompt::cancelled());
+    };
+    let req = CreatePull {
+        title: text.draft.title.clone(),
+        description: text.draft.body.clone(),
+        base: Some(base),
+        head,
+        draft: args.draft || text.as_draft || ctx.config()?.pr_draft(),
+        labels: args.label,
+        assignees: args.assignee,
+        reviewers: args.reviewer.iter().map(|r| Reviewer::parse(r)).collect(),
+        milestone: args.milestone,
+        projects: args.project,
+        maintainer_can_modify: !args.no_maintainer_edit,
+    };
+    if args.dry_run {
+        return dry_run(ctx, &repo, &req).await;
+    }
+    if ctx.ui.is_tty() {
+        let what = if req.draft {
+            "draft pull request"
+        } else {
+            "pull request"
+        };
+        let (head, base) = (head_ref_label(&req.head), req.base.as_deref().unwrap_or(""));
+        let name = repo_name(repo.id());
+        let line = format!("Creating {what} for {head} into {base} in {name}");
+        ctx.ui.note(&format!("\n{}\n", text::one_line(&line)));
+    }
+    let created = match repo.create(&req).await {
+        Ok(outcome) => ctx.ui.outcome(outcome)?,
+        Err(e) => return Err(kept(ctx, &text, e)),
+    };
+    ctx.ui.line(&created.url)?;
+    Ok(Exit::Ok)
+}
+
+/// What was typed by hand is not lost.
+fn kept(ctx: &Ctx, text: &Text, e: Error) -> Error {
+    if text.typed
+        && let Ok(path) = text.draft.save()
+    {
+        ctx.ui.note(&format!(
+            "What you wrote is kept: `forge pr create --recover {path}`"
+        ));
+    }
+    e
+}
+
+/// The branch with the changes: `--head`, else the current one.
+async fn head(
+    ctx: &Ctx,
+    repo: &Repo,
+    flag: Option<&str>,
+    named: Option<String>,
+) -> Result<HeadRef> {
+    if let Some(named) = named {
+        return Ok(match named.split_once(':') {
+            Some((owner, branch)) => HeadRef {
+                owner: Some(owner.to_owned()),
+                branch: branch.to_owned(),
+            },
+            None => HeadRef::branch(named),
+        });
+    }
+    if flag.is_some() && !is_here(ctx, repo).await {
+        return Err(Error::invalid(
+            "head",
+            "the `--head` flag is required when using the `--repo` flag",
+        ));
+    }
+    select::current_head(ctx, repo).await?.ok_or_else(|| {
+        Error::not_found(
+            Noun::Branch,
+            "no branch is checked out here (HEAD is detached)",
+        )
+        .with_hint("switch to the branch with your changes, or name it with --head")
+    })
+}
+
+/// A local repository that the user stands in has the current branch, whatever `-R` calls it.
+async fn is_here(ctx: &Ctx, repo: &Repo) -> bool {
+    let forge_core::RepoPath::Dir(dir) = &repo.id().path else {
+        return false;
+    };
+    let git = ctx.git();
+    let common = async |git: &forge_git::Git| {
+        let output = git
+            .run_ok(["rev-parse", "--path-format=absolute", "--git-common-dir"])
+            .await;
+        let path = String::from_utf8(output.ok()?).ok()?;
+        std::fs::canonicalize(path.trim_end_matches('\n')).ok()
+    };
+    let there = common(&forge_git::Git::at(dir)).await;
+    there.is_some() && there == common(&git).await
+}
+
+/// `--base`, else what the clone says for the branch, the configuration, the default branch.
+async fn base(ctx: &Ctx, repo: &Repo, head: &HeadRef, named: Option<String>) -> Result<String> {
+    if let Some(named) = named {
+        return Ok(named);
+    }
+    if let Ok(config) = GitConfig::read(&ctx.git()).await
+        && let Some(base) = config.branch(&head.branch).merge_base
+    {
+        return Ok(base);
+    }
+    if let Some(base) = ctx.config()?.pr_base() {
+        return Ok(base);
+    }
+    repo.info().await?.default_branch.ok_or_else(|| {
+        Error::invalid(
+            "base",
+            format!("{} has no default branch", repo_name(repo.id())),
+        )
+        .with_hint("name the base branch with --base")
+    })
+}
+
+async fn web(
+    ctx: &Ctx,
+    repo: &Repo,
+    base: &str,
+    head: &HeadRef,
+    args: &CreateArgs,
+) -> Result<Exit> {
+    let info = repo.info().await?;
+    let mut url = info.url;
+    if repo.id().kind == ForgeKind::GITHUB {
+        let encode =
+            |t: &str| url::form_urlencoded::byte_serialize(t.as_bytes()).collect::<String>();
+        let _ = write!(url, "/compare/{base}...{}?expand=1", head_ref_label(head));
+        for (name, value) in [("title", &args.title), ("body", &args.body)] {
+            if let Some(value) = value {
+                let _ = write!(url, "&{name}={}", encode(value));
+            }
+        }
+    }
+    browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
+    Ok(Exit::Ok)
+}
+
+/// What the forge cannot do is an error here too; nothing else is asked of it.
+async fn dry_run(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Exit> {
+    let policy = forge_core::Policy {
+        access: forge_core::Access::DryRun,
+        ..ctx.policy()?
+    };
+    let dry = ctx.forges()?.open(repo.id(), policy).await?;
+    match dry.create(req).await {
+        Err(e) if matches!(e.kind(), ErrorKind::DryRun) => {}
+        Err(e) => return Err(e),
+        Ok(_) => {
+            return Err(Error::new(
+                ErrorKind::Internal,
+                "a dry run has opened a pull request",
+            ));
+        }
+    }
+    ctx.ui.write(plan(ctx, req).as_bytes())?;
+    Ok(Exit::Ok)
+}
+
+fn plan(ctx: &Ctx, req: &CreatePull) -> String {
+    let tty = ctx.ui.is_tty();
+    let c = ctx.ui.palette();
+    let mut out = String::from("Would have created a Pull Request with:\n");
+    let mut key = |plain: &str, title: &str, value: &str| {
+        if tty {
+            let _ = writeln!(out, "{}: {}", c.bold(title), text::one_line(value));
+        } else {
+            let _ = writeln!(out, "{plain}:\t{value}");
+        }
+    };
+    key("title", "Title", &req.title);
+    key("draft", "Draft", &req.draft.to_string());
+    key("base", "Base", req.base.as_deref().unwrap_or(""));
+    key("head", "Head", &head_ref_label(&req.head));
+    let reviewers: Vec<String> = req
+        .reviewers
+        .iter()
+        .map(|r| r.handle().to_owned())
+        .collect();
+    let milestone: Vec<String> = req.milestone.iter().cloned().collect();
+    for (plain, title, values) in [
+        ("labels", "Labels", &req.labels),
+        ("reviewers", "Reviewers", &reviewers),
+        ("assignees", "Assignees", &req.assignees),
+        ("milestones", "Milestones", &milestone),
+        ("projects", "Projects", &req.projects),
+    ] {
+        if !values.is_empty() {
+            key(plain, title, &values.join(", "));
+        }
+    }
+    key(
+        "maintainerCanModify",
+        "MaintainerCanModify",
+        &req.maintainer_can_modify.to_string(),
+    );
+    if !tty {
+        out.push_str("body:\n");
+        if !req.description.is_empty() {
+            let _ = writeln!(out, "{}", req.description);
+        }
+        return out;
+    }
+    let _ = writeln!(out, "{}", c.bold("Body:"));
+    if req.description.trim().is_empty() {
+        let _ = writeln!(out, "{}", c.gray("No description provided"));
+    } else {
+        out.push_str(&markdown::render(&req.description, ctx.ui.width(), c));
+    }
+    out
+}

@@ -1,0 +1,206 @@
+//! Title and description of a pull request that is to be opened: from flags, commits, a template, an
+//! editor, or questions.
+
+use std::path::{Path, PathBuf};
+
+use forge_core::{Error, ForgeKind, Repo, RepoPath, Result, model::HeadRef};
+use forge_git::GitConfig;
+
+use super::{
+    body,
+    draft::Draft,
+    fill::{self, Fill, Message},
+    templates,
+};
+use crate::{
+    args::pr::CreateArgs,
+    cmd::Ctx,
+    ui::{editor, prompt},
+};
+
+/// What was found or typed.
+pub(super) struct Text {
+    pub(super) draft: Draft,
+    /// The user chose to open it as a draft.
+    pub(super) as_draft: bool,
+    /// Somebody typed some of it, and would not like to type it again.
+    pub(super) typed: bool,
+}
+
+/// What can be refused before anything is read.
+pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
+    let fills = [args.fill, args.fill_first, args.fill_verbose]
+        .into_iter()
+        .filter(|f| *f)
+        .count();
+    let refuse = |message: &str| Err(Error::invalid("body", message));
+    if fills > 1 {
+        return refuse("only one of `--fill`, `--fill-first` or `--fill-verbose` can be used");
+    }
+    if args.web && args.dry_run {
+        return refuse("`--dry-run` is not supported when using `--web`");
+    }
+    if args.web && !args.reviewer.is_empty() {
+        return refuse("the `--reviewer` flag is not supported with `--web`");
+    }
+    if args.editor && !ctx.ui.can_prompt() {
+        return refuse("the `--editor` flag needs a terminal");
+    }
+    let body = args.body.is_some() || args.body_file.is_some() || args.template.is_some();
+    let complete = fills > 0 || args.web || (args.title.is_some() && body);
+    if !complete && !ctx.ui.can_prompt() {
+        return Err(Error::invalid(
+            "title",
+            "must provide `--title` and `--body` (or `--fill` or `--fill-first` or `--fill-verbose`) when not running interactively",
+        ));
+    }
+    Ok(())
+}
+
+/// Puts the text together; `None` when the user does not want to go on.
+pub(super) async fn write(
+    ctx: &Ctx,
+    repo: &Repo,
+    args: &CreateArgs,
+    base: &str,
+    head: &HeadRef,
+) -> Result<Option<Text>> {
+    let mut title = args.title.clone();
+    let mut text = body::read_parts(args.body.as_deref(), args.body_file.as_deref(), repo)?;
+    let how = fill_of(args);
+    if let Some(how) = how {
+        let (filled_title, filled_body) =
+            fill::fill(&commits(ctx, repo, base, head).await?, how, &head.branch)?;
+        title = title.or(Some(filled_title));
+        text = text.or(Some(filled_body));
+    }
+    let root = root(ctx).await;
+    if let Some(name) = &args.template {
+        text = Some(templates::named(root.as_deref(), &ctx.cwd, name)?);
+    }
+    if let Some(path) = &args.recover {
+        let draft = Draft::load(path)?;
+        title = title.or(Some(draft.title));
+        text = text.or(Some(draft.body));
+    }
+    if !ctx.ui.can_prompt() || (title.is_some() && text.is_some() && !args.editor) {
+        let draft = Draft {
+            title: title.unwrap_or_default(),
+            body: text.unwrap_or_default(),
+        };
+        return Ok(Some(Text {
+            draft,
+            as_draft: false,
+            typed: false,
+        }));
+    }
+    // What is offered as a start may fail to be found without harm.
+    let offered = match title {
+        Some(title) => title,
+        None => offered_title(ctx, repo, base, head).await,
+    };
+    let start = text
+        .clone()
+        .or_else(|| root.as_deref().and_then(templates::default));
+    ask(ctx, args, offered, text, start.unwrap_or_default())
+}
+
+fn fill_of(args: &CreateArgs) -> Option<Fill> {
+    if args.fill_first {
+        Some(Fill::First)
+    } else if args.fill_verbose {
+        Some(Fill::Verbose)
+    } else {
+        args.fill.then_some(Fill::All)
+    }
+}
+
+async fn offered_title(ctx: &Ctx, repo: &Repo, base: &str, head: &HeadRef) -> String {
+    let commits = commits(ctx, repo, base, head).await.unwrap_or_default();
+    match fill::fill(&commits, Fill::All, &head.branch) {
+        Ok((title, _)) => title,
+        Err(_) => fill::humanised(&head.branch),
+    }
+}
+
+fn ask(
+    ctx: &Ctx,
+    args: &CreateArgs,
+    title: String,
+    body: Option<String>,
+    start: String,
+) -> Result<Option<Text>> {
+    let command = ctx.config()?.editor();
+    let mut draft = Draft {
+        title,
+        body: body.clone().unwrap_or_default(),
+    };
+    if args.editor {
+        let written = editor::edit(command.as_deref(), &format!("{}\n\n{start}", draft.title))?;
+        let (first, rest) = written.split_once('\n').unwrap_or((&written, ""));
+        draft = Draft {
+            title: first.trim().to_owned(),
+            body: rest.trim().to_owned(),
+        };
+        return Ok(Some(Text {
+            draft,
+            as_draft: false,
+            typed: true,
+        }));
+    }
+    if args.title.is_none() {
+        draft.title = prompt::line("Title", &draft.title)?;
+    }
+    if body.is_none() && prompt::choose("Body", &["Open the editor", "Skip"])? == 0 {
+        draft.body = editor::edit(command.as_deref(), &start)?;
+    }
+    let next = ["Submit", "Submit as draft", "Cancel"];
+    let as_draft = match prompt::choose("What's next?", &next)? {
+        0 => false,
+        1 => true,
+        _ => return Ok(None),
+    };
+    Ok(Some(Text {
+        draft,
+        as_draft,
+        typed: true,
+    }))
+}
+
+/// The commits of the branch, as the repository has them: a local one itself, any other as far as
+/// this clone knows it.
+async fn commits(ctx: &Ctx, repo: &Repo, base: &str, head: &HeadRef) -> Result<Vec<Message>> {
+    if let RepoPath::Dir(dir) = &repo.id().path
+        && repo.id().kind == ForgeKind::LOCAL
+    {
+        let git = forge_git::Git::at(dir);
+        let base = fill::known_as(&git, base, &[]).await?;
+        return fill::messages(&git, &base, &format!("refs/heads/{}", head.branch)).await;
+    }
+    let git = ctx.git();
+    let config = GitConfig::read(&git).await?;
+    let hosts = ctx.forges()?.hosts();
+    let wanted = repo.id().comparison_key();
+    let remotes: Vec<&str> = config
+        .remotes
+        .iter()
+        .filter(|r| {
+            forge_core::locator::parse_remote(&r.url, hosts)
+                .is_ok_and(|id| id.comparison_key() == wanted)
+        })
+        .map(|r| r.name.as_str())
+        .collect();
+    let base = fill::known_as(&git, base, &remotes).await?;
+    fill::messages(&git, &base, &format!("refs/heads/{}", head.branch)).await
+}
+
+/// The work tree's root.
+async fn root(ctx: &Ctx) -> Option<PathBuf> {
+    let output = ctx
+        .git()
+        .run_ok(["rev-parse", "--show-toplevel"])
+        .await
+        .ok()?;
+    let text = String::from_utf8(output).ok()?;
+    Some(Path::new(text.trim_end_matches('\n')).to_owned())
+}

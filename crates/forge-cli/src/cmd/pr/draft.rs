@@ -1,0 +1,62 @@
+//! What was typed for a pull request that could not be opened: kept in a file, and read back with
+//! `--recover`.
+
+use std::{fs, io::Write as _, path::Path};
+
+use forge_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::ui::io_error;
+
+/// The typed text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Draft {
+    /// The title.
+    pub(super) title: String,
+    /// The description.
+    pub(super) body: String,
+}
+
+impl Draft {
+    /// Keeps it; the path of the file.
+    pub(super) fn save(&self) -> Result<String> {
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        let mut file = tempfile::Builder::new()
+            .prefix("forge-pr-")
+            .suffix(".json")
+            .tempfile()
+            .map_err(io_error)?;
+        file.write_all(&json).map_err(io_error)?;
+        let (_, path) = file.keep().map_err(|e| io_error(e.error))?;
+        Ok(path.display().to_string())
+    }
+
+    /// Reads it back.
+    pub(super) fn load(path: &str) -> Result<Self> {
+        let refused = |why: String| {
+            Error::invalid("recover", format!("'{path}' cannot be recovered: {why}"))
+                .with_hint("pass the path that the failed `forge pr create` printed")
+        };
+        let text = fs::read(Path::new(path)).map_err(|e| refused(e.to_string()))?;
+        serde_json::from_slice(&text).map_err(|e| refused(e.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_comes_back() {
+        let draft = Draft {
+            title: "A \"title\"".into(),
+            body: "line\nline é".into(),
+        };
+        let path = draft.save().unwrap();
+        assert_eq!(Draft::load(&path).unwrap(), draft);
+        fs::write(&path, "{").unwrap();
+        assert!(Draft::load(&path).is_err());
+        fs::remove_file(&path).unwrap();
+        assert!(Draft::load(&path).is_err());
+    }
+}

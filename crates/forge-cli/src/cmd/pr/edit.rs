@@ -1,0 +1,89 @@
+//! `forge pr edit`.
+
+use forge_core::{
+    Error, Result,
+    model::{EditPull, PrFields, Reviewer, SetChange},
+};
+
+use super::body;
+use crate::{
+    args::pr::EditArgs,
+    cmd::Ctx,
+    exit::Exit,
+    select::{self, Unnamed},
+    ui::{editor, prompt},
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When nothing is to be changed, or a change is refused; then nothing is changed.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> {
+    let mut selected = select::pull(
+        ctx,
+        repo,
+        args.selector.as_deref(),
+        Unnamed::Current,
+        PrFields::NONE,
+    )
+    .await?;
+    let description = body::read(&args.body, &selected.repo)?;
+    let mut edit = EditPull {
+        title: args.title,
+        description,
+        base: args.base,
+        labels: SetChange {
+            add: args.add_label,
+            remove: args.remove_label,
+        },
+        assignees: SetChange {
+            add: args.add_assignee,
+            remove: args.remove_assignee,
+        },
+        reviewers: SetChange {
+            add: args
+                .add_reviewer
+                .iter()
+                .map(|r| Reviewer::parse(r))
+                .collect(),
+            remove: args
+                .remove_reviewer
+                .iter()
+                .map(|r| Reviewer::parse(r))
+                .collect(),
+        },
+        milestone: args
+            .milestone
+            .map(Some)
+            .or(args.remove_milestone.then_some(None)),
+        projects: SetChange {
+            add: args.add_project,
+            remove: args.remove_project,
+        },
+        expected_version: None,
+    };
+    if edit.is_empty() {
+        if !ctx.ui.can_prompt() {
+            return Err(Error::invalid(
+                "title",
+                "field to edit flag required when not running interactively",
+            )
+            .with_hint("name what is to be changed: --title, --body, --base, --add-label, …"));
+        }
+        let pull = selected.view(PrFields::NONE).await?;
+        let title = prompt::line("Title", &pull.title)?;
+        let body = editor::edit(ctx.config()?.editor().as_deref(), &pull.description)?;
+        edit.title = (title != pull.title).then_some(title);
+        edit.description = (body != pull.description).then_some(body);
+        edit.expected_version = Some(pull.version);
+        if edit.is_empty() {
+            ctx.ui.caution("nothing was changed");
+            return Ok(Exit::Ok);
+        }
+    }
+    let pull = ctx
+        .ui
+        .outcome(selected.repo.edit(&selected.id, &edit).await?)?;
+    ctx.ui.line(&pull.url)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,140 @@
+//! Title and description from commits.
+
+use forge_core::{Error, Result};
+use forge_git::Git;
+
+/// Which commits say what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fill {
+    /// `--fill`
+    All,
+    /// `--fill-first`
+    First,
+    /// `--fill-verbose`
+    Verbose,
+}
+
+/// A commit message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Message {
+    subject: String,
+    body: String,
+}
+
+/// The messages of the commits that `head` has and `base` lacks, oldest first. Merges are left out.
+///
+/// # Errors
+/// `git` when one of them does not exist here.
+pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Message>> {
+    let range = format!("{base}..{head}");
+    let output = git
+        .run_ok([
+            "log",
+            "--reverse",
+            "--no-merges",
+            "-z",
+            "--format=%s%n%b",
+            "--end-of-options",
+            &range,
+        ])
+        .await?;
+    Ok(parse(&String::from_utf8_lossy(&output)))
+}
+
+fn parse(output: &str) -> Vec<Message> {
+    output
+        .split('\0')
+        .filter(|m| !m.is_empty())
+        .map(|message| {
+            let (subject, body) = message.split_once('\n').unwrap_or((message, ""));
+            Message {
+                subject: subject.to_owned(),
+                body: body.trim_end().to_owned(),
+            }
+        })
+        .collect()
+}
+
+/// The first ref under which this clone knows `branch` of the base repository.
+pub(super) async fn known_as(git: &Git, branch: &str, remotes: &[&str]) -> Result<String> {
+    let tracked = remotes.iter().map(|r| format!("refs/remotes/{r}/{branch}"));
+    for name in tracked.chain([format!("refs/heads/{branch}")]) {
+        let found = git
+            .run([
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                &name,
+            ])
+            .await?;
+        if found.status == 0 {
+            return Ok(name);
+        }
+    }
+    Err(Error::invalid(
+        "base",
+        format!("this clone does not have the base branch '{branch}'"),
+    )
+    .with_hint("fetch it, or pass --title and --body"))
+}
+
+/// Title and description, in gh's form.
+///
+/// # Errors
+/// `precondition_failed` when there is no commit.
+pub(super) fn fill(messages: &[Message], how: Fill, branch: &str) -> Result<(String, String)> {
+    let Some(first) = messages.first() else {
+        return Err(Error::precondition(
+            forge_core::Precondition::NothingToMerge,
+            format!("branch '{branch}' has no commits that the base branch lacks"),
+        )
+        .with_hint("commit something, or name another branch with --base or --head"));
+    };
+    if messages.len() == 1 || how == Fill::First {
+        return Ok((first.subject.clone(), first.body.clone()));
+    }
+    let mut body = String::new();
+    for (i, message) in messages.iter().enumerate() {
+        body.push_str(&format!("- **{}**\n", message.subject));
+        if how == Fill::Verbose && !message.body.is_empty() {
+            for line in message.body.lines() {
+                body.push_str(format!("  {line}").trim_end());
+                body.push('\n');
+            }
+            if i + 1 < messages.len() {
+                body.push('\n');
+            }
+        }
+    }
+    Ok((humanised(branch), body))
+}
+
+/// `fix-the_thing` as `fix the thing`.
+pub(super) fn humanised(branch: &str) -> String {
+    branch.replace(['-', '_'], " ").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_commit_is_taken_as_it_is_and_several_are_listed() {
+        let two = parse("One\nbody 1\n\nmore\n\0Two\n\0");
+        assert_eq!(
+            fill(&two[..1], Fill::All, "b").unwrap(),
+            ("One".into(), "body 1\n\nmore".into())
+        );
+        assert_eq!(fill(&two, Fill::First, "b").unwrap().0, "One");
+        assert_eq!(
+            fill(&two, Fill::All, "fix-the_thing").unwrap(),
+            ("fix the thing".into(), "- **One**\n- **Two**\n".into())
+        );
+        assert_eq!(
+            fill(&two, Fill::Verbose, "b").unwrap().1,
+            "- **One**\n  body 1\n\n  more\n\n- **Two**\n"
+        );
+        assert!(fill(&[], Fill::All, "b").is_err());
+    }
+}

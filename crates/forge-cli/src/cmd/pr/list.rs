@@ -1,0 +1,195 @@
+//! `forge pr list`.
+
+use forge_core::{
+    PageReq, Repo, Result,
+    model::{PrFields, PrState, PullQuery, PullRequest, StateFilter},
+    text,
+};
+
+use super::shared::{head_label, repo_name, state_word};
+use crate::{
+    args::pr::{ListArgs, StateArg},
+    cmd::Ctx,
+    exit::Exit,
+    ui::{
+        browser,
+        color::Palette,
+        json::{PULL_FIELDS, Selection},
+        table::{self, Cell, Column},
+    },
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When the list cannot be read.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
+    let repo = ctx.repo(repo).await?;
+    if args.web {
+        let url = format!("{}/pulls", repo.info().await?.url);
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
+        return Ok(Exit::Ok);
+    }
+    let query = query(args, selection.as_ref());
+    let found = read(ctx, &repo, &query, args.limit).await?;
+    match selection {
+        Some(selection) => selection.print(&ctx.ui, &selection.array(&found.pulls))?,
+        None if ctx.ui.is_tty() => shown(ctx, &repo, &query, &found)?,
+        None => {
+            for pull in &found.pulls {
+                ctx.ui.line(&row(pull))?;
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn query(args: &ListArgs, selection: Option<&Selection<PullRequest, PrFields>>) -> PullQuery {
+    PullQuery {
+        state: match args.state {
+            StateArg::Open => StateFilter::Open,
+            StateArg::Closed => StateFilter::Closed,
+            StateArg::Merged => StateFilter::Merged,
+            StateArg::All => StateFilter::All,
+        },
+        author: args
+            .author
+            .clone()
+            .or_else(|| args.app.as_ref().map(|app| format!("app/{app}"))),
+        assignee: args.assignee.clone(),
+        labels: args.label.clone(),
+        base: args.base.clone(),
+        head: args.head.clone(),
+        draft: args.draft,
+        search: args.search.clone(),
+        fields: selection.map_or(PrFields::NONE, Selection::sections),
+    }
+}
+
+struct Found {
+    pulls: Vec<PullRequest>,
+    total: Option<u64>,
+}
+
+async fn read(ctx: &Ctx, repo: &Repo, query: &PullQuery, limit: u32) -> Result<Found> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let page_max = repo.client().forge().capabilities().limits.page_max.max(1);
+    let mut found = Found {
+        pulls: Vec::new(),
+        total: None,
+    };
+    let mut request = PageReq::first(limit.min(page_max));
+    loop {
+        let page = repo.list(query, request).await?;
+        for warning in &page.warnings {
+            ctx.ui.warning(warning);
+        }
+        found.total = found.total.or(page.total);
+        found.pulls.extend(page.items);
+        let left = limit.saturating_sub(found.pulls.len());
+        match page.next {
+            Some(next) if left > 0 => request = PageReq::after(next, left.min(page_max)),
+            _ => {
+                found.pulls.truncate(limit);
+                return Ok(found);
+            }
+        }
+    }
+}
+
+/// A line for a pipe: gh's columns, separated by tabs.
+fn row(p: &PullRequest) -> String {
+    format!(
+        "{}\t{}\t{}\t{}\t{}",
+        p.id.key,
+        collapsed(&p.title),
+        head_label(p),
+        state_word(p),
+        p.created_at
+    )
+}
+
+/// White space in a title would break the columns.
+fn collapsed(title: &str) -> String {
+    title.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn is_filtered(q: &PullQuery) -> bool {
+    q.author.is_some()
+        || q.assignee.is_some()
+        || !q.labels.is_empty()
+        || q.base.is_some()
+        || q.head.is_some()
+        || q.draft.is_some()
+        || q.search.is_some()
+}
+
+fn shown(ctx: &Ctx, repo: &Repo, query: &PullQuery, found: &Found) -> Result<()> {
+    let name = repo_name(repo.id());
+    let state = match query.state {
+        StateFilter::Open => "open ",
+        StateFilter::Closed => "closed ",
+        StateFilter::Merged => "merged ",
+        StateFilter::All => "",
+    };
+    let filtered = is_filtered(query);
+    if found.pulls.is_empty() {
+        ctx.ui.note(&if filtered {
+            format!("no pull requests match your search in {name}")
+        } else {
+            format!("no {state}pull requests in {name}")
+        });
+        return Ok(());
+    }
+    let count = found.pulls.len();
+    let total = found.total.unwrap_or(count as u64);
+    let noun = if total == 1 {
+        "pull request"
+    } else {
+        "pull requests"
+    };
+    let heading = if filtered {
+        let verb = if total == 1 { "matches" } else { "match" };
+        format!("Showing {count} of {total} {noun} in {name} that {verb} your search")
+    } else {
+        format!("Showing {count} of {total} {state}{noun} in {name}")
+    };
+    let rows: Vec<Vec<Cell>> = found.pulls.iter().map(|p| cells(ctx, p)).collect();
+    let columns = [
+        Column {
+            title: "ID",
+            shrinks: false,
+        },
+        Column {
+            title: "TITLE",
+            shrinks: true,
+        },
+        Column {
+            title: "BRANCH",
+            shrinks: true,
+        },
+        Column {
+            title: "CREATED AT",
+            shrinks: false,
+        },
+    ];
+    let table = table::render(&columns, &rows, ctx.ui.width(), ctx.ui.palette());
+    ctx.ui
+        .page(&format!("\n{}\n\n{table}", text::one_line(&heading)))
+}
+
+fn cells(ctx: &Ctx, p: &PullRequest) -> Vec<Cell> {
+    let color: fn(Palette, &str) -> String = match p.state {
+        PrState::Open if p.draft => Palette::gray,
+        PrState::Open => Palette::green,
+        PrState::Closed => Palette::red,
+        PrState::Merged => Palette::magenta,
+    };
+    vec![
+        Cell::painted(format!("#{}", p.id.key), color),
+        Cell::plain(text::one_line(&p.title)),
+        Cell::painted(text::one_line(&head_label(p)), Palette::cyan),
+        Cell::painted(ctx.ui.ago(p.created_at), Palette::gray),
+    ]
+}

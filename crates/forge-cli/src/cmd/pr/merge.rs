@@ -1,0 +1,136 @@
+//! `forge pr merge`.
+
+use forge_core::{
+    Capability, Error, Repo, Result,
+    model::{Merge, MergeMethod, MergeReq, PrFields},
+};
+
+use super::{
+    body,
+    shared::{pull_name, pull_with_title, require},
+};
+use crate::{
+    args::pr::MergeArgs,
+    cmd::Ctx,
+    exit::Exit,
+    select::{self, Unnamed},
+    ui::prompt,
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When the pull request cannot be merged; then nothing is changed.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit> {
+    let named = named_method(&args)?;
+    let selected = select::pull(
+        ctx,
+        repo,
+        args.selector.as_deref(),
+        Unnamed::NotWithRepo,
+        PrFields::NONE,
+    )
+    .await?;
+    if args.disable_auto {
+        require(&selected.repo, Capability::MergeAuto)?;
+        return Err(Error::unsupported(
+            Capability::MergeAuto,
+            "it cannot be taken back through this forge",
+            "close the pull request to keep it from being merged",
+        ));
+    }
+    let method = match named.or(ctx.config()?.merge_method()) {
+        Some(method) => method,
+        None => ask(ctx, &selected.repo).await?,
+    };
+    let req = MergeReq {
+        method: Some(method),
+        expected_head: args.match_head_commit,
+        subject: args.subject,
+        body: body::read(&args.body, &selected.repo)?,
+        author_email: args.author_email,
+        delete_branch: args.delete_branch || ctx.config()?.merge_delete_branch(),
+        auto: args.auto,
+        admin: args.admin,
+    };
+    let merge = ctx
+        .ui
+        .outcome(selected.repo.merge(&selected.id, &req).await?)?;
+    report(ctx, &merge, method);
+    Ok(Exit::Ok)
+}
+
+fn named_method(args: &MergeArgs) -> Result<Option<MergeMethod>> {
+    let named: Vec<MergeMethod> = [
+        (args.merge, MergeMethod::Merge),
+        (args.rebase, MergeMethod::Rebase),
+        (args.squash, MergeMethod::Squash),
+    ]
+    .into_iter()
+    .filter_map(|(given, method)| given.then_some(method))
+    .collect();
+    match named.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        _ => Err(Error::invalid(
+            "method",
+            "only one of --merge, --rebase, or --squash can be enabled",
+        )),
+    }
+}
+
+async fn ask(ctx: &Ctx, repo: &Repo) -> Result<MergeMethod> {
+    if !ctx.ui.can_prompt() {
+        return Err(Error::invalid(
+            "method",
+            "--merge, --rebase, or --squash required when not running interactively",
+        )
+        .with_hint(
+            "pass one of them, or set it once with `forge config set merge.method squash`",
+        ));
+    }
+    let methods = repo.info().await?.merge_methods;
+    let titles: Vec<&str> = methods
+        .iter()
+        .map(|m| match m {
+            MergeMethod::Merge => "Create a merge commit",
+            MergeMethod::Squash => "Squash and merge",
+            MergeMethod::Rebase => "Rebase and merge",
+        })
+        .collect();
+    let chosen = prompt::choose("What merge method would you like to use?", &titles)?;
+    methods.get(chosen).copied().ok_or_else(prompt::cancelled)
+}
+
+/// Silent on a pipe, as gh is; but what did not happen is said everywhere.
+fn report(ctx: &Ctx, merge: &Merge, method: MergeMethod) {
+    let pull = &merge.pull_request;
+    if merge.already_merged {
+        ctx.ui.caution(&format!(
+            "Pull request {} was already merged",
+            pull_name(&pull.id)
+        ));
+        return;
+    }
+    if !ctx.ui.is_tty() {
+        return;
+    }
+    if merge.queued {
+        ctx.ui.success(&format!(
+            "Pull request {} will be merged by itself when all requirements are met",
+            pull_with_title(pull)
+        ));
+        return;
+    }
+    let how = match merge.method.unwrap_or(method) {
+        MergeMethod::Merge => "Merged",
+        MergeMethod::Squash => "Squashed and merged",
+        MergeMethod::Rebase => "Rebased and merged",
+    };
+    ctx.ui
+        .success(&format!("{how} pull request {}", pull_with_title(pull)));
+    if merge.branch_deleted {
+        ctx.ui
+            .success(&format!("Deleted branch {}", pull.head_branch));
+    }
+}

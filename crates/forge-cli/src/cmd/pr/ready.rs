@@ -1,0 +1,49 @@
+//! `forge pr ready`.
+
+use forge_core::{
+    Result,
+    model::{PrFields, PrState},
+};
+
+use super::shared::pull_name;
+use crate::{
+    args::pr::ReadyArgs,
+    cmd::Ctx,
+    exit::Exit,
+    select::{self, Unnamed},
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When the pull request is not open, or the forge has no drafts.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReadyArgs) -> Result<Exit> {
+    let mut selected = select::pull(
+        ctx,
+        repo,
+        args.selector.as_deref(),
+        Unnamed::NotWithRepo,
+        PrFields::NONE,
+    )
+    .await?;
+    let pull = selected.view(PrFields::NONE).await?;
+    let name = pull_name(&pull.id);
+    if pull.state == PrState::Open && pull.draft == args.undo {
+        let is = if args.undo {
+            "in draft"
+        } else {
+            "ready for review"
+        };
+        ctx.ui
+            .caution(&format!("Pull request {name} is already \"{is}\""));
+        return Ok(Exit::Ok);
+    }
+    ctx.ui
+        .outcome(selected.repo.set_draft(&selected.id, args.undo).await?)?;
+    ctx.ui.success(&if args.undo {
+        format!("Pull request {name} is converted to \"draft\"")
+    } else {
+        format!("Pull request {name} is marked as \"ready for review\"")
+    });
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,166 @@
+//! `forge pr status`.
+
+use std::fmt::Write as _;
+
+use forge_core::{
+    Result,
+    model::{CheckRollup, MergeState, PrFields, PrState, PullRequest, PullStatus, ReviewDecision},
+    text,
+};
+
+use super::shared::{has, head_label, repo_name, state_word};
+use crate::{
+    args::pr::StatusArgs,
+    cmd::Ctx,
+    exit::Exit,
+    select,
+    ui::{
+        color::Palette,
+        json::{Json, PULL_FIELDS, Selection},
+        table::truncate,
+    },
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When the forge does not know the viewer.
+pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
+    let repo = ctx.repo(flag).await?;
+    let mut fields = selection
+        .as_ref()
+        .map_or(PrFields::NONE, Selection::sections);
+    if selection.is_none() && has(&repo, forge_core::Capability::Checks) {
+        fields |= PrFields::CHECKS;
+    }
+    if args.conflict_status {
+        fields |= PrFields::MERGEABILITY;
+    }
+    let head = match flag {
+        Some(_) => None,
+        None => select::current_head(ctx, &repo).await?,
+    };
+    let status = repo.status(head.as_ref(), fields).await?;
+    if let Some(selection) = selection {
+        let current = Json::maybe(status.current_branch.as_ref(), |p| selection.object(p));
+        let value = Json::Object(vec![
+            ("createdBy", selection.array(&status.created_by)),
+            ("currentBranch", current),
+            ("needsReview", selection.array(&status.needs_review)),
+        ]);
+        selection.print(&ctx.ui, &value)?;
+        return Ok(Exit::Ok);
+    }
+    let branch = head.map(|h| h.branch);
+    let name = repo_name(repo.id());
+    let show_current = flag.is_none().then_some(branch.as_deref());
+    let shown = render(
+        ctx.ui.palette(),
+        &name,
+        &status,
+        show_current,
+        args.conflict_status,
+    );
+    ctx.ui.write(shown.as_bytes())?;
+    Ok(Exit::Ok)
+}
+
+/// `current` is `None` with `-R`, and holds `None` on a detached head.
+fn render(
+    c: Palette,
+    repo: &str,
+    status: &PullStatus,
+    current: Option<Option<&str>>,
+    conflicts: bool,
+) -> String {
+    let mut out = format!("\nRelevant pull requests in {}\n\n", text::one_line(repo));
+    let row = |p: &PullRequest| line(c, p, conflicts);
+    if let Some(branch) = current {
+        let _ = writeln!(out, "{}", c.bold("Current branch"));
+        match (&status.current_branch, branch) {
+            (Some(pull), _) => out.push_str(&row(pull)),
+            (None, Some(branch)) => {
+                let branch = text::one_line(branch);
+                let _ = writeln!(
+                    out,
+                    "  There is no pull request associated with {}",
+                    c.cyan(&format!("[{branch}]"))
+                );
+            }
+            (None, None) => out.push_str("  There is no current branch\n"),
+        }
+        out.push('\n');
+    }
+    let mut section = |title: &str, pulls: &[PullRequest], none: &str| {
+        let _ = writeln!(out, "{}", c.bold(title));
+        if pulls.is_empty() {
+            let _ = writeln!(out, "  {none}");
+        }
+        out.extend(pulls.iter().map(row));
+        out.push('\n');
+    };
+    section(
+        "Created by you",
+        &status.created_by,
+        "You have no open pull requests",
+    );
+    section(
+        "Requesting a code review from you",
+        &status.needs_review,
+        "You have no pull requests to review",
+    );
+    out
+}
+
+fn line(c: Palette, p: &PullRequest, conflicts: bool) -> String {
+    let number = format!("#{}", p.id.key);
+    let number = match p.state {
+        PrState::Open if p.draft => c.gray(&number),
+        PrState::Open => c.green(&number),
+        PrState::Closed => c.red(&number),
+        PrState::Merged => c.magenta(&number),
+    };
+    let title = truncate(&text::one_line(&p.title), 50);
+    let head = c.cyan(&format!("[{}]", text::one_line(&head_label(p))));
+    let mut out = format!("  {number}  {title} {head}");
+    if p.state == PrState::Open {
+        let notes = notes(c, p, conflicts);
+        if !notes.is_empty() {
+            let _ = write!(out, "\n  {}", notes.join(" "));
+        }
+    } else {
+        let word = state_word(p);
+        let _ = write!(
+            out,
+            " - {}{}",
+            word.get(..1).unwrap_or(""),
+            word.get(1..).unwrap_or("").to_lowercase()
+        );
+    }
+    out + "\n"
+}
+
+fn notes(c: Palette, p: &PullRequest, conflicts: bool) -> Vec<String> {
+    let checks = p.checks.as_ref().and_then(|r| match r.overall {
+        CheckRollup::Success => Some(c.green("✓ Checks passing")),
+        CheckRollup::Failure => Some(c.red("× Checks failing")),
+        CheckRollup::Pending => Some(c.yellow("- Checks pending")),
+        CheckRollup::Neutral => None,
+    });
+    let review = p.review_decision.map(|d| match d {
+        ReviewDecision::ChangesRequested => c.red("+ Changes requested"),
+        ReviewDecision::ReviewRequired => c.yellow("- Review required"),
+        ReviewDecision::Approved => c.green("✓ Approved"),
+    });
+    let merge = p
+        .mergeability
+        .as_ref()
+        .filter(|_| conflicts)
+        .and_then(|m| match m.state {
+            MergeState::Mergeable => Some(c.green("✓ No merge conflicts")),
+            MergeState::Conflicting => Some(c.red("× Merge conflicts")),
+            MergeState::Unknown => None,
+        });
+    [checks, review, merge].into_iter().flatten().collect()
+}

@@ -1,0 +1,216 @@
+//! `forge pr thread`.
+
+use forge_core::{
+    Error, Noun, PageReq, Result,
+    model::{CommentId, PrFields, Thread, ThreadFilter, ThreadId},
+    text,
+};
+
+use super::{body, comment, shared::pull_name};
+use crate::{
+    args::pr::{ThreadArgs, ThreadCommand, ThreadListArgs, ThreadReplyArgs, ThreadResolveArgs},
+    cmd::Ctx,
+    exit::Exit,
+    select::{self, Selected, Unnamed},
+    ui::{
+        editor,
+        json::{Json, Selection, THREAD_FIELDS},
+    },
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When a thread does not exist, or the forge refuses the change.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ThreadArgs) -> Result<Exit> {
+    match args.command {
+        ThreadCommand::List(args) => list(ctx, repo, &args).await,
+        ThreadCommand::Resolve(args) => resolve(ctx, repo, &args, true).await,
+        ThreadCommand::Unresolve(args) => resolve(ctx, repo, &args, false).await,
+        ThreadCommand::Reply(args) => reply(ctx, repo, &args).await,
+    }
+}
+
+async fn select(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result<Selected> {
+    select::pull(ctx, repo, selector, Unnamed::NotWithRepo, PrFields::NONE).await
+}
+
+async fn read(selected: &Selected, filter: ThreadFilter) -> Result<Vec<Thread>> {
+    let page_max = selected
+        .repo
+        .client()
+        .forge()
+        .capabilities()
+        .limits
+        .page_max;
+    let mut threads = Vec::new();
+    let mut request = PageReq::first(page_max);
+    loop {
+        let page = selected.repo.threads(&selected.id, filter, request).await?;
+        threads.extend(page.items);
+        match page.next {
+            Some(next) => request = PageReq::after(next, page_max),
+            None => return Ok(threads),
+        }
+    }
+}
+
+async fn list(ctx: &Ctx, repo: Option<&str>, args: &ThreadListArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json, THREAD_FIELDS)?;
+    let selected = select(ctx, repo, args.selector.as_deref()).await?;
+    let filter = match (args.resolved, args.unresolved) {
+        (true, _) => ThreadFilter::Resolved,
+        (_, true) => ThreadFilter::Unresolved,
+        _ => ThreadFilter::All,
+    };
+    let threads = read(&selected, filter).await?;
+    if let Some(selection) = selection {
+        let all: Json = selection.array(&threads);
+        selection.print(&ctx.ui, &all)?;
+    } else if ctx.ui.is_tty() {
+        if threads.is_empty() {
+            ctx.ui
+                .note(&format!("no review threads on {}", pull_name(&selected.id)));
+        }
+        let shown: String = threads.iter().map(|t| shown(ctx, t)).collect();
+        ctx.ui.page(&shown)?;
+    } else {
+        for thread in &threads {
+            ctx.ui.line(&row(thread))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// `src/lib.rs:10-12`, with an `L` before lines of the base.
+fn place(t: &Thread) -> String {
+    let side = if t.side == forge_core::model::Side::Left {
+        "L"
+    } else {
+        ""
+    };
+    match (t.start_line, t.line) {
+        (Some(first), Some(last)) if first != last => format!("{}:{side}{first}-{last}", t.path),
+        (_, Some(line)) => format!("{}:{side}{line}", t.path),
+        (_, None) => t.path.clone(),
+    }
+}
+
+fn state(t: &Thread) -> &'static str {
+    match (t.resolved, t.outdated) {
+        (true, _) => "resolved",
+        (false, true) => "outdated",
+        (false, false) => "open",
+    }
+}
+
+/// Id, state, place, author, number of comments, first line: separated by tabs.
+fn row(t: &Thread) -> String {
+    let one = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = t.comments.first();
+    let author = first.map(|c| one(&c.author.login)).unwrap_or_default();
+    let line = first
+        .and_then(|c| c.body.lines().next())
+        .map(one)
+        .unwrap_or_default();
+    format!(
+        "{}\t{}\t{}\t{author}\t{}\t{line}",
+        t.id,
+        state(t),
+        one(&place(t)),
+        t.comments.len()
+    )
+}
+
+fn shown(ctx: &Ctx, t: &Thread) -> String {
+    let c = ctx.ui.palette();
+    let state = match state(t) {
+        "resolved" => c.green("resolved"),
+        "outdated" => c.yellow("outdated"),
+        open => c.bold(open),
+    };
+    let mut out = format!(
+        "{} {state} {}\n",
+        c.cyan(&text::one_line(&place(t))),
+        c.gray(&text::one_line(&t.id))
+    );
+    for comment in &t.comments {
+        let who = text::one_line(&comment.author.login);
+        out.push_str(&format!(
+            "  {} • {}\n",
+            c.bold(&who),
+            ctx.ui.ago(comment.created_at)
+        ));
+        let body = crate::ui::markdown::render(&comment.body, ctx.ui.width().saturating_sub(6), c);
+        out.extend(
+            body.lines()
+                .map(|l| format!("    {l}").trim_end().to_owned() + "\n"),
+        );
+    }
+    out + "\n"
+}
+
+async fn resolve(
+    ctx: &Ctx,
+    repo: Option<&str>,
+    args: &ThreadResolveArgs,
+    resolved: bool,
+) -> Result<Exit> {
+    let selected = select(ctx, repo, Some(&args.selector)).await?;
+    for key in &args.threads {
+        let id = ThreadId {
+            pr: selected.id.clone(),
+            key: key.clone(),
+        };
+        let thread = ctx
+            .ui
+            .outcome(selected.repo.resolve_thread(&id, resolved).await?)?;
+        let what = if resolved { "Resolved" } else { "Unresolved" };
+        ctx.ui.success(&format!(
+            "{what} thread {} on {}",
+            thread.id,
+            place(&thread)
+        ));
+    }
+    Ok(Exit::Ok)
+}
+
+async fn reply(ctx: &Ctx, repo: Option<&str>, args: &ThreadReplyArgs) -> Result<Exit> {
+    let selected = select(ctx, repo, Some(&args.selector)).await?;
+    let threads = read(&selected, ThreadFilter::All).await?;
+    let Some(last) = threads
+        .iter()
+        .find(|t| t.id == args.thread)
+        .and_then(|t| t.comments.last())
+    else {
+        return Err(Error::not_found(
+            Noun::Thread,
+            format!(
+                "{} has no review thread '{}'",
+                pull_name(&selected.id),
+                args.thread
+            ),
+        )
+        .with_hint("see the threads with `forge pr thread list`"));
+    };
+    let text = match body::read(&args.body, &selected.repo)? {
+        Some(text) => text,
+        None if ctx.ui.can_prompt() => editor::edit(ctx.config()?.editor().as_deref(), "")?,
+        None => {
+            return Err(Error::invalid(
+                "body",
+                "--body or --body-file required when not running interactively",
+            ));
+        }
+    };
+    let to = CommentId {
+        pr: selected.id.clone(),
+        key: last.id.clone(),
+    };
+    let written = selected
+        .repo
+        .comment(&selected.id, &text, Some(&to))
+        .await?;
+    comment::print(ctx, &ctx.ui.outcome(written)?)?;
+    Ok(Exit::Ok)
+}

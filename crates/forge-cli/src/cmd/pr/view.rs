@@ -1,0 +1,118 @@
+//! `forge pr view`.
+
+use forge_core::{
+    Capability, PageReq, Repo, Result,
+    model::{PrFields, StatusEvent, StatusEventKind},
+    text,
+};
+
+use super::{
+    shared::has,
+    view_text::{piped, piped_comments, shown},
+};
+use crate::{
+    args::pr::ViewArgs,
+    cmd::Ctx,
+    exit::Exit,
+    select::{self, Selected, Unnamed},
+    ui::{
+        browser,
+        json::{PULL_FIELDS, Selection},
+    },
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When the pull request cannot be read.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
+    // What is shown, and nothing more: a section costs a request or more.
+    let mut fields = match &selection {
+        Some(selection) => selection.sections(),
+        None if args.web || args.history => PrFields::NONE,
+        None if args.comments => PrFields::STATS | PrFields::COMMENTS | PrFields::REVIEWS,
+        None => PrFields::STATS,
+    };
+    let named = args.selector.as_deref();
+    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, fields).await?;
+    if args.history {
+        return history(ctx, &selected).await;
+    }
+    if selection.is_none() && ctx.ui.is_tty() && has(&selected.repo, Capability::Checks) {
+        fields |= PrFields::CHECKS;
+    }
+    let pull = selected.view(fields).await?;
+    for warning in &pull.warnings {
+        ctx.ui.warning(warning);
+    }
+    if args.web {
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &pull.url)?;
+    } else if let Some(selection) = selection {
+        selection.print(&ctx.ui, &selection.object(&pull))?;
+    } else if ctx.ui.is_tty() {
+        ctx.ui.page(&shown(ctx, &pull, args.comments))?;
+    } else if args.comments {
+        ctx.ui.write(piped_comments(&pull).as_bytes())?;
+    } else {
+        ctx.ui.write(piped(&pull).as_bytes())?;
+    }
+    Ok(Exit::Ok)
+}
+
+async fn history(ctx: &Ctx, selected: &Selected) -> Result<Exit> {
+    for event in events(&selected.repo, selected).await? {
+        let what = word(event.kind);
+        let detail = event
+            .detail
+            .as_deref()
+            .map(text::one_line)
+            .unwrap_or_default();
+        if ctx.ui.is_tty() {
+            let by = text::one_line(&event.actor.login).into_owned();
+            let line = format!("{} {what} by {by} {detail}", event.created_at);
+            ctx.ui.line(line.trim_end())?;
+        } else {
+            let by = event
+                .actor
+                .login
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
+            let authority = event.authority.as_deref().unwrap_or("");
+            ctx.ui.line(&format!(
+                "{}\t{what}\t{by}\t{authority}\t{detail}",
+                event.created_at
+            ))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+async fn events(repo: &Repo, selected: &Selected) -> Result<Vec<StatusEvent>> {
+    let page_max = repo.client().forge().capabilities().limits.page_max;
+    let mut events = Vec::new();
+    let mut request = PageReq::first(page_max);
+    loop {
+        let page = repo.history(&selected.id, request).await?;
+        events.extend(page.items);
+        match page.next {
+            Some(next) => request = PageReq::after(next, page_max),
+            None => return Ok(events),
+        }
+    }
+}
+
+fn word(kind: StatusEventKind) -> &'static str {
+    match kind {
+        StatusEventKind::Opened => "opened",
+        StatusEventKind::Closed => "closed",
+        StatusEventKind::Reopened => "reopened",
+        StatusEventKind::Merged => "merged",
+        StatusEventKind::ReadyForReview => "ready_for_review",
+        StatusEventKind::ConvertedToDraft => "converted_to_draft",
+        StatusEventKind::Edited => "edited",
+        StatusEventKind::HeadChanged => "head_changed",
+        _ => "changed",
+    }
+}

@@ -1,0 +1,304 @@
+use std::fmt::Write as _;
+
+use forge_core::{
+    Timestamp,
+    model::{Actor, CheckRollup, Comment, PrState, PullRequest, Review, ReviewState, Reviewer},
+    text,
+};
+
+use super::shared::{head_label, state_word};
+use crate::{
+    cmd::Ctx,
+    ui::{Ui, color::Palette, markdown, time::plural},
+};
+
+/// The block that a pipe gets: gh's keys, each with a tab, then the description.
+pub(super) fn piped(p: &PullRequest) -> String {
+    let mut out = String::new();
+    let mut key = |name: &str, value: &str| {
+        let _ = writeln!(out, "{name}:\t{value}");
+    };
+    key("title", &p.title);
+    key("state", state_word(p));
+    key("author", &with_name(&p.author));
+    key("labels", &labels(p).join(", "));
+    key(
+        "assignees",
+        &p.assignees
+            .iter()
+            .map(with_name)
+            .collect::<Vec<_>>()
+            .join(", "),
+    );
+    key("reviewers", &reviewers(p).join(", "));
+    key("projects", "");
+    key("milestone", p.milestone.as_deref().unwrap_or(""));
+    key("number", &p.id.key.to_string());
+    key("url", &p.url);
+    key("additions", &p.additions.unwrap_or(0).to_string());
+    key("deletions", &p.deletions.unwrap_or(0).to_string());
+    key("auto-merge", "disabled");
+    let _ = writeln!(out, "--\n{}", p.description);
+    out
+}
+
+/// What somebody said: a comment, or a review that has a text.
+enum Said<'a> {
+    Comment(&'a Comment),
+    Review(&'a Review),
+}
+
+impl Said<'_> {
+    fn at(&self) -> Timestamp {
+        match self {
+            Self::Comment(c) => c.created_at,
+            Self::Review(r) => r.submitted_at,
+        }
+    }
+}
+
+/// Comments and reviews, oldest first; hidden ones are left out, and so are reviews that say
+/// nothing.
+fn said(p: &PullRequest) -> Vec<Said<'_>> {
+    let comments = p
+        .comments
+        .iter()
+        .flatten()
+        .filter(|c| c.minimized_reason.is_none());
+    let reviews = p.reviews.iter().flatten().filter(|r| {
+        let empty = r.body.as_deref().is_none_or(str::is_empty);
+        r.state != ReviewState::Pending && !(empty && r.state == ReviewState::Commented)
+    });
+    let mut all: Vec<Said<'_>> = comments
+        .map(Said::Comment)
+        .chain(reviews.map(Said::Review))
+        .collect();
+    all.sort_by_key(Said::at);
+    all
+}
+
+/// `view --comments` on a pipe.
+pub(super) fn piped_comments(p: &PullRequest) -> String {
+    let mut out = String::new();
+    for said in said(p) {
+        let (author, association, edited, status, body) = match said {
+            Said::Comment(c) => (
+                &c.author,
+                &c.author_association,
+                c.updated_at.is_some(),
+                "none",
+                c.body.as_str(),
+            ),
+            Said::Review(r) => (
+                &r.author,
+                &r.author_association,
+                false,
+                review_word(r.state),
+                r.body.as_deref().unwrap_or(""),
+            ),
+        };
+        let association = association
+            .as_deref()
+            .unwrap_or("none")
+            .to_ascii_lowercase();
+        let _ = writeln!(
+            out,
+            "author:\t{}\nassociation:\t{association}\nedited:\t{edited}\nstatus:\t{status}\n--\n{body}\n--",
+            author.login
+        );
+    }
+    out
+}
+
+fn review_word(state: ReviewState) -> &'static str {
+    match state {
+        ReviewState::Approved => "approved",
+        ReviewState::ChangesRequested => "changes requested",
+        ReviewState::Commented => "commented",
+        ReviewState::Dismissed => "dismissed",
+        ReviewState::Pending => "pending",
+    }
+}
+
+/// `login (Name)`.
+fn with_name(a: &Actor) -> String {
+    match &a.name {
+        Some(name) if !name.is_empty() => format!("{} ({name})", a.login),
+        _ => a.login.clone(),
+    }
+}
+
+fn labels(p: &PullRequest) -> Vec<String> {
+    let mut names: Vec<String> = p.labels.iter().map(|l| l.name.clone()).collect();
+    names.sort_by_key(|n| n.to_lowercase());
+    names
+}
+
+/// `login (Approved)`, by name, those who were asked and have not answered at the end.
+fn reviewers(p: &PullRequest) -> Vec<String> {
+    let given = p
+        .latest_reviews
+        .iter()
+        .filter(|r| r.state != ReviewState::Pending);
+    let mut all: Vec<(bool, String, &str)> = given
+        .filter(|r| {
+            !p.pending_reviewers
+                .iter()
+                .any(|a| a.handle() == r.author.login)
+        })
+        .map(|r| {
+            let word = match r.state {
+                ReviewState::Approved => "Approved",
+                ReviewState::ChangesRequested => "Changes requested",
+                _ => "Commented",
+            };
+            (false, with_name(&r.author), word)
+        })
+        .chain(
+            p.pending_reviewers
+                .iter()
+                .map(|r: &Reviewer| (true, r.handle().to_owned(), "Requested")),
+        )
+        .collect();
+    all.sort();
+    all.into_iter()
+        .map(|(_, who, what)| format!("{who} ({what})"))
+        .collect()
+}
+
+/// What a terminal gets.
+pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
+    let (ui, c) = (&ctx.ui, ctx.ui.palette());
+    let mut out = String::new();
+    let title = text::one_line(&p.title);
+    let _ = writeln!(out, "{} #{}", c.bold(&title), p.id.key);
+    let _ = writeln!(out, "{}", summary(ui, p));
+    let _ = writeln!(out, "{}", stats(c, p));
+    let mut row = |name: &str, values: &[String]| {
+        if !values.is_empty() {
+            let _ = writeln!(
+                out,
+                "{} {}",
+                c.bold(name),
+                text::one_line(&values.join(", "))
+            );
+        }
+    };
+    row("Reviewers:", &reviewers(p));
+    row(
+        "Assignees:",
+        &p.assignees.iter().map(with_name).collect::<Vec<_>>(),
+    );
+    row("Labels:", &labels(p));
+    row(
+        "Milestone:",
+        &p.milestone.iter().cloned().collect::<Vec<_>>(),
+    );
+    out.push('\n');
+    out.push_str(&body(ui, &p.description, "No description provided"));
+    out.push('\n');
+    if comments {
+        for said in said(p) {
+            out.push_str(&comment(ui, &said));
+        }
+    } else if p.comments_count > 0 {
+        let count = i64::try_from(p.comments_count).unwrap_or(i64::MAX);
+        let line = format!(
+            "———————— {}: see --comments ————————",
+            plural(count, "comment")
+        );
+        let _ = writeln!(out, "{}\n", c.gray(&line));
+    }
+    let _ = writeln!(
+        out,
+        "{}",
+        c.gray(&format!(
+            "View this pull request: {}",
+            text::one_line(&p.url)
+        ))
+    );
+    out
+}
+
+fn summary(ui: &Ui, p: &PullRequest) -> String {
+    let c = ui.palette();
+    let author = text::one_line(&p.author.login);
+    let (base, head) = (p.base_branch.clone(), head_label(p));
+    let (base, head) = (
+        c.cyan(&text::one_line(&base)),
+        c.cyan(&text::one_line(&head)),
+    );
+    let (state, what) = match p.state {
+        PrState::Open if p.draft => (
+            c.gray("Draft"),
+            format!("{author} wants to merge into {base} from {head}"),
+        ),
+        PrState::Open => (
+            c.green("Open"),
+            format!("{author} wants to merge into {base} from {head}"),
+        ),
+        PrState::Closed => (
+            c.red("Closed"),
+            format!("{author} wanted to merge into {base} from {head}"),
+        ),
+        PrState::Merged => {
+            let who = p.merged_by.as_ref().unwrap_or(&p.author);
+            let who = text::one_line(&who.login);
+            (
+                c.magenta("Merged"),
+                format!("{who} merged into {base} from {head}"),
+            )
+        }
+    };
+    let when = match (p.state, p.merged_at, p.closed_at) {
+        (PrState::Merged, Some(at), _) | (PrState::Closed, _, Some(at)) => at,
+        _ => p.created_at,
+    };
+    format!("{state} • {what} • {}", ui.ago(when))
+}
+
+fn stats(c: Palette, p: &PullRequest) -> String {
+    let added = c.green(&format!("+{}", p.additions.unwrap_or(0)));
+    let deleted = c.red(&format!("-{}", p.deletions.unwrap_or(0)));
+    let checks = match p.checks.as_ref().map(|r| r.overall) {
+        Some(CheckRollup::Success) => c.green("✓ Checks passing"),
+        Some(CheckRollup::Failure) => c.red("× Checks failing"),
+        Some(CheckRollup::Pending) => c.yellow("- Checks pending"),
+        Some(CheckRollup::Neutral) | None => return format!("{added} {deleted}"),
+    };
+    format!("{added} {deleted} • {checks}")
+}
+
+fn body(ui: &Ui, source: &str, nothing: &str) -> String {
+    if source.trim().is_empty() {
+        return format!("  {}\n", ui.palette().gray(nothing));
+    }
+    let rendered = markdown::render(source, ui.width().saturating_sub(4), ui.palette());
+    rendered
+        .lines()
+        .map(|l| format!("  {l}").trim_end().to_owned() + "\n")
+        .collect()
+}
+
+fn comment(ui: &Ui, said: &Said<'_>) -> String {
+    let c = ui.palette();
+    let (author, what, text_of) = match said {
+        Said::Comment(m) => (&m.author, String::new(), m.body.as_str()),
+        Said::Review(r) => (
+            &r.author,
+            format!(" {}", review_word(r.state)),
+            r.body.as_deref().unwrap_or(""),
+        ),
+    };
+    let head = format!(
+        "{}{what} • {}",
+        c.bold(&text::one_line(&author.login)),
+        ui.ago(said.at())
+    );
+    let text_of = if text_of.is_empty() {
+        String::new()
+    } else {
+        body(ui, text_of, "")
+    };
+    format!("{head}\n{text_of}\n")
+}

@@ -1,0 +1,58 @@
+//! The browser of `--web`.
+
+use std::process::{Command, Stdio};
+
+use forge_core::{Error, ErrorKind, Result, text};
+
+use super::{Ui, words};
+
+/// Opens a page.
+///
+/// # Errors
+/// `invalid_input` when the address is no web page, as that of a repository on this machine;
+/// `config` when the browser cannot be started.
+pub fn open(ui: &Ui, browser: Option<&str>, url: &str) -> Result<()> {
+    if !(url.starts_with("https://") || url.starts_with("http://")) {
+        return Err(Error::invalid(
+            "web",
+            format!(
+                "there is no web page to open: {} is not on a web server",
+                text::one_line(url)
+            ),
+        )
+        .with_hint("leave out --web"));
+    }
+    let system = if cfg!(target_os = "macos") {
+        "open"
+    } else if cfg!(windows) {
+        "explorer"
+    } else {
+        "xdg-open"
+    };
+    let command = browser.unwrap_or(system);
+    let words = words::split(command).unwrap_or_default();
+    let Some((program, args)) = words.split_first() else {
+        return Err(Error::new(
+            ErrorKind::Config,
+            format!("the browser '{command}' is no command"),
+        ));
+    };
+    if ui.err_is_tty() {
+        ui.note(&format!("Opening {} in your browser.", text::one_line(url)));
+    }
+    ui.flush()?;
+    let status = Command::new(program)
+        .args(args)
+        .arg(url)
+        .stdin(Stdio::null())
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("ended with {status}")),
+        Err(e) => Err(format!("could not be started: {e}")),
+    }
+    .map_err(|why| {
+        Error::new(ErrorKind::Config, format!("the browser '{program}' {why}"))
+            .with_hint(format!("set FORGE_BROWSER, or open {url} yourself"))
+    })
+}

@@ -1,0 +1,67 @@
+use forge_core::Result;
+
+/// A line longer than this is passed on in parts.
+const LINE_MAX: usize = 64 * 1024;
+
+/// Cuts a stream into lines.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    pending: Vec<u8>,
+    /// The parts of the current line before `pending` have been passed on.
+    continued: bool,
+}
+
+impl Lines {
+    /// Calls `each` with every line that is complete, its newline included; `true` marks the
+    /// beginning of a line. A part never ends inside of a UTF-8 character.
+    pub(super) fn feed(
+        &mut self,
+        chunk: &[u8],
+        mut each: impl FnMut(bool, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        for piece in chunk.split_inclusive(|b| *b == b'\n') {
+            if self.pending.is_empty() && piece.ends_with(b"\n") && piece.len() <= LINE_MAX {
+                let starts = !std::mem::take(&mut self.continued);
+                each(starts, piece)?;
+                continue;
+            }
+            self.pending.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.pending);
+                each(!std::mem::take(&mut self.continued), &line)?;
+            } else if self.pending.len() > LINE_MAX {
+                let rest = self.pending.split_off(boundary(&self.pending));
+                let part = std::mem::replace(&mut self.pending, rest);
+                each(!std::mem::replace(&mut self.continued, true), &part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on a last line without a newline.
+    pub(super) fn finish(&mut self, mut each: impl FnMut(bool, &[u8]) -> Result<()>) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let line = std::mem::take(&mut self.pending);
+        each(!self.continued, &line)
+    }
+}
+
+/// Where the last character that may be incomplete begins, or a carriage return that may belong
+/// to a newline.
+fn boundary(bytes: &[u8]) -> usize {
+    let tail = bytes.iter().rev().take(4).position(|b| *b & 0xC0 != 0x80);
+    match tail {
+        Some(back) => {
+            let at = bytes.len() - 1 - back;
+            let first = bytes.get(at).copied().unwrap_or(0);
+            if first >= 0xC0 || first == b'\r' {
+                at
+            } else {
+                bytes.len()
+            }
+        }
+        None => bytes.len(),
+    }
+}

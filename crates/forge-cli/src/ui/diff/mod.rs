@@ -1,0 +1,196 @@
+//! Diffs, shown while they arrive: files left out, terminal escapes made harmless or refused,
+//! colours added. Memory does not grow with the diff.
+
+mod lines;
+mod sections;
+
+use forge_core::{Error, ErrorKind, Result, text};
+
+use self::{lines::Lines, sections::Sections};
+use super::color::Palette;
+
+/// What to do with terminal escapes in a diff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escapes {
+    /// Let them through.
+    Allow,
+    /// Stop at the first, for a pipe whose reader nobody knows.
+    Refuse,
+    /// Make them visible, for a terminal.
+    Neutralise,
+}
+
+/// How to show a diff.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Globs of files to leave out.
+    pub exclude: Vec<String>,
+    /// Terminal escapes.
+    pub escapes: Escapes,
+    /// Colours.
+    pub palette: Palette,
+    /// It is a series of mails (`git format-patch`).
+    pub mails: bool,
+}
+
+/// Turns the bytes of a diff into what is shown, chunk by chunk.
+#[derive(Debug)]
+pub struct Printer {
+    options: Options,
+    /// `None` when bytes pass as they come.
+    lines: Option<Lines>,
+    sections: Sections,
+    look: Look,
+    /// A byte that may be the first half of an escape.
+    held: Option<u8>,
+}
+
+/// What colours a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// Between `diff --git` and the first hunk.
+    Header,
+    Hunk,
+    Added,
+    Removed,
+    Plain,
+}
+
+impl Printer {
+    /// A printer at the start of a diff.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let by_line = !options.exclude.is_empty()
+            || options.palette.on
+            || options.escapes == Escapes::Neutralise;
+        Self {
+            lines: by_line.then(Lines::default),
+            sections: Sections::new(options.exclude.clone(), options.mails),
+            look: Look::Plain,
+            held: None,
+            options,
+        }
+    }
+
+    /// Takes a chunk, and adds to `out` what is to be shown.
+    ///
+    /// # Errors
+    /// At a terminal escape that is refused; what came before it is in `out`.
+    pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let Some(mut lines) = self.lines.take() else {
+            let mut bytes: Vec<u8> = self.held.take().into_iter().collect();
+            bytes.extend_from_slice(chunk);
+            if self.options.escapes == Escapes::Refuse && bytes.last() == Some(&0xC2) {
+                self.held = bytes.pop();
+            }
+            return self.emit(&bytes, out);
+        };
+        let result = lines.feed(chunk, |starts, line| self.line(starts, line, out));
+        self.lines = Some(lines);
+        result
+    }
+
+    /// Adds what is left to `out`.
+    ///
+    /// # Errors
+    /// As [`Self::feed`].
+    pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        if let Some(byte) = self.held.take() {
+            self.emit(&[byte], out)?;
+        }
+        if let Some(mut lines) = self.lines.take() {
+            lines.finish(|starts, line| self.line(starts, line, out))?;
+        }
+        if let Some(header) = self.sections.finish() {
+            self.header(&header, out)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, starts: bool, line: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let (header, keep) = self.sections.line(starts, line);
+        if let Some(header) = header {
+            self.header(&header, out)?;
+        }
+        if keep {
+            self.shown(starts, line, out)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The lines that were held until the section's file was known.
+    fn header(&mut self, header: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        header
+            .split_inclusive(|b| *b == b'\n')
+            .try_for_each(|line| self.shown(true, line, out))
+    }
+
+    fn shown(&mut self, starts: bool, line: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        if !self.options.palette.on {
+            return self.emit(line, out);
+        }
+        if starts {
+            self.look = look(self.look, line);
+        }
+        let mut plain = Vec::with_capacity(line.len());
+        let result = self.emit(line, &mut plain);
+        let (text, end) = match plain.split_last() {
+            Some((b'\n', text)) => (text, &b"\n"[..]),
+            _ => (plain.as_slice(), &b""[..]),
+        };
+        let (before, after) = match self.look {
+            Look::Header => ("\x1b[1m", "\x1b[0m"),
+            Look::Hunk => ("\x1b[36m", "\x1b[0m"),
+            Look::Added => ("\x1b[32m", "\x1b[0m"),
+            Look::Removed => ("\x1b[31m", "\x1b[0m"),
+            Look::Plain => ("", ""),
+        };
+        for part in [before.as_bytes(), text, after.as_bytes(), end] {
+            out.extend_from_slice(part);
+        }
+        result
+    }
+
+    fn emit(&self, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match self.options.escapes {
+            Escapes::Allow => out.extend_from_slice(bytes),
+            Escapes::Neutralise => out.extend_from_slice(&text::neutralise_bytes(bytes)),
+            Escapes::Refuse if text::has_terminal_escapes(bytes) => {
+                let at = (0..bytes.len())
+                    .find(|at| {
+                        let pair = bytes.get(at.saturating_sub(1)..=*at);
+                        pair.is_some_and(text::has_terminal_escapes)
+                    })
+                    .unwrap_or(0);
+                // The escape may be two bytes, of which `at` is the second.
+                let clean = if bytes.get(at) == Some(&0x1B) {
+                    at
+                } else {
+                    at.saturating_sub(1)
+                };
+                out.extend_from_slice(bytes.get(..clean).unwrap_or_default());
+                return Err(Error::new(
+                    ErrorKind::InvalidInput { field: None },
+                    "the diff contains terminal escape sequences; pass --allow-escape-sequences to output it anyway",
+                ));
+            }
+            Escapes::Refuse => out.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+}
+
+fn look(before: Look, line: &[u8]) -> Look {
+    match line.first() {
+        _ if line.starts_with(b"diff --git ") => Look::Header,
+        _ if line.starts_with(b"@@ ") => Look::Hunk,
+        _ if before == Look::Header => Look::Header,
+        Some(b'+') => Look::Added,
+        Some(b'-') => Look::Removed,
+        _ => Look::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests;

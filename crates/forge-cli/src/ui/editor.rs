@@ -1,0 +1,61 @@
+//! Texts written in an editor.
+
+use std::{
+    fs,
+    io::{ErrorKind as Io, Write as _},
+    process::Command,
+};
+
+use forge_core::{Error, ErrorKind, Result};
+
+use super::{io_error, words};
+
+/// Opens `initial` in the editor, and gives what was saved.
+///
+/// # Errors
+/// `config` when the editor cannot be started, `cancelled` when it ends with a failure,
+/// `invalid_input` when what was saved is not UTF-8.
+pub fn edit(editor: Option<&str>, initial: &str) -> Result<String> {
+    let command = editor.unwrap_or(if cfg!(windows) { "notepad" } else { "vi" });
+    let words = words::split(command).unwrap_or_default();
+    let Some((program, args)) = words.split_first() else {
+        return Err(Error::new(
+            ErrorKind::Config,
+            format!("the editor '{command}' is no command"),
+        )
+        .with_hint("set FORGE_EDITOR, or pass the text with --body or --body-file"));
+    };
+    let mut file = tempfile::Builder::new()
+        .suffix(".md")
+        .tempfile()
+        .map_err(io_error)?;
+    file.write_all(initial.as_bytes())
+        .and_then(|()| file.flush())
+        .map_err(io_error)?;
+    // Editors replace files: the path is read again, not the handle.
+    let path = file.into_temp_path();
+    let status = Command::new(program)
+        .args(args)
+        .arg(&path)
+        .status()
+        .map_err(|e| {
+            Error::new(
+                ErrorKind::Config,
+                format!("the editor '{program}' could not be started: {e}"),
+            )
+            .with_hint("set FORGE_EDITOR to a program that exists")
+        })?;
+    if !status.success() {
+        return Err(Error::new(
+            ErrorKind::Cancelled,
+            format!("the editor '{program}' ended with a failure; nothing was changed"),
+        ));
+    }
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(text),
+        Err(e) if e.kind() == Io::InvalidData => {
+            Err(Error::invalid("body", "what the editor saved is not UTF-8"))
+        }
+        Err(e) => Err(io_error(e)),
+    }
+}

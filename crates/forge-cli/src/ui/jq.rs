@@ -1,0 +1,225 @@
+//! `--jq`: the jq language by jaq, without anything that reaches outside of its input.
+
+use std::io::Write;
+
+use forge_core::{Error, Result, text};
+use jaq_core::{
+    Compiler, Ctx, Vars, data,
+    load::{self, Arena, File, Loader},
+    unwrap_valr,
+};
+use jaq_json::{Val, read, write};
+
+use super::{Ui, io_error, json::Json};
+
+/// More output than this is a mistake in the expression, such as `repeat(1)`.
+const OUTPUT_MAX: usize = 64 * 1024 * 1024;
+/// `env` reads the environment and `halt` ends the process.
+const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
+
+/// A compiled expression.
+pub struct Filter(jaq_core::Filter<data::JustLut<Val>>);
+
+impl Filter {
+    /// Compiles it.
+    ///
+    /// # Errors
+    /// `invalid_input` with the place of the mistake.
+    pub fn new(expression: &str) -> Result<Self> {
+        let kept = |name: &str| !WITHHELD.contains(&name);
+        let defs = jaq_core::defs()
+            .chain(jaq_std::defs())
+            .chain(jaq_json::defs());
+        let funs = jaq_core::funs()
+            .chain(jaq_std::funs())
+            .chain(jaq_json::funs());
+        let loader = Loader::new(defs.filter(|d| kept(d.name)));
+        let arena = Arena::default();
+        let modules = loader
+            .load(
+                &arena,
+                File {
+                    code: expression,
+                    path: (),
+                },
+            )
+            .map_err(|errors| {
+                refused(
+                    expression,
+                    errors.into_iter().next().map(|(_, e)| syntax(&e)),
+                )
+            })?;
+        let filter = Compiler::default()
+            .with_funs(funs.filter(|(name, ..)| kept(name)))
+            .compile(modules)
+            .map_err(|errors| {
+                let undefined = errors.into_iter().flat_map(|(_, e)| e).next();
+                refused(
+                    expression,
+                    undefined.map(|(name, what)| format!("undefined {}: {name}", what.as_str())),
+                )
+            })?;
+        Ok(Self(filter))
+    }
+
+    /// Runs it, and prints each result on a line: texts as they are, `null` as an empty line, the
+    /// rest as JSON with sorted keys (as gh does).
+    ///
+    /// # Errors
+    /// `invalid_input` when the expression fails or makes too much; when stdout cannot be written.
+    pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
+        self.each(value, |result| {
+            if ui.is_tty() {
+                ui.write(&text::neutralise_bytes(result))?;
+                ui.write(b"\n")
+            } else {
+                ui.write(result)?;
+                ui.write(b"\n")
+            }
+        })
+    }
+
+    fn each(&self, value: &Json, mut print: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let failed = |e: &dyn std::fmt::Display| {
+            Error::invalid("jq", format!("the jq expression failed: {e}"))
+        };
+        let input = read::parse_single(value.compact().as_bytes()).map_err(|e| failed(&e))?;
+        let pp = write::Pp {
+            sort_keys: true,
+            ..write::Pp::default()
+        };
+        let ctx = Ctx::<data::JustLut<Val>>::new(&self.0.lut, Vars::new([]));
+        let mut written = 0_usize;
+        for result in self.0.id.run((ctx, input)).map(unwrap_valr) {
+            let line = match result.map_err(|e| failed(&e))? {
+                Val::Null => Vec::new(),
+                Val::TStr(bytes) | Val::BStr(bytes) => bytes.to_vec(),
+                other => {
+                    let mut json = Capped(Vec::new());
+                    write::write(&mut json, &pp, 0, &other).map_err(io_error)?;
+                    json.0
+                }
+            };
+            written = written.saturating_add(line.len() + 1);
+            if written > OUTPUT_MAX {
+                return Err(failed(&format!("it made more than {OUTPUT_MAX} bytes")));
+            }
+            print(&line)?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses to grow past the cap, so that one huge result cannot take all memory either.
+struct Capped(Vec<u8>);
+
+impl Write for Capped {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > OUTPUT_MAX {
+            return Err(std::io::Error::other(
+                "the jq expression made too much output",
+            ));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn syntax(e: &load::Error<&str>) -> String {
+    let (expected, found) = match e {
+        load::Error::Io(errors) => {
+            return errors
+                .first()
+                .map_or_else(String::new, |(path, e)| format!("{path}: {e}"));
+        }
+        load::Error::Lex(errors) => match errors.first() {
+            Some((expected, found)) => (expected.as_str(), *found),
+            None => return String::new(),
+        },
+        load::Error::Parse(errors) => match errors.first() {
+            Some((expected, found)) => (expected.as_str(), *found),
+            None => return String::new(),
+        },
+    };
+    let found = if found.is_empty() {
+        "the end".to_owned()
+    } else {
+        format!("'{found}'")
+    };
+    format!("expected {expected}, found {found}")
+}
+
+fn refused(expression: &str, why: Option<String>) -> Error {
+    let why = why.unwrap_or_else(|| "it is not jq".to_owned());
+    Error::invalid("jq", format!("invalid jq expression '{expression}': {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(expression: &str) -> Result<Vec<String>> {
+        let value = Json::Array(vec![
+            Json::Object(vec![
+                ("title", Json::text("b")),
+                ("number", Json::Number(2)),
+            ]),
+            Json::Object(vec![
+                ("title", Json::text("a")),
+                ("number", Json::Number(1)),
+            ]),
+        ]);
+        let mut lines = Vec::new();
+        Filter::new(expression)?.each(&value, |line| {
+            lines.push(String::from_utf8_lossy(line).into_owned());
+            Ok(())
+        })?;
+        Ok(lines)
+    }
+
+    #[test]
+    fn prints_as_gh_does() {
+        assert_eq!(run(".[].title").unwrap(), ["b", "a"]);
+        assert_eq!(run("map(.number) | add").unwrap(), ["3"]);
+        assert_eq!(run(".[0]").unwrap(), [r#"{"number":2,"title":"b"}"#]);
+        assert_eq!(run(".[0].nothing").unwrap(), [""]);
+        assert_eq!(
+            run("sort_by(.number)[0].title | test(\"^a\")").unwrap(),
+            ["true"]
+        );
+    }
+
+    #[test]
+    fn mistakes_are_found_before_it_runs() {
+        for bad in [
+            ".[",
+            "map(",
+            "nosuch",
+            "$x",
+            "env",
+            "halt",
+            "1 | halt_error",
+            "input",
+            "$ENV",
+        ] {
+            let e = run(bad).unwrap_err();
+            assert!(e.message().contains("invalid jq expression"), "{bad}: {e}");
+        }
+    }
+
+    #[test]
+    fn failures_and_floods_end_it() {
+        assert!(
+            run(".[0] | .title | keys")
+                .unwrap_err()
+                .message()
+                .contains("failed")
+        );
+        let flood = run("[range(100000)] as $a | repeat($a)").unwrap_err();
+        assert!(flood.message().contains("more than"), "{flood}");
+    }
+}

@@ -1,0 +1,137 @@
+//! `--json`, `--jq`, `--template`: fields by gh's names, printed as gh prints them.
+
+mod pull;
+mod thread;
+mod value;
+
+use forge_core::{Error, Result, model::PrFields, near};
+
+pub use pull::PULL_FIELDS;
+pub(crate) use pull::is_cross_repository;
+pub(crate) use thread::bucket;
+pub use thread::{CHECK_FIELDS, THREAD_FIELDS};
+pub use value::Json;
+
+use super::{Ui, jq, template};
+use crate::args::output::JsonArgs;
+
+/// A field: gh's name of it, what has to be read for it, and its value.
+pub struct Field<T: 'static, N: 'static = ()> {
+    /// In camelCase.
+    pub name: &'static str,
+    /// What it costs.
+    pub needs: N,
+    /// Its value.
+    pub get: fn(&T) -> Json,
+}
+
+/// The fields that were asked for, sorted by name, each once.
+pub struct Selection<T: 'static, N: 'static = ()> {
+    fields: Vec<&'static Field<T, N>>,
+    jq: Option<jq::Filter>,
+    template: Option<template::Template>,
+}
+
+impl<T> Selection<T, PrFields> {
+    /// The sections that the fields need.
+    #[must_use]
+    pub fn sections(&self) -> PrFields {
+        self.fields
+            .iter()
+            .fold(PrFields::NONE, |all, f| all | f.needs)
+    }
+}
+
+impl<T, N> Selection<T, N> {
+    /// What the flags ask for; `None` without `--json`. Expressions are compiled here, so that a
+    /// mistake in one is found before anything is asked of a forge.
+    ///
+    /// # Errors
+    /// `invalid_input` for an unknown field, `--json` without fields, and a bad expression.
+    pub fn from_args(args: &JsonArgs, table: &'static [Field<T, N>]) -> Result<Option<Self>> {
+        let Some(names) = &args.json else {
+            return Ok(None);
+        };
+        let list = || {
+            table
+                .iter()
+                .map(|f| format!("  {}", f.name))
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        if names.is_empty() {
+            return Err(Error::invalid(
+                "json",
+                format!(
+                    "Specify one or more comma-separated fields for `--json`:\n{}",
+                    list()
+                ),
+            ));
+        }
+        let mut fields = Vec::with_capacity(names.len());
+        for name in names {
+            let Some(field) = table.iter().find(|f| f.name == name) else {
+                let e = Error::invalid(
+                    "json",
+                    format!(
+                        "Unknown JSON field: \"{name}\"\nAvailable fields:\n{}",
+                        list()
+                    ),
+                );
+                return Err(
+                    match near::near(name, table.iter().map(|f| f.name)).first() {
+                        Some(near) => e.with_hint(format!("did you mean '{near}'?")),
+                        None => e,
+                    },
+                );
+            };
+            fields.push(field);
+        }
+        fields.sort_by_key(|f| f.name);
+        fields.dedup_by_key(|f| f.name);
+        let jq = args.jq.as_deref().map(jq::Filter::new).transpose()?;
+        let template = args
+            .template
+            .as_deref()
+            .map(template::Template::new)
+            .transpose()?;
+        Ok(Some(Self {
+            fields,
+            jq,
+            template,
+        }))
+    }
+
+    /// The object of one item.
+    pub fn object(&self, item: &T) -> Json {
+        Json::Object(
+            self.fields
+                .iter()
+                .map(|f| (f.name, (f.get)(item)))
+                .collect(),
+        )
+    }
+
+    /// The objects of several.
+    pub fn array(&self, items: &[T]) -> Json {
+        Json::Array(items.iter().map(|i| self.object(i)).collect())
+    }
+
+    /// Prints a value: filtered, formatted, or as JSON (compact on a pipe).
+    ///
+    /// # Errors
+    /// When the filter or template fails, or stdout cannot be written.
+    pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
+        if let Some(filter) = &self.jq {
+            return filter.print(ui, value);
+        }
+        if let Some(template) = &self.template {
+            return template.print(ui, value);
+        }
+        ui.line(&if ui.palette().on {
+            value.pretty(ui.palette())
+        } else {
+            value.compact()
+        })
+    }
+}

@@ -1,0 +1,336 @@
+use forge_core::{
+    RepoId, Timestamp,
+    model::{
+        Actor, Check, Comment, Commit, FileChange, FileStatus, Label, MergeState, PrFields,
+        PrState, PullRequest, Review, ReviewDecision, ReviewState, Reviewer,
+    },
+};
+
+use super::{Field, Json};
+
+macro_rules! fields {
+    ($($name:literal $needs:ident $get:expr;)*) => {
+        /// The 46 fields of gh's `pr list`, `view` and `status`, by name.
+        ///
+        /// A field that a forge has no notion of is what gh prints for missing data: `null`, `""`,
+        /// `[]`, `false` or 0.
+        pub const PULL_FIELDS: &[Field<PullRequest, PrFields>] =
+            &[$(Field { name: $name, needs: PrFields::$needs, get: $get },)*];
+    };
+}
+
+fields! {
+    "additions" STATS |p| number(p.additions);
+    "assignees" NONE |p| Json::list(&p.assignees, user);
+    "author" NONE |p| author(&p.author);
+    "autoMergeRequest" NONE |_| Json::Null;
+    "baseRefName" NONE |p| Json::text(&p.base_branch);
+    "baseRefOid" NONE |p| Json::text(p.base_oid.as_deref().unwrap_or(""));
+    "body" NONE |p| Json::text(&p.description);
+    "changedFiles" STATS |p| number(p.changed_files);
+    "closed" NONE |p| Json::Bool(p.state != PrState::Open);
+    "closedAt" NONE |p| time(p.closed_at);
+    "closingIssuesReferences" NONE |_| Json::Array(vec![]);
+    "comments" COMMENTS |p| section(p.comments.as_deref(), comment);
+    "commits" COMMITS |p| section(p.commits.as_deref(), commit);
+    "createdAt" NONE |p| time(Some(p.created_at));
+    "deletions" STATS |p| number(p.deletions);
+    "files" FILES |p| section(p.files.as_deref(), file);
+    "fullDatabaseId" NONE |_| Json::text("");
+    "headRefName" NONE |p| Json::text(&p.head_branch);
+    "headRefOid" NONE |p| Json::text(p.head_oid.as_deref().unwrap_or(""));
+    "headRepository" NONE |p| head_repository(p);
+    "headRepositoryOwner" NONE |p| head_repository_owner(p);
+    "id" NONE |p| Json::text(&p.node_id);
+    "isCrossRepository" NONE |p| Json::Bool(is_cross_repository(p));
+    "isDraft" NONE |p| Json::Bool(p.draft);
+    "labels" NONE |p| Json::list(&p.labels, label);
+    "latestReviews" NONE |p| Json::list(&p.latest_reviews, review);
+    "maintainerCanModify" NONE |_| Json::Bool(false);
+    "mergeCommit" NONE |p| Json::maybe(p.merge_commit.as_ref(), |oid| Json::Object(vec![("oid", Json::text(oid))]));
+    "mergeStateStatus" MERGEABILITY |p| Json::text(p.mergeability.as_ref().map_or("UNKNOWN", |m| &m.status));
+    "mergeable" MERGEABILITY |p| Json::text(mergeable(p));
+    "mergedAt" NONE |p| time(p.merged_at);
+    "mergedBy" NONE |p| Json::maybe(p.merged_by.as_ref(), author);
+    "milestone" NONE |p| Json::maybe(p.milestone.as_ref(), |title| Json::Object(vec![
+        ("number", Json::Number(0)), ("title", Json::text(title)),
+        ("description", Json::text("")), ("dueOn", Json::Null),
+    ]));
+    "number" NONE |p| number(p.number);
+    "potentialMergeCommit" NONE |_| Json::Null;
+    "projectCards" NONE |_| Json::Array(vec![]);
+    "projectItems" NONE |_| Json::Array(vec![]);
+    "reactionGroups" NONE |_| Json::Array(vec![]);
+    "reviewDecision" NONE |p| Json::text(decision(p.review_decision));
+    "reviewRequests" NONE |p| Json::list(&p.pending_reviewers, reviewer);
+    "reviews" REVIEWS |p| section(p.reviews.as_deref(), review);
+    "state" NONE |p| Json::text(state(p.state));
+    "statusCheckRollup" CHECKS |p| section(p.checks.as_ref().map(|c| &*c.checks), check);
+    "title" NONE |p| Json::text(&p.title);
+    "updatedAt" NONE |p| time(Some(p.updated_at));
+    "url" NONE |p| Json::text(&p.url);
+}
+
+pub(super) fn number(value: Option<u64>) -> Json {
+    value.map_or(Json::Null, Json::Number)
+}
+
+pub(super) fn time(at: Option<Timestamp>) -> Json {
+    at.map_or(Json::Null, |at| Json::text(at.to_string()))
+}
+
+fn section<T>(items: Option<&[T]>, each: impl Fn(&T) -> Json) -> Json {
+    Json::list(items.unwrap_or_default(), each)
+}
+
+fn state(state: PrState) -> &'static str {
+    match state {
+        PrState::Open => "OPEN",
+        PrState::Closed => "CLOSED",
+        PrState::Merged => "MERGED",
+    }
+}
+
+fn mergeable(p: &PullRequest) -> &'static str {
+    match p.mergeability.as_ref().map(|m| m.state) {
+        Some(MergeState::Mergeable) => "MERGEABLE",
+        Some(MergeState::Conflicting) => "CONFLICTING",
+        Some(MergeState::Unknown) | None => "UNKNOWN",
+    }
+}
+
+fn decision(decision: Option<ReviewDecision>) -> &'static str {
+    match decision {
+        Some(ReviewDecision::Approved) => "APPROVED",
+        Some(ReviewDecision::ChangesRequested) => "CHANGES_REQUESTED",
+        Some(ReviewDecision::ReviewRequired) => "REVIEW_REQUIRED",
+        None => "",
+    }
+}
+
+/// A pull request whose head repository is named, and is not the one that it wants to change.
+pub(crate) fn is_cross_repository(p: &PullRequest) -> bool {
+    p.head_repo
+        .as_ref()
+        .is_some_and(|h| h.comparison_key() != p.id.repo.comparison_key())
+}
+
+fn head(p: &PullRequest) -> &RepoId {
+    p.head_repo.as_ref().unwrap_or(&p.id.repo)
+}
+
+fn head_repository(p: &PullRequest) -> Json {
+    let (name, full) = match head(p).owner_and_name() {
+        Some((owner, name)) => (name.to_owned(), format!("{owner}/{name}")),
+        None => (head(p).to_string(), head(p).to_string()),
+    };
+    Json::Object(vec![
+        ("id", Json::text("")),
+        ("name", Json::text(name)),
+        ("nameWithOwner", Json::text(full)),
+    ])
+}
+
+fn head_repository_owner(p: &PullRequest) -> Json {
+    Json::maybe(
+        head(p).owner_and_name().map(|(o, _)| o.to_owned()).as_ref(),
+        |owner| Json::Object(vec![("id", Json::text("")), ("login", Json::text(owner))]),
+    )
+}
+
+fn user(a: &Actor) -> Json {
+    Json::Object(vec![
+        ("id", Json::text("")),
+        ("login", Json::text(&a.login)),
+        ("name", Json::text(a.name.as_deref().unwrap_or(""))),
+    ])
+}
+
+fn author(a: &Actor) -> Json {
+    if a.bot {
+        return Json::Object(vec![
+            ("is_bot", Json::Bool(true)),
+            ("login", Json::text(format!("app/{}", a.login))),
+        ]);
+    }
+    Json::Object(vec![
+        ("id", Json::text("")),
+        ("is_bot", Json::Bool(false)),
+        ("login", Json::text(&a.login)),
+        ("name", Json::text(a.name.as_deref().unwrap_or(""))),
+    ])
+}
+
+pub(super) fn login(a: &Actor) -> Json {
+    Json::Object(vec![("login", Json::text(&a.login))])
+}
+
+fn label(l: &Label) -> Json {
+    Json::Object(vec![
+        ("id", Json::text(&l.id)),
+        ("name", Json::text(&l.name)),
+        (
+            "description",
+            Json::text(l.description.as_deref().unwrap_or("")),
+        ),
+        ("color", Json::text(&l.color)),
+    ])
+}
+
+fn reviewer(r: &Reviewer) -> Json {
+    match r {
+        Reviewer::User { login } => Json::Object(vec![
+            ("__typename", Json::text("User")),
+            ("login", Json::text(login)),
+        ]),
+        Reviewer::Team { slug, name } => Json::Object(vec![
+            ("__typename", Json::text("Team")),
+            ("name", Json::text(name.as_deref().unwrap_or(""))),
+            ("slug", Json::text(slug)),
+        ]),
+    }
+}
+
+pub(super) fn comment(c: &Comment) -> Json {
+    let reactions: Vec<Json> = c
+        .reactions
+        .iter()
+        .map(|(name, count)| {
+            Json::Object(vec![
+                ("content", Json::text(name)),
+                (
+                    "users",
+                    Json::Object(vec![("totalCount", Json::Number(*count))]),
+                ),
+            ])
+        })
+        .collect();
+    Json::Object(vec![
+        ("id", Json::text(&c.id)),
+        ("author", login(&c.author)),
+        (
+            "authorAssociation",
+            Json::text(c.author_association.as_deref().unwrap_or("NONE")),
+        ),
+        ("body", Json::text(&c.body)),
+        ("createdAt", time(Some(c.created_at))),
+        ("includesCreatedEdit", Json::Bool(c.updated_at.is_some())),
+        ("isMinimized", Json::Bool(c.minimized_reason.is_some())),
+        (
+            "minimizedReason",
+            Json::text(c.minimized_reason.as_deref().unwrap_or("")),
+        ),
+        ("reactionGroups", Json::Array(reactions)),
+        ("url", Json::text(&c.url)),
+        ("viewerDidAuthor", Json::Bool(c.viewer_did_author)),
+    ])
+}
+
+fn review_state(state: ReviewState) -> &'static str {
+    match state {
+        ReviewState::Approved => "APPROVED",
+        ReviewState::ChangesRequested => "CHANGES_REQUESTED",
+        ReviewState::Commented => "COMMENTED",
+        ReviewState::Dismissed => "DISMISSED",
+        ReviewState::Pending => "PENDING",
+    }
+}
+
+fn review(r: &Review) -> Json {
+    Json::Object(vec![
+        ("id", Json::text(&r.id)),
+        ("author", login(&r.author)),
+        (
+            "authorAssociation",
+            Json::text(r.author_association.as_deref().unwrap_or("NONE")),
+        ),
+        ("body", Json::text(r.body.as_deref().unwrap_or(""))),
+        ("submittedAt", time(Some(r.submitted_at))),
+        ("includesCreatedEdit", Json::Bool(false)),
+        ("reactionGroups", Json::Array(vec![])),
+        ("state", Json::text(review_state(r.state))),
+        (
+            "commit",
+            Json::Object(vec![("oid", Json::text(r.commit.as_deref().unwrap_or("")))]),
+        ),
+    ])
+}
+
+fn commit(c: &Commit) -> Json {
+    let authored = c.authors.first().map(|a| a.at);
+    let authors = Json::list(&c.authors, |a| {
+        Json::Object(vec![
+            ("email", Json::text(&a.email)),
+            ("id", Json::text("")),
+            ("login", Json::text(a.login.as_deref().unwrap_or(""))),
+            ("name", Json::text(&a.name)),
+        ])
+    });
+    Json::Object(vec![
+        ("authoredDate", time(authored)),
+        ("authors", authors),
+        ("committedDate", time(Some(c.committer.at))),
+        ("messageBody", Json::text(&c.message_body)),
+        ("messageHeadline", Json::text(&c.message_headline)),
+        ("oid", Json::text(&c.oid)),
+    ])
+}
+
+fn file(f: &FileChange) -> Json {
+    let change = match f.status {
+        FileStatus::Added => "ADDED",
+        FileStatus::Modified => "MODIFIED",
+        FileStatus::Deleted => "DELETED",
+        FileStatus::Renamed => "RENAMED",
+        FileStatus::Copied => "COPIED",
+    };
+    Json::Object(vec![
+        ("path", Json::text(&f.path)),
+        ("additions", Json::Number(f.additions.unwrap_or(0))),
+        ("deletions", Json::Number(f.deletions.unwrap_or(0))),
+        ("changeType", Json::text(change)),
+    ])
+}
+
+fn check(c: &Check) -> Json {
+    let status = if c.completed_at.is_some() {
+        "COMPLETED"
+    } else {
+        "IN_PROGRESS"
+    };
+    Json::Object(vec![
+        ("__typename", Json::text("CheckRun")),
+        ("name", Json::text(&c.name)),
+        (
+            "workflowName",
+            Json::text(c.workflow.as_deref().unwrap_or("")),
+        ),
+        ("status", Json::text(status)),
+        (
+            "conclusion",
+            Json::text(c.conclusion.as_deref().unwrap_or("")),
+        ),
+        ("startedAt", time(c.started_at)),
+        ("completedAt", time(c.completed_at)),
+        ("detailsUrl", Json::text(c.url.as_deref().unwrap_or(""))),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_ghs_46_fields_in_order() {
+        let names: Vec<&str> = PULL_FIELDS.iter().map(|f| f.name).collect();
+        let expected = "additions assignees author autoMergeRequest baseRefName baseRefOid body \
+            changedFiles closed closedAt closingIssuesReferences comments commits createdAt \
+            deletions files fullDatabaseId headRefName headRefOid headRepository \
+            headRepositoryOwner id isCrossRepository isDraft labels latestReviews \
+            maintainerCanModify mergeCommit mergeStateStatus mergeable mergedAt mergedBy milestone \
+            number potentialMergeCommit projectCards projectItems reactionGroups reviewDecision \
+            reviewRequests reviews state statusCheckRollup title updatedAt url";
+        assert_eq!(names, expected.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(names.len(), 46);
+    }
+}

@@ -1,0 +1,126 @@
+use forge_core::model::{Check, CheckStatus, Side, Thread};
+
+use super::{
+    Field, Json,
+    pull::{comment, login, number, time},
+};
+
+/// The fields of a review thread, by GitHub's own names.
+pub const THREAD_FIELDS: &[Field<Thread>] = &[
+    Field {
+        name: "comments",
+        needs: (),
+        get: |t| Json::list(&t.comments, comment),
+    },
+    Field {
+        name: "id",
+        needs: (),
+        get: |t| Json::text(&t.id),
+    },
+    Field {
+        name: "isOutdated",
+        needs: (),
+        get: |t| Json::Bool(t.outdated),
+    },
+    Field {
+        name: "isResolved",
+        needs: (),
+        get: |t| Json::Bool(t.resolved),
+    },
+    Field {
+        name: "line",
+        needs: (),
+        get: |t| number(t.line),
+    },
+    Field {
+        name: "path",
+        needs: (),
+        get: |t| Json::text(&t.path),
+    },
+    Field {
+        name: "resolvedBy",
+        needs: (),
+        get: |t| Json::maybe(t.resolved_by.as_ref(), login),
+    },
+    Field {
+        name: "side",
+        needs: (),
+        get: |t| Json::text(side(t.side)),
+    },
+    Field {
+        name: "startLine",
+        needs: (),
+        get: |t| number(t.start_line),
+    },
+];
+
+/// The 9 fields of gh's `pr checks`.
+pub const CHECK_FIELDS: &[Field<Check>] = &[
+    Field {
+        name: "bucket",
+        needs: (),
+        get: |c| Json::text(bucket(c.status)),
+    },
+    Field {
+        name: "completedAt",
+        needs: (),
+        get: |c| time(c.completed_at),
+    },
+    Field {
+        name: "description",
+        needs: (),
+        get: |c| text(c.summary.as_ref()),
+    },
+    Field {
+        name: "event",
+        needs: (),
+        get: |c| text(c.event.as_ref()),
+    },
+    Field {
+        name: "link",
+        needs: (),
+        get: |c| text(c.url.as_ref()),
+    },
+    Field {
+        name: "name",
+        needs: (),
+        get: |c| Json::text(&c.name),
+    },
+    Field {
+        name: "startedAt",
+        needs: (),
+        get: |c| time(c.started_at),
+    },
+    Field {
+        name: "state",
+        needs: (),
+        get: |c| Json::text(c.conclusion.as_deref().unwrap_or("PENDING")),
+    },
+    Field {
+        name: "workflow",
+        needs: (),
+        get: |c| text(c.workflow.as_ref()),
+    },
+];
+
+fn text(value: Option<&String>) -> Json {
+    Json::text(value.map_or("", String::as_str))
+}
+
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::Left => "LEFT",
+        Side::Right => "RIGHT",
+    }
+}
+
+/// gh's word for where a check stands.
+pub(crate) fn bucket(status: CheckStatus) -> &'static str {
+    match status {
+        CheckStatus::Success => "pass",
+        CheckStatus::Failure => "fail",
+        CheckStatus::Pending => "pending",
+        CheckStatus::Skipped => "skipping",
+        CheckStatus::Cancelled => "cancel",
+    }
+}

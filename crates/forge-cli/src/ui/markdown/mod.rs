@@ -1,0 +1,372 @@
+//! Markdown for a terminal: headings, emphasis, lists, tasks, quotes, code, tables and links, wrapped
+//! to the width.
+
+mod wrap;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use unicode_width::UnicodeWidthStr as _;
+
+use forge_core::text;
+
+use self::wrap::{Span, wrap};
+use super::{
+    color::Palette,
+    table::{self, Cell, Column},
+};
+
+/// Renders `source` for a terminal of `width` columns. Ends with a newline, unless it is empty.
+/// What the source holds of terminal escapes is made visible.
+#[must_use]
+pub fn render(source: &str, width: usize, palette: Palette) -> String {
+    let safe = text::neutralise(source);
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_STRIKETHROUGH;
+    let mut renderer = Renderer {
+        width: width.clamp(20, 120),
+        palette,
+        ..Renderer::default()
+    };
+    for event in Parser::new_ext(&safe, options) {
+        renderer.event(event);
+    }
+    renderer.finish()
+}
+
+#[derive(Default)]
+struct Renderer {
+    width: usize,
+    palette: Palette,
+    out: String,
+    /// The paragraph, heading or item that is being read.
+    spans: Vec<Span>,
+    bold: usize,
+    italic: usize,
+    strike: usize,
+    heading: bool,
+    code_block: bool,
+    /// What stands before each line: quote marks and indents.
+    prefix: Vec<String>,
+    /// What stands before the first line of an item, once.
+    bullet: Option<String>,
+    /// The lists that are open; a number where they count.
+    lists: Vec<Option<u64>>,
+    links: Vec<String>,
+    rows: Vec<Vec<String>>,
+    html: String,
+    /// A quote has just begun: its first block needs no empty line.
+    fresh: bool,
+}
+
+impl Renderer {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(t) if self.code_block => self.code_lines(&t),
+            Event::Text(t) => self.text(&t),
+            Event::Code(t) => {
+                let shown = if self.palette.on {
+                    t.to_string()
+                } else {
+                    format!("`{t}`")
+                };
+                self.push(&shown, |p, t| p.yellow(t));
+            }
+            Event::InlineHtml(t) => self.text(&t),
+            Event::Html(t) => self.html.push_str(&t),
+            Event::SoftBreak => self.text(" "),
+            Event::HardBreak => self.spans.push(Span::line_break()),
+            Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }),
+            Event::Rule => {
+                self.gap();
+                let rule = "─".repeat(self.width.saturating_sub(self.indent()).min(40));
+                let rule = self.palette.gray(&rule);
+                self.put(&rule);
+            }
+            Event::FootnoteReference(t) => self.text(&format!("[^{t}]")),
+            Event::InlineMath(t) | Event::DisplayMath(t) => self.text(&t),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Heading { level, .. } => {
+                self.gap();
+                self.heading = true;
+                self.text(&format!("{} ", "#".repeat(level as usize)));
+            }
+            Tag::Paragraph => self.gap(),
+            Tag::BlockQuote(_) => {
+                self.gap();
+                let mark = self.palette.gray("│");
+                self.prefix.push(format!("{mark} "));
+                self.fresh = true;
+            }
+            Tag::CodeBlock(kind) => {
+                self.gap();
+                self.code_block = true;
+                if let CodeBlockKind::Fenced(language) = kind
+                    && !language.is_empty()
+                {
+                    let shown = self.palette.gray(&format!("  {language}:"));
+                    self.put(&shown);
+                }
+            }
+            Tag::List(first) => {
+                self.block();
+                if self.lists.is_empty() {
+                    self.gap();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                let bullet = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        *number += 1;
+                        format!("{}. ", *number - 1)
+                    }
+                    _ => "• ".to_owned(),
+                };
+                self.prefix.push(" ".repeat(bullet.width()));
+                self.bullet = Some(bullet);
+            }
+            Tag::HtmlBlock => self.html.clear(),
+            Tag::Strong => self.bold += 1,
+            Tag::Emphasis => self.italic += 1,
+            Tag::Strikethrough => self.strike += 1,
+            Tag::Link { dest_url, .. } => self.links.push(dest_url.to_string()),
+            Tag::Image { dest_url, .. } => {
+                self.text("Image: ");
+                self.links.push(dest_url.to_string());
+            }
+            Tag::Table(_) => self.gap(),
+            Tag::TableHead | Tag::TableRow => self.rows.push(Vec::new()),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) => {
+                self.block();
+                self.heading = false;
+            }
+            TagEnd::Paragraph => self.block(),
+            TagEnd::BlockQuote(_) => {
+                self.prefix.pop();
+            }
+            TagEnd::CodeBlock => self.code_block = false,
+            TagEnd::HtmlBlock => {
+                // Templates talk to the author in comments.
+                let html = std::mem::take(&mut self.html);
+                if !html.trim_start().starts_with("<!--") {
+                    self.gap();
+                    self.code_lines(&html);
+                }
+            }
+            TagEnd::Item => {
+                self.block();
+                if self.bullet.is_some() {
+                    self.put("");
+                }
+                self.prefix.pop();
+            }
+            TagEnd::List(_) => {
+                self.lists.pop();
+            }
+            TagEnd::Strong => self.bold = self.bold.saturating_sub(1),
+            TagEnd::Emphasis => self.italic = self.italic.saturating_sub(1),
+            TagEnd::Strikethrough => self.strike = self.strike.saturating_sub(1),
+            TagEnd::Link | TagEnd::Image => self.link_target(),
+            TagEnd::TableCell => {
+                let cell: String = self.spans.drain(..).map(|s| s.plain).collect();
+                if let Some(row) = self.rows.last_mut() {
+                    row.push(cell);
+                }
+            }
+            TagEnd::Table => self.table(),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let (bold, italic, strike) = (
+            self.bold > 0 || self.heading,
+            self.italic > 0,
+            self.strike > 0,
+        );
+        self.push(text, move |p, t| {
+            let mut shown = t.to_owned();
+            if strike {
+                shown = p.paint(anstyle::Style::new().strikethrough(), &shown);
+            }
+            if italic {
+                shown = p.italic(&shown);
+            }
+            if bold { p.bold(&shown) } else { shown }
+        });
+    }
+
+    fn push(&mut self, text: &str, paint: impl Fn(Palette, &str) -> String) {
+        let palette = self.palette;
+        self.spans.extend(Span::words(text, |t| paint(palette, t)));
+    }
+
+    /// ` (url)` behind a link, unless its text is the URL.
+    fn link_target(&mut self) {
+        let Some(url) = self.links.pop() else { return };
+        let shown: String = self.spans.iter().map(|s| s.plain.as_str()).collect();
+        if !url.is_empty() && !shown.ends_with(&url) {
+            self.push(&format!(" ({url})"), |p, t| p.blue(t));
+        }
+    }
+
+    /// Ends the paragraph that is being read.
+    fn block(&mut self) {
+        if self.spans.is_empty() {
+            return;
+        }
+        let room = self.width.saturating_sub(self.indent()).max(10);
+        let spans = std::mem::take(&mut self.spans);
+        for line in wrap(&spans, room) {
+            self.put(&line);
+        }
+    }
+
+    fn code_lines(&mut self, text: &str) {
+        for line in text.lines() {
+            let shown = self.palette.yellow(line);
+            self.put(&format!("  {shown}"));
+        }
+    }
+
+    fn table(&mut self) {
+        let rows = std::mem::take(&mut self.rows);
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let columns = vec![
+            Column {
+                title: "",
+                shrinks: true
+            };
+            columns
+        ];
+        let mut cells = rows.into_iter().enumerate().map(|(i, row)| {
+            row.into_iter()
+                .map(|c| {
+                    if i == 0 {
+                        Cell::painted(c, Palette::bold)
+                    } else {
+                        Cell::plain(c)
+                    }
+                })
+                .collect::<Vec<_>>()
+        });
+        let room = self.width.saturating_sub(self.indent());
+        let shown = table::render(
+            &columns,
+            &cells.by_ref().collect::<Vec<_>>(),
+            room,
+            self.palette,
+        );
+        for line in shown.lines() {
+            self.put(line);
+        }
+    }
+
+    fn indent(&self) -> usize {
+        self.prefix.iter().map(|p| wrap::visible_width(p)).sum()
+    }
+
+    /// An empty line between blocks, but not at the start of an item and not inside of a list.
+    fn gap(&mut self) {
+        self.block();
+        if std::mem::take(&mut self.fresh) {
+            return;
+        }
+        if !self.out.is_empty() && self.lists.is_empty() {
+            let prefix = self.prefix.concat();
+            self.out.push_str(prefix.trim_end());
+            self.out.push('\n');
+        }
+    }
+
+    fn put(&mut self, line: &str) {
+        let bullet = self.bullet.take();
+        let outer = self
+            .prefix
+            .len()
+            .saturating_sub(usize::from(bullet.is_some()));
+        let mut shown: String = self.prefix.iter().take(outer).map(String::as_str).collect();
+        shown.push_str(bullet.as_deref().unwrap_or(""));
+        shown.push_str(line);
+        self.out.push_str(shown.trim_end());
+        self.out.push('\n');
+    }
+
+    fn finish(mut self) -> String {
+        self.block();
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(source: &str) -> String {
+        render(source, 40, Palette { on: false })
+    }
+
+    #[test]
+    fn blocks() {
+        assert_eq!(
+            plain("# One\n\nText *here*\nand `code`.\n\n> quoted\n> more"),
+            "# One\n\nText here and `code`.\n\n│ quoted more\n"
+        );
+        assert_eq!(
+            plain("- a\n- b\n  1. x\n  2. y\n- [x] done\n- [ ] open\n"),
+            "• a\n• b\n  1. x\n  2. y\n• [x] done\n• [ ] open\n"
+        );
+        assert_eq!(
+            plain("```rust\nfn main() {}\n```\nafter"),
+            "  rust:\n  fn main() {}\n\nafter\n"
+        );
+        assert_eq!(plain("a\n\n---\n\nb").lines().count(), 5);
+        assert_eq!(plain("<!-- note\nmore\n-->\nseen"), "seen\n");
+        assert_eq!(plain(""), "");
+    }
+
+    #[test]
+    fn links_show_where_they_go() {
+        assert_eq!(
+            plain("[docs](https://e.org) <https://f.org>"),
+            "docs (https://e.org) https://f.org\n"
+        );
+    }
+
+    #[test]
+    fn wraps_to_the_width() {
+        let shown = plain(&"漢字 words and more ".repeat(20));
+        assert!(shown.lines().all(|l| l.width() <= 40), "{shown}");
+        let item = plain(&format!("- {}", "word ".repeat(30)));
+        assert!(
+            item.lines().skip(1).all(|l| l.starts_with("  word")),
+            "{item}"
+        );
+    }
+
+    #[test]
+    fn tables_line_up() {
+        assert_eq!(
+            plain("|a|b|\n|-|-|\n|1|two|\n|three|4|"),
+            "a      b\n1      two\nthree  4\n"
+        );
+    }
+
+    #[test]
+    fn escapes_are_harmless_and_styles_are_ours() {
+        assert!(!plain("a\u{1b}[31mb").contains('\u{1b}'));
+        let shown = render("**b** text", 40, Palette { on: true });
+        assert_eq!(shown, "\u{1b}[1mb\u{1b}[0m text\n");
+    }
+}

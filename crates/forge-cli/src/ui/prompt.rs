@@ -1,0 +1,63 @@
+//! Questions on a terminal.
+
+use dialoguer::{Confirm, Input, Select, theme::ColorfulTheme};
+use forge_core::{Error, ErrorKind, Result};
+
+use super::io_error;
+
+fn failed(e: dialoguer::Error) -> Error {
+    match e {
+        dialoguer::Error::IO(e) if e.kind() == std::io::ErrorKind::Interrupted => cancelled(),
+        dialoguer::Error::IO(e) => io_error(e),
+    }
+}
+
+/// The user does not want to go on.
+#[must_use]
+pub fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "cancelled; nothing was changed")
+}
+
+/// A line of text.
+///
+/// # Errors
+/// `cancelled`; when the terminal cannot be used.
+pub fn line(question: &str, default: &str) -> Result<String> {
+    let theme = ColorfulTheme::default();
+    let input = Input::<String>::with_theme(&theme)
+        .with_prompt(question)
+        .allow_empty(true);
+    let input = if default.is_empty() {
+        input
+    } else {
+        input.with_initial_text(default)
+    };
+    input.interact_text().map_err(failed)
+}
+
+/// One of several; its position.
+///
+/// # Errors
+/// `cancelled` with Escape; when the terminal cannot be used.
+pub fn choose(question: &str, items: &[&str]) -> Result<usize> {
+    Select::with_theme(&ColorfulTheme::default())
+        .with_prompt(question)
+        .items(items)
+        .default(0)
+        .interact_opt()
+        .map_err(failed)?
+        .ok_or_else(cancelled)
+}
+
+/// Yes or no.
+///
+/// # Errors
+/// As [`choose`].
+pub fn confirm(question: &str) -> Result<bool> {
+    Confirm::with_theme(&ColorfulTheme::default())
+        .with_prompt(question)
+        .default(false)
+        .interact_opt()
+        .map_err(failed)?
+        .ok_or_else(cancelled)
+}

@@ -1,0 +1,178 @@
+//! `--template`: Go templates with gh's functions.
+
+mod functions;
+mod layout;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use forge_core::{Error, Result, text};
+use gotmpl::Value;
+
+use self::functions::Table;
+use super::{Ui, json::Json};
+
+/// A template that has been read. It is parsed again with the terminal's functions when it runs.
+pub struct Template(String);
+
+impl Template {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// `invalid_input` with the place of the mistake.
+    pub fn new(source: &str) -> Result<Self> {
+        parse(source, functions::Look::plain(), &Arc::default())?;
+        Ok(Self(source.to_owned()))
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// `invalid_input` when it fails; when stdout cannot be written.
+    pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
+        let look = functions::Look {
+            now: ui.now(),
+            palette: ui.palette(),
+            width: ui.is_tty().then_some(ui.width()),
+        };
+        ui.write(render(&self.0, look, &data(value, ui.is_tty()))?.as_bytes())
+    }
+}
+
+fn parse(
+    source: &str,
+    look: functions::Look,
+    table: &Arc<Mutex<Table>>,
+) -> Result<gotmpl::Template> {
+    functions::add(gotmpl::Template::new(""), look, table)
+        .parse(source)
+        .map_err(|e| failed(&e))
+}
+
+fn render(source: &str, look: functions::Look, data: &Value) -> Result<String> {
+    let table = Arc::default();
+    let mut out = parse(source, look, &table)?
+        .execute_to_string(data)
+        .map_err(|e| failed(&e))?;
+    // Rows that nobody rendered come at the end.
+    out.push_str(
+        &table
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take(look),
+    );
+    Ok(out)
+}
+
+fn failed(e: &gotmpl::TemplateError) -> Error {
+    Error::invalid("template", format!("the template failed: {e}"))
+}
+
+/// The data: what a terminal would obey is neutralised here, because the template's own escapes
+/// must pass.
+fn data(value: &Json, tty: bool) -> Value {
+    match value {
+        Json::Null => Value::Nil,
+        Json::Bool(b) => Value::Bool(*b),
+        Json::Number(n) => Value::Uint(*n),
+        Json::Text(t) if tty => Value::String(text::neutralise(t).into()),
+        Json::Text(t) => Value::String(t.as_str().into()),
+        Json::Array(items) => Value::List(items.iter().map(|i| data(i, tty)).collect()),
+        Json::Object(members) => Value::Map(Arc::new(
+            members
+                .iter()
+                .map(|(name, m)| (Arc::from(*name), data(m, tty)))
+                .collect(),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::Timestamp;
+
+    use super::{functions::Look, *};
+    use crate::ui::color::Palette;
+
+    fn run(source: &str) -> Result<String> {
+        let pr = |number, title: &str| {
+            Json::Object(vec![
+                ("number", Json::Number(number)),
+                ("title", Json::text(title)),
+                ("createdAt", Json::text("2026-11-21T08:05:09Z")),
+                ("closedAt", Json::Null),
+                (
+                    "labels",
+                    Json::Array(vec![Json::Object(vec![("name", Json::text("bug"))])]),
+                ),
+            ])
+        };
+        let value = Json::Array(vec![pr(1, "one"), pr(22, "twenty-two")]);
+        let now: Timestamp = "2026-11-21T10:05:09Z".parse().unwrap();
+        let look = Look {
+            now,
+            palette: Palette { on: false },
+            width: None,
+        };
+        render(source, look, &data(&value, false))
+    }
+
+    #[test]
+    fn tables_and_texts() {
+        assert_eq!(
+            run("{{range .}}{{tablerow .number .title}}{{end}}").unwrap(),
+            "1   one\n22  twenty-two\n"
+        );
+        assert_eq!(
+            run("{{range .}}{{tablerow .number}}{{end}}{{tablerender}}done").unwrap(),
+            "1\n22\ndone"
+        );
+        assert_eq!(
+            run("{{range .}}{{truncate 5 .title}},{{end}}").unwrap(),
+            "one,twen…,"
+        );
+        assert_eq!(
+            run(r#"{{(index . 0).labels | pluck "name" | join ", "}}"#).unwrap(),
+            "bug"
+        );
+        assert_eq!(
+            run(r#"{{range .}}{{if contains "wen" .title}}{{.number}}{{end}}{{end}}"#).unwrap(),
+            "22"
+        );
+        assert_eq!(
+            run(r#"{{hasPrefix "on" "one"}} {{hasSuffix "on" "one"}}"#).unwrap(),
+            "true false"
+        );
+    }
+
+    #[test]
+    fn times_and_colours() {
+        assert_eq!(
+            run("{{timeago (index . 0).createdAt}}").unwrap(),
+            "about 2 hours ago"
+        );
+        assert_eq!(
+            run(r#"{{timefmt "Mon, 02 Jan 2006 3:04:05PM" (index . 0).createdAt}}"#).unwrap(),
+            "Sat, 21 Nov 2026 8:05:09AM"
+        );
+        assert_eq!(
+            run(r#"{{color "green" "x"}}|{{autocolor "green" "x"}}"#).unwrap(),
+            "\u{1b}[32mx\u{1b}[0m|x"
+        );
+        assert_eq!(
+            run(r#"{{hyperlink "https://e.org" "e"}}"#).unwrap(),
+            "\u{1b}]8;;https://e.org\u{1b}\\e\u{1b}]8;;\u{1b}\\"
+        );
+    }
+
+    #[test]
+    fn mistakes_are_errors() {
+        for bad in [
+            "{{",
+            "{{nosuch .}}",
+            "{{timeago 3}}",
+            r#"{{color "nocolor" "x"}}"#,
+        ] {
+            assert!(run(bad).is_err(), "{bad}");
+        }
+    }
+}
