@@ -83,3 +83,16 @@ fn details(out: &mut String, backend: &Backend) {
         limits.title_max, limits.body_max, limits.labels_max, limits.page_max
     ));
 }
+
+#[cfg(all(test, feature = "local"))]
+mod tests {
+    #[test]
+    fn the_committed_page_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/capabilities.md");
+        let committed = std::fs::read_to_string(path).unwrap();
+        assert!(
+            committed == super::capabilities_docs(),
+            "docs/capabilities.md is stale: run `cargo xtask docs`"
+        );
+    }
+}

@@ -55,7 +55,7 @@ static BACKENDS: &[Backend] = &[
         capabilities: &forge_local::CAPABILITIES,
         open: |_, id| {
             Box::pin(async move {
-                let RepoPath::Dir(dir) = &id.path else {
+                let forge_core::RepoPath::Dir(dir) = &id.path else {
                     return Err(Error::invalid("repo", format!("{id} is no directory"))
                         .with_hint("name a local repository by its path, such as local:."));
                 };
