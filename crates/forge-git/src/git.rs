@@ -13,8 +13,9 @@ use crate::{
     stream, version,
 };
 
-/// What redirects git to another repository; a hook inherits them from the git that runs it.
-const REPOSITORY_VARIABLES: [&str; 9] = [
+/// What redirects git to another repository (a hook inherits it from the git that runs it), and what
+/// changes its diffs.
+const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -24,6 +25,8 @@ const REPOSITORY_VARIABLES: [&str; 9] = [
     "GIT_NAMESPACE",
     "GIT_PREFIX",
     "GIT_QUARANTINE_PATH",
+    "GIT_DIFF_OPTS",
+    "GIT_EXTERNAL_DIFF",
 ];
 
 /// A git program and the directory to run it in.

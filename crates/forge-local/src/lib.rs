@@ -1,1 +1,149 @@
-//! Pull requests kept inside a git repository.
+//! Pull requests kept inside a git repository, under `refs/forge/`.
+//!
+//! [`Local::open`] finds the repository; what it gives is a [`Forge`] like any other. The history of
+//! a pull request is the history of its ref (`git log --first-parent refs/forge/pulls/7`), every
+//! write is a compare-and-swap on that ref, and no work tree is ever touched. `docs/local.md` has the
+//! format.
+//!
+//! A plain repository has no accounts and no permissions: whoever can write to it can write as
+//! anybody. The viewer is whom git's own configuration names.
+
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use forge_core::{
+    Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result,
+};
+use forge_git::Git;
+
+mod caps;
+mod checks;
+mod diff;
+mod ident;
+mod labels;
+mod merge;
+mod near;
+mod paging;
+mod pulls;
+mod repos;
+mod repository;
+mod reviews;
+mod search;
+mod store;
+mod validate;
+
+use repository::Repository;
+use store::Store;
+
+pub use caps::CAPABILITIES;
+
+/// The pull requests of one git repository.
+#[derive(Debug)]
+pub struct Local {
+    repository: Repository,
+    store: Store,
+    info: ForgeInfo,
+}
+
+impl Local {
+    /// The repository at `path`: a work tree or a directory in it, a linked work tree, a bare
+    /// repository, or a `.git` directory.
+    ///
+    /// # Errors
+    /// `not_found` when there is none; `config` when git is older than 2.38; `git` when git refuses
+    /// it, as it does with a repository that belongs to somebody else.
+    pub async fn open(path: &Path) -> Result<Arc<Self>> {
+        let repository = Repository::find(path).await?;
+        let store = Store {
+            git: repository.git.clone(),
+            common_dir: repository.common_dir.clone(),
+            url: repository.url(),
+        };
+        let info = ForgeInfo {
+            kind: ForgeKind::LOCAL,
+            host: String::new(),
+        };
+        Ok(Arc::new(Self {
+            repository,
+            store,
+            info,
+        }))
+    }
+
+    /// What names the repository: its main work tree, or itself when it is bare.
+    #[must_use]
+    pub fn id(&self) -> &RepoId {
+        &self.repository.id
+    }
+
+    /// That directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.repository.root
+    }
+
+    pub(crate) fn git(&self) -> &Git {
+        &self.repository.git
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.repository.url()
+    }
+
+    /// Refuses an id of another repository.
+    pub(crate) fn check(&self, repo: &RepoId) -> Result<()> {
+        let ours = match &repo.path {
+            RepoPath::Dir(dir) if repo.kind == ForgeKind::LOCAL => {
+                dir == &self.repository.root || canonical(dir) == self.repository.root
+            }
+            _ => false,
+        };
+        if ours {
+            return Ok(());
+        }
+        Err(Error::invalid(
+            "repo",
+            format!("{repo} is not {}, which is open here", self.url()),
+        )
+        .with_hint("open the repository that you mean"))
+    }
+
+    /// The number of one of our pull requests.
+    pub(crate) fn number(&self, pr: &PrId) -> Result<u64> {
+        self.check(&pr.repo)?;
+        match &pr.key {
+            PrKey::Number(n) => Ok(*n),
+            PrKey::Record(_) => Err(Error::invalid(
+                "pr",
+                format!("{pr} is no pull request of a git repository"),
+            )
+            .with_hint("name it by its number")),
+        }
+    }
+
+    pub(crate) fn pr(&self, number: u64) -> PrId {
+        PrId::number(self.id().clone(), number)
+    }
+}
+
+fn canonical(dir: &Path) -> PathBuf {
+    dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
+}
+
+impl Forge for Local {
+    fn info(&self) -> &ForgeInfo {
+        &self.info
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        &caps::CAPABILITIES
+    }
+
+    fn concurrency(&self) -> NonZeroUsize {
+        // Each call runs git processes; more at once than this is slower, not faster.
+        NonZeroUsize::MIN.saturating_add(3)
+    }
+}

@@ -1,0 +1,140 @@
+//! What pull requests inside a git repository can do.
+
+use forge_core::{
+    Capabilities, Capability as C, Error, Limits,
+    Support::{self, Native, No},
+};
+
+use crate::Local;
+
+/// The sizes: GitHub's, so that what is written here can move there.
+pub(crate) const LIMITS: Limits = Limits {
+    title_max: 256,
+    body_max: 65_536,
+    labels_max: 100,
+    page_max: 100,
+};
+
+/// What it can do, each with the forge's own reason where it cannot.
+pub static CAPABILITIES: Capabilities = Capabilities {
+    table: &[
+        (C::PrCreate, Native),
+        (C::PrCreateDraft, Native),
+        (
+            C::PrCreateCrossRepository,
+            No {
+                why: "a git repository does not know its forks",
+                instead: "fetch the branch into this repository and open the pull request from it",
+            },
+        ),
+        (C::PrList, Native),
+        (
+            C::PrListSearch,
+            Support::ClientSide {
+                how: "every candidate is read and matched here",
+            },
+        ),
+        (C::PrView, Native),
+        (C::PrEdit, Native),
+        (C::PrEditBase, Native),
+        (C::PrLabels, Native),
+        (C::PrAssignees, Native),
+        (C::PrReviewers, Native),
+        (
+            C::PrReviewersTeam,
+            No {
+                why: "a git repository knows people by e-mail address, and no teams",
+                instead: "ask the members by login",
+            },
+        ),
+        (
+            C::PrMilestone,
+            No {
+                why: "a git repository has no milestones",
+                instead: "use a label",
+            },
+        ),
+        (
+            C::PrProjects,
+            No {
+                why: "a git repository has no project boards",
+                instead: "use labels",
+            },
+        ),
+        (C::PrClose, Native),
+        (C::PrReopen, Native),
+        (C::PrDraft, Native),
+        (C::PrDeleteBranch, Native),
+        (C::PrMergeability, Native),
+        (C::MergeCommit, Native),
+        (C::MergeSquash, Native),
+        (C::MergeRebase, Native),
+        (C::MergeExpectedHead, Native),
+        (
+            C::MergeAuto,
+            No {
+                why: "no server waits for something to happen in a plain git repository",
+                instead: "merge when it is ready: forge pr merge",
+            },
+        ),
+        (
+            C::MergeAdmin,
+            No {
+                why: "a plain git repository requires nothing that could be passed over",
+                instead: "merge without it",
+            },
+        ),
+        (C::PrDiff, Native),
+        (C::PrPatch, Native),
+        (C::PrFiles, Native),
+        (C::PrCommits, Native),
+        (C::PrHistory, Native),
+        (C::Comments, Native),
+        (C::CommentReply, Native),
+        (C::CommentEdit, Native),
+        (C::CommentDelete, Native),
+        (C::ReviewVerdict, Native),
+        (C::ReviewInline, Native),
+        (C::ThreadResolve, Native),
+        (
+            C::Checks,
+            No {
+                why: "a plain git repository runs no checks and stores no results of them",
+                instead: "run the tests on the head yourself and say so in a review",
+            },
+        ),
+        (C::LabelList, Native),
+        (C::LabelEdit, Native),
+    ],
+    limits: LIMITS,
+};
+
+impl Local {
+    /// The error for what the table says no to.
+    pub(crate) fn unsupported(capability: C) -> Error {
+        match CAPABILITIES.get(capability) {
+            No { why, instead } => Error::unsupported(capability, why, instead),
+            _ => Error::new(
+                forge_core::ErrorKind::Internal,
+                format!("{} is supported and was refused", capability.name()),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_capability_has_one_row() {
+        for capability in C::ALL {
+            let rows = CAPABILITIES
+                .table
+                .iter()
+                .filter(|(c, _)| c == capability)
+                .count();
+            assert_eq!(rows, 1, "{}", capability.name());
+        }
+    }
+}

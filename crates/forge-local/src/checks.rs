@@ -1,0 +1,15 @@
+//! Checks: a plain git repository has none.
+
+use async_trait::async_trait;
+use forge_core::{Capability, Checks, PrId, Result, model::ChecksReport};
+
+use crate::Local;
+
+#[async_trait]
+impl Checks for Local {
+    async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
+        let number = self.number(pr)?;
+        self.store.read(&mut self.store.cat(), number).await?;
+        Err(Self::unsupported(Capability::Checks))
+    }
+}

@@ -1,0 +1,114 @@
+//! The changed files.
+
+use forge_core::{
+    Error, ErrorKind, Page, PageReq, Result,
+    model::{FileChange, FileStatus},
+};
+
+use super::diff_args;
+use crate::{Local, paging, store::Pull};
+
+impl Local {
+    pub(crate) async fn pull_files(&self, number: u64, page: &PageReq) -> Result<Page<FileChange>> {
+        let pull = self.store.read(&mut self.store.cat(), number).await?;
+        let files = self.changed_files(&pull).await?;
+        paging::slice(files, page, &("files", number))
+    }
+
+    /// All changed files, by path.
+    pub(crate) async fn changed_files(&self, pull: &Pull) -> Result<Vec<FileChange>> {
+        let range = self.range(pull).await?;
+        let out = self
+            .git()
+            .run_ok(diff_args(&["--raw", "--numstat", "-z"], &range))
+            .await?;
+        let mut files = parse(&out).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Internal,
+                "git diff-tree printed what cannot be understood",
+            )
+        })?;
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
+}
+
+/// Reads `--raw --numstat -z`: all raw records, then as many counts in the same order.
+fn parse(out: &[u8]) -> Option<Vec<FileChange>> {
+    let mut fields = out.split(|b| *b == 0);
+    let mut files = Vec::new();
+    let mut counted = 0;
+    let path = |field: Option<&[u8]>| Some(String::from_utf8_lossy(field?).into_owned());
+    while let Some(field) = fields.next() {
+        if field.is_empty() {
+            break;
+        }
+        if let Some(raw) = field.strip_prefix(b":") {
+            let letter = raw.rsplit(|b| *b == b' ').next()?.first()?;
+            let first = path(fields.next())?;
+            let (status, previous_path) = match letter {
+                b'A' => (FileStatus::Added, None),
+                b'D' => (FileStatus::Deleted, None),
+                b'R' => (FileStatus::Renamed, Some(first.clone())),
+                b'C' => (FileStatus::Copied, Some(first.clone())),
+                _ => (FileStatus::Modified, None),
+            };
+            let path = if previous_path.is_some() {
+                path(fields.next())?
+            } else {
+                first
+            };
+            files.push(FileChange {
+                path,
+                previous_path,
+                status,
+                additions: None,
+                deletions: None,
+            });
+            continue;
+        }
+        let mut columns = field.splitn(3, |b| *b == b'\t');
+        let mut number = || std::str::from_utf8(columns.next()?).ok()?.parse().ok();
+        let (additions, deletions) = (number(), number());
+        if columns.next()?.is_empty() {
+            // A rename has its two paths in fields of their own.
+            fields.next()?;
+            fields.next()?;
+        }
+        let file = files.get_mut(counted)?;
+        (file.additions, file.deletions) = (additions, deletions);
+        counted += 1;
+    }
+    (counted == files.len()).then_some(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_every_kind() {
+        let z = "0".repeat(40);
+        let text = format!(
+            ":100644 100644 {z} {z} M\0a\nb\0:000000 100644 {z} {z} A\0-x\0:100644 100644 {z} {z} R090\0old\0new\0\
+             3\t1\ta\nb\0-\t-\t-x\x001\t2\t\0old\0new\0"
+        );
+        let files = parse(text.as_bytes()).unwrap();
+        assert_eq!(files.len(), 3);
+        assert_eq!(
+            (files[0].path.as_str(), files[0].additions),
+            ("a\nb", Some(3))
+        );
+        assert_eq!(
+            (files[1].status, files[1].additions),
+            (FileStatus::Added, None)
+        );
+        assert_eq!(files[2].previous_path.as_deref(), Some("old"));
+        assert_eq!(
+            (files[2].path.as_str(), files[2].deletions),
+            ("new", Some(2))
+        );
+        assert!(parse(b"").unwrap().is_empty());
+        assert!(parse(b":100644 100644 a b M\0x\0").is_none());
+    }
+}

@@ -1,0 +1,96 @@
+//! Who the viewer is, and what time it is.
+
+use forge_core::{Error, ErrorKind, Result, Timestamp, model::Actor};
+use forge_git::Git;
+
+use crate::store::{parse_signature, same_login};
+
+/// Who acts, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct Identity {
+    pub actor: Actor,
+    pub at: Timestamp,
+}
+
+impl Identity {
+    /// Whether `login` names the viewer.
+    pub fn is(&self, login: &str) -> bool {
+        same_login(&self.actor.login, login)
+    }
+
+    /// `@me` as the viewer's login, other logins as they are.
+    pub fn resolve(&self, login: &str) -> String {
+        if login == "@me" {
+            self.actor.login.clone()
+        } else {
+            login.to_owned()
+        }
+    }
+}
+
+/// The viewer: the author that git would write, with the login of `forge.login` or else the part of
+/// the e-mail address before the `@`. The time is git's too, so `GIT_COMMITTER_DATE` and
+/// `GIT_AUTHOR_DATE` are respected.
+pub(crate) async fn identity(git: &Git) -> Result<Identity> {
+    let author = git.run(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]);
+    let login = git.run(["config", "--get", "forge.login"]);
+    let (author, login) = tokio::join!(author, login);
+    let author = author?;
+    if author.status != 0 {
+        return Err(unknown(&String::from_utf8_lossy(&author.stderr)));
+    }
+    let (name, email, authored) = parse_signature(author.stdout.trim_ascii_end())
+        .ok_or_else(|| unknown("git names no author"))?;
+    let configured = String::from_utf8_lossy(&login?.stdout).trim().to_owned();
+    let before_at = email.split('@').next().unwrap_or_default().to_owned();
+    let login = if configured.is_empty() {
+        before_at
+    } else {
+        configured
+    };
+    if login.is_empty() {
+        return Err(unknown("no email was given"));
+    }
+    let at = match std::env::var_os("GIT_COMMITTER_DATE") {
+        Some(_) => committed_at(git).await?,
+        None => authored,
+    };
+    let some = |text: String| (!text.is_empty()).then_some(text);
+    Ok(Identity {
+        actor: Actor {
+            name: some(name),
+            email: some(email),
+            ..Actor::new(login)
+        },
+        at,
+    })
+}
+
+async fn committed_at(git: &Git) -> Result<Timestamp> {
+    let line = git.run_ok(["var", "GIT_COMMITTER_IDENT"]).await?;
+    Ok(parse_signature(line.trim_ascii_end()).map_or_else(Timestamp::now, |(_, _, at)| at))
+}
+
+fn unknown(said: &str) -> Error {
+    let (what, hint) = if said.contains("no name was given") {
+        ("user.name", "git config user.name \"Your Name\"")
+    } else if said.contains("no email was given") || said.contains("empty ident") {
+        ("user.email", "git config user.email you@example.com")
+    } else {
+        let said = forge_core::text::one_line(said.trim()).into_owned();
+        return Error::new(
+            ErrorKind::Unauthenticated {
+                host: String::new(),
+            },
+            format!("git cannot say who you are: {said}"),
+        )
+        .with_hint("set user.name and user.email with git config");
+    };
+    Error::new(
+        ErrorKind::Unauthenticated {
+            host: String::new(),
+        },
+        format!("nobody knows who you are: {what} is not set in git's configuration"),
+    )
+    .with_hint(hint)
+}

@@ -1,0 +1,335 @@
+//! The labels that a repository defines.
+
+use async_trait::async_trait;
+use forge_core::{
+    Error, ErrorKind, Labels, Noun, Outcome, Page, PageReq, RepoId, Result,
+    model::{Label, NewLabel},
+    text,
+};
+use forge_git::CatFile;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Local,
+    ident::{Identity, identity},
+    near, paging,
+    store::{
+        Attempts, LABELS, LABELS_FILE, LabelRef, Lost, RawCommit, RefChange, Store, same_login,
+        signature,
+    },
+    validate,
+};
+
+/// Longest name, in characters.
+const NAME_MAX: usize = 50;
+/// Longest description, in characters.
+const DESCRIPTION_MAX: usize = 100;
+/// The colours that take turns for labels that were given none.
+const PALETTE: [&str; 8] = [
+    "4f7cac", "c0504d", "6a994e", "b38cb4", "d4a017", "3d8b8b", "8d6e63", "7a7a7a",
+];
+/// What a repository starts with: name, colour, description.
+const STARTERS: [(&str, &str, &str); 9] = [
+    ("bug", "c0392b", "It does not do what it should"),
+    ("documentation", "2c6fbb", "The words need work"),
+    ("duplicate", "b0b7bd", "Another one covers this"),
+    ("enhancement", "4aa3a2", "It could do more, or do it better"),
+    (
+        "good first issue",
+        "6c5ce7",
+        "A place to start for newcomers",
+    ),
+    (
+        "help wanted",
+        "1e8449",
+        "Somebody is wanted to take this on",
+    ),
+    ("invalid", "d9c76a", "It rests on a mistake"),
+    ("question", "c561a8", "It needs an answer first"),
+    ("wontfix", "f2f2f2", "It stays as it is"),
+];
+
+/// `labels.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Book {
+    format: u32,
+    /// The id that the next new label gets.
+    next: u64,
+    labels: Vec<Label>,
+}
+
+/// The labels and the commit that holds them.
+pub(crate) struct LoadedBook {
+    pub book: Book,
+    old: Option<String>,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        let starters = STARTERS.iter().zip(1u64..);
+        let labels = starters
+            .map(|((name, color, description), id)| Label {
+                name: (*name).to_owned(),
+                color: (*color).to_owned(),
+                description: Some((*description).to_owned()),
+                id: id.to_string(),
+            })
+            .collect();
+        Self {
+            format: 1,
+            next: STARTERS.len() as u64 + 1,
+            labels,
+        }
+    }
+}
+
+impl Book {
+    fn find(&self, name: &str) -> Option<&Label> {
+        self.labels.iter().find(|l| same_login(&l.name, name))
+    }
+
+    /// The label with the id of `label`, if it still exists.
+    pub fn current(&self, label: &LabelRef) -> Option<&Label> {
+        self.labels.iter().find(|l| l.id == label.id)
+    }
+
+    /// The label called `name`.
+    ///
+    /// # Errors
+    /// `invalid_input` that names those near it.
+    pub fn resolve(&self, name: &str) -> Result<LabelRef> {
+        let found = self.find(name.trim()).ok_or_else(|| {
+            let shown = text::one_line(name).into_owned();
+            let known = self.labels.iter().map(|l| l.name.as_str());
+            Error::invalid("labels", format!("no label is called '{shown}'"))
+                .with_hint(near::hint(name, known, "labels"))
+        })?;
+        Ok(LabelRef {
+            id: found.id.clone(),
+            name: found.name.clone(),
+        })
+    }
+}
+
+impl Store {
+    /// The labels, or the starters when none was ever defined.
+    ///
+    /// # Errors
+    /// `protocol` when what is stored cannot be read.
+    pub async fn labels(&self, cat: &mut CatFile) -> Result<LoadedBook> {
+        let Some(tip) = cat.info(LABELS).await? else {
+            return Ok(LoadedBook {
+                book: Book::default(),
+                old: None,
+            });
+        };
+        let bad = |why: &str| {
+            Error::new(ErrorKind::Protocol, format!("the labels ({LABELS}) cannot be read: {why}"))
+                .with_hint(format!(
+                    "look at them with 'git log {LABELS}'; 'git update-ref -d {LABELS}' goes back to the labels that every repository starts with"
+                ))
+                .with_context("ref", LABELS)
+        };
+        let object = cat.get(&format!("{}:{LABELS_FILE}", tip.oid)).await;
+        let object = object.map_err(|e| bad(e.message()))?;
+        let object = object.ok_or_else(|| bad("there is no labels.json in it"))?;
+        let book: Book = serde_json::from_slice(&object.data).map_err(|e| bad(&e.to_string()))?;
+        if book.format > 1 {
+            return Err(bad("a newer version of forge wrote them"));
+        }
+        Ok(LoadedBook {
+            book,
+            old: Some(tip.oid),
+        })
+    }
+}
+
+#[async_trait]
+impl Labels for Local {
+    async fn labels(&self, repo: &RepoId, page: PageReq) -> Result<Page<Label>> {
+        self.check(repo)?;
+        let mut labels = self.store.labels(&mut self.store.cat()).await?.book.labels;
+        labels.sort_by_key(|l| l.name.to_lowercase());
+        paging::slice(labels, &page, &"labels")
+    }
+
+    async fn define_label(&self, repo: &RepoId, label: &NewLabel) -> Result<Outcome<Label>> {
+        self.check(repo)?;
+        let name = label_name(&label.name)?;
+        let color = label.color.as_deref().map(label_color).transpose()?;
+        let description = label
+            .description
+            .as_deref()
+            .map(label_description)
+            .transpose()?;
+        let by = identity(self.git()).await?;
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let LoadedBook { mut book, old } = self.store.labels(&mut self.store.cat()).await?;
+            let existing = book.labels.iter_mut().find(|l| same_login(&l.name, &name));
+            let defined = match existing {
+                Some(existing) if !label.overwrite => {
+                    return Err(Error::new(
+                        ErrorKind::AlreadyExists { existing: None },
+                        format!("the label '{}' is defined already", existing.name),
+                    )
+                    .with_hint("overwrite it, or choose another name"));
+                }
+                Some(existing) => {
+                    existing.name.clone_from(&name);
+                    if let Some(color) = &color {
+                        existing.color.clone_from(color);
+                    }
+                    if let Some(description) = &description {
+                        existing.description.clone_from(description);
+                    }
+                    existing.clone()
+                }
+                None => {
+                    let turn = usize::try_from(book.next).unwrap_or(0) % PALETTE.len();
+                    let chosen = PALETTE.get(turn).copied().unwrap_or("7a7a7a").to_owned();
+                    let new = Label {
+                        name: name.clone(),
+                        color: color.clone().unwrap_or(chosen),
+                        description: description.clone().flatten(),
+                        id: book.next.to_string(),
+                    };
+                    book.next += 1;
+                    book.labels.push(new.clone());
+                    new
+                }
+            };
+            match self
+                .save_labels(&book, old, &by, &format!("define {name}"))
+                .await?
+            {
+                None => return Ok(Outcome::immediate(defined)),
+                Some(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
+        self.check(repo)?;
+        let by = identity(self.git()).await?;
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let LoadedBook { mut book, old } = self.store.labels(&mut self.store.cat()).await?;
+            let label = book.resolve(name).map_err(|e| {
+                let hint = e.hint().unwrap_or_default().to_owned();
+                Error::not_found(Noun::Label, e.message()).with_hint(hint)
+            })?;
+            book.labels.retain(|l| l.id != label.id);
+            match self
+                .save_labels(&book, old, &by, &format!("delete {}", label.name))
+                .await?
+            {
+                None => return Ok(Outcome::immediate(())),
+                Some(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+}
+
+impl Local {
+    async fn save_labels(
+        &self,
+        book: &Book,
+        old: Option<String>,
+        by: &Identity,
+        what: &str,
+    ) -> Result<Option<Lost>> {
+        let mut json = serde_json::to_vec_pretty(book)
+            .map_err(|e| Error::new(ErrorKind::Internal, format!("labels have no JSON: {e}")))?;
+        json.push(b'\n');
+        let tree = self.store.put_file(LABELS_FILE, &json).await?;
+        let who = signature(&by.actor, by.at);
+        let message = format!("labels: {what}\n");
+        let commit = RawCommit {
+            tree: &tree,
+            parents: old.as_deref().into_iter().collect(),
+            author: who.as_bytes(),
+            committer: who.as_bytes(),
+            encoding: None,
+            message: message.as_bytes(),
+        };
+        let new = self.store.put("commit", &commit.encode()).await?;
+        let name = LABELS.to_owned();
+        let change = match old {
+            Some(old) => RefChange::Update { name, new, old },
+            None => RefChange::Create { name, new },
+        };
+        self.store.update_refs("forge: labels", &[change]).await
+    }
+}
+
+fn label_name(name: &str) -> Result<String> {
+    let name = name.trim();
+    let length = name.chars().count();
+    if length == 0 || length > NAME_MAX {
+        return Err(Error::invalid(
+            "name",
+            format!("a label's name has 1 to {NAME_MAX} characters, and this one has {length}"),
+        )
+        .with_hint("choose another name"));
+    }
+    if name.chars().any(|c| c.is_control() || c == ',') {
+        return Err(Error::invalid(
+            "name",
+            "a label's name has no comma and no control character",
+        )
+        .with_hint("choose another name"));
+    }
+    Ok(name.to_owned())
+}
+
+fn label_color(color: &str) -> Result<String> {
+    let digits = color.strip_prefix('#').unwrap_or(color);
+    if digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Ok(digits.to_ascii_lowercase());
+    }
+    let shown = text::one_line(color).into_owned();
+    Err(Error::invalid("color", format!("'{shown}' is no colour"))
+        .with_hint("six hex digits, such as c0392b"))
+}
+
+fn label_description(description: &str) -> Result<Option<String>> {
+    let description = description.trim();
+    let length = description.chars().count();
+    if length > DESCRIPTION_MAX || description.contains(['\n', '\r']) {
+        return Err(Error::invalid(
+            "description",
+            format!("a label's description is one line of at most {DESCRIPTION_MAX} characters"),
+        )
+        .with_hint("shorten it"));
+    }
+    validate::body_size("description", description)?;
+    Ok((!description.is_empty()).then(|| description.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_without_regard_to_case_and_near_ones_are_named() {
+        let book = Book::default();
+        assert_eq!(book.resolve(" Good First Issue ").unwrap().id, "5");
+        let e = book.resolve("bugg").unwrap_err();
+        assert!(e.message().contains("'bugg'"), "{e}");
+        assert!(
+            e.hint().is_some_and(|h| h.contains("did you mean 'bug'")),
+            "{e:?}"
+        );
+    }
+
+    #[test]
+    fn bad_definitions_are_refused() {
+        assert!(label_name(" ").is_err() && label_name(&"x".repeat(51)).is_err());
+        assert!(label_name("a,b").is_err() && label_name("a\nb").is_err());
+        assert_eq!(label_color("#ABCDEF").unwrap(), "abcdef");
+        assert!(label_color("red").is_err() && label_color("12345é").is_err());
+        assert!(label_description(&"x".repeat(101)).is_err());
+        assert_eq!(label_description("  ").unwrap(), None);
+    }
+}

@@ -1,0 +1,352 @@
+//! Merging, on the refs alone.
+
+mod commits;
+mod tree;
+
+use forge_core::{
+    Capability, Error, ErrorKind, Outcome, Precondition, Result, Step, Warning,
+    model::{Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState},
+    text,
+};
+use forge_git::CatFile;
+
+use crate::{
+    Local,
+    ident::{Identity, identity},
+    store::{Attempts, Draft, Event, IndexChange, Intent, Pull, RefChange, Written, branch_ref},
+    validate,
+};
+use tree::Merged;
+
+/// The shortest prefix of an expected head.
+const PREFIX_MIN: usize = 7;
+
+impl Local {
+    pub(crate) async fn pull_mergeability(&self, number: u64) -> Result<Mergeability> {
+        let pull = self.store.read(&mut self.store.cat(), number).await?;
+        crate::pulls::require_open(&pull, "an open one alone can be merged")?;
+        self.mergeability_of(&pull).await
+    }
+
+    /// What a merge of `pull`, which is open, would meet.
+    pub(crate) async fn mergeability_of(&self, pull: &Pull) -> Result<Mergeability> {
+        let (base, head) = (pull.base()?, pull.head()?);
+        let (merged, contained) = tokio::join!(
+            self.merge_trees(base, head, false),
+            self.contains(base, head)
+        );
+        let (state, conflicts) = match merged? {
+            Merged::Clean(_) => (MergeState::Mergeable, Vec::new()),
+            Merged::Conflicts(files) => (MergeState::Conflicting, files),
+        };
+        let status = match state {
+            MergeState::Conflicting => "DIRTY",
+            _ if pull.snapshot.draft => "DRAFT",
+            // The head has nothing that the base lacks.
+            _ if contained? => "BLOCKED",
+            _ => "CLEAN",
+        };
+        Ok(Mergeability {
+            state,
+            status: status.to_owned(),
+            conflicts,
+            head_oid: head.to_owned(),
+            base_oid: base.to_owned(),
+        })
+    }
+
+    /// Whether `commit` is an ancestor of `of`.
+    async fn contains(&self, of: &str, commit: &str) -> Result<bool> {
+        let asked = self
+            .git()
+            .run(["merge-base", "--is-ancestor", "--", commit, of])
+            .await?;
+        Ok(asked.status == 0)
+    }
+
+    pub(crate) async fn merge_pull(&self, number: u64, req: &MergeReq) -> Result<Outcome<Merge>> {
+        if req.auto {
+            return Err(Self::unsupported(Capability::MergeAuto));
+        }
+        if req.admin {
+            return Err(Self::unsupported(Capability::MergeAdmin));
+        }
+        check_request(req)?;
+        let method = req.method.unwrap_or(MergeMethod::Merge);
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            if pull.snapshot.state == PrState::Merged {
+                return self.merged_before(&mut cat, pull).await;
+            }
+            self.check_mergeable(&pull, req).await?;
+            let intent = self.prepare(&mut cat, &pull, method, req, &by).await?;
+            let mut started =
+                Draft::new(Event::MergeStarted(intent.clone()), pull.snapshot.clone());
+            started.snapshot.intent = Some(intent.clone());
+            let pull = match self.store.append(&mut cat, &pull, &by, started).await? {
+                Written::Done(pull) => *pull,
+                Written::Lost(lost) => {
+                    attempts.again(lost).await?;
+                    continue;
+                }
+            };
+            let deletion = match req.delete_branch {
+                true => Some(self.deletion(&mut cat, &pull).await?),
+                false => None,
+            };
+            let mut snapshot = pull.snapshot.clone();
+            snapshot.finish_merge(&intent);
+            let mut draft = Draft::new(Event::Merged(intent.clone()), snapshot);
+            draft.index = IndexChange::Closed;
+            draft.before.push(RefChange::Update {
+                name: branch_ref(&intent.base_branch),
+                new: intent.result.clone(),
+                old: intent.onto.clone(),
+            });
+            draft
+                .after
+                .extend(deletion.iter().flat_map(|d| d.as_ref().ok()).cloned());
+            match self.store.append(&mut cat, &pull, &by, draft).await? {
+                Written::Done(_) => {
+                    return self
+                        .merged_now(&mut cat, number, req, &intent, deletion)
+                        .await;
+                }
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    /// Refuses what cannot be merged before any object is made.
+    async fn check_mergeable(&self, pull: &Pull, req: &MergeReq) -> Result<()> {
+        let number = pull.number;
+        crate::pulls::require_open(pull, "an open one alone can be merged")?;
+        if pull.snapshot.draft {
+            return Err(Error::precondition(
+                Precondition::Draft,
+                format!("#{number} is a draft, and drafts are not merged"),
+            )
+            .with_hint(format!("forge pr ready {number}")));
+        }
+        let gone = |field, branch: &str, oid: &str| {
+            let shown = text::one_line(branch).into_owned();
+            Error::invalid(
+                field,
+                format!("the {field} branch '{shown}' of #{number} is gone"),
+            )
+            .with_hint(format!("bring it back with git branch '{shown}' {oid}"))
+        };
+        let (head, base) = (pull.head()?, pull.base()?);
+        if !pull.head_exists {
+            return Err(gone("head", &pull.snapshot.head_branch, head));
+        }
+        if !pull.base_exists {
+            return Err(gone("base", &pull.snapshot.base_branch, base));
+        }
+        if let Some(expected) = &req.expected_head {
+            check_head(number, expected, head)?;
+        }
+        if self.contains(base, head).await? {
+            return Err(Error::precondition(
+                Precondition::NothingToMerge,
+                format!(
+                    "'{}' has everything that #{number} would bring",
+                    text::one_line(&pull.snapshot.base_branch)
+                ),
+            )
+            .with_hint(format!("close it with forge pr close {number}")));
+        }
+        Ok(())
+    }
+
+    /// Makes the objects of the merge; no ref changes.
+    async fn prepare(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+        method: MergeMethod,
+        req: &MergeReq,
+        by: &Identity,
+    ) -> Result<Intent> {
+        let result = match method {
+            MergeMethod::Merge => self.merge_commit(pull, req, by).await?,
+            MergeMethod::Squash => self.squash_commit(cat, pull, req, by).await?,
+            MergeMethod::Rebase => self.rebased(cat, pull, by).await?,
+        };
+        Ok(Intent {
+            method,
+            result,
+            onto: pull.base()?.to_owned(),
+            merged_head: pull.head()?.to_owned(),
+            merge_base: self.merge_base_of(pull).await.ok(),
+            base_branch: pull.snapshot.base_branch.clone(),
+            by: by.actor.clone(),
+            started_at: by.at,
+        })
+    }
+
+    async fn merged_before(&self, cat: &mut CatFile, pull: Pull) -> Result<Outcome<Merge>> {
+        let commit = pull.snapshot.merge_commit.clone();
+        let method = pull.snapshot.merge_method;
+        let unchanged = self.unchanged(cat, pull, "merged already").await?;
+        Ok(unchanged.map(|pull_request| Merge {
+            pull_request,
+            commit,
+            method,
+            already_merged: true,
+            queued: false,
+            branch_deleted: false,
+        }))
+    }
+
+    async fn merged_now(
+        &self,
+        cat: &mut CatFile,
+        number: u64,
+        req: &MergeReq,
+        intent: &Intent,
+        deletion: Option<Result<RefChange, Warning>>,
+    ) -> Result<Outcome<Merge>> {
+        let pull = self.store.read(cat, number).await?;
+        let branch_deleted = matches!(deletion, Some(Ok(_)));
+        let mut outcome = Outcome::immediate(Merge {
+            pull_request: self.present(cat, pull, PrFields::NONE).await?,
+            commit: Some(intent.result.clone()),
+            method: Some(intent.method),
+            already_merged: false,
+            queued: false,
+            branch_deleted,
+        });
+        outcome.steps.push(Step {
+            name: "merge".into(),
+            done: true,
+        });
+        if let Some(deletion) = deletion {
+            outcome.steps.push(Step {
+                name: "delete head branch".into(),
+                done: branch_deleted,
+            });
+            outcome.warnings.extend(deletion.err());
+        }
+        let given = req.subject.is_some() || req.body.is_some() || req.author_email.is_some();
+        if intent.method == MergeMethod::Rebase && given {
+            outcome.warnings.push(Warning::new(
+                "subject, body and author were not used: a rebase keeps those of each commit",
+            ));
+        }
+        if let Some(tree) = self.checked_out_at(&intent.base_branch).await? {
+            let command = format!(
+                "git -C {} read-tree -m -u {} HEAD",
+                quoted(&tree),
+                intent.onto
+            );
+            outcome.warnings.push(
+                Warning::new(format!(
+                    "'{}' is checked out in {}, whose files were left as they are",
+                    text::one_line(&intent.base_branch),
+                    text::one_line(&tree)
+                ))
+                .with_hint(format!(
+                    "bring them along, local changes kept, with: {command}"
+                )),
+            );
+        }
+        Ok(outcome)
+    }
+}
+
+/// The texts of a merge, before anything is looked at.
+fn check_request(req: &MergeReq) -> Result<()> {
+    if let Some(subject) = &req.subject {
+        if subject.trim().is_empty() || subject.contains(['\n', '\r']) {
+            return Err(
+                Error::invalid("subject", "the subject is not one line of text")
+                    .with_hint("give one line, and the rest as the body"),
+            );
+        }
+        validate::body_size("subject", subject)?;
+    }
+    if let Some(body) = &req.body {
+        validate::body_size("body", body)?;
+    }
+    if let Some(email) = &req.author_email {
+        let bad = email.is_empty()
+            || email
+                .chars()
+                .any(|c| c.is_control() || c.is_whitespace() || "<>".contains(c));
+        if bad {
+            let shown = text::one_line(email).into_owned();
+            return Err(
+                Error::invalid("author_email", format!("'{shown}' is no e-mail address"))
+                    .with_hint("give an address such as you@example.com"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Refuses unless `expected` is `head` or a prefix of it.
+pub(crate) fn check_head(number: u64, expected: &str, head: &str) -> Result<()> {
+    let hex = expected.bytes().all(|b| b.is_ascii_hexdigit());
+    if expected.len() < PREFIX_MIN || !hex {
+        let shown = text::one_line(expected).into_owned();
+        return Err(Error::invalid(
+            "expected_head",
+            format!("'{shown}' is no commit id of at least {PREFIX_MIN} hex digits"),
+        )
+        .with_hint(format!("the head of #{number} is {head}")));
+    }
+    if head.starts_with(&expected.to_ascii_lowercase()) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Conflict {
+            expected: expected.to_owned(),
+            actual: head.to_owned(),
+        },
+        format!("the head of #{number} is {head} and not {expected}: it has moved"),
+    )
+    .with_hint("look at the new commits, then try again with the new head"))
+}
+
+/// `path` as a word for a POSIX shell.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
+    if !path.is_empty() && path.chars().all(plain) {
+        return path.to_owned();
+    }
+    format!("'{}'", text::one_line(path).replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expected_head_is_whole_or_a_long_enough_prefix() {
+        let head = "0123456789abcdef0123456789abcdef01234567";
+        assert!(check_head(1, head, head).is_ok());
+        assert!(check_head(1, "0123456789AB", head).is_ok());
+        let stale = check_head(1, "fffffff", head).unwrap_err();
+        assert_eq!(stale.code(), "conflict");
+        for bad in ["", "012345", "zzzzzzzz", "0123456\n"] {
+            assert_eq!(
+                check_head(1, bad, head).unwrap_err().code(),
+                "invalid_input",
+                "{bad:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn paths_are_quoted_for_a_shell() {
+        assert_eq!(quoted("/a/b-c"), "/a/b-c");
+        assert_eq!(quoted("/a b/it's"), r"'/a b/it'\''s'");
+    }
+}

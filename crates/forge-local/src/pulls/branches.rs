@@ -1,0 +1,54 @@
+//! What git says about the branches of a pull request.
+
+use forge_core::{Error, Noun, Result};
+
+use crate::{Local, store::Pull};
+
+impl Local {
+    /// The work tree in which `branch` is checked out.
+    pub(crate) async fn checked_out_at(&self, branch: &str) -> Result<Option<String>> {
+        let list = self
+            .git()
+            .run_ok(["worktree", "list", "--porcelain", "-z"])
+            .await?;
+        let wanted = format!("branch refs/heads/{branch}");
+        let mut tree = None;
+        for line in list.split(|b| *b == 0) {
+            if let Some(path) = line.strip_prefix(b"worktree ") {
+                tree = Some(String::from_utf8_lossy(path).into_owned());
+            } else if line == wanted.as_bytes() {
+                return Ok(tree);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The merge base that the diff of `pull` starts from.
+    pub(crate) async fn merge_base_of(&self, pull: &Pull) -> Result<String> {
+        if let Some(recorded) = pull.snapshot.merge_base.clone().filter(|_| !pull.is_open()) {
+            return Ok(recorded);
+        }
+        let (base, head) = (pull.base()?, pull.head()?);
+        let found = self.git().run(["merge-base", "--", base, head]).await?;
+        let printed = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+        if found.status == 0 && !printed.is_empty() {
+            return Ok(printed);
+        }
+        let number = pull.number;
+        if found.stderr.is_empty() {
+            return Err(Error::not_found(
+                Noun::Commit,
+                format!("the head and the base of #{number} share no history any more"),
+            )
+            .with_hint("one of the branches was rewritten: see git log on both"));
+        }
+        Err(Error::not_found(
+            Noun::Commit,
+            format!(
+                "a commit that #{number} needs is gone ({base} or {head}): {}",
+                found.error("merge-base").message()
+            ),
+        )
+        .with_hint("fetch it again from wherever it was"))
+    }
+}

@@ -1,0 +1,269 @@
+//! Opening a pull request.
+
+use forge_core::{
+    Capability, Error, ErrorKind, Outcome, Precondition, Result,
+    model::{CreatePull, PrFields, PullRequest, Reviewer},
+    text,
+};
+use forge_git::CatFile;
+
+use crate::{
+    Local,
+    caps::LIMITS,
+    ident::{Identity, identity},
+    labels::Book,
+    store::{Attempts, Event, LabelRef, Pull, Read, Snapshot, Written, same_login},
+    validate,
+};
+
+/// How many candidates are looked at together when all open ones are searched.
+const BATCH: usize = 64;
+
+impl Local {
+    pub(crate) async fn create_pull(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
+        if req.milestone.is_some() {
+            return Err(Self::unsupported(Capability::PrMilestone));
+        }
+        if req.head.owner.is_some() {
+            return Err(Self::unsupported(Capability::PrCreateCrossRepository));
+        }
+        let title = validate::title(&req.title)?;
+        validate::body_size("description", &req.description)?;
+        validate::reviewers(&req.reviewers)?;
+        let mut cat = self.store.cat();
+        let base = match &req.base {
+            Some(base) => base.clone(),
+            None => self.default_branch().await?.ok_or_else(|| {
+                Error::invalid(
+                    "base",
+                    "there is no base branch: the repository has no commits yet",
+                )
+                .with_hint("commit something first, or name the base branch")
+            })?,
+        };
+        let head = &req.head.branch;
+        let base_oid = self.branch_tip(&mut cat, "base", &base).await?;
+        let head_oid = self.branch_tip(&mut cat, "head", head).await?;
+        self.check_branches(head, &head_oid, &base, &base_oid)
+            .await?;
+        let by = identity(self.git()).await?;
+        let book = self.store.labels(&mut cat).await?.book;
+
+        let mut snapshot = Snapshot::new(0, by.actor.clone(), by.at);
+        snapshot.title = title;
+        snapshot.description.clone_from(&req.description);
+        snapshot.draft = req.draft;
+        snapshot.base_branch = base;
+        snapshot.base_oid = Some(base_oid.clone());
+        snapshot.head_branch.clone_from(head);
+        snapshot.head_oid = Some(head_oid.clone());
+        snapshot.labels = resolve_labels(&book, &req.labels)?;
+        check_label_count(&snapshot.labels)?;
+        snapshot.assignees = resolve_logins("assignees", &req.assignees, &by)?;
+        snapshot.pending_reviewers = resolve_reviewers(&req.reviewers, &by, &by.actor.login)?;
+
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            self.refuse_twin(&mut cat, &snapshot, None).await?;
+            snapshot.number = self.next_number(&mut cat).await?;
+            let pull = Pull {
+                number: snapshot.number,
+                tip: String::new(),
+                snapshot: snapshot.clone(),
+                head_oid: Some(head_oid.clone()),
+                base_oid: Some(base_oid.clone()),
+                head_exists: true,
+                base_exists: true,
+                unrecorded_merge: None,
+            };
+            let event = Event::Opened {
+                title: snapshot.title.clone(),
+                description: snapshot.description.clone(),
+                base_branch: snapshot.base_branch.clone(),
+                head_branch: snapshot.head_branch.clone(),
+                draft: snapshot.draft,
+            };
+            match self.store.open(&mut cat, pull, &by, event).await? {
+                Written::Done(pull) => {
+                    return Ok(Outcome::immediate(
+                        self.present(&mut cat, *pull, PrFields::NONE).await?,
+                    ));
+                }
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    /// Head and base make a pull request: two branches, a common history, something to merge.
+    pub(crate) async fn check_branches(
+        &self,
+        head: &str,
+        head_oid: &str,
+        base: &str,
+        base_oid: &str,
+    ) -> Result<()> {
+        let (head, base) = (text::one_line(head), text::one_line(base));
+        if head == base {
+            return Err(
+                Error::invalid("head", format!("head and base are both '{head}'"))
+                    .with_hint("choose another base, or commit on a branch of its own"),
+            );
+        }
+        let not_base = format!("^{base_oid}");
+        let git = self.git();
+        let (ahead, common) = tokio::join!(
+            git.run_ok([
+                "rev-list",
+                "-n",
+                "1",
+                "--end-of-options",
+                head_oid,
+                &not_base
+            ]),
+            git.run(["merge-base", "--", base_oid, head_oid])
+        );
+        if ahead?.is_empty() {
+            return Err(Error::precondition(
+                Precondition::NothingToMerge,
+                format!("'{head}' has no commit that '{base}' lacks, so there is nothing to merge"),
+            )
+            .with_hint("commit on the head branch first"));
+        }
+        if common?.status != 0 {
+            return Err(
+                Error::invalid("head", format!("'{head}' and '{base}' share no history"))
+                    .with_hint("choose a base that the head was started from"),
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses when another open one (not `except`) has the head and base of `snapshot`.
+    pub(crate) async fn refuse_twin(
+        &self,
+        cat: &mut CatFile,
+        snapshot: &Snapshot,
+        except: Option<u64>,
+    ) -> Result<()> {
+        let twin = |s: &Snapshot| {
+            s.head_branch == snapshot.head_branch && s.base_branch == snapshot.base_branch
+        };
+        let Some(twin) = self
+            .find_open(cat, |p| Some(p.number) != except && twin(&p.snapshot))
+            .await?
+        else {
+            return Ok(());
+        };
+        let url = self.pr(twin.number).to_string();
+        Err(Error::new(
+            ErrorKind::AlreadyExists {
+                existing: Some(url.clone()),
+            },
+            format!(
+                "pull request #{} from '{}' into '{}' is open already: {url}",
+                twin.number,
+                text::one_line(&snapshot.head_branch),
+                text::one_line(&snapshot.base_branch)
+            ),
+        )
+        .with_hint(format!("look at it with forge pr view {}", twin.number)))
+    }
+
+    /// The newest open pull request that `wanted` takes.
+    pub(crate) async fn find_open(
+        &self,
+        cat: &mut CatFile,
+        wanted: impl Fn(&Pull) -> bool + Send,
+    ) -> Result<Option<Pull>> {
+        let index = self.store.index(cat).await?.index;
+        let mut numbers = index.open.below(u64::MAX);
+        loop {
+            let chunk: Vec<u64> = numbers.by_ref().take(BATCH).collect();
+            if chunk.is_empty() {
+                return Ok(None);
+            }
+            for read in self.store.read_many(cat, &chunk).await? {
+                if let Read::Pull(pull) = read
+                    && pull.is_open()
+                    && wanted(&pull)
+                {
+                    return Ok(Some(*pull));
+                }
+            }
+        }
+    }
+
+    /// The lowest number above all that were given.
+    async fn next_number(&self, cat: &mut CatFile) -> Result<u64> {
+        let mut number = self.store.index(cat).await?.index.highest + 1;
+        // A damaged ref keeps its number.
+        while self.store.loose_ref_exists(number) {
+            number += 1;
+        }
+        Ok(number)
+    }
+}
+
+/// The labels called `names`, each once.
+pub(crate) fn resolve_labels(book: &Book, names: &[String]) -> Result<Vec<LabelRef>> {
+    let mut labels: Vec<LabelRef> = Vec::new();
+    for name in names {
+        let label = book.resolve(name)?;
+        if !labels.iter().any(|l| l.id == label.id) {
+            labels.push(label);
+        }
+    }
+    Ok(labels)
+}
+
+/// Refuses more labels than one pull request may have.
+pub(crate) fn check_label_count(labels: &[LabelRef]) -> Result<()> {
+    if labels.len() <= LIMITS.labels_max {
+        return Ok(());
+    }
+    let most = LIMITS.labels_max;
+    Err(Error::invalid(
+        "labels",
+        format!("{} labels are too many: {most} is the most", labels.len()),
+    )
+    .with_hint("take some off"))
+}
+
+/// Logins as they were typed, `@me` replaced, each once.
+pub(crate) fn resolve_logins(
+    field: &'static str,
+    logins: &[String],
+    by: &Identity,
+) -> Result<Vec<String>> {
+    let mut all: Vec<String> = Vec::new();
+    for login in logins {
+        let login = by.resolve(login);
+        validate::login(field, &login)?;
+        if !all.iter().any(|l| same_login(l, &login)) {
+            all.push(login);
+        }
+    }
+    Ok(all)
+}
+
+/// Reviewers, each once; the author cannot be one.
+pub(crate) fn resolve_reviewers(
+    list: &[Reviewer],
+    by: &Identity,
+    author: &str,
+) -> Result<Vec<Reviewer>> {
+    let logins: Vec<String> = list.iter().map(|r| r.handle().to_owned()).collect();
+    let logins = resolve_logins("reviewers", &logins, by)?;
+    if logins.iter().any(|l| same_login(l, author)) {
+        let shown = text::one_line(author).into_owned();
+        return Err(Error::invalid(
+            "reviewers",
+            format!("'{shown}' opened it and cannot review it"),
+        )
+        .with_hint("ask somebody else"));
+    }
+    Ok(logins
+        .into_iter()
+        .map(|login| Reviewer::User { login })
+        .collect())
+}

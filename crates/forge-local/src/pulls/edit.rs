@@ -1,0 +1,179 @@
+//! Changing a pull request.
+
+use forge_core::{
+    Capability, Error, ErrorKind, Outcome, Result,
+    model::{EditPull, PullRequest, Reviewer},
+    text,
+};
+use forge_git::CatFile;
+
+use super::{
+    create::{check_label_count, resolve_labels, resolve_logins, resolve_reviewers},
+    state::require_open,
+};
+use crate::{
+    Local,
+    ident::{Identity, identity},
+    labels::Book,
+    near,
+    store::{Attempts, Draft, Edited, Event, LabelRef, Pull, Snapshot, Written, same_login},
+    validate,
+};
+
+impl Local {
+    pub(crate) async fn edit_pull(
+        &self,
+        number: u64,
+        edit: &EditPull,
+    ) -> Result<Outcome<PullRequest>> {
+        if edit.milestone.is_some() {
+            return Err(Self::unsupported(Capability::PrMilestone));
+        }
+        if let Some(title) = &edit.title {
+            validate::title(title)?;
+        }
+        if let Some(description) = &edit.description {
+            validate::body_size("description", description)?;
+        }
+        validate::reviewers(&edit.reviewers.add)?;
+        validate::reviewers(&edit.reviewers.remove)?;
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            if let Some(expected) = &edit.expected_version
+                && expected != &pull.tip
+            {
+                return Err(Error::new(
+                    ErrorKind::Conflict {
+                        expected: expected.clone(),
+                        actual: pull.tip.clone(),
+                    },
+                    format!(
+                        "#{number} has changed: its version is {} and not {expected}",
+                        pull.tip
+                    ),
+                )
+                .with_hint("read it again, then edit what is there now"));
+            }
+            let (snapshot, edited) = self.apply(&mut cat, &pull, edit, &by).await?;
+            if edited == Edited::default() {
+                return self.unchanged(&mut cat, pull, "so already").await;
+            }
+            let draft = Draft::new(Event::Edited(Box::new(edited)), snapshot);
+            match self.store.append(&mut cat, &pull, &by, draft).await? {
+                Written::Done(_) => return self.after_write(&mut cat, number).await,
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    /// The state after `edit`, and what in it is new.
+    async fn apply(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+        edit: &EditPull,
+        by: &Identity,
+    ) -> Result<(Snapshot, Edited)> {
+        let mut s = pull.snapshot.clone();
+        let mut edited = Edited::default();
+        if let Some(title) = edit.title.as_deref().map(validate::title).transpose()?
+            && title != s.title
+        {
+            s.title.clone_from(&title);
+            edited.title = Some(title);
+        }
+        if let Some(description) = edit.description.as_ref().filter(|d| **d != s.description) {
+            s.description.clone_from(description);
+            edited.description = Some(description.clone());
+        }
+        if let Some(base) = edit.base.as_ref().filter(|b| **b != s.base_branch) {
+            require_open(pull, "the base of an open one alone can be changed")?;
+            let base_oid = self.branch_tip(cat, "base", base).await?;
+            self.check_branches(&s.head_branch, pull.head()?, base, &base_oid)
+                .await?;
+            s.base_branch.clone_from(base);
+            self.refuse_twin(cat, &s, Some(pull.number)).await?;
+            edited.base_branch = Some(base.clone());
+        }
+        if !edit.labels.is_empty() {
+            let book = self.store.labels(cat).await?.book;
+            change_labels(&mut s.labels, edit, &book, &mut edited)?;
+        }
+        let added = resolve_logins("assignees", &edit.assignees.add, by)?;
+        for login in added {
+            if !s.assignees.iter().any(|a| same_login(a, &login)) {
+                s.assignees.push(login.clone());
+                edited.assignees_added.push(login);
+            }
+        }
+        for login in resolve_logins("assignees", &edit.assignees.remove, by)? {
+            if let Some(at) = s.assignees.iter().position(|a| same_login(a, &login)) {
+                edited.assignees_removed.push(s.assignees.remove(at));
+            }
+        }
+        let author = s.author.login.clone();
+        for reviewer in resolve_reviewers(&edit.reviewers.add, by, &author)? {
+            if !s.pending_reviewers.iter().any(|r| same(r, &reviewer)) {
+                s.pending_reviewers.push(reviewer.clone());
+                edited.reviewers_added.push(reviewer);
+            }
+        }
+        let removed: Vec<String> = edit
+            .reviewers
+            .remove
+            .iter()
+            .map(|r| r.handle().to_owned())
+            .collect();
+        for login in resolve_logins("reviewers", &removed, by)? {
+            let at = s
+                .pending_reviewers
+                .iter()
+                .position(|r| same_login(r.handle(), &login));
+            if let Some(at) = at {
+                edited
+                    .reviewers_removed
+                    .push(s.pending_reviewers.remove(at));
+            }
+        }
+        Ok((s, edited))
+    }
+}
+
+fn same(a: &Reviewer, b: &Reviewer) -> bool {
+    same_login(a.handle(), b.handle())
+}
+
+fn change_labels(
+    labels: &mut Vec<LabelRef>,
+    edit: &EditPull,
+    book: &Book,
+    edited: &mut Edited,
+) -> Result<()> {
+    // Labels that were deleted since are dropped with the first edit of labels.
+    labels.retain(|l| book.current(l).is_some());
+    for label in resolve_labels(book, &edit.labels.add)? {
+        if !labels.iter().any(|l| l.id == label.id) {
+            edited.labels_added.push(label.name.clone());
+            labels.push(label);
+        }
+    }
+    for name in &edit.labels.remove {
+        let wanted =
+            book.resolve(name).map_err(|_| {
+                let on_it = labels.iter().map(|l| l.name.as_str());
+                let shown = text::one_line(name).into_owned();
+                Error::invalid("labels", format!("no label is called '{shown}'"))
+                    .with_hint(near::hint(name, on_it, "labels on it"))
+            })?;
+        if let Some(at) = labels.iter().position(|l| l.id == wanted.id) {
+            edited.labels_removed.push(labels.remove(at).name);
+        }
+    }
+    check_label_count(labels)
+}

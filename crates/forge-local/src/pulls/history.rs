@@ -1,0 +1,141 @@
+//! The status history, told by the events.
+
+use forge_core::{
+    Page, PageReq, Result, Timestamp,
+    model::{Actor, StatusEvent, StatusEventKind as Kind},
+};
+use forge_git::CatFile;
+
+use crate::{
+    Local, paging,
+    store::{Event, Intent, Logged, Pull, RawCommit, parse_signature},
+};
+
+impl Local {
+    pub(crate) async fn pull_history(
+        &self,
+        number: u64,
+        page: &PageReq,
+    ) -> Result<Page<StatusEvent>> {
+        let mut cat = self.store.cat();
+        let pull = self.store.read(&mut cat, number).await?;
+        let log = self.store.log(&mut cat, &pull).await?;
+        let mut events = Vec::new();
+        let mut head: Option<String> = None;
+        for logged in &log.events {
+            let entry = &logged.entry;
+            let before = events.last().map(|e: &StatusEvent| e.created_at);
+            if let (Some(old), Some(new)) = (&head, &entry.head)
+                && old != new
+            {
+                events.push(moved(&mut cat, new, before, Some(entry.at)).await);
+            }
+            head = entry.head.clone().or(head);
+            events.extend(told(logged));
+        }
+        if let Some(intent) = &pull.unrecorded_merge {
+            events.push(merged(&pull.tip, &intent.by, intent.started_at, intent));
+        }
+        if let Some(new) = live_move(&pull, head.as_deref()) {
+            let before = events.last().map(|e| e.created_at);
+            events.push(moved(&mut cat, new, before, None).await);
+        }
+        paging::slice(events, page, &("history", number))
+    }
+}
+
+/// The head of an open one, if it moved after the last event.
+fn live_move<'a>(pull: &'a Pull, recorded: Option<&str>) -> Option<&'a str> {
+    let live = pull.head_oid.as_deref().filter(|_| pull.is_open())?;
+    (recorded? != live).then_some(live)
+}
+
+fn told(logged: &Logged) -> Option<StatusEvent> {
+    let entry = &logged.entry;
+    let (kind, detail) = match &entry.event {
+        Event::Opened { draft, .. } => (Kind::Opened, draft.then(|| "as a draft".to_owned())),
+        Event::Closed { .. } => (Kind::Closed, None),
+        Event::Reopened { .. } => (Kind::Reopened, None),
+        Event::Ready => (Kind::ReadyForReview, None),
+        Event::Drafted => (Kind::ConvertedToDraft, None),
+        Event::Merged(i) => return Some(merged(&logged.oid, &entry.actor, entry.at, i)),
+        Event::Edited(edited) => {
+            let mut parts = Vec::new();
+            if let Some(title) = &edited.title {
+                parts.push(format!("title: {title}"));
+            }
+            if edited.description.is_some() {
+                parts.push("description".to_owned());
+            }
+            if let Some(base) = &edited.base_branch {
+                parts.push(format!("base: {base}"));
+            }
+            if parts.is_empty() {
+                return None;
+            }
+            (Kind::Edited, Some(parts.join(", ")))
+        }
+        _ => return None,
+    };
+    Some(StatusEvent {
+        id: logged.oid.clone(),
+        kind,
+        actor: entry.actor.clone(),
+        created_at: entry.at,
+        authority: None,
+        detail,
+    })
+}
+
+fn merged(id: &str, by: &Actor, at: Timestamp, intent: &Intent) -> StatusEvent {
+    StatusEvent {
+        id: id.to_owned(),
+        kind: Kind::Merged,
+        actor: by.clone(),
+        created_at: at,
+        authority: None,
+        detail: Some(format!("{} {}", intent.method.as_str(), intent.result)),
+    }
+}
+
+/// The head moved to `head`. Nobody recorded that, so the commit says who and when, as far as that
+/// fits between the events around it.
+async fn moved(
+    cat: &mut CatFile,
+    head: &str,
+    after: Option<Timestamp>,
+    before: Option<Timestamp>,
+) -> StatusEvent {
+    let object = cat.get(head).await.ok().flatten();
+    let signed = object
+        .as_ref()
+        .and_then(|o| RawCommit::parse(&o.data))
+        .map(|c| c.committer);
+    let (actor, at) = match signed.and_then(parse_signature) {
+        Some((name, email, at)) => {
+            let login = email.split('@').next().unwrap_or_default().to_owned();
+            (
+                Actor {
+                    name: Some(name),
+                    email: Some(email),
+                    ..Actor::new(login)
+                },
+                at,
+            )
+        }
+        None => (
+            Actor::new("unknown"),
+            before.or(after).unwrap_or_else(Timestamp::now),
+        ),
+    };
+    let at = after.map_or(at, |a| at.max(a));
+    let at = before.map_or(at, |b| at.min(b));
+    StatusEvent {
+        id: head.to_owned(),
+        kind: Kind::HeadChanged,
+        actor,
+        created_at: at,
+        authority: None,
+        detail: Some(head.to_owned()),
+    }
+}

@@ -1,0 +1,108 @@
+//! Pull requests: the trait, with one file for each kind of operation.
+
+use async_trait::async_trait;
+use forge_core::{
+    Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
+    model::{
+        CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
+        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, StateFilter,
+        StatusEvent,
+    },
+};
+
+use crate::Local;
+
+mod branches;
+mod create;
+mod edit;
+mod history;
+mod list;
+mod state;
+mod status;
+mod view;
+
+pub(crate) use list::in_state;
+pub(crate) use state::require_open;
+
+#[async_trait]
+impl PullRequests for Local {
+    async fn create(&self, repo: &RepoId, req: &CreatePull) -> Result<Outcome<PullRequest>> {
+        self.check(repo)?;
+        self.create_pull(req).await
+    }
+
+    async fn list(
+        &self,
+        repo: &RepoId,
+        query: &PullQuery,
+        page: PageReq,
+    ) -> Result<Page<PullRequest>> {
+        self.check(repo)?;
+        self.list_pulls(query, &page).await
+    }
+
+    async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
+        self.view_pull(self.number(pr)?, fields).await
+    }
+
+    async fn find(
+        &self,
+        repo: &RepoId,
+        head: &HeadRef,
+        state: StateFilter,
+        fields: PrFields,
+    ) -> Result<Vec<PullRequest>> {
+        self.check(repo)?;
+        self.find_pulls(head, state, fields).await
+    }
+
+    async fn status(
+        &self,
+        repo: &RepoId,
+        head: Option<&HeadRef>,
+        fields: PrFields,
+    ) -> Result<PullStatus> {
+        self.check(repo)?;
+        self.status_of(head, fields).await
+    }
+
+    async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
+        self.edit_pull(self.number(pr)?, edit).await
+    }
+
+    async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {
+        self.close_pull(self.number(pr)?, req).await
+    }
+
+    async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>> {
+        self.reopen_pull(self.number(pr)?, comment).await
+    }
+
+    async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
+        self.set_pull_draft(self.number(pr)?, draft).await
+    }
+
+    async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {
+        self.pull_mergeability(self.number(pr)?).await
+    }
+
+    async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
+        self.merge_pull(self.number(pr)?, req).await
+    }
+
+    async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
+        self.pull_diff(self.number(pr)?, req).await
+    }
+
+    async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
+        self.pull_files(self.number(pr)?, &page).await
+    }
+
+    async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>> {
+        self.pull_commits(self.number(pr)?, &page).await
+    }
+
+    async fn history(&self, pr: &PrId, page: PageReq) -> Result<Page<StatusEvent>> {
+        self.pull_history(self.number(pr)?, &page).await
+    }
+}

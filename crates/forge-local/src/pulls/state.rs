@@ -1,0 +1,257 @@
+//! Closing, reopening, draft and ready.
+
+use forge_core::{
+    Error, Outcome, Precondition, Result, Step, Warning,
+    model::{CloseReq, PrFields, PrState, PullRequest},
+    text,
+};
+use forge_git::CatFile;
+
+use crate::{
+    Local,
+    ident::identity,
+    store::{Attempts, Draft, Event, IndexChange, Pull, RefChange, Written, branch_ref},
+    validate,
+};
+
+impl Local {
+    pub(crate) async fn close_pull(
+        &self,
+        number: u64,
+        req: &CloseReq,
+    ) -> Result<Outcome<PullRequest>> {
+        if let Some(comment) = &req.comment {
+            validate::body(comment)?;
+        }
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            match pull.snapshot.state {
+                PrState::Open => {}
+                PrState::Closed => return self.unchanged(&mut cat, pull, "closed already").await,
+                PrState::Merged => {
+                    return Err(Error::precondition(
+                        Precondition::Merged,
+                        format!("#{number} is merged, so it cannot be closed"),
+                    )
+                    .with_hint("nothing is left to do"));
+                }
+            }
+            let mut snapshot = pull.snapshot.clone();
+            snapshot.state = PrState::Closed;
+            snapshot.closed_at = Some(by.at);
+            snapshot.intent = None;
+            snapshot.merge_base = self.merge_base_of(&pull).await.ok();
+            snapshot.comments += u64::from(req.comment.is_some());
+            let mut draft = Draft::new(
+                Event::Closed {
+                    comment: req.comment.clone(),
+                },
+                snapshot,
+            );
+            draft.index = IndexChange::Closed;
+            let mut warnings = Vec::new();
+            let mut steps = Vec::new();
+            if req.delete_branch {
+                let deletion = self.deletion(&mut cat, &pull).await?;
+                steps.push(Step {
+                    name: "close".into(),
+                    done: true,
+                });
+                steps.push(Step {
+                    name: "delete head branch".into(),
+                    done: deletion.is_ok(),
+                });
+                match deletion {
+                    Ok(deletion) => draft.after.push(deletion),
+                    Err(warning) => warnings.push(warning),
+                }
+            }
+            match self.store.append(&mut cat, &pull, &by, draft).await? {
+                Written::Done(_) => {
+                    let mut outcome = self.after_write(&mut cat, number).await?;
+                    outcome.steps = steps;
+                    outcome.warnings.append(&mut warnings);
+                    return Ok(outcome);
+                }
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    pub(crate) async fn reopen_pull(
+        &self,
+        number: u64,
+        comment: Option<&str>,
+    ) -> Result<Outcome<PullRequest>> {
+        if let Some(comment) = comment {
+            validate::body(comment)?;
+        }
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            match pull.snapshot.state {
+                PrState::Closed => {}
+                PrState::Open => return self.unchanged(&mut cat, pull, "open already").await,
+                PrState::Merged => {
+                    return Err(Error::precondition(
+                        Precondition::Merged,
+                        format!("#{number} is merged, so it cannot be reopened"),
+                    )
+                    .with_hint("open a new pull request for further changes"));
+                }
+            }
+            let mut snapshot = pull.snapshot.clone();
+            let head = self
+                .branch_tip(&mut cat, "head", &snapshot.head_branch)
+                .await?;
+            let base = self
+                .branch_tip(&mut cat, "base", &snapshot.base_branch)
+                .await?;
+            self.refuse_twin(&mut cat, &snapshot, Some(number)).await?;
+            snapshot.state = PrState::Open;
+            snapshot.closed_at = None;
+            snapshot.merge_base = None;
+            snapshot.head_oid = Some(head);
+            snapshot.base_oid = Some(base);
+            snapshot.comments += u64::from(comment.is_some());
+            let event = Event::Reopened {
+                comment: comment.map(str::to_owned),
+            };
+            let mut draft = Draft::new(event, snapshot);
+            draft.index = IndexChange::Opened;
+            match self.store.append(&mut cat, &pull, &by, draft).await? {
+                Written::Done(_) => return self.after_write(&mut cat, number).await,
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    pub(crate) async fn set_pull_draft(
+        &self,
+        number: u64,
+        draft: bool,
+    ) -> Result<Outcome<PullRequest>> {
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            require_open(&pull, "drafts and ready ones are open")?;
+            if pull.snapshot.draft == draft {
+                let what = if draft {
+                    "a draft already"
+                } else {
+                    "ready already"
+                };
+                return self.unchanged(&mut cat, pull, what).await;
+            }
+            let mut snapshot = pull.snapshot.clone();
+            snapshot.draft = draft;
+            let event = if draft { Event::Drafted } else { Event::Ready };
+            match self
+                .store
+                .append(&mut cat, &pull, &by, Draft::new(event, snapshot))
+                .await?
+            {
+                Written::Done(_) => return self.after_write(&mut cat, number).await,
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    /// The answer when there was nothing to do.
+    pub(crate) async fn unchanged(
+        &self,
+        cat: &mut CatFile,
+        pull: Pull,
+        what: &str,
+    ) -> Result<Outcome<PullRequest>> {
+        let message = format!("#{} is {what}; nothing was changed", pull.number);
+        let value = self.present(cat, pull, PrFields::NONE).await?;
+        Ok(Outcome::immediate(value).with_warning(Warning::new(message)))
+    }
+
+    /// The answer to a write: the pull request as it is now.
+    pub(crate) async fn after_write(
+        &self,
+        cat: &mut CatFile,
+        number: u64,
+    ) -> Result<Outcome<PullRequest>> {
+        let pull = self.store.read(cat, number).await?;
+        Ok(Outcome::immediate(
+            self.present(cat, pull, PrFields::NONE).await?,
+        ))
+    }
+
+    /// The deletion of the head branch, or the reason why it stays.
+    pub(crate) async fn deletion(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+    ) -> Result<Result<RefChange, Warning>> {
+        let branch = &pull.snapshot.head_branch;
+        let shown = text::one_line(branch).into_owned();
+        let stays = |why: String, hint: &str| {
+            Ok(Err(Warning::new(format!(
+                "the branch '{shown}' was not deleted: {why}"
+            ))
+            .with_hint(hint)))
+        };
+        let Some(old) = pull.head_oid.clone().filter(|_| pull.head_exists) else {
+            return stays("it is gone already".into(), "nothing is left to do");
+        };
+        if self.default_branch().await?.as_ref() == Some(branch) {
+            return stays("it is the default branch".into(), "keep it");
+        }
+        if let Some(tree) = self.checked_out_at(branch).await? {
+            let tree = text::one_line(&tree).into_owned();
+            return stays(
+                format!("it is checked out in {tree}"),
+                "switch to another branch there, then delete it with git branch -D",
+            );
+        }
+        let based = |p: &Pull| p.number != pull.number && &p.snapshot.base_branch == branch;
+        if let Some(other) = self.find_open(cat, based).await? {
+            return stays(
+                format!("#{} is open and has it as its base", other.number),
+                "give that one another base first: forge pr edit --base",
+            );
+        }
+        Ok(Ok(RefChange::Delete {
+            name: branch_ref(branch),
+            old,
+        }))
+    }
+}
+
+/// Refuses a pull request that is not open.
+pub(crate) fn require_open(pull: &Pull, why: &str) -> Result<()> {
+    let number = pull.number;
+    match pull.snapshot.state {
+        PrState::Open => Ok(()),
+        PrState::Closed => Err(Error::precondition(
+            Precondition::Closed,
+            format!("#{number} is closed, and {why}"),
+        )
+        .with_hint(format!("reopen it first: forge pr reopen {number}"))),
+        PrState::Merged => Err(Error::precondition(
+            Precondition::Merged,
+            format!("#{number} is merged, and {why}"),
+        )
+        .with_hint("open a new pull request for further changes")),
+    }
+}

@@ -1,0 +1,193 @@
+//! One pull request, as callers see it.
+
+use forge_core::{
+    Result, Warning,
+    model::{Actor, Label, PrFields, PullRequest, Review, ReviewState},
+};
+use forge_git::CatFile;
+
+use crate::{
+    Local,
+    labels::Book,
+    store::{LatestReview, Pull},
+};
+
+/// The colour of a label whose definition cannot be read.
+const NO_COLOR: &str = "ededed";
+
+impl Local {
+    pub(crate) async fn view_pull(&self, number: u64, fields: PrFields) -> Result<PullRequest> {
+        let mut cat = self.store.cat();
+        let pull = self.store.read(&mut cat, number).await?;
+        self.present(&mut cat, pull, fields).await
+    }
+
+    /// `pull` with the sections of `fields`.
+    pub(crate) async fn present(
+        &self,
+        cat: &mut CatFile,
+        pull: Pull,
+        fields: PrFields,
+    ) -> Result<PullRequest> {
+        let book = match pull.snapshot.labels.is_empty() {
+            true => Ok(None),
+            false => self.store.labels(cat).await.map(|l| Some(l.book)),
+        };
+        self.present_with(cat, pull, fields, &book).await
+    }
+
+    /// As [`Local::present`], with the labels at hand (or the reason why they are not).
+    pub(crate) async fn present_with(
+        &self,
+        cat: &mut CatFile,
+        pull: Pull,
+        fields: PrFields,
+        book: &Result<Option<Book>>,
+    ) -> Result<PullRequest> {
+        let mut view = self.header(&pull, book);
+        self.add_sections(cat, &pull, fields, &mut view).await?;
+        Ok(view)
+    }
+
+    fn header(&self, pull: &Pull, book: &Result<Option<Book>>) -> PullRequest {
+        let s = &pull.snapshot;
+        let id = self.pr(pull.number);
+        let mut warnings = Vec::new();
+        let mut labels: Vec<Label> = match book {
+            Ok(Some(book)) => s
+                .labels
+                .iter()
+                .filter_map(|l| book.current(l).cloned())
+                .collect(),
+            Ok(None) => Vec::new(),
+            Err(e) => {
+                warnings.push(warning_of(e));
+                let unknown = |name: &String| Label {
+                    name: name.clone(),
+                    color: NO_COLOR.to_owned(),
+                    description: None,
+                    id: String::new(),
+                };
+                s.labels.iter().map(|l| unknown(&l.name)).collect()
+            }
+        };
+        labels.sort_by_key(|l| l.name.to_lowercase());
+        PullRequest {
+            url: id.to_string(),
+            id,
+            node_id: String::new(),
+            number: Some(pull.number),
+            title: s.title.clone(),
+            description: s.description.clone(),
+            author: s.author.clone(),
+            state: s.state,
+            draft: s.draft,
+            base_branch: s.base_branch.clone(),
+            base_oid: pull.base_oid.clone(),
+            head_branch: s.head_branch.clone(),
+            head_oid: pull.head_oid.clone(),
+            head_repo: None,
+            created_at: s.created_at,
+            updated_at: s.updated_at,
+            closed_at: s.closed_at,
+            merged_at: s.merged_at,
+            merged_by: s.merged_by.clone(),
+            merge_commit: s.merge_commit.clone(),
+            labels,
+            assignees: s.assignees.iter().map(Actor::new).collect(),
+            milestone: None,
+            approvals: s.count(ReviewState::Approved),
+            changes_requested: s.count(ReviewState::ChangesRequested),
+            pending_reviewers: s.pending_reviewers.clone(),
+            review_decision: s.decision(),
+            latest_reviews: s.latest_reviews.iter().map(latest).collect(),
+            comments_count: s.comments,
+            version: pull.tip.clone(),
+            additions: None,
+            deletions: None,
+            changed_files: None,
+            mergeability: None,
+            comments: None,
+            reviews: None,
+            threads: None,
+            commits: None,
+            files: None,
+            checks: None,
+            warnings,
+        }
+    }
+
+    /// Fills in the sections that cost more. One that cannot be read becomes a warning.
+    async fn add_sections(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+        fields: PrFields,
+        view: &mut PullRequest,
+    ) -> Result<()> {
+        let wants = |f| fields.contains(f);
+        let mut warnings = Vec::new();
+        let mut keep = |e: forge_core::Error| warnings.push(warning_of(&e));
+        if wants(PrFields::STATS) || wants(PrFields::FILES) {
+            match self.changed_files(pull).await {
+                Ok(files) => {
+                    let sum = |n: fn(&forge_core::model::FileChange) -> Option<u64>| {
+                        Some(files.iter().filter_map(n).sum::<u64>())
+                    };
+                    view.additions = sum(|f| f.additions);
+                    view.deletions = sum(|f| f.deletions);
+                    view.changed_files = Some(files.len() as u64);
+                    view.files = wants(PrFields::FILES).then_some(files);
+                }
+                Err(e) => keep(e),
+            }
+        }
+        if wants(PrFields::COMMITS) {
+            match self.all_commits(cat, pull).await {
+                Ok(commits) => view.commits = Some(commits),
+                Err(e) => keep(e),
+            }
+        }
+        if wants(PrFields::MERGEABILITY) && pull.is_open() {
+            match self.mergeability_of(pull).await {
+                Ok(mergeability) => view.mergeability = Some(mergeability),
+                Err(e) => keep(e),
+            }
+        }
+        let talk = [PrFields::COMMENTS, PrFields::REVIEWS, PrFields::THREADS];
+        if talk.into_iter().any(wants) {
+            match self.conversation(cat, pull).await {
+                Ok(conversation) => {
+                    view.comments = wants(PrFields::COMMENTS).then_some(conversation.comments);
+                    view.reviews = wants(PrFields::REVIEWS).then_some(conversation.reviews);
+                    view.threads = wants(PrFields::THREADS).then_some(conversation.threads);
+                }
+                Err(e) => keep(e),
+            }
+        }
+        view.warnings.append(&mut warnings);
+        Ok(())
+    }
+}
+
+/// A failure of a part, as a warning of the whole.
+pub(crate) fn warning_of(e: &forge_core::Error) -> Warning {
+    let warning = Warning::new(e.message());
+    match e.hint() {
+        Some(hint) => warning.with_hint(hint),
+        None => warning,
+    }
+}
+
+fn latest(review: &LatestReview) -> Review {
+    Review {
+        id: review.id.clone(),
+        author: review.author.clone(),
+        author_association: None,
+        state: review.state,
+        body: (!review.body.is_empty()).then(|| review.body.clone()),
+        submitted_at: review.submitted_at,
+        commit: review.commit.clone(),
+        comments: Vec::new(),
+    }
+}

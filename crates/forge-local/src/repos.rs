@@ -1,0 +1,98 @@
+//! The repository and the viewer.
+
+use async_trait::async_trait;
+use forge_core::{
+    RepoId, Repos, Result,
+    model::{Actor, MergeMethod, Permission, RepoInfo},
+};
+
+use crate::{Local, ident::identity, store::branch_ref};
+
+/// Where a repository usually has its main line, when nothing says where.
+const USUAL: [&str; 3] = ["main", "master", "trunk"];
+
+#[async_trait]
+impl Repos for Local {
+    async fn viewer(&self, repo: &RepoId) -> Result<Actor> {
+        self.check(repo)?;
+        Ok(identity(self.git()).await?.actor)
+    }
+
+    async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
+        self.check(repo)?;
+        Ok(RepoInfo {
+            id: self.id().clone(),
+            default_branch: self.default_branch().await?,
+            description: self.description(),
+            url: self.url(),
+            archived: false,
+            parent: None,
+            permission: Permission::Admin,
+            merge_methods: vec![MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase],
+            overrides: Vec::new(),
+        })
+    }
+}
+
+impl Local {
+    /// The branch that pull requests go to: `forge.defaultBranch`, else `HEAD` of a bare repository,
+    /// else what `origin/HEAD` or `init.defaultBranch` names, else a usual name, else `HEAD` (which
+    /// in a work tree is only the branch that somebody works on). The first that exists.
+    pub(crate) async fn default_branch(&self) -> Result<Option<String>> {
+        let git = self.git();
+        let (head, origin, config) = tokio::join!(
+            git.run(["symbolic-ref", "--quiet", "HEAD"]),
+            git.run(["symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"]),
+            git.run([
+                "config",
+                "-z",
+                "--get-regexp",
+                r"^(core\.bare|forge\.defaultbranch|init\.defaultbranch)$",
+            ])
+        );
+        let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_owned();
+        let head = line(head?.stdout)
+            .strip_prefix("refs/heads/")
+            .map(str::to_owned);
+        let origin = line(origin?.stdout)
+            .strip_prefix("refs/remotes/origin/")
+            .map(str::to_owned);
+        let config = config?.stdout;
+        let setting = |key: &str| {
+            config
+                .split(|b| *b == 0)
+                .filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('\n'))
+                .filter(|(k, _)| *k == key)
+                .map(|(_, v)| v.to_owned())
+                .next_back()
+        };
+        let bare = setting("core.bare").is_some_and(|v| v == "true");
+        let candidates = [
+            setting("forge.defaultbranch"),
+            head.clone().filter(|_| bare),
+            origin,
+        ]
+        .into_iter()
+        .chain([setting("init.defaultbranch")])
+        .flatten()
+        .chain(USUAL.map(str::to_owned))
+        .chain(head);
+        let candidates: Vec<String> = candidates.collect();
+        let names: Vec<String> = candidates.iter().map(|c| branch_ref(c)).collect();
+        let found = self.store.cat().info_many(&names).await?;
+        Ok(candidates
+            .into_iter()
+            .zip(found)
+            .find(|(_, i)| i.is_some())
+            .map(|(c, _)| c))
+    }
+
+    /// The text of the `description` file, unless it is the one that git puts there.
+    fn description(&self) -> Option<String> {
+        let file = self.repository.common_dir.join("description");
+        let text = std::fs::read_to_string(file).ok()?;
+        let text = text.trim();
+        let ours = !text.is_empty() && !text.starts_with("Unnamed repository;");
+        ours.then(|| text.to_owned())
+    }
+}

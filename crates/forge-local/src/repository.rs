@@ -1,0 +1,120 @@
+//! Which repository a path names.
+
+use std::path::{Path, PathBuf};
+
+use forge_core::{Error, ErrorKind, Noun, RepoId, Result, text};
+use forge_git::Git;
+
+/// A repository that was found, ready to run git in.
+#[derive(Clone, Debug)]
+pub(crate) struct Repository {
+    /// Git in the main work tree, or in the bare repository.
+    pub git: Git,
+    /// That directory, absolute and without links.
+    pub root: PathBuf,
+    /// The directory that all work trees share (`.git`).
+    pub common_dir: PathBuf,
+    /// What names it.
+    pub id: RepoId,
+}
+
+impl Repository {
+    /// The repository at `path`: a work tree or a directory in one, a linked work tree, a bare
+    /// repository, or a `.git` directory itself.
+    pub async fn find(path: &Path) -> Result<Self> {
+        let path = expand(path)?;
+        let git = Git::at(&path);
+        if !path.is_dir() {
+            return Err(no_repository(&path, "there is no such directory"));
+        }
+        let (version, found) = tokio::join!(
+            git.version(),
+            git.run(["rev-parse", "--path-format=absolute", "--git-common-dir"])
+        );
+        version?;
+        let found = found?;
+        if found.status != 0 {
+            let said = String::from_utf8_lossy(&found.stderr);
+            if said.contains("not a git repository") {
+                return Err(no_repository(
+                    &path,
+                    "neither it nor a directory above it has a .git",
+                ));
+            }
+            // Such as a repository that belongs to somebody else: git's own words say what to do.
+            return Err(found.error("rev-parse"));
+        }
+        let printed = found.stdout.strip_suffix(b"\n").unwrap_or(&found.stdout);
+        let printed = std::str::from_utf8(printed).map_err(|_| not_utf8(&path))?;
+        let common_dir = PathBuf::from(printed);
+        let common_dir = common_dir.canonicalize().unwrap_or(common_dir);
+        let is_dot_git = common_dir.file_name().is_some_and(|n| n == ".git");
+        let root = match common_dir.parent() {
+            Some(parent) if is_dot_git => parent.to_owned(),
+            _ => common_dir.clone(),
+        };
+        if root.to_str().is_none() {
+            return Err(not_utf8(&root));
+        }
+        Ok(Self {
+            git: Git::at(&root),
+            id: RepoId::local(&root),
+            root,
+            common_dir,
+        })
+    }
+
+    /// `file:///…`
+    pub fn url(&self) -> String {
+        self.id.to_string()
+    }
+}
+
+/// The absolute path of what a user typed.
+fn expand(path: &Path) -> Result<PathBuf> {
+    let path = match path.strip_prefix("~") {
+        Ok(rest) => {
+            let home = std::env::var_os("HOME")
+                .filter(|h| !h.is_empty())
+                .ok_or_else(|| {
+                    Error::invalid(
+                        "repo",
+                        format!("{} needs HOME, which is not set", show(path)),
+                    )
+                    .with_hint("set HOME, or give the path from the root")
+                })?;
+            PathBuf::from(home).join(rest)
+        }
+        Err(_) => path.to_owned(),
+    };
+    std::path::absolute(&path).map_err(|e| {
+        Error::invalid("repo", format!("{} is no usable path: {e}", show(&path)))
+            .with_hint("give the path of a git repository")
+            .with_source(e)
+    })
+}
+
+fn show(path: &Path) -> String {
+    text::one_line(&path.to_string_lossy()).into_owned()
+}
+
+fn no_repository(path: &Path, why: &str) -> Error {
+    Error::not_found(
+        Noun::Repo,
+        format!("{} is no git repository: {why}", show(path)),
+    )
+    .with_hint("give the path of a git repository, or make one with git init")
+}
+
+fn not_utf8(path: &Path) -> Error {
+    Error::new(
+        ErrorKind::InvalidInput {
+            field: Some("repo"),
+        },
+        format!(
+            "the path {} is not UTF-8, so no URL can name it",
+            show(path)
+        ),
+    )
+    .with_hint("reach the repository through a link whose path is UTF-8")
+}

@@ -1,0 +1,183 @@
+//! Writing, changing and deleting comments.
+
+use forge_core::{
+    Error, ErrorKind, Noun, Outcome, Result,
+    model::{Comment, CommentId},
+    text,
+};
+use forge_git::CatFile;
+
+use super::conversation::{Conversation, comment_id};
+use crate::{
+    Local,
+    ident::{Identity, identity},
+    store::{Attempts, Draft, Event, Pull, Written},
+    validate,
+};
+
+impl Local {
+    pub(super) async fn add_comment(
+        &self,
+        number: u64,
+        body: &str,
+        reply_to: Option<&CommentId>,
+    ) -> Result<Outcome<Comment>> {
+        validate::body(body)?;
+        if let Some(to) = reply_to
+            && self.number(&to.pr)? != number
+        {
+            return Err(Error::invalid(
+                "reply_to",
+                format!(
+                    "the comment {} is on {} and not on #{number}",
+                    shown(&to.key),
+                    to.pr
+                ),
+            )
+            .with_hint("answer it on its own pull request"));
+        }
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            let thread = match reply_to {
+                None => None,
+                Some(to) => {
+                    let said = self.conversation(&mut cat, &pull).await?;
+                    said.comment(&to.key)
+                        .ok_or_else(|| no_comment(number, &to.key))?;
+                    said.thread_of(&to.key).map(|t| t.id.clone())
+                }
+            };
+            let mut snapshot = pull.snapshot.clone();
+            snapshot.comments += u64::from(thread.is_none());
+            let reply_to = reply_to.map(|to| to.key.clone());
+            let event = Event::Commented {
+                body: body.to_owned(),
+                reply_to,
+                thread,
+            };
+            match self
+                .store
+                .append(&mut cat, &pull, &by, Draft::new(event, snapshot))
+                .await?
+            {
+                Written::Done(pull) => {
+                    let id = comment_id(pull.snapshot.events);
+                    return self.comment_now(&mut cat, &pull, &id).await;
+                }
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    pub(super) async fn change_comment(
+        &self,
+        number: u64,
+        key: &str,
+        body: &str,
+    ) -> Result<Outcome<Comment>> {
+        validate::body(body)?;
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            let said = self.conversation(&mut cat, &pull).await?;
+            own(number, &said, key, &by, "changed")?;
+            let event = Event::CommentEdited {
+                comment: key.to_owned(),
+                body: body.to_owned(),
+            };
+            let draft = Draft::new(event, pull.snapshot.clone());
+            match self.store.append(&mut cat, &pull, &by, draft).await? {
+                Written::Done(pull) => return self.comment_now(&mut cat, &pull, key).await,
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    pub(super) async fn remove_comment(&self, number: u64, key: &str) -> Result<Outcome<()>> {
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            let said = self.conversation(&mut cat, &pull).await?;
+            own(number, &said, key, &by, "deleted")?;
+            let mut snapshot = pull.snapshot.clone();
+            if said.thread_of(key).is_none() {
+                snapshot.comments = snapshot.comments.saturating_sub(1);
+            }
+            let event = Event::CommentDeleted {
+                comment: key.to_owned(),
+            };
+            match self
+                .store
+                .append(&mut cat, &pull, &by, Draft::new(event, snapshot))
+                .await?
+            {
+                Written::Done(_) => return Ok(Outcome::immediate(())),
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    /// The comment as it is after a write.
+    async fn comment_now(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+        id: &str,
+    ) -> Result<Outcome<Comment>> {
+        let said = self.conversation(cat, pull).await?;
+        let comment = said
+            .comment(id)
+            .cloned()
+            .ok_or_else(|| no_comment(pull.number, id))?;
+        Ok(Outcome::immediate(comment))
+    }
+}
+
+/// Refuses a comment that is not the viewer's.
+fn own(number: u64, said: &Conversation, key: &str, by: &Identity, done: &str) -> Result<()> {
+    let comment = said.comment(key).ok_or_else(|| no_comment(number, key))?;
+    if by.is(&comment.author.login) {
+        return Ok(());
+    }
+    let author = text::one_line(&comment.author.login).into_owned();
+    Err(Error::new(
+        ErrorKind::PermissionDenied {
+            missing: Vec::new(),
+            sso_url: None,
+        },
+        format!(
+            "the comment {key} on #{number} is {author}'s, and can be {done} by {author} alone"
+        ),
+    )
+    .with_hint("answer it instead"))
+}
+
+fn no_comment(number: u64, key: &str) -> Error {
+    Error::not_found(
+        Noun::Comment,
+        format!("#{number} has no comment {}", shown(key)),
+    )
+    .with_hint(format!(
+        "forge pr view {number} --comments shows those that it has"
+    ))
+}
+
+fn shown(key: &str) -> String {
+    text::one_line(key).into_owned()
+}

@@ -1,0 +1,282 @@
+//! Comments, reviews and threads as the events tell them.
+
+use std::collections::BTreeMap;
+
+use forge_core::{
+    Result, Timestamp,
+    model::{Actor, Comment, Review, Side, Thread},
+};
+use forge_git::CatFile;
+
+use crate::{
+    Local,
+    ident::identity,
+    store::{Event, Log, Logged, OpenedThread, Pull, same_login},
+};
+
+/// All that was said.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    /// On the pull request itself.
+    pub comments: Vec<Comment>,
+    pub reviews: Vec<Review>,
+    pub threads: Vec<Thread>,
+    /// For each thread, the blob that its file was.
+    blobs: BTreeMap<String, Option<String>>,
+}
+
+impl Local {
+    pub(super) async fn read_conversation(&self, number: u64) -> Result<Conversation> {
+        let mut cat = self.store.cat();
+        let pull = self.store.read(&mut cat, number).await?;
+        self.conversation(&mut cat, &pull).await
+    }
+
+    /// What was said about `pull`.
+    pub(crate) async fn conversation(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+    ) -> Result<Conversation> {
+        let log = self.store.log(cat, pull).await?;
+        // Without a viewer nothing is the viewer's, and reading needs none.
+        let viewer = identity(self.git()).await.ok().map(|i| i.actor.login);
+        let url = self.pr(pull.number).to_string();
+        let mut conversation = fold(&log, &url, viewer.as_deref());
+        self.mark_outdated(cat, pull, &mut conversation).await?;
+        Ok(conversation)
+    }
+
+    /// Threads whose file is another one now, on the side that they stand on, are outdated.
+    async fn mark_outdated(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+        conversation: &mut Conversation,
+    ) -> Result<()> {
+        if conversation.threads.is_empty() {
+            return Ok(());
+        }
+        let left = conversation.threads.iter().any(|t| t.side == Side::Left);
+        let base = if left {
+            self.merge_base_of(pull).await.ok()
+        } else {
+            None
+        };
+        let names: Vec<String> = conversation
+            .threads
+            .iter()
+            .map(|t| {
+                let side = if t.side == Side::Left {
+                    &base
+                } else {
+                    &pull.head_oid
+                };
+                side.as_ref()
+                    .map_or(String::new(), |oid| format!("{oid}:{}", t.path))
+            })
+            .collect();
+        let now = cat.info_many(&names).await?;
+        for (thread, now) in conversation.threads.iter_mut().zip(now) {
+            // A name with a line break cannot be looked up, and then nothing is known.
+            let known = !thread.path.contains('\n');
+            let then = conversation.blobs.get(&thread.id).cloned().flatten();
+            thread.outdated = known && now.map(|i| i.oid) != then;
+        }
+        Ok(())
+    }
+}
+
+impl Conversation {
+    /// A comment, wherever it stands.
+    pub fn comment(&self, id: &str) -> Option<&Comment> {
+        let in_threads = self.threads.iter().flat_map(|t| &t.comments);
+        self.comments.iter().chain(in_threads).find(|c| c.id == id)
+    }
+
+    /// The thread that has the comment `id`.
+    pub fn thread_of(&self, id: &str) -> Option<&Thread> {
+        self.threads
+            .iter()
+            .find(|t| t.comments.iter().any(|c| c.id == id))
+    }
+
+    fn comment_mut(&mut self, id: &str) -> Option<&mut Comment> {
+        let in_threads = self.threads.iter_mut().flat_map(|t| &mut t.comments);
+        self.comments
+            .iter_mut()
+            .chain(in_threads)
+            .find(|c| c.id == id)
+    }
+
+    fn thread_mut(&mut self, id: &str) -> Option<&mut Thread> {
+        self.threads.iter_mut().find(|t| t.id == id)
+    }
+
+    fn remove(&mut self, id: &str) {
+        self.comments.retain(|c| c.id != id);
+        for thread in &mut self.threads {
+            thread.comments.retain(|c| c.id != id);
+        }
+        self.threads.retain(|t| !t.comments.is_empty());
+    }
+}
+
+/// Names of what an event makes: `c7`, `r7`, `t7.0` and its first comment `c7.0`.
+pub(super) fn comment_id(seq: u64) -> String {
+    format!("c{seq}")
+}
+
+pub(super) fn review_id(seq: u64) -> String {
+    format!("r{seq}")
+}
+
+struct Writer<'a> {
+    url: &'a str,
+    viewer: Option<&'a str>,
+}
+
+impl Writer<'_> {
+    fn comment(&self, id: String, by: &Actor, at: Timestamp, body: &str) -> Comment {
+        Comment {
+            id,
+            author: by.clone(),
+            author_association: None,
+            body: body.to_owned(),
+            created_at: at,
+            updated_at: None,
+            reply_to: None,
+            reactions: BTreeMap::new(),
+            file_path: None,
+            line_number: None,
+            diff_hunk: None,
+            url: self.url.to_owned(),
+            viewer_did_author: self.viewer.is_some_and(|v| same_login(v, &by.login)),
+            minimized_reason: None,
+        }
+    }
+}
+
+/// Goes through the events.
+pub(super) fn fold(log: &Log, url: &str, viewer: Option<&str>) -> Conversation {
+    let writer = Writer { url, viewer };
+    let mut all = Conversation::default();
+    for logged in &log.events {
+        all.take(logged, &writer);
+    }
+    // A review shows its comments as they are now.
+    let now: Vec<_> = all
+        .reviews
+        .iter()
+        .map(|r| {
+            r.comments
+                .iter()
+                .filter_map(|c| all.comment(&c.id).cloned())
+                .collect()
+        })
+        .collect();
+    for (review, comments) in all.reviews.iter_mut().zip(now) {
+        review.comments = comments;
+    }
+    all
+}
+
+impl Conversation {
+    fn take(&mut self, logged: &Logged, writer: &Writer<'_>) {
+        let entry = &logged.entry;
+        let (by, at, seq) = (&entry.actor, entry.at, entry.seq);
+        match &entry.event {
+            Event::Closed {
+                comment: Some(body),
+            }
+            | Event::Reopened {
+                comment: Some(body),
+            } => {
+                self.comments
+                    .push(writer.comment(comment_id(seq), by, at, body));
+            }
+            Event::Commented {
+                body,
+                reply_to,
+                thread,
+            } => {
+                let mut comment = writer.comment(comment_id(seq), by, at, body);
+                comment.reply_to.clone_from(reply_to);
+                match thread {
+                    None => self.comments.push(comment),
+                    Some(thread) => {
+                        if let Some(thread) = self.thread_mut(thread) {
+                            comment.file_path = Some(thread.path.clone());
+                            comment.line_number = thread.line;
+                            thread.comments.push(comment);
+                        }
+                    }
+                }
+            }
+            Event::CommentEdited { comment, body } => {
+                if let Some(comment) = self.comment_mut(comment) {
+                    comment.body.clone_from(body);
+                    comment.updated_at = Some(at);
+                }
+            }
+            Event::CommentDeleted { comment } => self.remove(comment),
+            Event::Reviewed {
+                state,
+                body,
+                threads,
+            } => {
+                let mut opened = Vec::new();
+                for (n, thread) in threads.iter().enumerate() {
+                    let first = self.open_thread(seq, n, thread, writer, logged);
+                    opened.push(first);
+                }
+                self.reviews.push(Review {
+                    id: review_id(seq),
+                    author: by.clone(),
+                    author_association: None,
+                    state: *state,
+                    body: (!body.is_empty()).then(|| body.clone()),
+                    submitted_at: at,
+                    commit: entry.head.clone(),
+                    comments: opened,
+                });
+            }
+            Event::ThreadResolved { thread, resolved } => {
+                if let Some(thread) = self.thread_mut(thread) {
+                    thread.resolved = *resolved;
+                    thread.resolved_by = resolved.then(|| by.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn open_thread(
+        &mut self,
+        seq: u64,
+        n: usize,
+        opened: &OpenedThread,
+        writer: &Writer<'_>,
+        logged: &Logged,
+    ) -> Comment {
+        let entry = &logged.entry;
+        let mut first = writer.comment(format!("c{seq}.{n}"), &entry.actor, entry.at, &opened.body);
+        first.file_path = Some(opened.path.clone());
+        first.line_number = Some(opened.line);
+        first.diff_hunk.clone_from(&opened.hunk);
+        let id = format!("t{seq}.{n}");
+        self.blobs.insert(id.clone(), opened.blob.clone());
+        self.threads.push(Thread {
+            id,
+            path: opened.path.clone(),
+            line: Some(opened.line),
+            start_line: opened.start_line,
+            side: opened.side,
+            resolved: false,
+            resolved_by: None,
+            outdated: false,
+            comments: vec![first.clone()],
+        });
+        first
+    }
+}

@@ -1,0 +1,219 @@
+//! Submitting a review.
+
+use forge_core::{
+    Error, Outcome, Precondition, Result,
+    model::{FileChange, FileStatus, NewReview, NewThread, Review, ReviewState, Side, Verdict},
+    text,
+};
+use forge_git::CatFile;
+
+use super::{
+    conversation::review_id,
+    hunks::{Hunk, Position},
+};
+use crate::{
+    Local,
+    diff::{Range, diff_args},
+    ident::identity,
+    merge::check_head,
+    near,
+    store::{Attempts, Draft, Event, LatestReview, OpenedThread, Pull, Written},
+    validate,
+};
+
+impl Local {
+    pub(super) async fn add_review(
+        &self,
+        number: u64,
+        review: &NewReview,
+    ) -> Result<Outcome<Review>> {
+        check_texts(review)?;
+        let by = identity(self.git()).await?;
+        let state = match review.verdict {
+            Verdict::Approve => ReviewState::Approved,
+            Verdict::RequestChanges => ReviewState::ChangesRequested,
+            Verdict::Comment => ReviewState::Commented,
+        };
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            crate::pulls::require_open(&pull, "an open one alone is reviewed")?;
+            if by.is(&pull.snapshot.author.login) && review.verdict != Verdict::Comment {
+                let verb = match review.verdict {
+                    Verdict::Approve => "approve",
+                    _ => "request changes on",
+                };
+                return Err(Error::precondition(
+                    Precondition::Rule,
+                    format!("you opened #{number}, and nobody can {verb} their own pull request"),
+                )
+                .with_hint("leave a comment instead, or ask somebody else for a review"));
+            }
+            if let Some(expected) = &review.expected_head {
+                check_head(number, expected, pull.head()?)?;
+            }
+            let threads = self.place(&mut cat, &pull, &review.threads).await?;
+            let mut snapshot = pull.snapshot.clone();
+            snapshot.add_review(LatestReview {
+                id: review_id(pull.snapshot.events + 1),
+                author: by.actor.clone(),
+                state,
+                body: review.body.clone(),
+                submitted_at: by.at,
+                commit: pull.head_oid.clone(),
+            });
+            let event = Event::Reviewed {
+                state,
+                body: review.body.clone(),
+                threads,
+            };
+            match self
+                .store
+                .append(&mut cat, &pull, &by, Draft::new(event, snapshot))
+                .await?
+            {
+                Written::Done(pull) => {
+                    let id = review_id(pull.snapshot.events);
+                    let said = self.conversation(&mut cat, &pull).await?;
+                    let review = said.reviews.into_iter().find(|r| r.id == id);
+                    return review.map(Outcome::immediate).ok_or_else(|| {
+                        Error::new(
+                            forge_core::ErrorKind::Internal,
+                            format!("the review {id} is not in the log that it was written to"),
+                        )
+                    });
+                }
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+
+    /// The threads with their hunks; each line must stand in the diff.
+    async fn place(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+        threads: &[NewThread],
+    ) -> Result<Vec<OpenedThread>> {
+        if threads.is_empty() {
+            return Ok(Vec::new());
+        }
+        let files = self.changed_files(pull).await?;
+        let range = self.range(pull).await?;
+        let mut placed = Vec::with_capacity(threads.len());
+        for thread in threads {
+            let file = files
+                .iter()
+                .find(|f| name_on(f, thread.side) == Some(&thread.path));
+            let file = file.ok_or_else(|| {
+                let known = files.iter().filter_map(|f| name_on(f, thread.side));
+                let shown = text::one_line(&thread.path).into_owned();
+                Error::invalid(
+                    "path",
+                    format!("#{} does not change '{shown}'", pull.number),
+                )
+                .with_hint(near::hint(
+                    &thread.path,
+                    known.map(String::as_str),
+                    "changed files",
+                ))
+            })?;
+            let hunk = self.hunk(&range, file, thread).await?;
+            let side = match thread.side {
+                Side::Left => &range.base,
+                Side::Right => &range.head,
+            };
+            let blob = cat.info(&format!("{side}:{}", thread.path)).await?;
+            placed.push(OpenedThread {
+                path: thread.path.clone(),
+                line: thread.line,
+                start_line: thread.start_line.filter(|s| *s != thread.line),
+                side: thread.side,
+                body: thread.body.clone(),
+                hunk: Some(hunk),
+                blob: blob.map(|i| i.oid),
+            });
+        }
+        Ok(placed)
+    }
+
+    /// The part of the diff of `file` that the lines of `thread` stand in.
+    async fn hunk(&self, range: &Range, file: &FileChange, thread: &NewThread) -> Result<String> {
+        let mut args = diff_args(&["-p", "-U3"], range);
+        args.push("--");
+        args.extend(file.previous_path.as_deref());
+        args.push(&file.path);
+        let mut diff = self.git().stream(args)?;
+        let place = Position {
+            line: thread.line,
+            start: thread.start_line,
+            side: thread.side,
+        };
+        let ranges = match Hunk::find(&mut diff, &place).await? {
+            Ok(hunk) => return Ok(hunk),
+            Err(ranges) => ranges,
+        };
+        let side = match thread.side {
+            Side::Left => "left",
+            Side::Right => "right",
+        };
+        let path = text::one_line(&thread.path).into_owned();
+        let lines = match thread.start_line {
+            Some(start) if start != thread.line => format!("lines {start} to {}", thread.line),
+            _ => format!("line {}", thread.line),
+        };
+        Err(Error::invalid(
+            "line",
+            format!("{lines} of '{path}' on the {side} side is not in one hunk of the diff"),
+        )
+        .with_hint(match ranges.is_empty() {
+            true => format!("'{path}' has no lines on that side of the diff"),
+            false => format!(
+                "the lines of its hunks on that side are {}",
+                ranges.join(", ")
+            ),
+        }))
+    }
+}
+
+/// What `file` is called on `side`, if it is there.
+fn name_on(file: &FileChange, side: Side) -> Option<&String> {
+    match (side, file.status) {
+        (Side::Left, FileStatus::Added) | (Side::Right, FileStatus::Deleted) => None,
+        (Side::Left, _) => Some(file.previous_path.as_ref().unwrap_or(&file.path)),
+        (Side::Right, _) => Some(&file.path),
+    }
+}
+
+/// The texts of a review, before anything is looked at.
+fn check_texts(review: &NewReview) -> Result<()> {
+    validate::body_size("body", &review.body)?;
+    let empty = review.body.trim().is_empty();
+    match review.verdict {
+        Verdict::Approve => {}
+        Verdict::RequestChanges if empty => {
+            return Err(Error::invalid("body", "requesting changes needs a body")
+                .with_hint("say what should change"));
+        }
+        Verdict::Comment if empty && review.threads.is_empty() => {
+            return Err(Error::invalid("body", "the review says nothing")
+                .with_hint("give it a body, or comments on lines"));
+        }
+        _ => {}
+    }
+    for thread in &review.threads {
+        validate::body(&thread.body)?;
+        if thread.line == 0 || thread.start_line.is_some_and(|s| s == 0 || s > thread.line) {
+            return Err(Error::invalid(
+                "line",
+                "lines are counted from 1, the first before the last",
+            )
+            .with_hint("give the lines as the diff counts them"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Resolving threads.
+
+use forge_core::{Error, Noun, Outcome, Result, Warning, model::Thread, text};
+
+use crate::{
+    Local,
+    ident::identity,
+    store::{Attempts, Draft, Event, Written},
+};
+
+impl Local {
+    pub(super) async fn set_thread(
+        &self,
+        number: u64,
+        key: &str,
+        resolved: bool,
+    ) -> Result<Outcome<Thread>> {
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            let said = self.conversation(&mut cat, &pull).await?;
+            let thread = said
+                .threads
+                .into_iter()
+                .find(|t| t.id == key)
+                .ok_or_else(|| {
+                    let shown = text::one_line(key).into_owned();
+                    Error::not_found(Noun::Thread, format!("#{number} has no thread {shown}"))
+                        .with_hint("the threads of its reviews are shown with their ids")
+                })?;
+            if thread.resolved == resolved {
+                let state = if resolved {
+                    "resolved already"
+                } else {
+                    "not resolved"
+                };
+                let message = format!("the thread {key} is {state}; nothing was changed");
+                return Ok(Outcome::immediate(thread).with_warning(Warning::new(message)));
+            }
+            let event = Event::ThreadResolved {
+                thread: key.to_owned(),
+                resolved,
+            };
+            let draft = Draft::new(event, pull.snapshot.clone());
+            match self.store.append(&mut cat, &pull, &by, draft).await? {
+                Written::Done(_) => {
+                    let resolved_by = resolved.then(|| by.actor.clone());
+                    return Ok(Outcome::immediate(Thread {
+                        resolved,
+                        resolved_by,
+                        ..thread
+                    }));
+                }
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Trying again after another writer was faster.
+
+use std::{
+    fs::File,
+    hash::{BuildHasher, Hasher, RandomState},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use forge_core::{Error, ErrorKind, Result, Retry};
+
+use super::{Lost, Store};
+
+/// How long a write is tried before it gives up.
+const BUDGET: Duration = Duration::from_secs(30);
+/// How long a writer waits for its turn before it goes ahead without.
+const TURN: Duration = Duration::from_secs(10);
+/// A lock file of this age, met again and again, is one that a killed process left.
+const STALE: Duration = Duration::from_secs(10);
+/// The file that writers lock to take turns. Nothing is ever written to it.
+const TURN_FILE: &str = "forge.turn";
+
+/// The attempts of one write.
+///
+/// Compare-and-swap alone keeps the data right. Taking turns, by an advisory lock that the system
+/// drops with its process, keeps fifty writers from doing each other's work fifty times over.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    _turn: Option<File>,
+    begun: Instant,
+    tries: u32,
+}
+
+impl Attempts {
+    /// Waits for this writer's turn.
+    pub async fn begin(store: &Store) -> Self {
+        let turn = take_turn(&store.common_dir).await;
+        Self {
+            _turn: turn,
+            begun: Instant::now(),
+            tries: 0,
+        }
+    }
+
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// `git` when the budget is used up; the message names the lock file that was in the way.
+    pub async fn again(&mut self, lost: Lost) -> Result<()> {
+        self.tries += 1;
+        let spent = self.begun.elapsed();
+        let stale = lost
+            .lock_age()
+            .filter(|age| *age >= STALE && self.tries > 5);
+        if spent > BUDGET || stale.is_some() {
+            return Err(give_up(&lost, stale, self.tries, spent));
+        }
+        tracing::debug!(
+            tries = self.tries,
+            why = lost.error.message(),
+            "lost a race"
+        );
+        let ceiling = 4u64 << self.tries.min(6);
+        tokio::time::sleep(Duration::from_millis(1 + random() % ceiling)).await;
+        Ok(())
+    }
+}
+
+fn give_up(lost: &Lost, stale: Option<Duration>, tries: u32, spent: Duration) -> Error {
+    let kind = match lost.error.kind() {
+        ErrorKind::Git { status } => ErrorKind::Git { status: *status },
+        _ => ErrorKind::Git { status: -1 },
+    };
+    match (stale, &lost.lock) {
+        (Some(age), Some(lock)) => {
+            let lock = forge_core::text::one_line(&lock.to_string_lossy()).into_owned();
+            Error::new(
+                kind,
+                format!("the lock file {lock} is {} s old and stops every write", age.as_secs()),
+            )
+            .with_hint(format!(
+                "if no git process is running there, a killed one left it: remove it with rm '{lock}'"
+            ))
+        }
+        _ => Error::new(
+            kind,
+            format!(
+                "other writers were faster {tries} times in {:.1} s: {}",
+                spent.as_secs_f32(),
+                lost.error.message()
+            ),
+        )
+        .with_hint("nothing was changed; try again"),
+    }
+    .with_retry(Retry::Transient)
+}
+
+async fn take_turn(common_dir: &Path) -> Option<File> {
+    let path = common_dir.join(TURN_FILE);
+    let file = File::options().create(true).append(true).open(path).ok()?;
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Some(file),
+            Err(std::fs::TryLockError::WouldBlock) if begun.elapsed() < TURN => {}
+            Err(_) => return None,
+        }
+        tokio::time::sleep(Duration::from_micros(500 + random() % 6000)).await;
+    }
+}
+
+/// A number that differs between processes; spreading writers needs no more.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,139 @@
+//! Commit objects, read and made as bytes.
+//!
+//! We write them with `git hash-object -t commit`: it takes exactly the author, date, encoding and
+//! message that we give, where `git commit-tree` goes through the environment and the user's
+//! settings.
+
+use forge_core::{Timestamp, model::Actor};
+
+/// A commit object, taken apart. Names and messages are bytes in whatever encoding it declares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RawCommit<'a> {
+    pub tree: &'a str,
+    pub parents: Vec<&'a str>,
+    /// `Name <email> seconds offset`.
+    pub author: &'a [u8],
+    /// The same for the committer.
+    pub committer: &'a [u8],
+    pub encoding: Option<&'a [u8]>,
+    pub message: &'a [u8],
+}
+
+impl<'a> RawCommit<'a> {
+    /// Takes `data` apart; `None` when it is no commit.
+    pub fn parse(data: &'a [u8]) -> Option<Self> {
+        let mut commit = Self::default();
+        let mut rest = data;
+        loop {
+            let end = rest.iter().position(|b| *b == b'\n')?;
+            let (line, after) = rest.split_at_checked(end)?;
+            rest = after.get(1..)?;
+            if line.is_empty() {
+                break;
+            }
+            let space = line.iter().position(|b| *b == b' ')?;
+            let (key, value) = (line.get(..space)?, line.get(space + 1..)?);
+            match key {
+                b"tree" => commit.tree = std::str::from_utf8(value).ok()?,
+                b"parent" => commit.parents.push(std::str::from_utf8(value).ok()?),
+                b"author" => commit.author = value,
+                b"committer" => commit.committer = value,
+                b"encoding" => commit.encoding = Some(value),
+                // Signatures and what else there may be; their further lines start with a space.
+                _ => {}
+            }
+        }
+        commit.message = rest;
+        (!commit.tree.is_empty()).then_some(commit)
+    }
+
+    /// The object's bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = format!("tree {}\n", self.tree).into_bytes();
+        for parent in &self.parents {
+            out.extend_from_slice(format!("parent {parent}\n").as_bytes());
+        }
+        for (key, value) in [("author ", self.author), ("committer ", self.committer)] {
+            out.extend_from_slice(key.as_bytes());
+            out.extend_from_slice(value);
+            out.push(b'\n');
+        }
+        if let Some(encoding) = self.encoding {
+            out.extend_from_slice(b"encoding ");
+            out.extend_from_slice(encoding);
+            out.push(b'\n');
+        }
+        out.push(b'\n');
+        out.extend_from_slice(self.message);
+        out
+    }
+}
+
+/// `Name <email> seconds +0000`, without what would break the line.
+pub(crate) fn signature(actor: &Actor, at: Timestamp) -> String {
+    let clean = |text: &str| -> String {
+        let kept: String = text
+            .chars()
+            .filter(|c| !matches!(c, '<' | '>') && !c.is_control())
+            .collect();
+        kept.trim_matches(|c: char| c.is_whitespace() || ".,:;\"\\'".contains(c))
+            .to_owned()
+    };
+    let mut name = clean(actor.name.as_deref().unwrap_or(&actor.login));
+    if name.is_empty() {
+        name = "unknown".to_owned();
+    }
+    format!(
+        "{name} <{}> {} +0000",
+        clean(actor.email.as_deref().unwrap_or("")),
+        at.unix()
+    )
+}
+
+/// Name, e-mail address and time of `Name <email> seconds offset`, lossy.
+pub(crate) fn parse_signature(line: &[u8]) -> Option<(String, String, Timestamp)> {
+    let line = String::from_utf8_lossy(line);
+    let (who, when) = line.rsplit_once("> ")?;
+    let (name, email) = who.rsplit_once('<')?;
+    let secs = when.split(' ').next()?.parse().ok()?;
+    Some((
+        name.trim().to_owned(),
+        email.to_owned(),
+        Timestamp::from_unix(secs),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_round_trips_without_its_signature() {
+        let data = b"tree aa\nparent bb\nparent cc\nauthor A \xff <a@b> 1 +0100\ncommitter C <c@d> 2 +0000\nencoding latin1\ngpgsig -----BEGIN\n x\n -----END\n\nsubject\n\nbody\n";
+        let commit = RawCommit::parse(data).unwrap();
+        assert_eq!(commit.parents, ["bb", "cc"]);
+        assert_eq!(commit.message, b"subject\n\nbody\n");
+        let again = commit.encode();
+        assert_eq!(RawCommit::parse(&again).unwrap(), commit);
+        assert!(!again.windows(6).any(|w| w == b"gpgsig"));
+        assert_eq!(RawCommit::parse(b"tag x\n"), None);
+        assert_eq!(RawCommit::parse(b""), None);
+    }
+
+    #[test]
+    fn signatures_cannot_break_the_line() {
+        let actor = Actor {
+            name: Some("Eve <e@x>\nparent 0".into()),
+            email: Some("a>b\n".into()),
+            ..Actor::new("eve")
+        };
+        let line = signature(&actor, Timestamp::from_unix(5));
+        assert_eq!(line, "Eve e@xparent 0 <ab> 5 +0000");
+        let (name, email, at) = parse_signature(line.as_bytes()).unwrap();
+        assert_eq!(
+            (name.as_str(), email.as_str(), at.unix()),
+            ("Eve e@xparent 0", "ab", 5)
+        );
+        assert!(signature(&Actor::new("<>"), Timestamp::from_unix(5)).starts_with("unknown <>"));
+    }
+}

@@ -1,0 +1,204 @@
+//! `refs/forge/index`: the highest number, and which numbers may be open.
+//!
+//! It is derived, so it may be lost, and it names too many rather than too few: whoever reads it
+//! looks at the pull request itself before believing it.
+
+use std::{fmt::Write, ops::RangeInclusive};
+
+use super::refs;
+
+/// First line of the blob.
+const FORMAT: &str = "forge index 1";
+
+/// The index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Index {
+    /// The highest number that was ever given; 0 when there is none.
+    pub highest: u64,
+    /// The numbers that may be open.
+    pub open: Ranges,
+}
+
+/// A set of numbers as sorted ranges that neither touch nor overlap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ranges(Vec<RangeInclusive<u64>>);
+
+impl Ranges {
+    /// How many numbers are in it.
+    pub fn len(&self) -> u64 {
+        self.0.iter().map(|r| r.end() - r.start() + 1).sum()
+    }
+
+    /// Puts `n` in.
+    pub fn insert(&mut self, n: u64) {
+        let at = self.0.partition_point(|r| *r.end() < n);
+        if self.0.get(at).is_some_and(|r| r.contains(&n)) {
+            return;
+        }
+        self.0.insert(at, n..=n);
+        self.join(at);
+        if let Some(before) = at.checked_sub(1) {
+            self.join(before);
+        }
+    }
+
+    /// Makes one range of the one at `at` and its successor, if they touch.
+    fn join(&mut self, at: usize) {
+        let (Some(a), Some(b)) = (self.0.get(at), self.0.get(at + 1)) else {
+            return;
+        };
+        if a.end() + 1 == *b.start() {
+            let joined = *a.start()..=*b.end();
+            self.0.remove(at + 1);
+            if let Some(slot) = self.0.get_mut(at) {
+                *slot = joined;
+            }
+        }
+    }
+
+    /// Takes `n` out.
+    pub fn remove(&mut self, n: u64) {
+        let at = self.0.partition_point(|r| *r.end() < n);
+        let Some(range) = self.0.get(at).filter(|r| r.contains(&n)).cloned() else {
+            return;
+        };
+        let below = (*range.start() < n).then(|| *range.start()..=n - 1);
+        let above = (*range.end() > n).then(|| n + 1..=*range.end());
+        self.0.splice(at..=at, below.into_iter().chain(above));
+    }
+
+    /// Its numbers below `limit`, from the highest down.
+    pub fn below(&self, limit: u64) -> impl Iterator<Item = u64> + Send + use<> {
+        let ranges = self.0.clone();
+        ranges
+            .into_iter()
+            .rev()
+            .filter(move |r| *r.start() < limit)
+            .flat_map(move |r| (*r.start()..=(*r.end()).min(limit - 1)).rev())
+    }
+}
+
+impl Index {
+    /// As the blob holds it.
+    pub fn encode(&self) -> String {
+        let mut out = format!("{FORMAT}\nhighest {}\nopen ", self.highest);
+        for (n, range) in self.open.0.iter().enumerate() {
+            let comma = if n == 0 { "" } else { "," };
+            let (a, b) = (range.start(), range.end());
+            // Writing to a String cannot fail.
+            let _ = if a == b {
+                write!(out, "{comma}{a}")
+            } else {
+                write!(out, "{comma}{a}-{b}")
+            };
+        }
+        out.push('\n');
+        out
+    }
+
+    /// Reads the blob; `None` when it is not one of ours or contradicts itself.
+    pub fn decode(text: &str) -> Option<Self> {
+        let mut lines = text.strip_suffix('\n')?.split('\n');
+        if lines.next()? != FORMAT {
+            return None;
+        }
+        let highest: u64 = lines.next()?.strip_prefix("highest ")?.parse().ok()?;
+        let list = lines.next()?.strip_prefix("open ")?;
+        if lines.next().is_some() || highest > refs::NUMBER_MAX {
+            return None;
+        }
+        let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
+        for part in list.split(',').filter(|p| !p.is_empty()) {
+            let (a, b) = part.split_once('-').unwrap_or((part, part));
+            let range: RangeInclusive<u64> = a.parse().ok()?..=b.parse().ok()?;
+            let after = ranges.last().map_or(0, |r| r.end() + 1);
+            let in_order = *range.start() > after || (ranges.is_empty() && *range.start() > 0);
+            if !in_order || range.is_empty() || *range.end() > highest {
+                return None;
+            }
+            ranges.push(range);
+        }
+        Some(Self {
+            highest,
+            open: Ranges(ranges),
+        })
+    }
+
+    /// The index of a repository whose own was lost: every number that exists may be open.
+    pub fn rebuild(numbers: impl IntoIterator<Item = u64>) -> Self {
+        let mut index = Self::default();
+        for n in numbers {
+            index.open(n);
+        }
+        index
+    }
+
+    /// `n` is open, or is about to be.
+    pub fn open(&mut self, n: u64) {
+        self.highest = self.highest.max(n);
+        self.open.insert(n);
+    }
+
+    /// `n` is no longer open.
+    pub fn close(&mut self, n: u64) {
+        self.highest = self.highest.max(n);
+        self.open.remove(n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ranges_agree_with_a_set() {
+        let (mut ranges, mut set, mut seed) = (Ranges::default(), BTreeSet::new(), 7u64);
+        for _ in 0..4000 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let n = (seed >> 33) % 60 + 1;
+            if seed >> 63 == 0 {
+                ranges.insert(n);
+                set.insert(n);
+            } else {
+                ranges.remove(n);
+                set.remove(&n);
+            }
+            assert_eq!(ranges.len(), set.len() as u64);
+            let limit = (seed >> 20) % 70;
+            let below: Vec<_> = ranges.below(limit).collect();
+            assert_eq!(below, set.range(..limit).rev().copied().collect::<Vec<_>>());
+            let index = Index {
+                highest: 60,
+                open: ranges.clone(),
+            };
+            assert_eq!(Index::decode(&index.encode()), Some(index));
+        }
+    }
+
+    #[test]
+    fn the_blob_is_readable_and_garbage_is_refused() {
+        let mut index = Index::rebuild([3, 1, 2, 7]);
+        index.close(9);
+        assert_eq!(index.encode(), "forge index 1\nhighest 9\nopen 1-3,7\n");
+        assert_eq!(
+            Index::decode("forge index 1\nhighest 0\nopen \n"),
+            Some(Index::default())
+        );
+        for bad in [
+            "",
+            "forge index 2\nhighest 0\nopen \n",
+            "forge index 1\nhighest 3\nopen 1-9\n",
+            "forge index 1\nhighest 9\nopen 3-1\n",
+            "forge index 1\nhighest 9\nopen 3,1\n",
+            "forge index 1\nhighest 9\nopen 0-4\n",
+            "forge index 1\nhighest 9\nopen 1-2,3\n",
+            "forge index 1\nhighest x\nopen \n",
+            "forge index 1\nhighest 1\nopen \nmore\n",
+            "forge index 1\nhighest 18446744073709551615\nopen \n",
+        ] {
+            assert_eq!(Index::decode(bad), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Pull requests as git keeps them for us; `docs/local.md` describes the format.
+
+mod attempts;
+mod commit;
+mod event;
+mod index;
+mod log;
+mod read;
+mod refs;
+mod snapshot;
+mod transaction;
+mod write;
+
+pub(crate) use attempts::Attempts;
+pub(crate) use commit::{RawCommit, parse_signature, signature};
+pub(crate) use event::{Edited, Entry, Event, Intent, OpenedThread};
+pub(crate) use index::Index;
+pub(crate) use log::{Log, Logged};
+pub(crate) use read::{Pull, Read};
+pub(crate) use refs::{LABELS, LABELS_FILE, branch as branch_ref};
+pub(crate) use snapshot::{LabelRef, LatestReview, Snapshot, same_login};
+pub(crate) use transaction::{Lost, RefChange};
+pub(crate) use write::{Draft, IndexChange, Written};
+
+use std::path::PathBuf;
+
+use forge_git::{CatFile, Git};
+
+/// The objects and refs of one repository.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    pub git: Git,
+    /// Where loose refs and locks are, in a repository that keeps them as files.
+    pub common_dir: PathBuf,
+    /// What names the repository in errors.
+    pub url: String,
+}
+
+impl Store {
+    /// A process for lookups.
+    pub fn cat(&self) -> CatFile {
+        self.git.cat_file()
+    }
+}

@@ -1,0 +1,24 @@
+//! The names of our refs.
+
+/// Below this, each pull request has a ref.
+pub(crate) const PULLS: &str = "refs/forge/pulls/";
+/// The index blob.
+pub(crate) const INDEX: &str = "refs/forge/index";
+/// The chain of label definitions.
+pub(crate) const LABELS: &str = "refs/forge/labels";
+/// The file of a pull request's tree.
+pub(crate) const PULL_FILE: &str = "pull.json";
+/// The file of the labels' tree.
+pub(crate) const LABELS_FILE: &str = "labels.json";
+/// The highest number that is taken for one: far beyond use, and far from overflow.
+pub(crate) const NUMBER_MAX: u64 = 1 << 48;
+
+/// The ref of pull request `number`.
+pub(crate) fn pull(number: u64) -> String {
+    format!("{PULLS}{number}")
+}
+
+/// The ref of `branch`.
+pub(crate) fn branch(branch: &str) -> String {
+    format!("refs/heads/{branch}")
+}

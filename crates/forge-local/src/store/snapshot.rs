@@ -1,0 +1,307 @@
+//! `pull.json`: the state of a pull request after its last event.
+
+use forge_core::{
+    Error, ErrorKind, Result, Timestamp,
+    model::{Actor, MergeMethod, PrState, ReviewDecision, ReviewState, Reviewer},
+};
+use forge_git::branch_problem;
+use serde::{Deserialize, Serialize};
+
+use super::event::Intent;
+
+/// The format that this version writes, and the newest that it reads.
+const FORMAT: u32 = 1;
+
+/// All that a list and the default view show.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Snapshot {
+    pub format: u32,
+    pub number: u64,
+    pub title: String,
+    pub description: String,
+    pub author: Actor,
+    pub state: PrState,
+    pub draft: bool,
+    pub base_branch: String,
+    /// The base branch's tip at the last event; after a merge, what was merged onto.
+    pub base_oid: Option<String>,
+    pub head_branch: String,
+    /// The head at the last event.
+    pub head_oid: Option<String>,
+    /// The merge base when it was closed or merged.
+    pub merge_base: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub closed_at: Option<Timestamp>,
+    pub merged_at: Option<Timestamp>,
+    pub merged_by: Option<Actor>,
+    pub merge_commit: Option<String>,
+    pub merge_method: Option<MergeMethod>,
+    /// A merge that was begun and not recorded as done.
+    pub intent: Option<Intent>,
+    pub labels: Vec<LabelRef>,
+    pub assignees: Vec<String>,
+    pub pending_reviewers: Vec<Reviewer>,
+    /// For each reviewer the latest opinion, else the latest comment; by time.
+    pub latest_reviews: Vec<LatestReview>,
+    /// Comments, threads not counted.
+    pub comments: u64,
+    /// How many events there are.
+    pub events: u64,
+}
+
+/// A label on a pull request. The id decides: a name may be given to another label later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LabelRef {
+    pub id: String,
+    pub name: String,
+}
+
+/// A review as the snapshot keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LatestReview {
+    pub id: String,
+    pub author: Actor,
+    pub state: ReviewState,
+    pub body: String,
+    pub submitted_at: Timestamp,
+    pub commit: Option<String>,
+}
+
+/// Whether two logins are the same account.
+pub(crate) fn same_login(a: &str, b: &str) -> bool {
+    a.to_lowercase() == b.to_lowercase()
+}
+
+impl Snapshot {
+    /// The state of a pull request that is being opened; the caller fills the rest.
+    pub fn new(number: u64, author: Actor, at: Timestamp) -> Self {
+        Self {
+            format: FORMAT,
+            number,
+            title: String::new(),
+            description: String::new(),
+            author,
+            state: PrState::Open,
+            draft: false,
+            base_branch: String::new(),
+            base_oid: None,
+            head_branch: String::new(),
+            head_oid: None,
+            merge_base: None,
+            created_at: at,
+            updated_at: at,
+            closed_at: None,
+            merged_at: None,
+            merged_by: None,
+            merge_commit: None,
+            merge_method: None,
+            intent: None,
+            labels: Vec::new(),
+            assignees: Vec::new(),
+            pending_reviewers: Vec::new(),
+            latest_reviews: Vec::new(),
+            comments: 0,
+            events: 0,
+        }
+    }
+
+    /// As the blob holds it: indented, so that `git show` and `git diff` are readable.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec_pretty(self)
+            .map_err(|e| Error::new(ErrorKind::Internal, format!("a snapshot has no JSON: {e}")))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// Reads the blob of pull request `number`; the error is a part of a sentence.
+    pub fn decode(data: &[u8], number: u64) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+        }
+        let head: Head = serde_json::from_slice(data).map_err(|e| format!("pull.json: {e}"))?;
+        if head.format > FORMAT {
+            return Err(format!(
+                "it has format {}, which a newer version of forge wrote (this one reads up to {FORMAT})",
+                head.format
+            ));
+        }
+        let snapshot: Self = serde_json::from_slice(data).map_err(|e| format!("pull.json: {e}"))?;
+        if snapshot.number != number {
+            return Err(format!("pull.json says that it is #{}", snapshot.number));
+        }
+        snapshot.check()?;
+        Ok(snapshot)
+    }
+
+    /// Refuses values that would mean something else as an argument of git: what is stored may have
+    /// come from anybody.
+    fn check(&self) -> Result<(), String> {
+        let intent = self.intent.iter();
+        let intended = intent.flat_map(|i| {
+            [
+                Some(&i.result),
+                Some(&i.onto),
+                Some(&i.merged_head),
+                i.merge_base.as_ref(),
+            ]
+        });
+        let own = [
+            &self.base_oid,
+            &self.head_oid,
+            &self.merge_base,
+            &self.merge_commit,
+        ];
+        for oid in own
+            .map(Option::as_ref)
+            .into_iter()
+            .chain(intended)
+            .flatten()
+        {
+            let hex = oid.bytes().all(|b| b.is_ascii_hexdigit());
+            if !hex || !matches!(oid.len(), 40 | 64) {
+                return Err(format!("'{oid}' in pull.json is no commit id"));
+            }
+        }
+        let intended = self.intent.iter().map(|i| &i.base_branch);
+        for branch in [&self.base_branch, &self.head_branch]
+            .into_iter()
+            .chain(intended)
+        {
+            if let Some(problem) = branch_problem(branch) {
+                return Err(format!(
+                    "'{branch}' in pull.json is no branch name: {problem}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a review: opinions stand until another opinion of the same author, comments count
+    /// only where there is no opinion, the author's own never.
+    pub fn add_review(&mut self, review: LatestReview) {
+        let author = review.author.login.clone();
+        self.pending_reviewers
+            .retain(|r| !same_login(r.handle(), &author));
+        if same_login(&author, &self.author.login) {
+            return;
+        }
+        let opinion = |s: ReviewState| s != ReviewState::Commented;
+        let before = self
+            .latest_reviews
+            .iter()
+            .position(|r| same_login(&r.author.login, &author));
+        if let Some(at) = before {
+            let stands = self
+                .latest_reviews
+                .get(at)
+                .is_some_and(|r| opinion(r.state));
+            if stands && !opinion(review.state) {
+                return;
+            }
+            self.latest_reviews.remove(at);
+        }
+        self.latest_reviews.push(review);
+    }
+
+    /// How many reviewers' latest opinion is `state`.
+    pub fn count(&self, state: ReviewState) -> u64 {
+        self.latest_reviews
+            .iter()
+            .filter(|r| r.state == state)
+            .count() as u64
+    }
+
+    /// What the reviews add up to. Nothing requires a review here, so without an opinion there is
+    /// no decision.
+    pub fn decision(&self) -> Option<ReviewDecision> {
+        if self.count(ReviewState::ChangesRequested) > 0 {
+            Some(ReviewDecision::ChangesRequested)
+        } else if self.count(ReviewState::Approved) > 0 {
+            Some(ReviewDecision::Approved)
+        } else {
+            None
+        }
+    }
+
+    /// Records the merge that `intent` announced.
+    pub fn finish_merge(&mut self, intent: &Intent) {
+        self.state = PrState::Merged;
+        self.base_branch.clone_from(&intent.base_branch);
+        self.base_oid = Some(intent.onto.clone());
+        self.head_oid = Some(intent.merged_head.clone());
+        self.merge_base.clone_from(&intent.merge_base);
+        self.merge_commit = Some(intent.result.clone());
+        self.merge_method = Some(intent.method);
+        self.merged_by = Some(intent.by.clone());
+        self.merged_at = Some(intent.started_at);
+        self.closed_at = Some(intent.started_at);
+        self.updated_at = self.updated_at.max(intent.started_at);
+        self.intent = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn review(login: &str, state: ReviewState) -> LatestReview {
+        LatestReview {
+            id: "r1".into(),
+            author: Actor::new(login),
+            state,
+            body: String::new(),
+            submitted_at: Timestamp::from_unix(0),
+            commit: None,
+        }
+    }
+
+    #[test]
+    fn the_latest_opinion_wins_over_later_comments() {
+        use ReviewState::{Approved, ChangesRequested, Commented};
+        let mut s = Snapshot::new(1, Actor::new("author"), Timestamp::from_unix(0));
+        s.pending_reviewers = vec![Reviewer::parse("Bob")];
+        assert_eq!(s.decision(), None);
+        s.add_review(review("bob", Commented));
+        assert!(s.pending_reviewers.is_empty());
+        assert_eq!(s.decision(), None);
+        s.add_review(review("bob", Approved));
+        s.add_review(review("Bob", Commented));
+        s.add_review(review("author", Approved));
+        assert_eq!((s.count(Approved), s.latest_reviews.len()), (1, 1));
+        assert_eq!(s.decision(), Some(ReviewDecision::Approved));
+        s.add_review(review("carol", ChangesRequested));
+        assert_eq!(s.decision(), Some(ReviewDecision::ChangesRequested));
+        s.add_review(review("carol", Approved));
+        assert_eq!((s.count(Approved), s.count(ChangesRequested)), (2, 0));
+    }
+
+    #[test]
+    fn snapshots_round_trip_and_strangers_are_refused() {
+        let mut s = Snapshot::new(7, Actor::new("a"), Timestamp::from_unix(9));
+        s.base_branch = "main".into();
+        s.head_branch = "topic".into();
+        let bytes = s.encode().unwrap();
+        assert_eq!(Snapshot::decode(&bytes, 7).unwrap(), s);
+        assert!(Snapshot::decode(&bytes, 8).unwrap_err().contains("#7"));
+        let newer = String::from_utf8(bytes)
+            .unwrap()
+            .replace("\"format\": 1", "\"format\": 2");
+        assert!(
+            Snapshot::decode(newer.as_bytes(), 7)
+                .unwrap_err()
+                .contains("newer")
+        );
+        assert!(Snapshot::decode(b"{", 7).is_err());
+        for (field, value) in [("topic", "--output=x"), ("topic", "a b"), ("main", "")] {
+            let bad = s.encode().unwrap();
+            let bad = String::from_utf8(bad)
+                .unwrap()
+                .replace(&format!("\"{field}\""), &format!("\"{value}\""));
+            assert!(Snapshot::decode(bad.as_bytes(), 7).is_err(), "{value}");
+        }
+        s.head_oid = Some("--output=x".into());
+        assert!(Snapshot::decode(&s.encode().unwrap(), 7).is_err());
+    }
+}

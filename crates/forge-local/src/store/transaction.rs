@@ -1,0 +1,127 @@
+//! Several refs in one `git update-ref` transaction.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use forge_core::{Error, Result};
+
+use super::Store;
+
+/// One ref, and what it must be before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RefChange {
+    /// It must not exist.
+    Create { name: String, new: String },
+    /// It must be `old`.
+    Update {
+        name: String,
+        new: String,
+        old: String,
+    },
+    /// It must be `old`, and goes.
+    Delete { name: String, old: String },
+}
+
+/// Why a transaction did nothing, though trying again may help.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    /// What git said.
+    pub error: Error,
+    /// The lock file that was in the way, if it was that.
+    pub lock: Option<PathBuf>,
+}
+
+impl Lost {
+    /// How long ago the lock file was made.
+    pub fn lock_age(&self) -> Option<Duration> {
+        let made = std::fs::metadata(self.lock.as_ref()?)
+            .ok()?
+            .modified()
+            .ok()?;
+        SystemTime::now().duration_since(made).ok()
+    }
+}
+
+impl Store {
+    /// Makes all of `changes`, or none; `Ok(Some)` when another writer was faster.
+    ///
+    /// A ref store of files applies them in the given order, so a process that is killed in the
+    /// middle leaves a prefix of them.
+    pub async fn update_refs(&self, reason: &str, changes: &[RefChange]) -> Result<Option<Lost>> {
+        let mut input = b"start\0".to_vec();
+        for change in changes {
+            let fields: [&str; 4] = match change {
+                RefChange::Create { name, new } => ["create ", name, new, ""],
+                RefChange::Update { name, new, old } => ["update ", name, new, old],
+                RefChange::Delete { name, old } => ["delete ", name, old, ""],
+            };
+            let [verb, name, first, second] = fields;
+            input.extend_from_slice(format!("{verb}{name}\0{first}\0").as_bytes());
+            if matches!(change, RefChange::Update { .. }) {
+                input.extend_from_slice(format!("{second}\0").as_bytes());
+            }
+        }
+        // Without these two words an input that is cut short would be carried out as far as it goes.
+        input.extend_from_slice(b"prepare\0commit\0");
+        let args = ["update-ref", "-m", reason, "-z", "--stdin"];
+        let output = self.git.run_with_stdin(args, &input).await?;
+        if output.status == 0 {
+            return Ok(None);
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let error = output.error("update-ref");
+        if is_race(&said) {
+            Ok(Some(Lost {
+                error,
+                lock: lock_file(&said, self.git.dir()),
+            }))
+        } else {
+            Err(error)
+        }
+    }
+}
+
+/// Whether git's words mean that somebody else writes, and not that nobody can.
+fn is_race(said: &str) -> bool {
+    let hopeless = [
+        "Permission denied",
+        "Read-only file system",
+        "No space left",
+        "bad ref",
+    ];
+    if hopeless.iter().any(|h| said.contains(h)) {
+        return false;
+    }
+    // "cannot lock ref", "cannot lock references", "unable to create '….lock'", "is at … but
+    // expected", "reference already exists"
+    ["lock", "expected", "already exists"]
+        .iter()
+        .any(|w| said.contains(w))
+}
+
+fn lock_file(said: &str, dir: &Path) -> Option<PathBuf> {
+    let (_, rest) = said.split_once("nable to create '")?;
+    let (path, _) = rest.split_once(".lock'")?;
+    Some(dir.join(format!("{path}.lock")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn races_are_told_from_what_never_works() {
+        let busy = "fatal: prepare: cannot lock ref 'refs/forge/pulls/1': Unable to create '/r/.git/refs/forge/pulls/1.lock': File exists.\n\nAnother git process";
+        assert!(is_race(busy));
+        assert_eq!(
+            lock_file(busy, Path::new("/x")),
+            Some(PathBuf::from("/r/.git/refs/forge/pulls/1.lock"))
+        );
+        let moved = "fatal: prepare: cannot lock ref 'refs/heads/x': is at aa but expected bb";
+        assert!(is_race(moved) && lock_file(moved, Path::new("/x")).is_none());
+        assert!(!is_race("Unable to create '/r/x.lock': Permission denied"));
+        assert!(!is_race("fatal: invalid new value for x"));
+    }
+}

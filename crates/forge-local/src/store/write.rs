@@ -1,0 +1,263 @@
+//! Writing events.
+
+use forge_core::{Error, ErrorKind, Result, model::PrState};
+use forge_git::CatFile;
+
+use super::{
+    Attempts, Entry, Event, Lost, Pull, RawCommit, RefChange, Snapshot, Store, commit::signature,
+    refs,
+};
+use crate::ident::Identity;
+
+/// What the commit at the root of every chain says.
+const ROOT: &[u8] = b"pull requests of forge, format 1\n\nEach child commit is one event; see docs/local.md of forge.\n";
+/// Who wrote it, always the same so that there is one such commit in a repository.
+const ROOT_AUTHOR: &[u8] = b"forge <forge@localhost> 0 +0000";
+
+/// What an event does to the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexChange {
+    None,
+    Opened,
+    Closed,
+}
+
+/// An event that is to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub event: Event,
+    /// The state after it; the parts that every event sets are set by [`Store::append`].
+    pub snapshot: Snapshot,
+    pub index: IndexChange,
+    /// Refs that change before ours does.
+    pub before: Vec<RefChange>,
+    /// Refs that change after ours did.
+    pub after: Vec<RefChange>,
+}
+
+impl Draft {
+    /// An event that touches the pull request alone.
+    pub fn new(event: Event, snapshot: Snapshot) -> Self {
+        Self {
+            event,
+            snapshot,
+            index: IndexChange::None,
+            before: Vec::new(),
+            after: Vec::new(),
+        }
+    }
+}
+
+/// The outcome of one attempt.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// The pull request with its new event.
+    Done(Box<Pull>),
+    /// Another writer was faster.
+    Lost(Lost),
+}
+
+impl Store {
+    /// Writes an object of `kind`; its id.
+    pub async fn put(&self, kind: &str, data: &[u8]) -> Result<String> {
+        let args = ["hash-object", "-w", "-t", kind, "--stdin"];
+        let oid = self.git.run_ok_with_stdin(args, data).await?;
+        Ok(String::from_utf8_lossy(&oid).trim().to_owned())
+    }
+
+    /// Writes a tree with one file.
+    pub async fn put_file(&self, name: &str, data: &[u8]) -> Result<String> {
+        let blob = self.put("blob", data).await?;
+        let entry = format!("100644 blob {blob}\t{name}\n");
+        let oid = self
+            .git
+            .run_ok_with_stdin(["mktree"], entry.as_bytes())
+            .await?;
+        Ok(String::from_utf8_lossy(&oid).trim().to_owned())
+    }
+
+    /// The commit at the root of every chain: with it as a parent, the head of a first event is a
+    /// second parent, and `--first-parent` never leaves the events.
+    async fn put_root(&self) -> Result<String> {
+        let tree = self.git.run_ok_with_stdin(["mktree"], b"").await?;
+        let tree = String::from_utf8_lossy(&tree).trim().to_owned();
+        let root = RawCommit {
+            tree: &tree,
+            author: ROOT_AUTHOR,
+            committer: ROOT_AUTHOR,
+            message: ROOT,
+            ..RawCommit::default()
+        };
+        self.put("commit", &root.encode()).await
+    }
+
+    /// Writes the first event of pull request `number`.
+    pub async fn open(
+        &self,
+        cat: &mut CatFile,
+        pull: Pull,
+        by: &Identity,
+        event: Event,
+    ) -> Result<Written> {
+        let mut draft = Draft::new(event, pull.snapshot.clone());
+        draft.index = IndexChange::Opened;
+        self.attempt(cat, pull, None, by, draft).await
+    }
+
+    /// Writes the next event of `pull`.
+    pub async fn append(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+        by: &Identity,
+        draft: Draft,
+    ) -> Result<Written> {
+        self.attempt(cat, pull.clone(), Some(pull.tip.clone()), by, draft)
+            .await
+    }
+
+    async fn attempt(
+        &self,
+        cat: &mut CatFile,
+        mut pull: Pull,
+        previous: Option<String>,
+        by: &Identity,
+        draft: Draft,
+    ) -> Result<Written> {
+        let Draft {
+            event,
+            mut snapshot,
+            index,
+            before,
+            after,
+        } = draft;
+        let recorded = previous.as_ref().and(pull.snapshot.head_oid.clone());
+        snapshot.events += 1;
+        snapshot.updated_at = by.at;
+        if pull.is_open() && snapshot.state != PrState::Merged {
+            snapshot.head_oid.clone_from(&pull.head_oid);
+            snapshot.base_oid.clone_from(&pull.base_oid);
+        }
+        let mut parents = match &previous {
+            Some(tip) => vec![tip.clone()],
+            None => vec![self.put_root().await?],
+        };
+        // As parents, commits stay when the branch that held them goes.
+        let head = snapshot
+            .head_oid
+            .clone()
+            .filter(|h| Some(h) != recorded.as_ref());
+        let merged = match &event {
+            Event::Merged(intent) => vec![intent.onto.clone(), intent.result.clone()],
+            _ => Vec::new(),
+        };
+        for oid in head.into_iter().chain(merged) {
+            if !parents.contains(&oid) && cat.info(&oid).await?.is_some() {
+                parents.push(oid);
+            }
+        }
+        let entry = Entry {
+            seq: snapshot.events,
+            at: by.at,
+            actor: by.actor.clone(),
+            head: snapshot.head_oid.clone(),
+            event,
+        };
+        let message = entry.message().map_err(no_json)?;
+        let tree = self.put_file(refs::PULL_FILE, &snapshot.encode()?).await?;
+        let who = signature(&by.actor, by.at);
+        let commit = RawCommit {
+            tree: &tree,
+            parents: parents.iter().map(String::as_str).collect(),
+            author: who.as_bytes(),
+            committer: who.as_bytes(),
+            encoding: None,
+            message: message.as_bytes(),
+        };
+        let tip = self.put("commit", &commit.encode()).await?;
+
+        let name = refs::pull(pull.number);
+        let new = tip.clone();
+        let ours = match previous {
+            Some(old) => RefChange::Update { name, new, old },
+            None => RefChange::Create { name, new },
+        };
+        let index_change = self.index_change(cat, pull.number, index).await?;
+        let (early, late) = match index {
+            IndexChange::Opened => (index_change, None),
+            IndexChange::None | IndexChange::Closed => (None, index_change),
+        };
+        let changes: Vec<_> = before
+            .into_iter()
+            .chain(early)
+            .chain([ours])
+            .chain(late)
+            .chain(after)
+            .collect();
+        let reason = format!(
+            "forge: #{} {}",
+            pull.number,
+            message.lines().next().unwrap_or("")
+        );
+        if let Some(lost) = self.update_refs(&reason, &changes).await? {
+            return Ok(Written::Lost(lost));
+        }
+        pull.tip = tip;
+        pull.snapshot = snapshot;
+        pull.unrecorded_merge = None;
+        Ok(Written::Done(Box::new(pull)))
+    }
+
+    async fn index_change(
+        &self,
+        cat: &mut CatFile,
+        number: u64,
+        change: IndexChange,
+    ) -> Result<Option<RefChange>> {
+        if change == IndexChange::None {
+            return Ok(None);
+        }
+        let loaded = self.index(cat).await?;
+        let mut index = loaded.index;
+        match change {
+            IndexChange::Closed => index.close(number),
+            _ => index.open(number),
+        }
+        let new = self.put("blob", index.encode().as_bytes()).await?;
+        let name = refs::INDEX.to_owned();
+        Ok(match loaded.old {
+            Some(old) if old == new => None,
+            Some(old) => Some(RefChange::Update { name, new, old }),
+            None => Some(RefChange::Create { name, new }),
+        })
+    }
+
+    /// Pull request `number` for a write: a merge whose record was cut short is recorded first.
+    pub async fn read_to_write(
+        &self,
+        cat: &mut CatFile,
+        number: u64,
+        attempts: &mut Attempts,
+    ) -> Result<Pull> {
+        loop {
+            let pull = self.read(cat, number).await?;
+            let Some(intent) = pull.unrecorded_merge.clone() else {
+                return Ok(pull);
+            };
+            let by = Identity {
+                actor: intent.by.clone(),
+                at: intent.started_at,
+            };
+            let mut draft = Draft::new(Event::Merged(intent), pull.snapshot.clone());
+            draft.index = IndexChange::Closed;
+            match self.append(cat, &pull, &by, draft).await? {
+                Written::Done(pull) => return Ok(*pull),
+                Written::Lost(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+}
+
+fn no_json(e: serde_json::Error) -> Error {
+    Error::new(ErrorKind::Internal, format!("an event has no JSON: {e}"))
+}

@@ -1,0 +1,575 @@
+//! A pull request from its opening to its end.
+
+use forge_core::{
+    Labels, PageReq, PullRequests, Reviews,
+    model::{
+        CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, MergeMethod, MergeReq,
+        MergeState, NewLabel, NewReview, NewThread, PrFields, PrState, PullQuery, ReviewDecision,
+        Reviewer, SetChange, Side, StateFilter, StatusEventKind, ThreadFilter, ThreadId, Verdict,
+    },
+};
+use futures::StreamExt;
+
+use crate::repo::{Repo, create, pr};
+
+#[tokio::test]
+async fn open_look_close_reopen_merge() {
+    let repo = Repo::new();
+    let head = repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    let opened = create(&local, "topic").await;
+    assert_eq!((opened.number, opened.state), (Some(1), PrState::Open));
+    assert_eq!(opened.head_oid.as_deref(), Some(head.as_str()));
+    assert_eq!(opened.author.login, "alice");
+    let id = pr(&local, 1);
+
+    let page = local
+        .list(local.id(), &PullQuery::default(), PageReq::first(30))
+        .await
+        .unwrap();
+    assert_eq!(
+        (page.items.len(), page.total, page.next),
+        (1, Some(1), None)
+    );
+
+    let closed = local.close(&id, &CloseReq::default()).await.unwrap().value;
+    assert_eq!(closed.state, PrState::Closed);
+    let again = local.close(&id, &CloseReq::default()).await.unwrap();
+    assert_eq!(again.warnings.len(), 1);
+    let open = PullQuery::default();
+    assert!(
+        local
+            .list(local.id(), &open, PageReq::first(30))
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
+    let reopened = local.reopen(&id, Some("once more")).await.unwrap().value;
+    assert_eq!(
+        (reopened.state, reopened.comments_count),
+        (PrState::Open, 1)
+    );
+
+    let before = repo.oid("main");
+    let merged = local.merge(&id, &MergeReq::default()).await.unwrap();
+    assert_eq!(merged.value.pull_request.state, PrState::Merged);
+    assert_eq!(
+        merged.value.commit.as_deref(),
+        Some(repo.oid("main").as_str())
+    );
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%P", "main"]),
+        format!("{before} {head}")
+    );
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%B", "main"]).trim(),
+        "Merge pull request #1 from topic\n\nTake topic"
+    );
+
+    let kinds: Vec<_> = local
+        .history(&id, PageReq::first(30))
+        .await
+        .unwrap()
+        .items
+        .into_iter()
+        .map(|e| e.kind)
+        .collect();
+    use StatusEventKind::{Closed, Merged, Opened, Reopened};
+    assert_eq!(kinds, [Opened, Closed, Reopened, Merged]);
+    let again = local.merge(&id, &MergeReq::default()).await.unwrap().value;
+    assert!(again.already_merged);
+    assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[tokio::test]
+async fn the_history_is_the_history_of_the_ref() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let id = pr(&local, 1);
+    local.comment(&id, "first", None).await.unwrap();
+    repo.git(&["switch", "--quiet", "topic"]);
+    repo.write("new.txt", "newer\n");
+    let moved = repo.commit("more");
+    local.set_draft(&id, true).await.unwrap();
+    let log = repo.git(&["log", "--first-parent", "--format=%s", "refs/forge/pulls/1"]);
+    let root = "pull requests of forge, format 1";
+    assert_eq!(
+        log.lines().collect::<Vec<_>>(),
+        ["draft: alice", "comment: alice", "open: alice", root]
+    );
+    // The head that the event found is kept by it.
+    let parents = repo.git(&["log", "-1", "--format=%P", "refs/forge/pulls/1"]);
+    assert!(parents.ends_with(&moved), "{parents}");
+    let events = local.history(&id, PageReq::first(30)).await.unwrap().items;
+    let kinds: Vec<_> = events.iter().map(|e| e.kind).collect();
+    use StatusEventKind::{ConvertedToDraft, HeadChanged, Opened};
+    assert_eq!(kinds, [Opened, HeadChanged, ConvertedToDraft]);
+}
+
+#[tokio::test]
+async fn a_head_stays_when_its_branch_goes() {
+    let repo = Repo::new();
+    let head = repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    repo.git(&["branch", "-D", "topic"]);
+    repo.git(&["reflog", "expire", "--expire=now", "--all"]);
+    repo.git(&["gc", "--quiet", "--prune=now"]);
+    let seen = local
+        .view(&pr(&local, 1), PrFields::STATS | PrFields::COMMITS)
+        .await
+        .unwrap();
+    assert_eq!(seen.head_oid.as_deref(), Some(head.as_str()));
+    assert_eq!((seen.additions, seen.changed_files), (Some(1), Some(1)));
+    assert_eq!(seen.commits.map(|c| c.len()), Some(1));
+    assert!(seen.warnings.is_empty(), "{:?}", seen.warnings);
+    let e = local
+        .merge(&pr(&local, 1), &MergeReq::default())
+        .await
+        .unwrap_err();
+    assert!(e.hint().is_some_and(|h| h.contains(&head)), "{e:?}");
+}
+
+#[tokio::test]
+async fn squash_and_rebase() {
+    let repo = Repo::new();
+    for branch in ["squash", "rebase"] {
+        repo.branch(branch, &format!("{branch}-1"), "1\n");
+        repo.git(&["switch", "--quiet", branch]);
+        repo.write(&format!("{branch}-2"), "2\n");
+        repo.git(&["add", "--all"]);
+        let author = "Bob <bob@example.com>";
+        let date = "2020-01-02T03:04:05+0200";
+        repo.git(&[
+            "commit", "-qm", "second", "--author", author, "--date", date,
+        ]);
+        repo.git(&["switch", "--quiet", "main"]);
+    }
+    repo.write("other", "moved on\n");
+    let base = repo.commit("main moves on");
+    let local = repo.open().await;
+    create(&local, "squash").await;
+    create(&local, "rebase").await;
+
+    let req = |method| MergeReq {
+        method: Some(method),
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    let merged = local
+        .merge(&pr(&local, 1), &req(MergeMethod::Squash))
+        .await
+        .unwrap();
+    assert!(merged.value.branch_deleted);
+    assert_eq!(
+        repo.git(&["rev-list", "--count", &format!("{base}..main")]),
+        "1"
+    );
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%B", "main"]).trim(),
+        "Take squash (#1)\n\n* change squash-1\n* second"
+    );
+    assert_eq!(repo.git(&["branch", "--list", "squash"]), "");
+
+    local
+        .merge(&pr(&local, 2), &req(MergeMethod::Rebase))
+        .await
+        .unwrap();
+    assert_eq!(repo.git(&["rev-list", "--count", "--merges", "main"]), "0");
+    let last = repo.git(&["log", "-1", "--format=%an %aI %cn %s", "main"]);
+    assert_eq!(last, "Bob 2020-01-02T03:04:05+02:00 alice second");
+    let files = repo.git(&["ls-tree", "--name-only", "main"]);
+    assert_eq!(
+        files,
+        "base.txt\nother\nrebase-1\nrebase-2\nsquash-1\nsquash-2"
+    );
+    assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[tokio::test]
+async fn a_rebase_drops_what_the_base_has_and_merges() {
+    let repo = Repo::new();
+    repo.branch("topic", "a", "a\n");
+    repo.git(&["cherry-pick", "--no-commit", "topic"]);
+    repo.commit("the same change");
+    repo.git(&["switch", "--quiet", "topic"]);
+    repo.git(&["merge", "--quiet", "--no-edit", "main"]);
+    repo.git(&[
+        "commit",
+        "--quiet",
+        "--allow-empty",
+        "-m",
+        "empty on purpose",
+    ]);
+    repo.write("b", "b\n");
+    repo.commit("add b");
+    repo.git(&["switch", "--quiet", "main"]);
+    let base = repo.oid("main");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let req = MergeReq {
+        method: Some(MergeMethod::Rebase),
+        ..MergeReq::default()
+    };
+    local.merge(&pr(&local, 1), &req).await.unwrap();
+    let subjects = repo.git(&["log", "--reverse", "--format=%s", &format!("{base}..main")]);
+    assert_eq!(subjects, "empty on purpose\nadd b");
+}
+
+#[tokio::test]
+async fn a_conflict_names_the_files_and_changes_nothing() {
+    let repo = Repo::new();
+    repo.branch("topic", "base.txt", "theirs\n");
+    repo.write("base.txt", "ours\n");
+    repo.commit("ours");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let before = repo.git(&["for-each-ref"]);
+    let seen = local
+        .view(&pr(&local, 1), PrFields::MERGEABILITY)
+        .await
+        .unwrap();
+    let mergeability = seen.mergeability.unwrap();
+    assert_eq!(mergeability.state, MergeState::Conflicting);
+    assert_eq!(
+        (mergeability.conflicts, mergeability.status),
+        (vec!["base.txt".into()], "DIRTY".into())
+    );
+    for method in [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase] {
+        let req = MergeReq {
+            method: Some(method),
+            ..MergeReq::default()
+        };
+        let e = local.merge(&pr(&local, 1), &req).await.unwrap_err();
+        assert_eq!(e.code(), "precondition_failed");
+        assert!(e.message().contains("base.txt"), "{e}");
+    }
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[tokio::test]
+async fn a_work_tree_on_the_base_is_left_alone_and_the_warning_brings_it_along() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    repo.write("base.txt", "local change\n");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let outcome = local
+        .merge(&pr(&local, 1), &MergeReq::default())
+        .await
+        .unwrap();
+    assert!(!repo.path.join("new.txt").exists());
+    let hint = outcome.warnings[0].hint.clone().unwrap();
+    let command = hint.split("with: ").nth(1).unwrap();
+    let status = std::process::Command::new("sh")
+        .args(["-c", command])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert!(repo.path.join("new.txt").exists());
+    assert_eq!(repo.git(&["status", "--porcelain"]).trim(), "M base.txt");
+}
+
+#[tokio::test]
+async fn reviews_threads_and_comments() {
+    let repo = Repo::new();
+    repo.branch("topic", "base.txt", "one\nTWO\nthree\n");
+    let local = repo.open().await;
+    let req = CreatePull {
+        reviewers: vec![Reviewer::parse("bob")],
+        labels: vec!["BUG".into()],
+        ..CreatePull::new("topic", "T")
+    };
+    let opened = local.create(local.id(), &req).await.unwrap().value;
+    assert_eq!(opened.labels[0].name, "bug");
+    let id = pr(&local, 1);
+    let own = local
+        .submit_review(&id, &NewReview::new(Verdict::Approve, ""))
+        .await
+        .unwrap_err();
+    assert_eq!(own.code(), "precondition_failed");
+
+    repo.user("bob");
+    let thread = |line, side| NewThread {
+        path: "base.txt".into(),
+        line,
+        start_line: None,
+        side,
+        body: "why?".into(),
+    };
+    let mut review = NewReview::new(Verdict::RequestChanges, "not yet");
+    review.threads = vec![thread(40, Side::Right)];
+    let e = local.submit_review(&id, &review).await.unwrap_err();
+    assert!(e.hint().is_some_and(|h| h.contains("1-3")), "{e:?}");
+    review.threads = vec![thread(2, Side::Right), thread(2, Side::Left)];
+    let given = local.submit_review(&id, &review).await.unwrap().value;
+    assert_eq!(given.comments.len(), 2);
+    assert!(
+        given.comments[0]
+            .diff_hunk
+            .as_ref()
+            .unwrap()
+            .ends_with("+TWO")
+    );
+    let seen = local.view(&id, PrFields::NONE).await.unwrap();
+    assert_eq!(seen.review_decision, Some(ReviewDecision::ChangesRequested));
+    assert!(seen.pending_reviewers.is_empty());
+
+    repo.user("alice");
+    let first = CommentId {
+        pr: id.clone(),
+        key: given.comments[0].id.clone(),
+    };
+    let answer = local
+        .comment(&id, "because", Some(&first))
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(answer.file_path.as_deref(), Some("base.txt"));
+    let e = local.edit_comment(&first, "mine now").await.unwrap_err();
+    assert_eq!(e.code(), "permission_denied");
+    let general = local.comment(&id, "general", None).await.unwrap().value;
+    let general = CommentId {
+        pr: id.clone(),
+        key: general.id,
+    };
+    let edited = local
+        .edit_comment(&general, "in general")
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(edited.body, "in general");
+    assert!(edited.updated_at.is_some() && edited.viewer_did_author);
+
+    let threads = local
+        .threads(&id, ThreadFilter::All, PageReq::first(10))
+        .await
+        .unwrap()
+        .items;
+    assert_eq!(threads.len(), 2);
+    assert_eq!(threads[0].comments.len(), 2);
+    assert!(!threads[0].outdated);
+    let key = ThreadId {
+        pr: id.clone(),
+        key: threads[0].id.clone(),
+    };
+    let resolved = local.resolve_thread(&key, true).await.unwrap().value;
+    assert_eq!(resolved.resolved_by.unwrap().login, "alice");
+    let open = local
+        .threads(&id, ThreadFilter::Unresolved, PageReq::first(10))
+        .await
+        .unwrap();
+    assert_eq!(open.items.len(), 1);
+
+    repo.git(&["switch", "--quiet", "topic"]);
+    repo.write("base.txt", "one\nthree\n");
+    repo.commit("answer");
+    let threads = local
+        .threads(&id, ThreadFilter::All, PageReq::first(10))
+        .await
+        .unwrap()
+        .items;
+    assert_eq!([threads[0].outdated, threads[1].outdated], [true, false]);
+
+    local.delete_comment(&general).await.unwrap();
+    let seen = local
+        .view(&id, PrFields::COMMENTS | PrFields::REVIEWS)
+        .await
+        .unwrap();
+    assert_eq!((seen.comments_count, seen.comments.unwrap().len()), (0, 0));
+    assert_eq!(seen.reviews.unwrap().len(), 1);
+    assert_eq!(
+        local.edit_comment(&general, "x").await.unwrap_err().code(),
+        "not_found"
+    );
+
+    // Asked again, bob is pending and his opinion stands; a new one takes its place.
+    let again = EditPull {
+        reviewers: SetChange {
+            add: vec![Reviewer::parse("bob")],
+            remove: vec![],
+        },
+        ..EditPull::default()
+    };
+    let seen = local.edit(&id, &again).await.unwrap().value;
+    assert_eq!(
+        (seen.pending_reviewers.len(), seen.changes_requested),
+        (1, 1)
+    );
+    repo.user("bob");
+    local
+        .submit_review(&id, &NewReview::new(Verdict::Approve, ""))
+        .await
+        .unwrap();
+    let seen = local.view(&id, PrFields::NONE).await.unwrap();
+    assert_eq!(seen.review_decision, Some(ReviewDecision::Approved));
+    let mut query = PullQuery {
+        search: Some("review:approved author:alice".into()),
+        ..PullQuery::default()
+    };
+    assert_eq!(
+        local
+            .list(local.id(), &query, PageReq::first(5))
+            .await
+            .unwrap()
+            .items
+            .len(),
+        1
+    );
+    query.search = Some("review-requested:@me".into());
+    assert!(
+        local
+            .list(local.id(), &query, PageReq::first(5))
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_deleted_label_leaves_its_pull_requests_for_good() {
+    let repo = Repo::new();
+    repo.branch("topic", "a", "a\n");
+    let local = repo.open().await;
+    let label = NewLabel {
+        name: "Ops".into(),
+        ..NewLabel::default()
+    };
+    local.define_label(local.id(), &label).await.unwrap();
+    assert_eq!(
+        local
+            .define_label(local.id(), &label)
+            .await
+            .unwrap_err()
+            .code(),
+        "already_exists"
+    );
+    create(&local, "topic").await;
+    let edit = EditPull {
+        labels: SetChange {
+            add: vec!["ops".into(), "bug".into()],
+            remove: vec![],
+        },
+        ..EditPull::default()
+    };
+    let seen = local.edit(&pr(&local, 1), &edit).await.unwrap().value;
+    assert_eq!(seen.labels.len(), 2);
+    local.delete_label(local.id(), "OPS").await.unwrap();
+    local.define_label(local.id(), &label).await.unwrap();
+    let seen = local.view(&pr(&local, 1), PrFields::NONE).await.unwrap();
+    assert_eq!(
+        seen.labels
+            .iter()
+            .map(|l| l.name.as_str())
+            .collect::<Vec<_>>(),
+        ["bug"]
+    );
+    let renamed = NewLabel {
+        name: "BUG".into(),
+        overwrite: true,
+        ..NewLabel::default()
+    };
+    local.define_label(local.id(), &renamed).await.unwrap();
+    let seen = local.view(&pr(&local, 1), PrFields::NONE).await.unwrap();
+    assert_eq!(seen.labels[0].name, "BUG");
+}
+
+#[tokio::test]
+async fn pages_walk_over_all() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for n in 1..=7 {
+        repo.branch(&format!("b{n}"), &format!("f{n}"), "x\n");
+        create(&local, &format!("b{n}")).await;
+    }
+    local
+        .close(&pr(&local, 4), &CloseReq::default())
+        .await
+        .unwrap();
+    for (state, expected) in [
+        (StateFilter::Open, vec![7, 6, 5, 3, 2, 1]),
+        (StateFilter::All, vec![7, 6, 5, 4, 3, 2, 1]),
+        (StateFilter::Closed, vec![4]),
+        (StateFilter::Merged, vec![]),
+    ] {
+        let query = PullQuery {
+            state,
+            ..PullQuery::default()
+        };
+        let (mut seen, mut page) = (Vec::new(), PageReq::first(2));
+        loop {
+            let got = local.list(local.id(), &query, page).await.unwrap();
+            assert!(got.items.len() <= 2);
+            seen.extend(got.items.iter().filter_map(|p| p.number));
+            match got.next {
+                Some(next) => page = PageReq::after(next, 2),
+                None => break,
+            }
+        }
+        assert_eq!(seen, expected, "{state:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_diff_does_not_depend_on_the_users_taste() {
+    let repo = Repo::new();
+    repo.branch("topic", "ümlaut.txt", "new\n");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let id = pr(&local, 1);
+    let read = async |format| {
+        let req = DiffReq {
+            format,
+            ..DiffReq::default()
+        };
+        let mut body = local.diff(&id, &req).await.unwrap().body;
+        let mut all = Vec::new();
+        while let Some(chunk) = body.next().await {
+            all.extend(chunk.unwrap());
+        }
+        String::from_utf8(all).unwrap()
+    };
+    let diff = read(DiffFormat::Diff).await;
+    assert!(
+        diff.starts_with("diff --git \"a/\\303\\274mlaut.txt\""),
+        "{diff}"
+    );
+    let patch = read(DiffFormat::Patch).await;
+    assert!(
+        patch.contains("\nSubject: [PATCH] =?UTF-8?q?change="),
+        "{patch}"
+    );
+    assert!(patch.ends_with("+new\n"), "{patch}");
+    for (key, value) in [
+        ("color.ui", "always"),
+        ("color.diff", "always"),
+        ("diff.noprefix", "true"),
+        ("diff.mnemonicPrefix", "true"),
+        ("diff.context", "0"),
+        ("diff.external", "false"),
+        ("diff.renames", "false"),
+        ("core.quotePath", "false"),
+        ("core.pager", "false"),
+        ("format.signature", "me"),
+        ("format.numbered", "true"),
+        ("format.subjectPrefix", "X"),
+        ("format.thread", "deep"),
+        ("format.coverLetter", "true"),
+        ("format.attach", "x"),
+        ("format.from", "x <x@x>"),
+        ("format.to", "x@x"),
+        ("format.signOff", "true"),
+        ("format.headers", "X-A: b"),
+        ("format.useAutoBase", "true"),
+        ("format.outputDirectory", "out"),
+    ] {
+        repo.git(&["config", key, value]);
+    }
+    assert_eq!(read(DiffFormat::Diff).await, diff);
+    assert_eq!(read(DiffFormat::Patch).await, patch);
+}

@@ -1,0 +1,108 @@
+//! A repository to try things in.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
+
+use forge_core::PullRequests;
+use forge_core::{
+    PrId,
+    model::{CreatePull, PullRequest},
+};
+use forge_local::Local;
+
+pub struct Repo {
+    _dir: tempfile::TempDir,
+    pub path: PathBuf,
+}
+
+impl Repo {
+    /// A work tree with one commit on `main` and alice as its user.
+    pub fn new() -> Self {
+        Self::with(&[])
+    }
+
+    pub fn with(init: &[&str]) -> Self {
+        let repo = Self::empty(init);
+        repo.write("base.txt", "one\ntwo\nthree\n");
+        repo.commit("base");
+        repo
+    }
+
+    pub fn empty(init: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join("repo");
+        std::fs::create_dir(&path).unwrap();
+        let repo = Self { _dir: dir, path };
+        let mut args = vec!["init", "--quiet", "--initial-branch=main"];
+        args.extend(init);
+        repo.git(&args);
+        repo.user("alice");
+        repo
+    }
+
+    pub fn user(&self, login: &str) {
+        self.git(&["config", "user.name", login]);
+        self.git(&["config", "user.email", &format!("{login}@example.com")]);
+    }
+
+    pub fn git(&self, args: &[&str]) -> String {
+        git(&self.path, args)
+    }
+
+    pub fn write(&self, file: &str, content: &str) {
+        let path = self.path.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub fn commit(&self, message: &str) -> String {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", message]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    /// A branch with one commit that writes `file`; the work tree ends on `main`.
+    pub fn branch(&self, branch: &str, file: &str, content: &str) -> String {
+        self.git(&["switch", "--quiet", "--create", branch, "main"]);
+        self.write(file, content);
+        let oid = self.commit(&format!("change {file}"));
+        self.git(&["switch", "--quiet", "main"]);
+        oid
+    }
+
+    pub fn oid(&self, name: &str) -> String {
+        self.git(&["rev-parse", "--verify", name])
+    }
+
+    pub async fn open(&self) -> Arc<Local> {
+        Local::open(&self.path).await.unwrap()
+    }
+}
+
+pub fn git(dir: &Path, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .current_dir(dir)
+        .args(args)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {args:?}: {said}");
+    String::from_utf8_lossy(&output.stdout)
+        .trim_end_matches('\n')
+        .to_owned()
+}
+
+pub async fn create(local: &Local, head: &str) -> PullRequest {
+    let req = CreatePull {
+        base: Some("main".into()),
+        ..CreatePull::new(head, format!("Take {head}"))
+    };
+    local.create(local.id(), &req).await.unwrap().value
+}
+
+pub fn pr(local: &Local, number: u64) -> PrId {
+    PrId::number(local.id().clone(), number)
+}
