@@ -157,12 +157,14 @@ fn every_source_file_is_compiled() {
 /// Whether cargo compiles this file by itself: the root of a library, a program, a test.
 fn is_root(name: &Path) -> bool {
     let parts: Vec<_> = name.iter().filter_map(|p| p.to_str()).collect();
-    match parts.as_slice() {
-        ["crates", _, "src", "lib.rs" | "main.rs"] | ["crates", _, "build.rs"] => true,
-        ["crates", _, "src", "bin", _] | ["crates", _, "examples" | "tests" | "benches", _] => true,
-        ["tests", _, "main.rs"] => true,
-        _ => false,
-    }
+    matches!(
+        parts.as_slice(),
+        ["crates", _, "src", "lib.rs" | "main.rs"]
+            | ["crates", _, "build.rs"]
+            | ["crates", _, "src", "bin", _]
+            | ["crates", _, "examples" | "tests" | "benches", _]
+            | ["tests", _, "main.rs"]
+    )
 }
 
 /// Follows the `mod` lines of `file`.

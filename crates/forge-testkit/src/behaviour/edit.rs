@@ -134,7 +134,7 @@ async fn a_base_that_is_missing_or_the_head(fx: Fixture) {
             base: Some(wrong.into()),
             ..Default::default()
         };
-        let e = invalid(fx.author.edit(&pr.id, &edit).await, "base");
+        let e = refused(fx.author.edit(&pr.id, &edit).await, "invalid_input");
         assert!(e.message().contains(wrong), "{e}");
     }
     assert_eq!(fx.view(&pr.id).await.version, pr.version);

@@ -79,7 +79,12 @@ async fn pages_cover_every_label_once(fx: Fixture) {
 }
 
 async fn a_colour_is_chosen_when_none_is_given(fx: Fixture) {
-    let made = fx.author.define_label(&label("bug")).await.unwrap().value;
+    let made = fx
+        .author
+        .define_label(&label("regression"))
+        .await
+        .unwrap()
+        .value;
     assert_eq!(made.color.len(), 6);
     assert!(
         made.color.bytes().all(|b| b.is_ascii_hexdigit()),
@@ -130,7 +135,7 @@ async fn a_bad_colour(fx: Fixture) {
 async fn odd_names(fx: Fixture) {
     for name in [
         "a/b",
-        "good first issue",
+        "two words",
         "ünï",
         "C++",
         "50%",

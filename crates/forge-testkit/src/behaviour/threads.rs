@@ -145,7 +145,7 @@ async fn several_threads_in_one_review(fx: Fixture) {
 
 async fn a_line_that_is_not_in_the_diff(fx: Fixture) {
     let pr = open(&fx).await;
-    for line in [0, 1, 21, 22, 99_999] {
+    for line in [1, 21, 22, 99_999] {
         let refusal = fx
             .reviewer
             .submit_review(&pr, &review(vec![on("src/lib.rs", line)]))
@@ -156,6 +156,8 @@ async fn a_line_that_is_not_in_the_diff(fx: Fixture) {
             "{e}"
         );
     }
+    let zero = review(vec![on("src/lib.rs", 0)]);
+    invalid(fx.reviewer.submit_review(&pr, &zero).await, "line");
     assert!(all(&fx, &pr, ThreadFilter::All).await.is_empty());
 }
 
