@@ -10,9 +10,9 @@ pub mod exit;
 mod select;
 pub mod ui;
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
-use clap::Parser as _;
+use clap::{Parser as _, error::ErrorKind};
 
 pub use docs::cli_docs;
 
@@ -48,9 +48,13 @@ fn run(cli: Cli, ui: Ui) -> forge_core::Result<Exit> {
     exit
 }
 
-/// Help and version go to stdout and are a success; anything else is gh's exit code for a usage
-/// error, 1 (clap's own is 2).
+/// Help and version go to stdout and are a success, also where a group of commands is named alone;
+/// anything else is gh's exit code for a usage error, 1 (clap's own is 2).
 fn usage(e: &clap::Error) -> ExitCode {
+    if e.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = write!(std::io::stdout(), "{}", e.render());
+        return Exit::Ok.into();
+    }
     // A reader that went away is no reason to fail.
     let _ = e.print();
     if e.use_stderr() {

@@ -9,16 +9,10 @@ pub struct JsonArgs {
     #[arg(long, value_name = "fields", value_delimiter = ',', num_args = 0..=1)]
     pub json: Option<Vec<String>>,
     /// Filter the JSON with a jq expression
-    #[arg(short = 'q', long, value_name = "expression", requires = "json")]
+    #[arg(short = 'q', long, value_name = "expression")]
     pub jq: Option<String>,
     /// Format the JSON with a Go template
-    #[arg(
-        short = 't',
-        long,
-        value_name = "template",
-        requires = "json",
-        conflicts_with = "jq"
-    )]
+    #[arg(short = 't', long, value_name = "template", conflicts_with = "jq")]
     pub template: Option<String>,
 }
 

@@ -1,9 +1,33 @@
 //! Questions on a terminal.
 
+use std::{
+    io::{Write as _, stderr},
+    process, thread,
+};
+
 use dialoguer::{Confirm, Input, Select, theme::ColorfulTheme};
 use forge_core::{Error, ErrorKind, Result};
 
 use super::io_error;
+use crate::exit::Exit;
+
+/// Ctrl+C while a question is open is an answer: exit code 2, as gh has it, and a cursor that is
+/// visible again. The question keeps the main thread busy, so another one waits for the signal.
+fn interruptible() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        thread::spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            let Ok(runtime) = runtime else { return };
+            if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+                let _ = write!(stderr(), "\x1b[?25h\n");
+                process::exit(i32::from(Exit::Cancelled.code()));
+            }
+        });
+    });
+}
 
 fn failed(e: dialoguer::Error) -> Error {
     match e {
@@ -23,6 +47,7 @@ pub fn cancelled() -> Error {
 /// # Errors
 /// `cancelled`; when the terminal cannot be used.
 pub fn line(question: &str, default: &str) -> Result<String> {
+    interruptible();
     let theme = ColorfulTheme::default();
     let input = Input::<String>::with_theme(&theme)
         .with_prompt(question)
@@ -40,6 +65,7 @@ pub fn line(question: &str, default: &str) -> Result<String> {
 /// # Errors
 /// `cancelled` with Escape; when the terminal cannot be used.
 pub fn choose(question: &str, items: &[&str]) -> Result<usize> {
+    interruptible();
     Select::with_theme(&ColorfulTheme::default())
         .with_prompt(question)
         .items(items)
@@ -54,6 +80,7 @@ pub fn choose(question: &str, items: &[&str]) -> Result<usize> {
 /// # Errors
 /// As [`choose`].
 pub fn confirm(question: &str) -> Result<bool> {
+    interruptible();
     Confirm::with_theme(&ColorfulTheme::default())
         .with_prompt(question)
         .default(false)

@@ -1,14 +1,13 @@
 //! Relative times.
 
-use std::env;
-
+use forge::config::{Env, Var};
 use forge_core::Timestamp;
 
 /// Now; `FORGE_NOW` (RFC 3339) sets it, so that output with relative times can be compared.
 #[must_use]
 pub fn now() -> Timestamp {
-    env::var("FORGE_NOW")
-        .ok()
+    Env::process()
+        .get(Var::ForgeNow)
         .and_then(|t| t.parse().ok())
         .unwrap_or_else(Timestamp::now)
 }

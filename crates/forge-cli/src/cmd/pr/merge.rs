@@ -53,10 +53,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         auto: args.auto,
         admin: args.admin,
     };
-    let merge = ctx
-        .ui
-        .outcome(selected.repo.merge(&selected.id, &req).await?)?;
-    report(ctx, &merge, method);
+    let outcome = selected.repo.merge(&selected.id, &req).await?;
+    if outcome.value.already_merged {
+        let name = pull_name(&selected.id);
+        ctx.ui
+            .caution(&format!("Pull request {name} was already merged"));
+        return Ok(Exit::Ok);
+    }
+    let merge = ctx.ui.outcome(outcome)?;
+    if ctx.ui.is_tty() {
+        report(ctx, &merge, method);
+    }
     Ok(Exit::Ok)
 }
 
@@ -102,19 +109,9 @@ async fn ask(ctx: &Ctx, repo: &Repo) -> Result<MergeMethod> {
     methods.get(chosen).copied().ok_or_else(prompt::cancelled)
 }
 
-/// Silent on a pipe, as gh is; but what did not happen is said everywhere.
+/// For a terminal; on a pipe success is silent, as it is for gh.
 fn report(ctx: &Ctx, merge: &Merge, method: MergeMethod) {
     let pull = &merge.pull_request;
-    if merge.already_merged {
-        ctx.ui.caution(&format!(
-            "Pull request {} was already merged",
-            pull_name(&pull.id)
-        ));
-        return;
-    }
-    if !ctx.ui.is_tty() {
-        return;
-    }
     if merge.queued {
         ctx.ui.success(&format!(
             "Pull request {} will be merged by itself when all requirements are met",

@@ -50,7 +50,18 @@ impl<T, N> Selection<T, N> {
     /// `invalid_input` for an unknown field, `--json` without fields, and a bad expression.
     pub fn from_args(args: &JsonArgs, table: &'static [Field<T, N>]) -> Result<Option<Self>> {
         let Some(names) = &args.json else {
-            return Ok(None);
+            let without = |flag: &str| {
+                Error::invalid(
+                    "json",
+                    format!("cannot use `{flag}` without specifying `--json`"),
+                )
+                .with_hint("pass `--json` alone to see the fields")
+            };
+            return match (&args.jq, &args.template) {
+                (Some(_), _) => Err(without("--jq")),
+                (_, Some(_)) => Err(without("--template")),
+                (None, None) => Ok(None),
+            };
         };
         let list = || {
             table

@@ -1,5 +1,5 @@
 use forge_core::{
-    RepoId, Timestamp,
+    RepoId, RepoPath, Timestamp,
     model::{
         Actor, Check, Comment, Commit, FileChange, FileStatus, Label, MergeState, PrFields,
         PrState, PullRequest, Review, ReviewDecision, ReviewState, Reviewer,
@@ -122,13 +122,24 @@ fn head(p: &PullRequest) -> &RepoId {
 fn head_repository(p: &PullRequest) -> Json {
     let (name, full) = match head(p).owner_and_name() {
         Some((owner, name)) => (name.to_owned(), format!("{owner}/{name}")),
-        None => (head(p).to_string(), head(p).to_string()),
+        None => (directory(head(p)), head(p).to_string()),
     };
     Json::Object(vec![
         ("id", Json::text("")),
         ("name", Json::text(name)),
         ("nameWithOwner", Json::text(full)),
     ])
+}
+
+/// The last part of a local repository's path.
+fn directory(repo: &RepoId) -> String {
+    match &repo.path {
+        RepoPath::Dir(dir) => dir
+            .file_name()
+            .map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        _ => repo.to_string(),
+    }
 }
 
 fn head_repository_owner(p: &PullRequest) -> Json {
