@@ -17,18 +17,19 @@ pub(crate) async fn base_repo(forges: &Forges, cwd: &Path) -> Result<RepoId> {
         return repository(&text, hosts).map_err(|e| named(&e, var.name()));
     }
     let git = git_at(cwd);
-    // First, because outside of a repository `git config` answers from the user's file.
-    let root = forge_git::root(&git).await?;
     let config = GitConfig::read(&git).await?;
     if let Some(text) = &config.forge_repo {
         return repository(text, hosts).map_err(|e| named(&e, "git config forge.repo"));
     }
-    let candidates: Vec<Candidate> = config
-        .remotes
-        .iter()
-        .map(|remote| Candidate::of(remote, &root, hosts))
-        .collect();
-    choose(&candidates, hosts, &root)
+    let mut candidates = Vec::with_capacity(config.remotes.len());
+    for remote in &config.remotes {
+        candidates.push(Candidate::of(remote, &git, hosts).await?);
+    }
+    if candidates.is_empty() {
+        // Outside of a repository `git config` answers too, from the user's file; this does not.
+        return Ok(RepoId::local(forge_git::root(&git).await?));
+    }
+    choose(&candidates, hosts)
 }
 
 /// Git in `cwd`. Where that is the process's own directory, `GIT_DIR` counts, as it does for git.
@@ -69,14 +70,18 @@ enum Meaning {
 }
 
 impl<'a> Candidate<'a> {
-    fn of(remote: &'a Remote, root: &Path, hosts: &Hosts) -> Self {
+    async fn of(remote: &'a Remote, git: &Git, hosts: &Hosts) -> Result<Self> {
         let meaning = match locator::parse_remote(&remote.url, hosts) {
             Ok(RepoId {
                 path: RepoPath::Dir(dir),
                 ..
             }) => {
                 // Git reads a relative path from the root of the work tree.
-                let dir = root.join(dir);
+                let dir = if dir.is_absolute() {
+                    dir
+                } else {
+                    forge_git::root(git).await?.join(dir)
+                };
                 if is_repository(&dir) {
                     Meaning::Repo(RepoId::local(dir))
                 } else {
@@ -87,7 +92,7 @@ impl<'a> Candidate<'a> {
             Err(ParseLocatorError::UnknownHost { host }) => Meaning::UnknownHost(host),
             Err(e) => Meaning::Unusable(e.to_string()),
         };
-        Self { remote, meaning }
+        Ok(Self { remote, meaning })
     }
 }
 
@@ -97,10 +102,7 @@ fn is_repository(dir: &Path) -> bool {
 }
 
 /// The decision, once the remotes are understood.
-fn choose(candidates: &[Candidate<'_>], hosts: &Hosts, root: &Path) -> Result<RepoId> {
-    if candidates.is_empty() {
-        return Ok(RepoId::local(root));
-    }
+fn choose(candidates: &[Candidate<'_>], hosts: &Hosts) -> Result<RepoId> {
     for candidate in candidates {
         match (candidate.remote.resolved.as_deref(), &candidate.meaning) {
             (Some("base"), Meaning::Repo(repo)) => return Ok(repo.clone()),

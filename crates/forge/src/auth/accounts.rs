@@ -119,7 +119,7 @@ impl Accounts {
     pub fn credential(&self, host: &str) -> Result<Option<Credential>> {
         let host = canonical(host)?;
         let kind = self.hosts.kind_of(&host);
-        if let Some(credential) = kind.as_ref().and_then(|kind| self.environment(&host, kind)) {
+        if let Some(credential) = self.environment(&host, kind.as_ref())? {
             return Ok(Some(credential));
         }
         let Some(store) = self.store() else {
@@ -165,7 +165,7 @@ impl Accounts {
         hosts.dedup();
         for host in hosts {
             let kind = self.hosts.kind_of(host);
-            let env = kind.as_ref().and_then(|kind| self.environment(host, kind));
+            let env = self.environment(host, kind.as_ref())?;
             let shadowed = env.is_some();
             lines.extend(env.map(|c| AccountStatus {
                 host: c.host,
@@ -257,6 +257,10 @@ impl Accounts {
         let host = canonical(host)?;
         let account = check_account(account, &kind)?;
         let store = self.store().ok_or_else(load::no_dir)?;
+        let shadowed_by = match self.environment(&host, Some(&kind))?.map(|c| c.source) {
+            Some(CredentialSource::Env(var)) => Some(var),
+            _ => None,
+        };
         let mut replaced = false;
         store.change(|hosts| {
             let old = hosts.get(&host).and_then(|h| h.get("accounts"));
@@ -270,10 +274,6 @@ impl Accounts {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
         }
-        let shadowed_by = self.environment(&host, &kind).and_then(|c| match c.source {
-            CredentialSource::Env(var) => Some(var),
-            CredentialSource::Store(_) => None,
-        });
         let has_backend = registry::has_backend(&kind);
         Ok(Login {
             host,
@@ -393,33 +393,46 @@ impl Accounts {
     }
 
     /// gh's rules: `GH_TOKEN` never goes to a host that is not GitHub's own.
-    fn environment(&self, host: &str, kind: &ForgeKind) -> Option<Credential> {
+    ///
+    /// # Errors
+    /// `config` when the variable holds what cannot be a token: going on to the store would use
+    /// another account than the one that was asked for.
+    fn environment(&self, host: &str, kind: Option<&ForgeKind>) -> Result<Option<Credential>> {
+        let Some(kind) = kind else { return Ok(None) };
         let env = self.config.env();
-        let (account, var, text) = if *kind == ForgeKind::GITHUB {
-            let vars = if host == "github.com" || host.ends_with(".ghe.com") {
+        let (account, found) = if *kind == ForgeKind::GITHUB {
+            let own = host == "github.com" || host.ends_with(".ghe.com");
+            let vars = if own {
                 [Var::GhToken, Var::GithubToken]
             } else {
                 [Var::GhEnterpriseToken, Var::GithubEnterpriseToken]
             };
-            let (var, text) = env.first(&vars)?;
-            (None, var, text)
+            (None, env.first(&vars))
         } else if *kind == ForgeKind::TANGLED {
-            let handle = env.get(Var::TangledHandle)?;
-            (
-                Some(handle),
-                Var::TangledPassword,
-                env.get(Var::TangledPassword)?,
-            )
+            let handle = env.get(Var::TangledHandle);
+            let password = env.first(&[Var::TangledPassword]);
+            (handle.clone(), handle.and(password))
         } else {
-            return None;
+            return Ok(None);
         };
-        Some(Credential {
+        let Some((var, text)) = found else {
+            return Ok(None);
+        };
+        let secret = Secret::new(&text).map_err(|e| {
+            Error::new(
+                ErrorKind::Config,
+                format!("the variable {}: {e}", var.name()),
+            )
+            .with_hint(format!("correct {}, or unset it", var.name()))
+        })?;
+        let source = CredentialSource::Env(var);
+        Ok(Some(Credential {
             host: host.to_owned(),
             kind: kind.clone(),
             account,
-            secret: Secret::new(&text).ok()?,
-            source: CredentialSource::Env(var),
-        })
+            secret,
+            source,
+        }))
     }
 }
 
@@ -573,6 +586,19 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!(tangled.account.as_deref(), Some("me.example"));
+    }
+
+    #[test]
+    fn a_variable_that_is_no_token_is_an_error_and_not_repeated() {
+        let place = Place::new();
+        place.login("github.com", "alice", "stored");
+        let e = place
+            .accounts(&[("GH_TOKEN", "canary canary")])
+            .credential("github.com")
+            .unwrap_err();
+        assert_eq!(e.code(), "config");
+        assert!(e.message().starts_with("the variable GH_TOKEN: "), "{e}");
+        assert!(!format!("{e:?}").contains("canary"));
     }
 
     #[test]

@@ -39,6 +39,10 @@ impl Config {
                 ),
             )
         })?;
+        if let Some(message) = name.contradiction(&canonical) {
+            return Err(Error::invalid("value", message)
+                .with_hint("the kind of a built-in host cannot be changed"));
+        }
         let new = match name.key.ty {
             Type::Bool => Value::from(canonical == "true"),
             Type::Seconds => Value::from(canonical.parse::<i64>().unwrap_or(i64::MAX)),
@@ -253,6 +257,11 @@ mod tests {
         assert_eq!(
             e.message(),
             "`color` is 'purple'; it takes `auto`, `always`, `never`"
+        );
+        assert!(
+            config
+                .set("hosts.github.com.kind", "tangled", Scope::User)
+                .is_err()
         );
         let path = dir.path().join("conf/config.toml");
         assert_eq!(fs::read_to_string(&path).unwrap(), "color = \"never\"\n");

@@ -226,7 +226,10 @@ impl Reader<'_> {
         };
         match plain.as_deref().and_then(|plain| name.key.ty.parse(plain)) {
             Some(value) => {
-                if self.settings.iter().any(|s| s.name.path == name.path) {
+                if let Some(message) = name.contradiction(&value) {
+                    let hint = "take the line out".to_owned();
+                    self.report(item.span().or(span), Level::Error, message, hint);
+                } else if self.settings.iter().any(|s| s.name.path == name.path) {
                     self.report(
                         span,
                         Level::Error,
@@ -448,6 +451,17 @@ mod tests {
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("error f:2:"), "{problems:?}");
         assert!(!problems[0].contains("hunter2"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_built_in_host_keeps_its_kind() {
+        let (_, problems) = read("hosts.\"github.com\".kind = \"tangled\"", Which::User);
+        assert_eq!(
+            problems,
+            ["error f:1:27: `hosts.github.com.kind` cannot be `tangled`: github.com runs github"]
+        );
+        let (settings, _) = read("hosts.\"github.com\".kind = \"github\"", Which::User);
+        assert_eq!(settings.len(), 1);
     }
 
     #[test]

@@ -316,6 +316,17 @@ impl Name {
         })
     }
 
+    /// What is wrong with a value of the right type: the built-in hosts keep their kind.
+    #[must_use]
+    pub fn contradiction(&self, value: &str) -> Option<String> {
+        let [_, host, field] = self.path.as_slice() else {
+            return None;
+        };
+        let kind = Hosts::builtin().kind_of(host).filter(|_| field == "kind")?;
+        (kind.as_str() != value)
+            .then(|| format!("`{}` cannot be `{value}`: {host} runs {kind}", self.text()))
+    }
+
     /// The dotted text.
     #[must_use]
     pub fn text(&self) -> String {

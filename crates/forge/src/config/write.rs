@@ -9,7 +9,9 @@ use std::{
 use forge_core::{Error, ErrorKind, Result};
 
 /// Held while a file is read, changed and replaced; dropped, it lets the next one in.
-pub(crate) struct Lock(#[allow(dead_code, reason = "closing it is what unlocks")] File);
+pub(crate) struct Lock {
+    _file: File,
+}
 
 /// Waits until no other process changes the files of `dir`, which is made if it is missing (for
 /// its owner alone).
@@ -28,7 +30,7 @@ pub(crate) fn lock(dir: &Path) -> Result<Lock> {
         Ok(file)
     };
     take()
-        .map(Lock)
+        .map(|file| Lock { _file: file })
         .map_err(|e: io::Error| cannot_write(dir, &e))
 }
 
