@@ -39,7 +39,10 @@ const PLAIN: [&str; 14] = [
 ];
 
 /// The same for a series of mails.
-const PLAIN_MAIL: [&str; 22] = [
+const PLAIN_MAIL: [&str; 24] = [
+    // "auto" alone would leave a "true" of the user's standing.
+    "-c",
+    "format.numbered=false",
     "-c",
     "format.numbered=auto",
     "-c",

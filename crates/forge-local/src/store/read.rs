@@ -1,5 +1,7 @@
 //! Reading pull requests and the index.
 
+use std::path::Path;
+
 use forge_core::{Error, ErrorKind, Noun, Result, model::PrState};
 use forge_git::{CatFile, Found};
 
@@ -129,9 +131,7 @@ impl Store {
         let begin = all.len();
         for ((number, tip), file) in numbers.iter().zip(tips).zip(files) {
             all.push(match tip {
-                None if self.loose_ref_exists(*number) => {
-                    Read::Broken(broken(*number, "the ref names no object"))
-                }
+                None if self.loose_ref_exists(*number) => Read::Broken(self.dangling(*number)),
                 None => Read::Missing,
                 Some(tip) if tip.kind != "commit" => {
                     Read::Broken(broken(*number, &format!("the ref names a {}", tip.kind)))
@@ -226,10 +226,42 @@ impl Store {
         })
     }
 
+    /// Removes the file of the index ref if a crash left nothing readable in it: git would refuse to
+    /// write the ref, and the index is made anew anyway.
+    pub fn clear_unreadable_index(&self) {
+        let file = self.common_dir.join(refs::INDEX);
+        if file.is_file() && !is_ref_file(&file) {
+            // If it stays, git says what is wrong.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+
+    /// The error for a ref whose file is there although git finds no object through it.
+    fn dangling(&self, number: u64) -> Error {
+        let name = refs::pull(number);
+        let file = self.common_dir.join(&name);
+        if is_ref_file(&file) {
+            return broken(number, "the object that the ref names is gone");
+        }
+        // Git deletes no ref that it cannot read.
+        let file = forge_core::text::one_line(&file.to_string_lossy()).into_owned();
+        broken(number, "the ref's file does not hold an object id").with_hint(format!(
+            "the pull request is lost; drop what is left of it with rm '{file}'"
+        ))
+    }
+
     /// Whether a ref that git cannot read is there as a file.
     pub fn loose_ref_exists(&self, number: u64) -> bool {
         self.common_dir.join(refs::pull(number)).is_file()
     }
+}
+
+/// Whether `file` holds an object id, as the file of a ref does.
+fn is_ref_file(file: &Path) -> bool {
+    std::fs::read_to_string(file).is_ok_and(|text| {
+        let id = text.trim_end();
+        matches!(id.len(), 40 | 64) && id.bytes().all(|b| b.is_ascii_hexdigit())
+    })
 }
 
 fn decode(number: u64, tip: String, file: Found) -> Read {

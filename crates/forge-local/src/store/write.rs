@@ -228,7 +228,10 @@ impl Store {
         Ok(match loaded.old {
             Some(old) if old == new => None,
             Some(old) => Some(RefChange::Update { name, new, old }),
-            None => Some(RefChange::Create { name, new }),
+            None => {
+                self.clear_unreadable_index();
+                Some(RefChange::Create { name, new })
+            }
         })
     }
 

@@ -1,1 +1,266 @@
-//! x
+//! Damage under `refs/forge`: reported by ref, and everything else works.
+
+use forge_core::{
+    Labels, PageReq, PullRequests, Reviews,
+    model::{CloseReq, NewLabel, PrFields, PullQuery, StateFilter},
+};
+
+use crate::repo::{Repo, create, pr};
+
+/// Three pull requests.
+async fn three() -> (Repo, std::sync::Arc<forge_local::Local>) {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for n in 1..=4 {
+        repo.branch(&format!("b{n}"), &format!("f{n}"), "x\n");
+    }
+    for n in 1..=3 {
+        create(&local, &format!("b{n}")).await;
+    }
+    (repo, local)
+}
+
+fn hash(repo: &Repo, content: &str) -> String {
+    repo.write("../blob", content);
+    repo.git(&["hash-object", "-w", "../blob"])
+}
+
+fn commit_with(repo: &Repo, file: &str, content: &str) -> String {
+    let blob = hash(repo, content);
+    repo.write("../tree", &format!("100644 blob {blob}\t{file}\n"));
+    let tree = std::process::Command::new("sh")
+        .current_dir(&repo.path)
+        .args(["-c", "git mktree < ../tree"])
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    repo.git(&["commit-tree", "-m", "x", tree.trim()])
+}
+
+#[tokio::test]
+async fn one_damaged_pull_request_leaves_the_others() {
+    let (repo, local) = three().await;
+    let good = repo.oid("refs/forge/pulls/2");
+    let no_json = commit_with(&repo, "pull.json", "{");
+    let no_file = commit_with(&repo, "other", "x");
+    let foreign = commit_with(&repo, "pull.json", "{\"format\": 1, \"number\": 2}");
+    let newer = commit_with(&repo, "pull.json", "{\"format\": 9}");
+    let blob = hash(&repo, "hello");
+    let mut cases = vec![no_json, no_file, foreign, newer, blob];
+    // A ref that names nothing, and one that is no ref.
+    cases.push("1".repeat(40));
+    cases.push("garbage".into());
+    cases.push(String::new());
+    for case in &cases {
+        std::fs::write(
+            repo.path.join(".git/refs/forge/pulls/2"),
+            format!("{case}\n"),
+        )
+        .unwrap();
+        let e = local
+            .view(&pr(&local, 2), PrFields::NONE)
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), "protocol", "{case}: {e:?}");
+        assert!(e.message().contains("refs/forge/pulls/2"), "{e}");
+        assert!(
+            e.hint().is_some_and(|h| h.contains("refs/forge/pulls/2")),
+            "{e:?}"
+        );
+        for state in [StateFilter::Open, StateFilter::All] {
+            let query = PullQuery {
+                state,
+                ..PullQuery::default()
+            };
+            let page = local
+                .list(local.id(), &query, PageReq::first(30))
+                .await
+                .unwrap();
+            let numbers: Vec<_> = page.items.iter().filter_map(|p| p.number).collect();
+            assert_eq!(numbers, [3, 1], "{case}");
+            assert_eq!(page.warnings.len(), 1, "{case}");
+            assert!(page.warnings[0].message.contains("refs/forge/pulls/2"));
+        }
+        assert!(local.comment(&pr(&local, 2), "x", None).await.is_err());
+        local
+            .comment(&pr(&local, 1), "still here", None)
+            .await
+            .unwrap();
+    }
+    let next = create(&local, "b4").await;
+    assert_eq!(next.number, Some(4));
+    std::fs::write(
+        repo.path.join(".git/refs/forge/pulls/2"),
+        format!("{good}\n"),
+    )
+    .unwrap();
+    local.view(&pr(&local, 2), PrFields::NONE).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_hint_drops_what_is_left() {
+    let (repo, local) = three().await;
+    for content in ["1".repeat(40), "garbage".into()] {
+        std::fs::write(
+            repo.path.join(".git/refs/forge/pulls/3"),
+            format!("{content}\n"),
+        )
+        .unwrap();
+        let e = local
+            .view(&pr(&local, 3), PrFields::NONE)
+            .await
+            .unwrap_err();
+        let hint = e.hint().unwrap();
+        let command = match hint.split('\'').collect::<Vec<_>>()[..] {
+            [_, _, _, command, ..] if command.starts_with("git") => command.to_owned(),
+            [_, file, ..] => format!("rm '{file}'"),
+            _ => panic!("{hint}"),
+        };
+        let status = std::process::Command::new("sh")
+            .current_dir(&repo.path)
+            .args(["-c", &command])
+            .status()
+            .unwrap();
+        assert!(status.success(), "{command}");
+        let e = local
+            .view(&pr(&local, 3), PrFields::NONE)
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), "not_found", "{e:?}");
+    }
+    assert_eq!(create(&local, "b4").await.number, Some(4));
+}
+
+#[tokio::test]
+async fn a_damaged_event_spoils_the_conversation_alone() {
+    let (repo, local) = three().await;
+    local.comment(&pr(&local, 1), "one", None).await.unwrap();
+    let tree = repo.oid("refs/forge/pulls/1^{tree}");
+    let parent = repo.oid("refs/forge/pulls/1");
+    let bad = repo.git(&[
+        "commit-tree",
+        "-p",
+        &parent,
+        "-m",
+        "comment: x",
+        "-m",
+        "{\"seq\":",
+        &tree,
+    ]);
+    repo.git(&["update-ref", "refs/forge/pulls/1", &bad]);
+    let seen = local
+        .view(&pr(&local, 1), PrFields::COMMENTS | PrFields::STATS)
+        .await
+        .unwrap();
+    assert_eq!(
+        (seen.comments.is_none(), seen.changed_files),
+        (true, Some(1))
+    );
+    assert!(
+        seen.warnings[0].message.contains("refs/forge/pulls/1"),
+        "{:?}",
+        seen.warnings
+    );
+    assert_eq!(
+        local
+            .comments(&pr(&local, 1), PageReq::first(5))
+            .await
+            .unwrap_err()
+            .code(),
+        "protocol"
+    );
+    local
+        .close(&pr(&local, 1), &CloseReq::default())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn the_index_is_made_anew() {
+    let (repo, local) = three().await;
+    local
+        .close(&pr(&local, 2), &CloseReq::default())
+        .await
+        .unwrap();
+    let open = async || {
+        let page = local
+            .list(local.id(), &PullQuery::default(), PageReq::first(30))
+            .await
+            .unwrap();
+        page.items
+            .iter()
+            .filter_map(|p| p.number)
+            .collect::<Vec<_>>()
+    };
+    let garbage = hash(&repo, "garbage");
+    let behind = hash(&repo, "forge index 1\nhighest 1\nopen 1\n");
+    let file = repo.path.join(".git/refs/forge/index");
+    let head = repo.oid("HEAD");
+    let mut next = 3;
+    for content in [
+        garbage,
+        behind,
+        head,
+        "2".repeat(40),
+        "no id".into(),
+        String::new(),
+    ] {
+        std::fs::write(&file, format!("{content}\n")).unwrap();
+        assert_eq!(
+            open().await,
+            if next == 3 { vec![3, 1] } else { vec![next, 1] },
+            "{content}"
+        );
+        local
+            .close(&pr(&local, next), &CloseReq::default())
+            .await
+            .unwrap();
+        next += 1;
+        assert_eq!(create(&local, "b4").await.number, Some(next), "{content}");
+        assert_eq!(open().await, [next, 1], "{content}");
+    }
+    repo.git(&["update-ref", "-d", "refs/forge/index"]);
+    assert_eq!(open().await, [next, 1]);
+}
+
+#[tokio::test]
+async fn damaged_labels_stop_labels_alone() {
+    let (repo, local) = three().await;
+    let bad = commit_with(&repo, "labels.json", "[]");
+    repo.git(&["update-ref", "refs/forge/labels", &bad]);
+    let e = local
+        .labels(local.id(), PageReq::first(5))
+        .await
+        .unwrap_err();
+    assert!(e.message().contains("refs/forge/labels"), "{e}");
+    let label = NewLabel {
+        name: "x".into(),
+        ..NewLabel::default()
+    };
+    assert!(local.define_label(local.id(), &label).await.is_err());
+    let page = local
+        .list(local.id(), &PullQuery::default(), PageReq::first(30))
+        .await
+        .unwrap();
+    assert_eq!(page.items.len(), 3);
+    assert!(local.view(&pr(&local, 1), PrFields::NONE).await.is_ok());
+}
+
+#[tokio::test]
+async fn what_is_stored_cannot_become_an_option_of_git() {
+    let (repo, local) = three().await;
+    let json = repo.git(&["show", "refs/forge/pulls/1:pull.json"]);
+    let head = repo.oid("b1");
+    let out = repo.path.join("written");
+    let evil = json.replace(&head, &format!("--output={}", out.display()));
+    assert_ne!(evil, json);
+    let bad = commit_with(&repo, "pull.json", &evil);
+    repo.git(&["update-ref", "refs/forge/pulls/1", &bad]);
+    repo.git(&["branch", "-D", "b1"]);
+    let e = local
+        .view(&pr(&local, 1), PrFields::STATS)
+        .await
+        .unwrap_err();
+    assert!(e.message().contains("no commit id"), "{e}");
+    assert!(!out.exists());
+}

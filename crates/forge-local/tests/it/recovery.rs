@@ -1,1 +1,141 @@
-//! x
+//! What a process that was killed leaves behind.
+
+use forge_core::{
+    PageReq, PullRequests, Reviews,
+    model::{EditPull, MergeReq, PrFields, PrState, PullQuery, StateFilter, StatusEventKind},
+};
+
+use crate::repo::{Repo, create, pr};
+
+/// A merged pull request, wound back: with `base_moved`, to the moment after the base branch moved
+/// and before the record; without, to the moment before.
+async fn cut_short(base_moved: bool) -> (Repo, std::sync::Arc<forge_local::Local>) {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let base = repo.oid("main");
+    let index = repo.oid("refs/forge/index");
+    local
+        .merge(&pr(&local, 1), &MergeReq::default())
+        .await
+        .unwrap();
+    repo.git(&["update-ref", "refs/forge/pulls/1", "refs/forge/pulls/1^"]);
+    repo.git(&["update-ref", "refs/forge/index", &index]);
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%s", "refs/forge/pulls/1"]),
+        "start merge: alice"
+    );
+    if !base_moved {
+        repo.git(&["update-ref", "refs/heads/main", &base]);
+    }
+    (repo, local)
+}
+
+#[tokio::test]
+async fn a_merge_whose_base_moved_reads_as_merged_and_the_next_write_records_it() {
+    let (repo, local) = cut_short(true).await;
+    let id = pr(&local, 1);
+    let seen = local.view(&id, PrFields::NONE).await.unwrap();
+    assert_eq!(seen.state, PrState::Merged);
+    assert_eq!(
+        seen.merge_commit.as_deref(),
+        Some(repo.oid("main").as_str())
+    );
+    let open = local
+        .list(local.id(), &PullQuery::default(), PageReq::first(5))
+        .await
+        .unwrap();
+    assert!(open.items.is_empty());
+    let merged = PullQuery {
+        state: StateFilter::Merged,
+        ..PullQuery::default()
+    };
+    let merged = local
+        .list(local.id(), &merged, PageReq::first(5))
+        .await
+        .unwrap();
+    assert_eq!(merged.items.len(), 1);
+    let history = local.history(&id, PageReq::first(9)).await.unwrap().items;
+    assert_eq!(history.last().unwrap().kind, StatusEventKind::Merged);
+
+    local.comment(&id, "after", None).await.unwrap();
+    let log = repo.git(&["log", "--first-parent", "--format=%s", "refs/forge/pulls/1"]);
+    let events: Vec<_> = log.lines().take(3).collect();
+    assert_eq!(
+        events,
+        ["comment: alice", "merge: alice", "start merge: alice"]
+    );
+    let history = local.history(&id, PageReq::first(9)).await.unwrap().items;
+    let merges = history
+        .iter()
+        .filter(|e| e.kind == StatusEventKind::Merged)
+        .count();
+    assert_eq!(merges, 1);
+    assert!(
+        repo.git(&["cat-file", "blob", "refs/forge/index"])
+            .ends_with("open ")
+    );
+}
+
+#[tokio::test]
+async fn a_merge_whose_base_did_not_move_reads_as_open_and_can_be_made_again() {
+    let (repo, local) = cut_short(false).await;
+    let id = pr(&local, 1);
+    assert_eq!(
+        local.view(&id, PrFields::NONE).await.unwrap().state,
+        PrState::Open
+    );
+    let edit = EditPull {
+        title: Some("Still open".into()),
+        ..EditPull::default()
+    };
+    local.edit(&id, &edit).await.unwrap();
+    repo.write("other", "x\n");
+    repo.commit("main moves on");
+    let merged = local.merge(&id, &MergeReq::default()).await.unwrap().value;
+    assert!(!merged.already_merged);
+    assert_eq!(merged.commit.as_deref(), Some(repo.oid("main").as_str()));
+    assert_eq!(repo.git(&["rev-list", "--count", "--merges", "main"]), "1");
+}
+
+#[tokio::test]
+async fn an_index_that_ran_ahead_is_believed_only_as_far_as_the_refs_go() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    // Killed between the index and the ref of its first pull request.
+    repo.write("../index", "forge index 1\nhighest 1\nopen 1\n");
+    let ahead = repo.git(&["hash-object", "-w", "../index"]);
+    repo.git(&["update-ref", "refs/forge/index", &ahead]);
+    let page = local
+        .list(local.id(), &PullQuery::default(), PageReq::first(5))
+        .await
+        .unwrap();
+    assert!(page.items.is_empty() && page.warnings.is_empty());
+    let opened = create(&local, "topic").await;
+    assert_eq!(opened.number, Some(2));
+    let page = local
+        .list(local.id(), &PullQuery::default(), PageReq::first(5))
+        .await
+        .unwrap();
+    assert_eq!(page.items.len(), 1);
+}
+
+#[tokio::test]
+async fn a_lock_file_that_was_left_is_named() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let lock = repo.path.join(".git/refs/forge/pulls/1.lock");
+    let file = std::fs::File::create(&lock).unwrap();
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    file.set_modified(old).unwrap();
+    let e = local.comment(&pr(&local, 1), "x", None).await.unwrap_err();
+    assert!(e.message().contains(lock.to_str().unwrap()), "{e}");
+    assert!(e.hint().is_some_and(|h| h.contains("rm ")), "{e:?}");
+    assert!(local.view(&pr(&local, 1), PrFields::NONE).await.is_ok());
+    std::fs::remove_file(&lock).unwrap();
+    local.comment(&pr(&local, 1), "x", None).await.unwrap();
+}

@@ -1,1 +1,289 @@
-//! x
+//! Kinds of repositories, and odd names in them.
+
+use std::path::Path;
+
+use forge_core::{
+    PageReq, PullRequests, RepoId, Repos, Reviews,
+    model::{
+        CreatePull, FileStatus, MergeMethod, MergeReq, NewReview, NewThread, PrFields, PullQuery,
+        Side, Verdict,
+    },
+};
+use forge_local::Local;
+
+use crate::repo::{Repo, create, git, pr};
+
+/// Opens one in `repo`, reviews and merges it.
+async fn whole_life(repo: &Repo, local: &Local) {
+    create(local, "topic").await;
+    let id = pr(local, 1);
+    let seen = local
+        .view(&id, PrFields::STATS | PrFields::MERGEABILITY)
+        .await
+        .unwrap();
+    assert_eq!(seen.changed_files, Some(1));
+    let page = local
+        .list(local.id(), &PullQuery::default(), PageReq::first(5))
+        .await
+        .unwrap();
+    assert_eq!(page.items.len(), 1);
+    local.comment(&id, "hm", None).await.unwrap();
+    let req = MergeReq {
+        method: Some(MergeMethod::Squash),
+        ..MergeReq::default()
+    };
+    local.merge(&id, &req).await.unwrap();
+    assert_eq!(repo.git(&["show", "main:new.txt"]), "new");
+    let name = local.history(&id, PageReq::first(9)).await.unwrap().items;
+    assert_eq!(name.len(), 2);
+}
+
+#[tokio::test]
+async fn sha256() {
+    let repo = Repo::with(&["--object-format=sha256"]);
+    repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    whole_life(&repo, &local).await;
+    assert_eq!(repo.oid("main").len(), 64);
+}
+
+#[tokio::test]
+async fn reftable() {
+    let dir = tempfile::tempdir().unwrap();
+    let probe = std::process::Command::new("git")
+        .args(["init", "--quiet", "--ref-format=reftable"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    // Git has it since 2.45; with an older one the same life on plain files is what there is.
+    let format: &[&str] = if probe.status.success() {
+        &["--ref-format=reftable"]
+    } else {
+        &[]
+    };
+    let repo = Repo::with(format);
+    repo.branch("topic", "new.txt", "new\n");
+    let local = repo.open().await;
+    whole_life(&repo, &local).await;
+    repo.branch("again", "again.txt", "x\n");
+    let opened = create(&local, "again").await;
+    assert_eq!(opened.number, Some(2));
+}
+
+#[tokio::test]
+async fn a_bare_repository() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    let bare = repo.path.with_file_name("bare.git");
+    git(
+        &repo.path,
+        &["clone", "--quiet", "--bare", ".", bare.to_str().unwrap()],
+    );
+    git(&bare, &["config", "user.name", "alice"]);
+    git(&bare, &["config", "user.email", "alice@example.com"]);
+    let local = Local::open(&bare).await.unwrap();
+    assert_eq!(local.root(), bare);
+    create(&local, "topic").await;
+    let merged = local
+        .merge(&pr(&local, 1), &MergeReq::default())
+        .await
+        .unwrap();
+    assert!(merged.warnings.is_empty(), "{:?}", merged.warnings);
+    let info = local.repo(local.id()).await.unwrap();
+    assert_eq!(info.default_branch.as_deref(), Some("main"));
+}
+
+#[tokio::test]
+async fn every_path_into_a_repository_is_the_same_repository() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    let linked = repo.path.with_file_name("linked");
+    repo.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        linked.to_str().unwrap(),
+        "topic",
+    ]);
+    let sub = repo.path.join("sub dir");
+    std::fs::create_dir(&sub).unwrap();
+    let whole = repo.open().await;
+    create(&whole, "topic").await;
+    for path in [
+        repo.path.join(".git"),
+        sub,
+        linked.clone(),
+        repo.path.join("./sub dir/.."),
+    ] {
+        let local = Local::open(&path).await.unwrap();
+        assert_eq!(local.id(), whole.id(), "{}", path.display());
+        assert!(local.view(&pr(&local, 1), PrFields::NONE).await.is_ok());
+        // The path that was opened names the repository as well.
+        assert!(local.repo(&RepoId::local(&repo.path)).await.is_ok());
+    }
+    // The head is checked out in the linked work tree, so it stays.
+    let req = MergeReq {
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    let merged = whole.merge(&pr(&whole, 1), &req).await.unwrap();
+    assert!(!merged.value.branch_deleted);
+    assert!(
+        merged.warnings[0]
+            .message
+            .contains(linked.to_str().unwrap())
+    );
+    repo.oid("topic");
+}
+
+#[tokio::test]
+async fn what_is_no_repository_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for path in [dir.path(), &dir.path().join("gone"), &file, Path::new("/")] {
+        let e = Local::open(path).await.unwrap_err();
+        assert_eq!(e.code(), "not_found", "{e:?}");
+        assert!(e.hint().is_some());
+    }
+    let repo = Repo::new();
+    let local = repo.open().await;
+    let e = local.repo(&RepoId::local(dir.path())).await.unwrap_err();
+    assert_eq!(e.code(), "invalid_input");
+}
+
+#[tokio::test]
+async fn an_empty_repository() {
+    let repo = Repo::empty(&[]);
+    let local = repo.open().await;
+    assert_eq!(local.repo(local.id()).await.unwrap().default_branch, None);
+    let page = local
+        .list(local.id(), &PullQuery::default(), PageReq::first(5))
+        .await
+        .unwrap();
+    assert!(page.items.is_empty());
+    let e = local
+        .create(local.id(), &CreatePull::new("topic", "T"))
+        .await
+        .unwrap_err();
+    assert!(e.message().contains("no commits"), "{e}");
+    assert_eq!(
+        local
+            .view(&pr(&local, 1), PrFields::NONE)
+            .await
+            .unwrap_err()
+            .code(),
+        "not_found"
+    );
+}
+
+#[tokio::test]
+async fn odd_names_of_refs_and_files() {
+    let repo = Repo::new();
+    let odd = [
+        "a \"quoted\"",
+        "-dash",
+        "tab\there",
+        "new\nline",
+        "ünï/ç",
+        "weird:*?[",
+        "\u{1f600}",
+    ];
+    repo.git(&["switch", "--quiet", "--create", "ünï/it's-\u{1f600}"]);
+    for file in odd {
+        repo.write(file, "x\n");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let name = std::ffi::OsStr::from_bytes(b"not \xff utf-8");
+        std::fs::write(repo.path.join(name), "x\n").unwrap();
+    }
+    repo.git(&["mv", "base.txt", "renamed\nbase.txt"]);
+    repo.write("bin", "\0\0");
+    repo.commit("odd");
+    repo.git(&["switch", "--quiet", "main"]);
+    let local = repo.open().await;
+    create(&local, "ünï/it's-\u{1f600}").await;
+    let id = pr(&local, 1);
+    let files = local.files(&id, PageReq::first(100)).await.unwrap().items;
+    let paths: Vec<_> = files.iter().map(|f| f.path.as_str()).collect();
+    for file in odd {
+        assert!(paths.contains(&file), "{file:?} in {paths:?}");
+    }
+    let renamed = files
+        .iter()
+        .find(|f| f.status == FileStatus::Renamed)
+        .unwrap();
+    assert_eq!(renamed.previous_path.as_deref(), Some("base.txt"));
+    let binary = files.iter().find(|f| f.path == "bin").unwrap();
+    assert_eq!((binary.additions, binary.deletions), (None, None));
+
+    let threads = odd.map(|path| NewThread {
+        path: path.into(),
+        line: 1,
+        start_line: None,
+        side: Side::Right,
+        body: "odd".into(),
+    });
+    let review = NewReview {
+        threads: threads.into(),
+        ..NewReview::new(Verdict::Comment, "")
+    };
+    assert_eq!(
+        local
+            .submit_review(&id, &review)
+            .await
+            .unwrap()
+            .value
+            .comments
+            .len(),
+        odd.len()
+    );
+    let threads = local
+        .view(&id, PrFields::THREADS)
+        .await
+        .unwrap()
+        .threads
+        .unwrap();
+    assert!(threads.iter().all(|t| !t.outdated));
+
+    // A conflict in each of them, by name.
+    for file in odd {
+        repo.write(file, "y\n");
+    }
+    repo.commit("odd on main");
+    let e = local.merge(&id, &MergeReq::default()).await.unwrap_err();
+    let forge_core::ErrorKind::Precondition(forge_core::Precondition::Conflicts(files)) = e.kind()
+    else {
+        panic!("{e:?}")
+    };
+    for file in odd {
+        assert!(files.iter().any(|f| f == file), "{file:?} in {files:?}");
+    }
+    assert!(!e.message().contains(['\n', '\t']), "{e}");
+}
+
+#[tokio::test]
+async fn nobody_is_told_to_say_who_they_are() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    repo.git(&["config", "--unset", "user.email"]);
+    repo.git(&["config", "user.useConfigOnly", "true"]);
+    let local = repo.open().await;
+    // A machine may have an address in its own configuration; then there is somebody.
+    match local.viewer(local.id()).await {
+        Ok(viewer) => assert!(!viewer.login.is_empty()),
+        Err(e) => {
+            assert_eq!(e.code(), "unauthenticated");
+            assert!(
+                e.hint()
+                    .is_some_and(|h| h.contains("git config user.email")),
+                "{e:?}"
+            );
+        }
+    }
+    repo.git(&["config", "forge.login", "al"]);
+    repo.user("someone.else");
+    assert_eq!(local.viewer(local.id()).await.unwrap().login, "al");
+}
