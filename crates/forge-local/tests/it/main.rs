@@ -1,6 +1,13 @@
 //! What is particular to pull requests inside a git repository: how they are stored, what happens
 //! when that is damaged or half-written, and the kinds of repositories.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 mod corrupt;
 mod life;
 mod recovery;
