@@ -6,6 +6,44 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use crate::args::Cli;
 
+/// What the definitions cannot say.
+const NOTES: &str = r#"
+## Output and exit codes
+
+On a terminal: tables fitted to its width, colours, relative times, rendered Markdown, the pager.
+On a pipe: lines with tabs between the columns, no heading, no colour, times in RFC 3339. `--json`
+prints the fields that it names; `--jq` filters them and `--template` formats them.
+
+Failures are `error: …` on stderr, with `Recovery: …` behind it where there is something to do.
+
+| code | meaning |
+|---|---|
+| 0 | done; also when the reader of a pipe has left |
+| 1 | failed, or used wrongly |
+| 2 | cancelled by the user |
+| 4 | no credentials, or refused ones |
+| 8 | `pr checks`: some have not finished |
+
+## Where it differs from gh
+
+Flags, defaults, selectors, piped output and exit codes of `forge pr` are those of gh 2.103. These
+are different on purpose:
+
+- `pr diff` on a pipe streams: at a terminal escape it stops and fails, where gh prints nothing at
+  all. What came before the escape has been printed.
+- `owner/repo#7` and every other locator name a pull request too; `.` is the one of the current
+  branch. A branch whose name looks like a locator is written `branch:owner/repo#7`.
+- A branch with two open pull requests is an error that lists both; gh takes the newest.
+- An empty body file is an error.
+- `pr create -R` takes the current branch when it names the repository that you stand in.
+- `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
+  resolves the threads; `pr view --history` shows who did what, and when.
+- `--json` prints `null` for a time that is not known.
+- `--jq` has no `env`, `input` and `halt`; `--template` has no `regexMatch`.
+- The markers of a pull request without a page: `pr create`, `edit` and `comment` print its
+  `file://` locator, which every command takes.
+"#;
+
 /// The text of `docs/cli.md`.
 #[must_use]
 pub fn cli_docs() -> String {
@@ -15,6 +53,7 @@ pub fn cli_docs() -> String {
     );
     let mut root = Cli::command();
     root.build();
+    out.push_str(NOTES);
     section(&root, "forge", &mut out);
     out
 }

@@ -16,8 +16,8 @@ pub struct Selected {
     pub repo: Repo,
     /// What names it.
     pub id: PrId,
-    /// The pull request with the sections that were asked for, where the search has read it.
-    found: Option<PullRequest>,
+    /// The pull request, where the search has read it, and the sections that it has.
+    found: Option<(PrFields, PullRequest)>,
 }
 
 impl Selected {
@@ -33,14 +33,14 @@ impl Selected {
         }
     }
 
-    /// The pull request, with the sections that [`pull`] was called with.
+    /// The pull request with these sections: without another request when [`pull`] has read them.
     ///
     /// # Errors
     /// As [`Repo::view`].
     pub async fn view(&mut self, fields: PrFields) -> Result<PullRequest> {
         match self.found.take() {
-            Some(found) => Ok(found),
-            None => self.repo.view(&self.id, fields).await,
+            Some((has, found)) if has.contains(fields) => Ok(found),
+            _ => self.repo.view(&self.id, fields).await,
         }
     }
 }
@@ -185,6 +185,6 @@ async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected
     Ok(Selected {
         id: pull.id.clone(),
         repo,
-        found: Some(pull),
+        found: Some((fields, pull)),
     })
 }

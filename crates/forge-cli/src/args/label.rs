@@ -1,6 +1,6 @@
 use clap::{Args, Subcommand};
 
-use super::output::JsonArgs;
+use super::{color::ColorArg, output::JsonArgs};
 
 /// `forge label`
 #[derive(Args, Debug)]
@@ -46,8 +46,8 @@ pub struct LabelCreateArgs {
     /// Its name
     pub name: String,
     /// Six hexadecimal digits, with or without '#'
-    #[arg(short, long, value_name = "color")]
-    pub color: Option<String>,
+    #[arg(short, long, value_name = "color", value_parser = ColorArg::label_parser())]
+    pub color: Option<ColorArg>,
     /// What it is for
     #[arg(short, long, value_name = "text")]
     pub description: Option<String>,

@@ -3,6 +3,7 @@
 
 pub(crate) mod auth;
 mod capabilities;
+mod color;
 mod completion;
 pub(crate) mod config;
 mod demo;
@@ -10,10 +11,11 @@ pub(crate) mod label;
 pub mod output;
 pub mod pr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 pub use auth::AuthArgs;
 pub use capabilities::CapabilitiesArgs;
+pub use color::{ColorArg, ColorChoice};
 pub use completion::CompletionArgs;
 pub use config::ConfigArgs;
 pub use demo::DemoArgs;
@@ -43,23 +45,11 @@ pub struct Cli {
 #[derive(Args, Clone, Debug, Default)]
 pub struct GlobalArgs {
     /// When to use colour; NO_COLOR, CLICOLOR and CLICOLOR_FORCE are honoured
-    #[arg(long, global = true, value_name = "when", value_enum, default_value_t)]
-    pub color: ColorChoice,
+    #[arg(long, global = true, value_name = "when", value_parser = ColorArg::when_parser(), default_value = "auto")]
+    pub color: ColorArg,
     /// Say on stderr what is asked of the forge, and how long it took
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-}
-
-/// When to use colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
-    /// On a terminal.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
 }
 
 /// The commands.

@@ -9,7 +9,7 @@ use forge_core::{
 use super::Ctx;
 use crate::{
     args::{
-        LabelArgs,
+        ColorArg, LabelArgs,
         label::{LabelCommand, LabelCreateArgs, LabelDeleteArgs, LabelListArgs},
     },
     exit::Exit,
@@ -148,8 +148,9 @@ async fn create(ctx: &Ctx, repo: Option<&str>, args: &LabelCreateArgs) -> Result
         name: args.name.clone(),
         color: args
             .color
-            .as_deref()
-            .map(|c| c.trim_start_matches('#').to_owned()),
+            .as_ref()
+            .and_then(ColorArg::label)
+            .map(|color| color.trim_start_matches('#').to_owned()),
         description: args.description.clone(),
         overwrite: args.force,
     };

@@ -7,7 +7,7 @@ mod config;
 mod ctx;
 mod demo;
 mod label;
-mod pr;
+pub(crate) mod pr;
 
 use forge_core::Result;
 

@@ -64,7 +64,7 @@ impl Ui {
     #[must_use]
     pub fn from_env(args: &GlobalArgs) -> Self {
         Self {
-            term: Term::from_env(args.color),
+            term: Term::from_env(args.color.when()),
             out: Arc::new(Mutex::new(BufWriter::with_capacity(
                 64 * 1024,
                 io::stdout(),

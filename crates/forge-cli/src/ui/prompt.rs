@@ -22,7 +22,7 @@ fn interruptible() {
                 .build();
             let Ok(runtime) = runtime else { return };
             if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-                let _ = write!(stderr(), "\x1b[?25h\n");
+                let _ = writeln!(stderr(), "\x1b[?25h");
                 process::exit(i32::from(Exit::Cancelled.code()));
             }
         });
@@ -55,7 +55,7 @@ pub fn line(question: &str, default: &str) -> Result<String> {
     let input = if default.is_empty() {
         input
     } else {
-        input.with_initial_text(default)
+        input.default(default.to_owned())
     };
     input.interact_text().map_err(failed)
 }

@@ -193,3 +193,43 @@ fn cells(ctx: &Ctx, p: &PullRequest) -> Vec<Cell> {
         Cell::painted(ctx.ui.ago(p.created_at), Palette::gray),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::pr::sample::pull;
+
+    #[test]
+    fn a_row_has_ghs_columns() {
+        let row_of = |state, draft| {
+            row(&PullRequest {
+                state,
+                draft,
+                ..pull()
+            })
+        };
+        assert_eq!(
+            row_of(PrState::Open, false),
+            "7\tGreet the reader\tpolite\tOPEN\t2026-11-20T10:00:00Z"
+        );
+        assert!(row_of(PrState::Open, true).contains("\tDRAFT\t"));
+        assert!(row_of(PrState::Closed, true).contains("\tCLOSED\t"));
+    }
+
+    #[test]
+    fn a_head_from_another_repository_has_its_owner() {
+        let fork = forge_core::RepoId {
+            kind: forge_core::ForgeKind::GITHUB,
+            host: "github.com".into(),
+            path: forge_core::RepoPath::Named {
+                owner: "hubot".into(),
+                name: "repo".into(),
+            },
+        };
+        let p = PullRequest {
+            head_repo: Some(fork),
+            ..pull()
+        };
+        assert_eq!(head_label(&p), "hubot:polite");
+    }
+}

@@ -15,6 +15,8 @@ mod merge;
 mod ready;
 mod reopen;
 mod review;
+#[cfg(test)]
+pub(crate) mod sample;
 mod shared;
 mod status;
 mod templates;

@@ -164,3 +164,33 @@ fn notes(c: Palette, p: &PullRequest, conflicts: bool) -> Vec<String> {
         });
     [checks, review, merge].into_iter().flatten().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::pr::sample::pull;
+
+    #[test]
+    fn the_sections_are_ghs() {
+        let status = PullStatus {
+            current_branch: None,
+            created_by: vec![pull()],
+            needs_review: vec![],
+        };
+        let c = Palette { on: false };
+        let shown = render(c, "o/r", &status, Some(Some("topic")), false);
+        assert_eq!(
+            shown,
+            "\nRelevant pull requests in o/r\n\n\
+             Current branch\n  There is no pull request associated with [topic]\n\n\
+             Created by you\n  #7  Greet the reader [polite]\n  ✓ Approved\n\n\
+             Requesting a code review from you\n  You have no pull requests to review\n\n"
+        );
+        assert!(!render(c, "o/r", &status, None, false).contains("Current branch"));
+        let merged = PullRequest {
+            state: PrState::Merged,
+            ..pull()
+        };
+        assert!(line(c, &merged, true).ends_with("[polite] - Merged\n"));
+    }
+}

@@ -302,3 +302,46 @@ fn comment(ui: &Ui, said: &Said<'_>) -> String {
     };
     format!("{head}\n{text_of}\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::pr::sample::{comment, pull, review};
+
+    #[test]
+    fn the_block_for_a_pipe_is_ghs() {
+        assert_eq!(
+            piped(&pull()),
+            "title:\tGreet  the\treader\nstate:\tOPEN\nauthor:\tada (Ada Lovelace)\n\
+             labels:\tBug, zeal\nassignees:\tada (Ada Lovelace)\n\
+             reviewers:\tgrace (Approved), alan (Requested)\nprojects:\t\nmilestone:\t\n\
+             number:\t7\nurl:\tfile:///srv/repo#7\nadditions:\t3\ndeletions:\t1\n\
+             auto-merge:\tdisabled\n--\nSay *hello*.\n"
+        );
+    }
+
+    #[test]
+    fn what_was_said_comes_in_order_without_what_says_nothing() {
+        let hidden = Comment {
+            minimized_reason: Some("SPAM".into()),
+            ..comment("buy", "2026-11-20T09:00:00Z")
+        };
+        let p = PullRequest {
+            comments: Some(vec![comment("second", "2026-11-20T11:00:00Z"), hidden]),
+            reviews: Some(vec![
+                review(
+                    ReviewState::ChangesRequested,
+                    "first",
+                    "2026-11-20T10:30:00Z",
+                ),
+                review(ReviewState::Commented, "", "2026-11-20T12:00:00Z"),
+            ]),
+            ..pull()
+        };
+        assert_eq!(
+            piped_comments(&p),
+            "author:\tgrace\nassociation:\tmember\nedited:\tfalse\nstatus:\tchanges requested\n--\nfirst\n--\n\
+             author:\tada\nassociation:\tnone\nedited:\tfalse\nstatus:\tnone\n--\nsecond\n--\n"
+        );
+    }
+}

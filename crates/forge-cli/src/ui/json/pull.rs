@@ -330,6 +330,7 @@ fn check(c: &Check) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cmd::pr::sample::pull;
 
     #[test]
     fn the_table_has_ghs_46_fields_in_order() {
@@ -343,5 +344,48 @@ mod tests {
             reviewRequests reviews state statusCheckRollup title updatedAt url";
         assert_eq!(names, expected.split_whitespace().collect::<Vec<_>>());
         assert_eq!(names.len(), 46);
+    }
+
+    #[test]
+    fn every_field_of_a_bare_pull_request_has_a_value_of_its_type() {
+        let p = pull();
+        let value = |name: &str| {
+            let field = PULL_FIELDS.iter().find(|f| f.name == name).unwrap();
+            (field.get)(&p).compact()
+        };
+        for list in [
+            "commits",
+            "files",
+            "reviews",
+            "comments",
+            "statusCheckRollup",
+            "projectItems",
+        ] {
+            assert_eq!(value(list), "[]", "{list}");
+        }
+        for null in [
+            "closedAt",
+            "mergedAt",
+            "mergedBy",
+            "mergeCommit",
+            "milestone",
+            "headRepositoryOwner",
+        ] {
+            assert_eq!(value(null), "null", "{null}");
+        }
+        assert_eq!(value("mergeable"), "\"UNKNOWN\"");
+        assert_eq!(value("reviewDecision"), "\"APPROVED\"");
+        assert_eq!(
+            value("author"),
+            r#"{"id":"","is_bot":false,"login":"ada","name":"Ada Lovelace"}"#
+        );
+        assert_eq!(
+            value("reviewRequests"),
+            r#"[{"__typename":"User","login":"alan"}]"#
+        );
+        assert_eq!(
+            value("headRepository"),
+            r#"{"id":"","name":"repo","nameWithOwner":"file:///srv/repo"}"#
+        );
     }
 }

@@ -1,0 +1,107 @@
+use clap::{
+    ValueEnum,
+    builder::{EnumValueParser, StringValueParser, TypedValueParser},
+};
+
+/// The value of `--color`.
+///
+/// Every command has the flag for its output, and `label create` has gh's flag of the same name for
+/// the colour of the label. clap keeps one value for both, so they have one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColorArg {
+    /// When to use colour.
+    When(ColorChoice),
+    /// The colour of a label, as it was typed.
+    Label(String),
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Default for ColorArg {
+    fn default() -> Self {
+        Self::When(ColorChoice::default())
+    }
+}
+
+impl ColorArg {
+    /// Reads the flag of every command.
+    pub(super) fn when_parser() -> impl TypedValueParser<Value = Self> {
+        EnumValueParser::<ColorChoice>::new().map(Self::When)
+    }
+
+    /// Reads the flag of `label create`.
+    pub(super) fn label_parser() -> impl TypedValueParser<Value = Self> {
+        StringValueParser::new().map(Self::Label)
+    }
+
+    /// When to use colour; where the flag is a label's, as if it were not given.
+    #[must_use]
+    pub fn when(&self) -> ColorChoice {
+        match self {
+            Self::When(choice) => *choice,
+            Self::Label(_) => ColorChoice::default(),
+        }
+    }
+
+    /// The colour of a label.
+    #[must_use]
+    pub fn label(&self) -> Option<&str> {
+        match self {
+            Self::When(_) => None,
+            Self::Label(color) => Some(color),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command, label::LabelCommand};
+
+    fn label_color(args: &[&str]) -> (ColorChoice, Option<String>) {
+        let all = ["forge"].iter().chain(args);
+        let cli = Cli::try_parse_from(all).unwrap();
+        let Command::Label(args) = cli.command else {
+            panic!("no label command")
+        };
+        let LabelCommand::Create(args) = args.command else {
+            panic!("no label create")
+        };
+        let color = args
+            .color
+            .as_ref()
+            .and_then(ColorArg::label)
+            .map(str::to_owned);
+        (cli.global.color.when(), color)
+    }
+
+    #[test]
+    fn the_two_flags_do_not_meet() {
+        let red = Some("ff0000".to_owned());
+        let auto = ColorChoice::Auto;
+        assert_eq!(label_color(&["label", "create", "x"]), (auto, None));
+        assert_eq!(
+            label_color(&["label", "create", "x", "--color", "ff0000"]),
+            (auto, red.clone())
+        );
+        assert_eq!(
+            label_color(&["label", "create", "x", "-c", "ff0000"]),
+            (auto, red)
+        );
+        let list = Cli::try_parse_from(["forge", "label", "list", "--color", "never"]).unwrap();
+        assert_eq!(list.global.color.when(), ColorChoice::Never);
+        assert!(Cli::try_parse_from(["forge", "label", "list", "--color", "ff0000"]).is_err());
+    }
+}

@@ -1,0 +1,104 @@
+//! A pull request for tests.
+
+use forge_core::{
+    PrId, RepoId,
+    model::{
+        Actor, Comment, Label, PrState, PullRequest, Review, ReviewDecision, ReviewState, Reviewer,
+    },
+};
+
+pub(crate) fn pull() -> PullRequest {
+    let at = |text: &str| text.parse().unwrap();
+    let ada = Actor {
+        name: Some("Ada Lovelace".into()),
+        ..Actor::new("ada")
+    };
+    PullRequest {
+        id: PrId::number(RepoId::local("/srv/repo"), 7),
+        node_id: String::new(),
+        number: Some(7),
+        title: "Greet  the\treader".into(),
+        description: "Say *hello*.".into(),
+        author: ada.clone(),
+        state: PrState::Open,
+        draft: false,
+        base_branch: "main".into(),
+        base_oid: Some("b".repeat(40)),
+        head_branch: "polite".into(),
+        head_oid: Some("a".repeat(40)),
+        head_repo: None,
+        created_at: at("2026-11-20T10:00:00Z"),
+        updated_at: at("2026-11-21T10:00:00Z"),
+        closed_at: None,
+        merged_at: None,
+        merged_by: None,
+        merge_commit: None,
+        url: "file:///srv/repo#7".into(),
+        labels: ["zeal", "Bug"]
+            .map(|name| Label {
+                name: name.into(),
+                color: "ff0000".into(),
+                description: None,
+                id: String::new(),
+            })
+            .into(),
+        assignees: vec![ada],
+        milestone: None,
+        approvals: 1,
+        changes_requested: 0,
+        pending_reviewers: vec![Reviewer::User {
+            login: "alan".into(),
+        }],
+        review_decision: Some(ReviewDecision::Approved),
+        latest_reviews: vec![review(
+            ReviewState::Approved,
+            "Good.",
+            "2026-11-20T12:00:00Z",
+        )],
+        comments_count: 1,
+        version: "1".into(),
+        additions: Some(3),
+        deletions: Some(1),
+        changed_files: Some(1),
+        mergeability: None,
+        comments: None,
+        reviews: None,
+        threads: None,
+        commits: None,
+        files: None,
+        checks: None,
+        warnings: vec![],
+    }
+}
+
+pub(crate) fn review(state: ReviewState, body: &str, at: &str) -> Review {
+    Review {
+        id: "r1".into(),
+        author: Actor::new("grace"),
+        author_association: Some("MEMBER".into()),
+        state,
+        body: (!body.is_empty()).then(|| body.into()),
+        submitted_at: at.parse().unwrap(),
+        commit: None,
+        comments: vec![],
+    }
+}
+
+pub(crate) fn comment(body: &str, at: &str) -> Comment {
+    Comment {
+        id: "c1".into(),
+        author: Actor::new("ada"),
+        author_association: None,
+        body: body.into(),
+        created_at: at.parse().unwrap(),
+        updated_at: None,
+        reply_to: None,
+        reactions: Default::default(),
+        file_path: None,
+        line_number: None,
+        diff_hunk: None,
+        url: String::new(),
+        viewer_did_author: false,
+        minimized_reason: None,
+    }
+}
