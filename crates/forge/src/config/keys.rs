@@ -316,14 +316,22 @@ impl Name {
         })
     }
 
-    /// What is wrong with a value of the right type: the built-in hosts keep their kind.
+    /// The kind of a built-in host, where this is the key for it.
     #[must_use]
-    pub fn contradiction(&self, value: &str) -> Option<String> {
+    pub fn built_in(&self) -> Option<String> {
         let [_, host, field] = self.path.as_slice() else {
             return None;
         };
         let kind = Hosts::builtin().kind_of(host).filter(|_| field == "kind")?;
-        (kind.as_str() != value)
+        Some(kind.as_str().to_owned())
+    }
+
+    /// What is wrong with a value of the right type: the built-in hosts keep their kind.
+    #[must_use]
+    pub fn contradiction(&self, value: &str) -> Option<String> {
+        let host = self.path.get(1)?;
+        let kind = self.built_in()?;
+        (kind != value)
             .then(|| format!("`{}` cannot be `{value}`: {host} runs {kind}", self.text()))
     }
 

@@ -258,7 +258,15 @@ impl Config {
             })
             .or_else(|| self.environment(name, name.key.fallback))
             .map_or_else(
-                || (name.key.default.map(str::to_owned), Source::Default),
+                || {
+                    (
+                        name.key
+                            .default
+                            .map(str::to_owned)
+                            .or_else(|| name.built_in()),
+                        Source::Default,
+                    )
+                },
                 |(value, source)| (Some(value), source),
             );
         Entry {
@@ -472,6 +480,8 @@ mod tests {
                 .as_deref(),
             Some("github")
         );
+        let built_in = config.get("hosts.tangled.org.kind").unwrap();
+        assert_eq!(built_in.value.as_deref(), Some("tangled"));
         assert!(
             config
                 .list()
