@@ -1,11 +1,11 @@
 //! From what a user types to one pull request.
 
 use forge_core::{
-    Error, ForgeKind, Noun, PrId, PrKey, PrSelector, Repo, Result,
+    Error, Noun, PrId, PrKey, PrSelector, Repo, RepoPath, Result,
     locator::{self, Hosts},
     model::{HeadRef, PrFields, PrState, PullRequest, StateFilter},
 };
-use forge_git::{CurrentPull, GitConfig, PushedTo, current_pull};
+use forge_git::{CurrentPull, Git, GitConfig, PushedTo, current_pull};
 
 use crate::cmd::Ctx;
 
@@ -99,6 +99,10 @@ pub async fn pull(
 async fn current(ctx: &Ctx, flag: Option<&str>, fields: PrFields) -> Result<Selected> {
     let repo = ctx.repo(flag).await?;
     let git = ctx.git();
+    if is_here(ctx, &repo).await {
+        let head = current_head(ctx, &repo).await?.ok_or_else(detached)?;
+        return by_head(repo, head, fields).await;
+    }
     let config = GitConfig::read(&git).await?;
     match current_pull(&git, &config).await? {
         CurrentPull::Number { number, .. } => Ok(Selected::id(repo, PrKey::Number(number))),
@@ -115,7 +119,7 @@ async fn current(ctx: &Ctx, flag: Option<&str>, fields: PrFields) -> Result<Sele
 /// When git fails.
 pub async fn current_head(ctx: &Ctx, repo: &Repo) -> Result<Option<HeadRef>> {
     let git = ctx.git();
-    if repo.id().kind == ForgeKind::LOCAL {
+    if is_here(ctx, repo).await {
         return Ok(forge_git::current_branch(&git).await?.map(HeadRef::branch));
     }
     let config = GitConfig::read(&git).await?;
@@ -129,6 +133,31 @@ pub async fn current_head(ctx: &Ctx, repo: &Repo) -> Result<Option<HeadRef>> {
             Some(HeadRef { owner, branch })
         }
     })
+}
+
+fn detached() -> Error {
+    Error::not_found(
+        Noun::Branch,
+        "no branch is checked out here (HEAD is detached)",
+    )
+    .with_hint("name the pull request by number, URL or branch")
+}
+
+/// Whether the repository is the one that the user stands in. Then its branches are those of the
+/// work tree, wherever they are pushed.
+pub async fn is_here(ctx: &Ctx, repo: &Repo) -> bool {
+    let RepoPath::Dir(dir) = &repo.id().path else {
+        return false;
+    };
+    let common = async |git: &Git| {
+        let output = git
+            .run_ok(["rev-parse", "--path-format=absolute", "--git-common-dir"])
+            .await;
+        let path = String::from_utf8(output.ok()?).ok()?;
+        std::fs::canonicalize(path.trim_end_matches('\n')).ok()
+    };
+    let there = common(&Git::at(dir)).await;
+    there.is_some() && there == common(&ctx.git()).await
 }
 
 /// The owner of the repository that a branch is pushed to, where that is another one than `repo`.

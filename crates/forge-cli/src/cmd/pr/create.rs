@@ -59,14 +59,17 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     }
     let created = match repo.create(&req).await {
         Ok(outcome) => ctx.ui.outcome(outcome)?,
-        Err(e) => return Err(kept(ctx, &text, e)),
+        Err(e) => {
+            keep(ctx, &text);
+            return Err(unpushed(ctx, &repo, &req.head, e).await);
+        }
     };
     ctx.ui.line(&created.url)?;
     Ok(Exit::Ok)
 }
 
 /// What was typed by hand is not lost.
-fn kept(ctx: &Ctx, text: &Text, e: Error) -> Error {
+fn keep(ctx: &Ctx, text: &Text) {
     if text.typed
         && let Ok(path) = text.draft.save()
     {
@@ -74,7 +77,25 @@ fn kept(ctx: &Ctx, text: &Text, e: Error) -> Error {
             "What you wrote is kept: `forge pr create --recover {path}`"
         ));
     }
-    e
+}
+
+/// The forge does not have the head branch, and this clone does: it was not pushed.
+async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
+    let about_head = matches!(
+        e.kind(),
+        ErrorKind::InvalidInput {
+            field: Some("head")
+        }
+    );
+    if !about_head || select::is_here(ctx, repo).await {
+        return e;
+    }
+    match forge_git::current_branch(&ctx.git()).await {
+        Ok(Some(branch)) if branch == head.branch => {
+            e.with_hint(format!("push it first: git push -u origin {branch}"))
+        }
+        _ => e,
+    }
 }
 
 /// The branch with the changes: `--head`, else the current one.
@@ -93,7 +114,7 @@ async fn head(
             None => HeadRef::branch(named),
         });
     }
-    if flag.is_some() && !is_here(ctx, repo).await {
+    if flag.is_some() && !select::is_here(ctx, repo).await {
         return Err(Error::invalid(
             "head",
             "the `--head` flag is required when using the `--repo` flag",
@@ -106,23 +127,6 @@ async fn head(
         )
         .with_hint("switch to the branch with your changes, or name it with --head")
     })
-}
-
-/// A local repository that the user stands in has the current branch, whatever `-R` calls it.
-async fn is_here(ctx: &Ctx, repo: &Repo) -> bool {
-    let forge_core::RepoPath::Dir(dir) = &repo.id().path else {
-        return false;
-    };
-    let git = ctx.git();
-    let common = async |git: &forge_git::Git| {
-        let output = git
-            .run_ok(["rev-parse", "--path-format=absolute", "--git-common-dir"])
-            .await;
-        let path = String::from_utf8(output.ok()?).ok()?;
-        std::fs::canonicalize(path.trim_end_matches('\n')).ok()
-    };
-    let there = common(&forge_git::Git::at(dir)).await;
-    there.is_some() && there == common(&git).await
 }
 
 /// `--base`, else what the clone says for the branch, the configuration, the default branch.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use forge_core::{Error, ForgeKind, Repo, RepoPath, Result, model::HeadRef};
+use forge_core::{Error, Repo, RepoPath, Result, model::HeadRef};
 use forge_git::GitConfig;
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
 use crate::{
     args::pr::CreateArgs,
     cmd::Ctx,
+    select,
     ui::{editor, prompt},
 };
 
@@ -167,18 +168,19 @@ fn ask(
     }))
 }
 
-/// The commits of the branch, as the repository has them: a local one itself, any other as far as
-/// this clone knows it.
+/// The commits of the branch: from this clone where it has the branch, else from the repository
+/// itself where that is on this machine.
 async fn commits(ctx: &Ctx, repo: &Repo, base: &str, head: &HeadRef) -> Result<Vec<Message>> {
+    let head_name = format!("refs/heads/{}", head.branch);
+    let clone = ctx.git();
     if let RepoPath::Dir(dir) = &repo.id().path
-        && repo.id().kind == ForgeKind::LOCAL
+        && (select::is_here(ctx, repo).await || !fill::has(&clone, &head_name).await)
     {
         let git = forge_git::Git::at(dir);
         let base = fill::known_as(&git, base, &[]).await?;
-        return fill::messages(&git, &base, &format!("refs/heads/{}", head.branch)).await;
+        return fill::messages(&git, &base, &head_name).await;
     }
-    let git = ctx.git();
-    let config = GitConfig::read(&git).await?;
+    let config = GitConfig::read(&clone).await?;
     let hosts = ctx.forges()?.hosts();
     let wanted = repo.id().comparison_key();
     let remotes: Vec<&str> = config
@@ -190,8 +192,8 @@ async fn commits(ctx: &Ctx, repo: &Repo, base: &str, head: &HeadRef) -> Result<V
         })
         .map(|r| r.name.as_str())
         .collect();
-    let base = fill::known_as(&git, base, &remotes).await?;
-    fill::messages(&git, &base, &format!("refs/heads/{}", head.branch)).await
+    let base = fill::known_as(&clone, base, &remotes).await?;
+    fill::messages(&clone, &base, &head_name).await
 }
 
 /// The work tree's root.

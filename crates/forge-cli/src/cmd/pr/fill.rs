@@ -24,8 +24,16 @@ pub(super) struct Message {
 /// The messages of the commits that `head` has and `base` lacks, oldest first. Merges are left out.
 ///
 /// # Errors
-/// `git` when one of them does not exist here.
+/// `invalid_input` when there is no such branch here; `git` when git fails.
 pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Message>> {
+    if !has(git, head).await {
+        let branch = head.trim_start_matches("refs/heads/");
+        return Err(Error::invalid(
+            "head",
+            format!("there is no branch '{branch}' here to take the text from"),
+        )
+        .with_hint("name a branch that exists with --head, or pass --title and --body"));
+    }
     let range = format!("{base}..{head}");
     let output = git
         .run_ok([
@@ -55,20 +63,17 @@ fn parse(output: &str) -> Vec<Message> {
         .collect()
 }
 
+/// Whether a ref exists.
+pub(super) async fn has(git: &Git, name: &str) -> bool {
+    let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", name];
+    git.run(args).await.is_ok_and(|found| found.status == 0)
+}
+
 /// The first ref under which this clone knows `branch` of the base repository.
 pub(super) async fn known_as(git: &Git, branch: &str, remotes: &[&str]) -> Result<String> {
     let tracked = remotes.iter().map(|r| format!("refs/remotes/{r}/{branch}"));
     for name in tracked.chain([format!("refs/heads/{branch}")]) {
-        let found = git
-            .run([
-                "rev-parse",
-                "--verify",
-                "--quiet",
-                "--end-of-options",
-                &name,
-            ])
-            .await?;
-        if found.status == 0 {
+        if has(git, &name).await {
             return Ok(name);
         }
     }
