@@ -9,7 +9,7 @@ use forge_core::{
 use crate::{
     near,
     pulls::in_state,
-    store::{Pull, Snapshot, same_login},
+    store::{Snapshot, same_login},
 };
 
 /// The qualifiers, as a message lists them.
@@ -147,13 +147,13 @@ impl Filter {
         }
     }
 
-    /// Whether it shows `pull`, which has `labels`.
-    pub fn matches(&self, pull: &Pull, labels: &[String]) -> bool {
-        in_state(pull.snapshot.state, self.state)
+    /// Whether it shows the pull request of `snapshot`, which has `labels`.
+    pub fn matches(&self, snapshot: &Snapshot, labels: &[String]) -> bool {
+        in_state(snapshot.state, self.state)
             && self
                 .terms
                 .iter()
-                .all(|t| t.test.matches(&pull.snapshot, labels) != t.negated)
+                .all(|t| t.test.matches(snapshot, labels) != t.negated)
     }
 }
 
@@ -348,26 +348,17 @@ mod tests {
 
     use super::*;
 
-    fn pull(change: impl FnOnce(&mut Snapshot)) -> Pull {
+    fn pull(change: impl FnOnce(&mut Snapshot)) -> Snapshot {
         let mut snapshot = Snapshot::new(7, Actor::new("alice"), Timestamp::from_unix(0));
         snapshot.title = "Fix the Parser".into();
         snapshot.description = "It said \"no\": see http://x/y".into();
         snapshot.base_branch = "main".into();
         snapshot.head_branch = "fix".into();
         change(&mut snapshot);
-        Pull {
-            number: 7,
-            tip: String::new(),
-            snapshot,
-            head_oid: None,
-            base_oid: None,
-            head_exists: true,
-            base_exists: true,
-            unrecorded_merge: None,
-        }
+        snapshot
     }
 
-    fn hits(search: &str, pull: &Pull, labels: &[&str]) -> bool {
+    fn hits(search: &str, pull: &Snapshot, labels: &[&str]) -> bool {
         let query = PullQuery {
             search: Some(search.into()),
             ..PullQuery::default()

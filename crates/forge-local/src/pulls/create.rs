@@ -12,12 +12,9 @@ use crate::{
     caps::LIMITS,
     ident::{Identity, identity},
     labels::Book,
-    store::{Attempts, Event, LabelRef, Pull, Read, Snapshot, Written, same_login},
+    store::{Attempts, Event, LabelRef, Pull, Snapshot, Written, same_login},
     validate,
 };
-
-/// How many candidates are looked at together when all open ones are searched.
-const BATCH: usize = 64;
 
 impl Local {
     pub(crate) async fn create_pull(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
@@ -148,10 +145,8 @@ impl Local {
         let twin = |s: &Snapshot| {
             s.head_branch == snapshot.head_branch && s.base_branch == snapshot.base_branch
         };
-        let Some(twin) = self
-            .find_open(cat, |p| Some(p.number) != except && twin(&p.snapshot))
-            .await?
-        else {
+        let other = |s: &Snapshot| Some(s.number) != except && twin(s);
+        let Some(twin) = self.find_open(cat, other).await? else {
             return Ok(());
         };
         let url = self.pr(twin.number).to_string();
@@ -167,30 +162,6 @@ impl Local {
             ),
         )
         .with_hint(format!("look at it with forge pr view {}", twin.number)))
-    }
-
-    /// The newest open pull request that `wanted` takes.
-    pub(crate) async fn find_open(
-        &self,
-        cat: &mut CatFile,
-        wanted: impl Fn(&Pull) -> bool + Send,
-    ) -> Result<Option<Pull>> {
-        let index = self.store.index(cat).await?.index;
-        let mut numbers = index.open.below(u64::MAX);
-        loop {
-            let chunk: Vec<u64> = numbers.by_ref().take(BATCH).collect();
-            if chunk.is_empty() {
-                return Ok(None);
-            }
-            for read in self.store.read_many(cat, &chunk).await? {
-                if let Read::Pull(pull) = read
-                    && pull.is_open()
-                    && wanted(&pull)
-                {
-                    return Ok(Some(*pull));
-                }
-            }
-        }
     }
 
     /// The lowest number above all that were given.

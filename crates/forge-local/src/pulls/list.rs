@@ -13,7 +13,7 @@ use crate::{
     labels::Book,
     paging::{self, SCHEME},
     search::Filter,
-    store::{Index, Pull, Read},
+    store::{Index, Pull, Read, Snapshot},
 };
 
 /// How many candidates are read at once when a filter may drop most of them.
@@ -43,39 +43,42 @@ impl Local {
             scanned: Some(0),
             warnings: Vec::new(),
         };
-        let (mut scanned, mut last, mut more) = (0u64, 0, false);
-        'pages: loop {
+        let matches = |s: &Snapshot| filter.matches(s, &label_names(s, &book));
+        let (mut scanned, mut last, mut more) = (0, 0, false);
+        'chunks: loop {
+            // One more than the page holds tells whether there is another page.
             let room = limit + 1 - result.items.len();
             let take = if filter.is_narrow() {
                 BATCH
             } else {
                 room.min(BATCH)
             };
-            let chunk: Vec<u64> = numbers.by_ref().take(take).collect();
+            let mut chunk: Vec<u64> = numbers.by_ref().take(take).collect();
             if chunk.is_empty() {
                 break;
             }
-            for (number, read) in chunk
-                .iter()
-                .zip(self.store.read_many(&mut cat, &chunk).await?)
-            {
+            scanned += chunk.len() as u64;
+            if filter.is_narrow() {
+                chunk = self.store.preselect(&mut cat, &chunk, matches).await?;
+            }
+            for read in self.store.read_many(&mut cat, &chunk).await? {
+                let pull = match read {
+                    Read::Pull(pull) if matches(&pull.snapshot) => pull,
+                    Read::Pull(_) | Read::Missing => continue,
+                    Read::Broken(e) => {
+                        result.warnings.push(warning_of(&e));
+                        continue;
+                    }
+                };
                 if result.items.len() == limit {
                     more = true;
-                    break 'pages;
+                    break 'chunks;
                 }
-                scanned += 1;
-                match read {
-                    Read::Missing => {}
-                    Read::Broken(e) => result.warnings.push(warning_of(&e)),
-                    Read::Pull(pull) if filter.matches(&pull, &label_names(&pull, &book)) => {
-                        let shown = self
-                            .present_with(&mut cat, *pull, query.fields, &book)
-                            .await?;
-                        result.items.push(shown);
-                    }
-                    Read::Pull(_) => {}
-                }
-                last = *number;
+                last = pull.number;
+                let shown = self
+                    .present_with(&mut cat, *pull, query.fields, &book)
+                    .await?;
+                result.items.push(shown);
             }
         }
         if more {
@@ -105,21 +108,12 @@ impl Local {
         }
         let mut cat = self.store.cat();
         let mut found = Vec::new();
-        let index = self.store.index(&mut cat).await?.index;
-        let mut numbers = candidates(&index, state, u64::MAX);
-        loop {
-            let chunk: Vec<u64> = numbers.by_ref().take(BATCH).collect();
-            if chunk.is_empty() {
-                break;
-            }
-            for read in self.store.read_many(&mut cat, &chunk).await? {
-                let Read::Pull(pull) = read else { continue };
-                let s = &pull.snapshot;
-                if s.head_branch == head.branch && in_state(s.state, state) {
-                    found.push(*pull);
-                }
-            }
-        }
+        let wanted = |s: &Snapshot| s.head_branch == head.branch && in_state(s.state, state);
+        self.scan(&mut cat, state, wanted, |pull| {
+            found.push(pull);
+            Scan::Goes
+        })
+        .await?;
         // Newest first already; the sort is stable.
         found.sort_by_key(|p| !p.is_open());
         let mut shown = Vec::with_capacity(found.len());
@@ -129,28 +123,55 @@ impl Local {
         Ok(shown)
     }
 
-    /// Reads all open ones, newest first, and hands them to `each`.
-    pub(crate) async fn for_each_open(
+    /// Hands those in `state` that `wanted` takes to `each`, newest first, until it has enough.
+    pub(crate) async fn scan(
         &self,
         cat: &mut CatFile,
-        mut each: impl FnMut(Pull) + Send,
+        state: StateFilter,
+        wanted: impl Fn(&Snapshot) -> bool + Send + Sync,
+        mut each: impl FnMut(Pull) -> Scan + Send,
     ) -> Result<()> {
         let index = self.store.index(cat).await?.index;
-        let mut numbers = index.open.below(u64::MAX);
+        let mut numbers = candidates(&index, state, u64::MAX);
         loop {
             let chunk: Vec<u64> = numbers.by_ref().take(BATCH).collect();
             if chunk.is_empty() {
                 return Ok(());
             }
+            let chunk = self.store.preselect(cat, &chunk, &wanted).await?;
             for read in self.store.read_many(cat, &chunk).await? {
                 if let Read::Pull(pull) = read
-                    && pull.is_open()
+                    && wanted(&pull.snapshot)
+                    && each(*pull) == Scan::Ends
                 {
-                    each(*pull);
+                    return Ok(());
                 }
             }
         }
     }
+
+    /// The newest open one that `wanted` takes.
+    pub(crate) async fn find_open(
+        &self,
+        cat: &mut CatFile,
+        wanted: impl Fn(&Snapshot) -> bool + Send + Sync,
+    ) -> Result<Option<Pull>> {
+        let mut found = None;
+        let open = |s: &Snapshot| s.state == PrState::Open && wanted(s);
+        self.scan(cat, StateFilter::Open, open, |pull| {
+            found = Some(pull);
+            Scan::Ends
+        })
+        .await?;
+        Ok(found)
+    }
+}
+
+/// Whether a scan wants more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scan {
+    Goes,
+    Ends,
 }
 
 /// The numbers below `below` that may be in `state`, from the highest down.
@@ -175,9 +196,9 @@ pub(crate) fn in_state(state: PrState, filter: StateFilter) -> bool {
     }
 }
 
-/// The names of the labels of `pull` that still exist.
-fn label_names(pull: &Pull, book: &Result<Option<Book>>) -> Vec<String> {
-    let labels = pull.snapshot.labels.iter();
+/// The names of the labels of a pull request that still exist.
+fn label_names(snapshot: &Snapshot, book: &Result<Option<Book>>) -> Vec<String> {
+    let labels = snapshot.labels.iter();
     match book {
         Ok(Some(book)) => labels
             .filter_map(|l| book.current(l))

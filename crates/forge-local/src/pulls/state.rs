@@ -10,7 +10,7 @@ use forge_git::CatFile;
 use crate::{
     Local,
     ident::identity,
-    store::{Attempts, Draft, Event, IndexChange, Pull, RefChange, Written, branch_ref},
+    store::{Attempts, Draft, Event, IndexChange, Pull, RefChange, Snapshot, Written, branch_ref},
     validate,
 };
 
@@ -224,7 +224,7 @@ impl Local {
                 "switch to another branch there, then delete it with git branch -D",
             );
         }
-        let based = |p: &Pull| p.number != pull.number && &p.snapshot.base_branch == branch;
+        let based = |s: &Snapshot| s.number != pull.number && &s.base_branch == branch;
         if let Some(other) = self.find_open(cat, based).await? {
             return stays(
                 format!("#{} is open and has it as its base", other.number),

@@ -2,10 +2,15 @@
 
 use forge_core::{
     Result,
-    model::{HeadRef, PrFields, PullStatus, StateFilter},
+    model::{HeadRef, PrFields, PrState, PullStatus, StateFilter},
 };
 
-use crate::{Local, ident::identity, store::same_login};
+use super::list::Scan;
+use crate::{
+    Local,
+    ident::identity,
+    store::{Snapshot, same_login},
+};
 
 impl Local {
     pub(crate) async fn status_of(
@@ -16,17 +21,20 @@ impl Local {
         let viewer = identity(self.git()).await?;
         let mut cat = self.store.cat();
         let (mut mine, mut waiting) = (Vec::new(), Vec::new());
-        self.for_each_open(&mut cat, |pull| {
-            let s = &pull.snapshot;
-            if viewer.is(&s.author.login) {
-                mine.push(pull);
-            } else if s
-                .pending_reviewers
+        let asked = |s: &Snapshot| {
+            s.pending_reviewers
                 .iter()
                 .any(|r| same_login(r.handle(), &viewer.actor.login))
-            {
+        };
+        let concerns =
+            |s: &Snapshot| s.state == PrState::Open && (viewer.is(&s.author.login) || asked(s));
+        self.scan(&mut cat, StateFilter::Open, concerns, |pull| {
+            if viewer.is(&pull.snapshot.author.login) {
+                mine.push(pull);
+            } else {
                 waiting.push(pull);
             }
+            Scan::Goes
         })
         .await?;
         let (mut created_by, mut needs_review) = (Vec::new(), Vec::new());

@@ -131,6 +131,9 @@ impl<'a> Finder<'a> {
         let kept = self.kept.as_mut()?;
         kept.push(b'\n');
         kept.extend_from_slice(line);
+        if kept.len() > 16 * KEPT {
+            *kept = tail(kept).into_bytes();
+        }
         let counts = match self.place.side {
             Side::Left => on_left,
             Side::Right => on_right,

@@ -112,6 +112,36 @@ impl Store {
         Ok(all)
     }
 
+    /// Those of `numbers` that are worth reading in full, because `wanted` takes their state or
+    /// because a look at the state alone does not tell. It costs a quarter of reading them all.
+    ///
+    /// # Errors
+    /// `git` when git cannot be run.
+    pub async fn preselect(
+        &self,
+        cat: &mut CatFile,
+        numbers: &[u64],
+        wanted: impl Fn(&Snapshot) -> bool + Send,
+    ) -> Result<Vec<u64>> {
+        let names: Vec<_> = numbers
+            .iter()
+            .map(|n| format!("{}:{}", refs::pull(*n), refs::PULL_FILE))
+            .collect();
+        let found = cat.get_many(&names).await?;
+        let undecided = |number: u64, found: &Found| match found {
+            Found::Object(object) => match Snapshot::decode(&object.data, number) {
+                Ok(snapshot) => snapshot.intent.is_some() || wanted(&snapshot),
+                Err(_) => true,
+            },
+            Found::Missing | Found::Unreadable(_) => true,
+        };
+        let pairs = numbers.iter().zip(&found);
+        Ok(pairs
+            .filter(|(n, f)| undecided(**n, f))
+            .map(|(n, _)| *n)
+            .collect())
+    }
+
     async fn read_chunk(
         &self,
         cat: &mut CatFile,
