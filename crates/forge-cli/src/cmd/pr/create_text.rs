@@ -48,7 +48,8 @@ pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
         return refuse("the `--editor` flag needs a terminal");
     }
     let body = args.body.is_some() || args.body_file.is_some() || args.template.is_some();
-    let complete = fills > 0 || args.web || (args.title.is_some() && body);
+    let complete =
+        fills > 0 || args.web || args.recover.is_some() || (args.title.is_some() && body);
     if !complete && !ctx.ui.can_prompt() {
         return Err(Error::invalid(
             "title",
