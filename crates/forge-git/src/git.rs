@@ -141,6 +141,22 @@ impl Git {
         self.finish(self.command(args), Some(input)).await
     }
 
+    /// As [`Git::run_with_stdin`], for a command that holds locks: it is not ended when the future is
+    /// dropped, because a git that is killed leaves its lock files behind. Without the rest of its
+    /// input it gives up by itself.
+    ///
+    /// # Errors
+    /// `git` when the program cannot be run.
+    pub async fn run_with_locks<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        input: &[u8],
+    ) -> Result<Output> {
+        let mut command = self.command(args);
+        command.kill_on_drop(false);
+        self.finish(command, Some(input)).await
+    }
+
     /// Runs a command that must succeed; its standard output.
     ///
     /// # Errors

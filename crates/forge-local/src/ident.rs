@@ -90,7 +90,7 @@ fn unknown(said: &str) -> Error {
         ErrorKind::Unauthenticated {
             host: String::new(),
         },
-        format!("nobody knows who you are: {what} is not set in git's configuration"),
+        format!("git's configuration has no {what}, so nothing says who you are"),
     )
     .with_hint(hint)
 }

@@ -1,7 +1,7 @@
 //! What is checked before anything is written.
 
 use forge_core::{Error, Result, model::Reviewer, text};
-use forge_git::{CatFile, branch_problem};
+use forge_git::{CatFile, refname_problem};
 
 use crate::{Local, caps::LIMITS, near, store::branch_ref};
 
@@ -86,7 +86,7 @@ impl Local {
         branch: &str,
     ) -> Result<String> {
         let shown = text::one_line(branch).into_owned();
-        if let Some(problem) = branch_problem(branch) {
+        if let Some(problem) = refname_problem(&branch_ref(branch)) {
             return Err(
                 Error::invalid(field, format!("'{shown}' is no branch name: {problem}"))
                     .with_hint("git branch --list shows the branches"),

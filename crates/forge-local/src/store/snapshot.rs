@@ -4,10 +4,10 @@ use forge_core::{
     Error, ErrorKind, Result, Timestamp,
     model::{Actor, MergeMethod, PrState, ReviewDecision, ReviewState, Reviewer},
 };
-use forge_git::branch_problem;
+use forge_git::refname_problem;
 use serde::{Deserialize, Serialize};
 
-use super::event::Intent;
+use super::{event::Intent, refs};
 
 /// The format that this version writes, and the newest that it reads.
 const FORMAT: u32 = 1;
@@ -169,7 +169,7 @@ impl Snapshot {
             .into_iter()
             .chain(intended)
         {
-            if let Some(problem) = branch_problem(branch) {
+            if let Some(problem) = refname_problem(&refs::branch(branch)) {
                 return Err(format!(
                     "'{branch}' in pull.json is no branch name: {problem}"
                 ));
@@ -294,7 +294,7 @@ mod tests {
                 .contains("newer")
         );
         assert!(Snapshot::decode(b"{", 7).is_err());
-        for (field, value) in [("topic", "--output=x"), ("topic", "a b"), ("main", "")] {
+        for (field, value) in [("topic", "a..b"), ("topic", "a b"), ("main", "")] {
             let bad = s.encode().unwrap();
             let bad = String::from_utf8(bad)
                 .unwrap()

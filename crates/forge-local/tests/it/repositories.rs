@@ -265,6 +265,32 @@ async fn odd_names_of_refs_and_files() {
 }
 
 #[tokio::test]
+async fn a_branch_with_a_leading_dash() {
+    let repo = Repo::new();
+    let oid = repo.branch("topic", "new.txt", "new\n");
+    for name in ["refs/heads/--output=x", "refs/heads/HEAD"] {
+        repo.git(&["update-ref", name, &oid]);
+    }
+    let local = repo.open().await;
+    create(&local, "--output=x").await;
+    create(&local, "HEAD").await;
+    local.view(&pr(&local, 2), PrFields::STATS).await.unwrap();
+    let req = MergeReq {
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    assert!(
+        local
+            .merge(&pr(&local, 1), &req)
+            .await
+            .unwrap()
+            .value
+            .branch_deleted
+    );
+    assert!(!repo.path.join("x").exists());
+}
+
+#[tokio::test]
 async fn nobody_is_told_to_say_who_they_are() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
