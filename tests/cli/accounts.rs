@@ -1,0 +1,154 @@
+//! Accounts, and that a token is seen nowhere.
+
+use std::{fs, path::Path};
+
+use crate::world::World;
+
+const CANARY: &str = "ghp_CANARYcanaryCANARYcanaryCANARYcana";
+
+#[test]
+fn log_in_look_and_log_out() {
+    let world = World::new();
+    let login = [
+        "auth",
+        "login",
+        "--host",
+        "github.com",
+        "--account",
+        "ada",
+        "--with-token",
+    ];
+    world.forge(&login).stdin(format!("{CANARY}\n")).ok();
+    let status = world.forge(&["auth", "status"]).output().success();
+    let said = format!("{}{}", status.stdout_text(), status.stderr_text());
+    assert!(
+        said.contains("github.com") && said.contains("ada"),
+        "{said}"
+    );
+    assert!(!said.contains(CANARY), "{said}");
+    let token = world
+        .forge(&["auth", "token", "--host", "github.com"])
+        .text();
+    assert_eq!(token, format!("{CANARY}\n"));
+    world
+        .forge(&["auth", "logout", "--host", "github.com", "--account", "ada"])
+        .ok();
+    let gone = world
+        .forge(&["auth", "token", "--host", "github.com"])
+        .output();
+    assert_ne!(gone.code, Some(0));
+    assert!(
+        !holds(&world.scratch.path("home"), CANARY),
+        "it is still stored"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn the_store_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let world = World::new();
+    let login = [
+        "auth",
+        "login",
+        "--host",
+        "github.com",
+        "--account",
+        "ada",
+        "--with-token",
+    ];
+    world.forge(&login).stdin(CANARY).ok();
+    let mut found = 0;
+    each_file(&world.scratch.path("home"), &mut |path, text| {
+        if text.contains(CANARY) {
+            found += 1;
+            let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{}", path.display());
+        }
+    });
+    assert_eq!(found, 1, "in one file");
+}
+
+#[test]
+fn a_token_is_in_no_output_log_or_error() {
+    let world = World::with_pull();
+    let login = [
+        "auth",
+        "login",
+        "--host",
+        "github.com",
+        "--account",
+        "ada",
+        "--with-token",
+    ];
+    world.forge(&login).stdin(CANARY).ok();
+    let url = format!("https://ada:{CANARY}@github.com/o/r");
+    let commands: &[&[&str]] = &[
+        &["auth", "status"],
+        &["auth", "status", "-v"],
+        &["config", "list"],
+        &["config", "validate"],
+        &["pr", "list", "-v", "-v"],
+        &["pr", "list", "-R", "github.com/o/r", "-v"],
+        &["pr", "list", "-R", &url, "-v"],
+        &["pr", "view", "https://github.com/o/r/pull/1", "-v"],
+        &["auth", "switch", "--host", "github.com"],
+        &["capabilities"],
+        &["pr", "view", "1"],
+    ];
+    for args in commands {
+        for variable in ["FORGE_LOG", "GH_TOKEN", "FORGE_DEBUG"] {
+            let value = if variable == "GH_TOKEN" {
+                CANARY
+            } else {
+                "trace"
+            };
+            let out = world
+                .forge(args)
+                .env(variable, value)
+                .env("RUST_LOG", "trace")
+                .output();
+            let said = [out.stdout.as_slice(), &out.stderr].concat();
+            let said = String::from_utf8_lossy(&said);
+            assert!(!said.contains(CANARY), "{variable}: {said}");
+        }
+    }
+    assert!(!holds(world.git.path(), CANARY), "it is in the repository");
+}
+
+#[test]
+fn a_token_that_is_garbage_is_not_repeated() {
+    let world = World::new();
+    for garbage in ["", "\n", "two words here", "line\nbreak\n"] {
+        let login = [
+            "auth",
+            "login",
+            "--host",
+            "github.com",
+            "--account",
+            "ada",
+            "--with-token",
+        ];
+        let out = world.forge(&login).stdin(garbage).output().exits(1);
+        assert!(out.stderr_text().contains("Recovery: "), "{out:?}");
+        assert!(!out.stderr_text().contains("two words here"), "{out:?}");
+    }
+}
+
+fn holds(dir: &Path, text: &str) -> bool {
+    let mut found = false;
+    each_file(dir, &mut |_, content| found |= content.contains(text));
+    found
+}
+
+fn each_file(dir: &Path, look: &mut impl FnMut(&Path, &str)) {
+    for entry in fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            each_file(&path, look);
+        } else if let Ok(bytes) = fs::read(&path) {
+            look(&path, &String::from_utf8_lossy(&bytes));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+use crate::world::World;
+
+#[test]
+fn a_comment_prints_a_url() {
+    let world = World::with_pull();
+    let out = world
+        .forge(&["pr", "comment", "1", "-b", "Hello."])
+        .output()
+        .success();
+    assert!(out.stdout_text().starts_with(&world.url(1)), "{out:?}");
+    assert_eq!(world.json("1", "comments")["comments"][0]["body"], "Hello.");
+}
+
+#[test]
+fn the_last_one_is_edited_and_deleted() {
+    let world = World::with_pull();
+    world.forge(&["pr", "comment", "1", "-b", "Mine."]).ok();
+    world.grace(&["pr", "comment", "1", "-b", "Hers."]).ok();
+    world
+        .forge(&["pr", "comment", "1", "--edit-last", "-b", "Mine, better."])
+        .ok();
+    let bodies = || {
+        let pr = world.json("1", "comments");
+        let list = pr["comments"].as_array().unwrap().iter();
+        list.map(|c| c["body"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(bodies(), ["Mine, better.", "Hers."]);
+    let out = world
+        .forge(&["pr", "comment", "1", "--delete-last", "--yes"])
+        .output()
+        .success();
+    assert_eq!(out.stdout_text(), "");
+    assert!(out.stderr_text().contains("Comment deleted"), "{out:?}");
+    assert_eq!(bodies(), ["Hers."]);
+}
+
+#[test]
+fn edit_last_without_one() {
+    let world = World::with_pull();
+    let out = world
+        .forge(&["pr", "comment", "1", "--edit-last", "-b", "X"])
+        .output()
+        .exits(1);
+    assert!(
+        out.stderr_text()
+            .contains("no comments found for current user"),
+        "{out:?}"
+    );
+    world
+        .forge(&[
+            "pr",
+            "comment",
+            "1",
+            "--edit-last",
+            "--create-if-none",
+            "-b",
+            "X",
+        ])
+        .ok();
+    assert_eq!(world.json("1", "comments")["comments"][0]["body"], "X");
+}
+
+#[test]
+fn a_comment_from_a_pipe_and_on_the_current_branch() {
+    let world = World::with_pull();
+    world.switch("feature");
+    world
+        .forge(&["pr", "comment", "-F", "-"])
+        .stdin("Piped.\n")
+        .ok();
+    assert_eq!(
+        world.json("1", "comments")["comments"][0]["body"],
+        "Piped.\n"
+    );
+}

@@ -1,0 +1,232 @@
+use crate::world::World;
+
+#[test]
+fn prints_the_url_and_nothing_else() {
+    let world = World::new();
+    world.feature("feature");
+    let out = world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", "B"])
+        .output()
+        .success();
+    assert_eq!(out.stdout_text(), format!("{}\n", world.url(1)));
+    assert_eq!(out.stderr_text(), "");
+}
+
+#[test]
+fn every_flag_arrives() {
+    let world = World::new();
+    world.feature("feature");
+    world.feature("release");
+    world
+        .forge(&[
+            "pr",
+            "create",
+            "--head",
+            "feature",
+            "--base",
+            "release",
+            "--title",
+            "A title",
+            "--body",
+            "A *body*.",
+            "--draft",
+            "--label",
+            "bug,Documentation",
+            "--label",
+            "question",
+            "--assignee",
+            "@me",
+            "--reviewer",
+            "grace",
+            "--no-maintainer-edit",
+        ])
+        .ok();
+    let pr = world.json(
+        "1",
+        "title,body,isDraft,baseRefName,headRefName,labels,assignees,reviewRequests",
+    );
+    assert_eq!(pr["title"], "A title");
+    assert_eq!(pr["body"], "A *body*.");
+    assert_eq!(pr["isDraft"], true);
+    assert_eq!(
+        (&pr["baseRefName"], &pr["headRefName"]),
+        (&"release".into(), &"feature".into())
+    );
+    let names = |key: &str, of: &str| -> Vec<String> {
+        let list = pr[key].as_array().unwrap().iter();
+        list.map(|l| l[of].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        names("labels", "name"),
+        ["bug", "documentation", "question"]
+    );
+    assert_eq!(names("assignees", "login"), ["ada"]);
+    assert_eq!(names("reviewRequests", "login"), ["grace"]);
+}
+
+#[test]
+fn head_is_the_current_branch() {
+    let world = World::new();
+    world.feature("feature");
+    world.switch("feature");
+    world.forge(&["pr", "create", "-t", "T", "-b", ""]).ok();
+    assert_eq!(world.json("1", "headRefName")["headRefName"], "feature");
+}
+
+#[test]
+fn fill_takes_one_commit_whole() {
+    let world = World::new();
+    world.git.commit(
+        "feature",
+        "The subject\n\nThe body\nof it.",
+        &[("f", Some("1\n"))],
+    );
+    world.switch("feature");
+    world.forge(&["pr", "create", "--fill"]).ok();
+    let pr = world.json("1", "title,body");
+    assert_eq!(pr["title"], "The subject");
+    assert_eq!(pr["body"].as_str().unwrap().trim(), "The body\nof it.");
+}
+
+#[test]
+fn fill_of_several_commits() {
+    let world = World::new();
+    world
+        .git
+        .commit("my-feature", "First\n\nBody one.", &[("f", Some("1\n"))]);
+    world
+        .git
+        .commit("my-feature", "Second", &[("f", Some("2\n"))]);
+    world.switch("my-feature");
+    world.forge(&["pr", "create", "--fill"]).ok();
+    let pr = world.json("1", "title,body");
+    assert_eq!(pr["title"], "my feature");
+    let body = pr["body"].as_str().unwrap();
+    assert!(
+        body.contains("First") && body.contains("Second") && !body.contains("Body one"),
+        "{body}"
+    );
+}
+
+#[test]
+fn fill_first_and_fill_verbose() {
+    let world = World::new();
+    for branch in ["first", "verbose"] {
+        world
+            .git
+            .commit(branch, "First\n\nBody one.", &[(branch, Some("1\n"))]);
+        world
+            .git
+            .commit(branch, "Second\n\nBody two.", &[(branch, Some("2\n"))]);
+    }
+    world.switch("first");
+    world.forge(&["pr", "create", "--fill-first"]).ok();
+    assert_eq!(world.json("1", "title")["title"], "First");
+    world.switch("verbose");
+    world.forge(&["pr", "create", "--fill-verbose"]).ok();
+    let body = world.json("2", "body")["body"].as_str().unwrap().to_owned();
+    assert!(
+        body.contains("Body one.") && body.contains("Body two."),
+        "{body}"
+    );
+}
+
+#[test]
+fn a_body_from_a_file_and_from_standard_input() {
+    let world = World::new();
+    world.feature("one");
+    world.feature("two");
+    let file = world.scratch.write("body.md", "From a file.\n");
+    let file = file.to_str().unwrap();
+    world
+        .forge(&["pr", "create", "-H", "one", "-t", "T", "-F", file])
+        .ok();
+    assert_eq!(world.json("1", "body")["body"], "From a file.\n");
+    world
+        .forge(&["pr", "create", "-H", "two", "-t", "T", "-F", "-"])
+        .stdin("From a pipe.")
+        .ok();
+    assert_eq!(world.json("2", "body")["body"], "From a pipe.");
+}
+
+#[test]
+fn dry_run_says_what_and_writes_nothing() {
+    let world = World::new();
+    world.feature("feature");
+    let before = world.git.refs();
+    let out = world
+        .forge(&[
+            "pr",
+            "create",
+            "-H",
+            "feature",
+            "-t",
+            "T",
+            "-b",
+            "B",
+            "-l",
+            "bug",
+            "--dry-run",
+        ])
+        .output()
+        .success();
+    let text = out.stdout_text();
+    assert!(
+        text.starts_with("Would have created a Pull Request with:\n"),
+        "{text}"
+    );
+    for line in [
+        "title:\tT",
+        "draft:\tfalse",
+        "base:\tmain",
+        "head:\tfeature",
+        "labels:\tbug",
+        "body:",
+        "B",
+    ] {
+        assert!(
+            text.lines().any(|l| l == line),
+            "{line:?} is not in\n{text}"
+        );
+    }
+    assert_eq!(world.git.refs(), before);
+}
+
+#[test]
+fn without_title_and_terminal_it_says_what_is_missing() {
+    let world = World::new();
+    world.feature("feature");
+    world.switch("feature");
+    let out = world.forge(&["pr", "create"]).output().exits(1);
+    assert!(out.stderr_text().contains("--title"), "{out:?}");
+    assert!(out.stderr_text().contains("--fill"), "{out:?}");
+}
+
+#[test]
+fn defaults_come_from_the_repositorys_file() {
+    let world = World::new();
+    world.feature("feature");
+    world.feature("develop");
+    world.scratch.write(
+        "repo/.forge.toml",
+        "[pr]\nbase = \"develop\"\ndraft = true\n",
+    );
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", ""])
+        .ok();
+    let pr = world.json("1", "baseRefName,isDraft");
+    assert_eq!(
+        (&pr["baseRefName"], &pr["isDraft"]),
+        (&"develop".into(), &true.into())
+    );
+}
+
+#[test]
+fn new_is_another_word_for_it() {
+    let world = World::new();
+    world.feature("feature");
+    world
+        .forge(&["pr", "new", "-H", "feature", "-t", "T", "-b", ""])
+        .ok();
+    assert_eq!(world.json("1", "title")["title"], "T");
+}

@@ -1,0 +1,86 @@
+use crate::world::World;
+
+#[test]
+fn it_is_gits_own() {
+    let world = World::with_pull();
+    let text = world.forge(&["pr", "diff", "1"]).text();
+    let git = world
+        .git
+        .run(["diff", "--full-index", "main...feature"])
+        .text();
+    assert_eq!(text, git);
+}
+
+#[test]
+fn names_patches_and_patterns() {
+    let world = World::new();
+    world.git.commit(
+        "feature",
+        "One",
+        &[("src/a.rs", Some("a\n")), ("b.txt", Some("b\n"))],
+    );
+    world
+        .git
+        .commit("feature", "Two", &[("docs/c d.md", Some("c\n"))]);
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", ""])
+        .ok();
+    let diff = |args: &[&str]| {
+        let all: Vec<_> = ["pr", "diff", "1"].iter().chain(args).copied().collect();
+        world.forge(&all).text()
+    };
+    assert_eq!(diff(&["--name-only"]), "b.txt\ndocs/c d.md\nsrc/a.rs\n");
+    let patch = diff(&["--patch"]);
+    assert_eq!(patch.matches("\nSubject: [PATCH").count(), 2, "{patch}");
+    let some = diff(&["--exclude", "*.md,src/*"]);
+    assert_eq!(some.matches("diff --git").count(), 1, "{some}");
+    assert!(some.contains("b.txt"), "{some}");
+}
+
+#[test]
+fn colour_when_asked_for() {
+    let world = World::with_pull();
+    assert!(!world.forge(&["pr", "diff", "1"]).text().contains('\u{1b}'));
+    assert!(
+        world
+            .forge(&["pr", "diff", "1", "--color", "always"])
+            .text()
+            .contains("\u{1b}[")
+    );
+}
+
+#[test]
+fn of_the_current_branch() {
+    let world = World::with_pull();
+    world.switch("feature");
+    assert!(
+        world
+            .forge(&["pr", "diff"])
+            .text()
+            .contains("+++ b/feature.txt")
+    );
+}
+
+#[test]
+fn escapes_in_it_are_refused_on_a_pipe_unless_allowed() {
+    let world = World::new();
+    world.git.commit(
+        "feature",
+        "Evil",
+        &[("evil", Some("\u{1b}]0;title\u{7}\u{1b}[31mred\n"))],
+    );
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", ""])
+        .ok();
+    let out = world.forge(&["pr", "diff", "1"]).output().exits(1);
+    assert!(!out.stdout.contains(&0x1b), "{out:?}");
+    assert!(
+        out.stderr_text().contains("--allow-escape-sequences"),
+        "{out:?}"
+    );
+    let out = world
+        .forge(&["pr", "diff", "1", "--allow-escape-sequences"])
+        .output()
+        .success();
+    assert!(out.stdout_text().contains("\u{1b}[31mred"), "{out:?}");
+}

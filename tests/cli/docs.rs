@@ -1,0 +1,33 @@
+//! The pages that are written from the code. `cargo xtask docs` writes them.
+
+use std::fs;
+
+use forge_testkit::workspace_root;
+
+fn current(page: &str, text: &str) {
+    let path = workspace_root().join("docs").join(page);
+    if std::env::var_os("FORGE_UPDATE_DOCS").is_some() {
+        fs::write(&path, text).unwrap();
+        return;
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == text,
+        "docs/{page} is not current: run `cargo xtask docs`"
+    );
+}
+
+#[test]
+fn cli() {
+    current("cli.md", &forge_cli::cli_docs());
+}
+
+#[test]
+fn config() {
+    current("config.md", &forge::config::docs());
+}
+
+#[test]
+fn capabilities() {
+    current("capabilities.md", &forge::capabilities_docs());
+}

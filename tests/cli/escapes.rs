@@ -1,0 +1,151 @@
+//! What somebody has stored must not command the terminal of whoever reads it.
+
+use crate::world::World;
+
+/// Clears the screen, sets the title, hides text, and reverses it.
+const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}txt\u{200b}\r\u{8}";
+
+fn world() -> World {
+    let world = World::new();
+    world.git.commit("feature", "Change", &[("f", Some("1\n"))]);
+    // The command line takes no such title; somebody else's program wrote it.
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "MARK", "-b", "MARK"])
+        .ok();
+    world.forge(&["pr", "comment", "1", "-b", "MARK"]).ok();
+    world
+        .grace(&[
+            "pr", "review", "1", "-r", "-b", "MARK", "--line", "f:1=MARK",
+        ])
+        .ok();
+    rewrite(&world);
+    world
+}
+
+/// Puts the escapes where MARK is, in every object of the pull request's chain.
+fn rewrite(world: &World) {
+    let evil = serde_json::to_string(EVIL).unwrap();
+    let evil = evil.trim_matches('"');
+    let chain = world
+        .git
+        .run([
+            "rev-list",
+            "--first-parent",
+            "--reverse",
+            "refs/forge/pulls/1",
+        ])
+        .text();
+    let mut last = String::new();
+    for (n, oid) in chain.lines().enumerate() {
+        let commit = world.git.run(["cat-file", "commit", oid]).text();
+        let mut lines: Vec<String> = commit.lines().map(str::to_owned).collect();
+        if n == 0 {
+            last = oid.to_owned();
+            continue;
+        }
+        let pull = world.git.show(oid, "pull.json").replace("MARK", evil);
+        let blob = world
+            .git
+            .run(["hash-object", "-w", "--stdin"])
+            .stdin(pull)
+            .text();
+        let entry = format!("100644 blob {}\tpull.json\n", blob.trim());
+        let tree = world.git.run(["mktree"]).stdin(entry).text();
+        lines[0] = format!("tree {}", tree.trim());
+        lines[1] = format!("parent {last}");
+        let text = format!("{}\n", lines.join("\n")).replace("MARK", evil);
+        last = world
+            .git
+            .run(["hash-object", "-w", "-t", "commit", "--stdin"])
+            .stdin(text)
+            .text()
+            .trim()
+            .to_owned();
+    }
+    world
+        .git
+        .run(["update-ref", "refs/forge/pulls/1", &last])
+        .ok();
+}
+
+fn harmless(text: &str, what: &str) {
+    let bad = |c: &char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}')
+    };
+    let found: Vec<_> = text.chars().filter(bad).collect();
+    assert!(found.is_empty(), "{what}: {found:?} in\n{text:?}");
+}
+
+const READERS: &[&[&str]] = &[
+    &["pr", "list"],
+    &["pr", "view", "1"],
+    &["pr", "view", "1", "--comments"],
+    &["pr", "view", "1", "--history"],
+    &["pr", "thread", "list", "1"],
+    &["pr", "status"],
+    &["pr", "close", "1"],
+    &["pr", "reopen", "1"],
+    &["pr", "merge", "1", "--merge"],
+];
+
+#[test]
+fn none_on_a_pipe() {
+    let world = world();
+    let mut seen = 0;
+    for args in READERS {
+        let out = world.forge(args).output().success();
+        harmless(&out.stdout_text(), &args.join(" "));
+        harmless(&out.stderr_text(), &args.join(" "));
+        seen += usize::from(out.stdout_text().contains("evil"));
+    }
+    assert!(seen >= 5, "the text was shown {seen} times");
+}
+
+#[cfg(unix)]
+#[test]
+fn none_of_theirs_on_a_terminal() {
+    use forge_testkit::Terminal;
+
+    let world = world();
+    for args in READERS {
+        let out = Terminal::start(&world.forge(args).env("PAGER", "cat"), 100, 40).finish();
+        assert_eq!(out.code, Some(0), "{}", out.text);
+        for evil in [
+            "\u{1b}[2J",
+            "\u{1b}]0;",
+            "\u{9b}",
+            "\u{202e}",
+            "\u{8}",
+            "\u{7}",
+        ] {
+            assert!(
+                !out.text.contains(evil),
+                "{evil:?} after {}\n{:?}",
+                args.join(" "),
+                out.text
+            );
+        }
+    }
+}
+
+#[test]
+fn names_of_branches_and_files_in_errors() {
+    let world = World::with_pull();
+    for args in [
+        ["pr", "create", "-t", "T", "-b", "", "-H", EVIL].as_slice(),
+        &[
+            "pr", "create", "-t", "T", "-b", "", "-H", "feature", "-B", EVIL,
+        ],
+        &["pr", "view", EVIL],
+        &["pr", "list", "-R", EVIL],
+        &["pr", "edit", "1", "--add-label", EVIL],
+        &["pr", "list", "-S", EVIL],
+        &["config", "get", EVIL],
+        &["pr", EVIL],
+    ] {
+        let out = world.forge(args).output();
+        harmless(&out.stdout_text(), &format!("{args:?}"));
+        harmless(&out.stderr_text(), &format!("{args:?}"));
+    }
+}

@@ -1,0 +1,32 @@
+//! The real binary, on repositories made for each test: what it prints, to which stream, and how it
+//! exits.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod accounts;
+mod change;
+mod comment;
+mod configuration;
+mod create;
+mod demo;
+mod diff;
+mod docs;
+mod errors;
+mod escapes;
+mod general;
+mod json;
+mod list;
+mod merge;
+mod repository;
+mod review;
+mod selectors;
+mod state;
+mod status;
+mod terminal;
+mod view;
+mod world;

@@ -1,0 +1,145 @@
+use crate::world::World;
+
+fn subject(world: &World) -> String {
+    world.git.log("main^!", "%s")
+}
+
+#[test]
+fn the_three_methods() {
+    for (flag, parents) in [("--merge", 2), ("-s", 1), ("--rebase", 1)] {
+        let world = World::with_pull();
+        world
+            .git
+            .commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
+        let out = world.forge(&["pr", "merge", "1", flag]).output().success();
+        assert_eq!(out.stdout_text(), "", "{flag}");
+        let found = world.git.log("main^!", "%P").split(' ').count();
+        assert_eq!(found, parents, "{flag}");
+        assert_eq!(world.json("1", "state")["state"], "MERGED");
+        let oid = world.json("1", "mergeCommit")["mergeCommit"]["oid"].clone();
+        assert_eq!(
+            oid.as_str().map(str::to_owned),
+            world.git.oid("main"),
+            "{flag}"
+        );
+    }
+}
+
+#[test]
+fn subject_body_and_address() {
+    let world = World::with_pull();
+    world
+        .forge(&[
+            "pr",
+            "merge",
+            "1",
+            "--squash",
+            "-t",
+            "A subject",
+            "-b",
+            "A body.",
+            "-A",
+            "bot@example.com",
+        ])
+        .ok();
+    assert_eq!(
+        world.git.log("main^!", "%s|%b|%ae"),
+        "A subject|A body.\n|bot@example.com"
+    );
+}
+
+#[test]
+fn the_default_message_names_it() {
+    let world = World::with_pull();
+    world.forge(&["pr", "merge", "1", "--squash"]).ok();
+    assert_eq!(subject(&world), "Title of feature (#1)");
+}
+
+#[test]
+fn the_branch_goes_when_asked() {
+    let world = World::with_pull();
+    world
+        .forge(&["pr", "merge", "1", "--merge", "--delete-branch"])
+        .ok();
+    assert_eq!(world.git.oid("refs/heads/feature"), None);
+}
+
+#[test]
+fn without_a_method_and_a_terminal() {
+    let world = World::with_pull();
+    let out = world.forge(&["pr", "merge", "1"]).output().exits(1);
+    assert!(
+        out.stderr_text()
+            .contains("--merge, --rebase, or --squash required when not running interactively"),
+        "{out:?}"
+    );
+}
+
+#[test]
+fn the_method_of_the_configuration() {
+    let world = World::with_pull();
+    world
+        .forge(&["config", "set", "merge.method", "rebase"])
+        .ok();
+    world
+        .git
+        .commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
+    world.forge(&["pr", "merge", "1"]).ok();
+    assert_eq!(subject(&world), "Add feature.txt");
+}
+
+#[test]
+fn a_merged_one_is_a_note() {
+    let world = World::with_pull();
+    world.forge(&["pr", "merge", "1", "--merge"]).ok();
+    let before = world.git.refs();
+    let out = world
+        .forge(&["pr", "merge", "1", "--merge"])
+        .output()
+        .success();
+    assert!(out.stderr_text().contains("already merged"), "{out:?}");
+    assert_eq!(world.git.refs(), before);
+}
+
+#[test]
+fn a_work_tree_that_has_the_base_is_left_alone_and_told() {
+    let world = World::with_pull();
+    world.switch("main");
+    let before = world.git.run(["write-tree"]).text();
+    let out = world
+        .forge(&["pr", "merge", "1", "--merge"])
+        .output()
+        .success();
+    assert!(out.stderr_text().contains("main"), "{out:?}");
+    assert_eq!(
+        world.git.run(["write-tree"]).text(),
+        before,
+        "the index has changed"
+    );
+    assert!(
+        !world.git.path().join("feature.txt").exists(),
+        "the work tree has changed"
+    );
+}
+
+#[test]
+fn a_conflict_names_the_files_and_changes_nothing() {
+    let world = World::new();
+    for (branch, text) in [("feature", "ours\n"), ("main", "theirs\n")] {
+        if branch == "main" {
+            world
+                .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", ""])
+                .ok();
+        }
+        world
+            .git
+            .commit(branch, "Change", &[("README.md", Some(text))]);
+    }
+    let before = world.git.refs();
+    for how in ["--merge", "--squash", "--rebase"] {
+        let out = world.forge(&["pr", "merge", "1", how]).output().exits(1);
+        assert!(out.stderr_text().contains("README.md"), "{out:?}");
+        assert!(out.stderr_text().contains("Recovery: "), "{out:?}");
+    }
+    assert_eq!(world.git.refs(), before);
+}

@@ -1,0 +1,130 @@
+//! Which repository is meant.
+
+use forge_testkit::{GitDir, Identity};
+
+use crate::world::World;
+
+#[test]
+fn every_way_to_name_one() {
+    let world = World::with_pull();
+    let path = world
+        .git
+        .path()
+        .canonicalize()
+        .unwrap()
+        .display()
+        .to_string();
+    let elsewhere = world.scratch.path("home");
+    for repo in [
+        path.clone(),
+        format!("file://{path}"),
+        format!("local:{path}"),
+        "../repo".into(),
+    ] {
+        let text = world
+            .forge(&["pr", "list", "-R", &repo])
+            .dir(&elsewhere)
+            .text();
+        assert!(text.starts_with("1\t"), "{repo}: {text}");
+    }
+    let text = world
+        .forge(&["pr", "list"])
+        .dir(&elsewhere)
+        .env("FORGE_REPO", &path)
+        .text();
+    assert!(text.starts_with("1\t"), "{text}");
+    let text = world.forge(&["pr", "list", "-R", "local:."]).text();
+    assert!(text.starts_with("1\t"), "{text}");
+}
+
+#[test]
+fn from_a_directory_below() {
+    let world = World::with_pull();
+    let text = world
+        .forge(&["pr", "list"])
+        .dir(world.git.path().join("src"))
+        .text();
+    assert!(text.starts_with("1\t"), "{text}");
+}
+
+#[test]
+fn bare_linked_and_sha256_repositories() {
+    let world = World::new();
+    let bare = GitDir::init(&world.scratch.path("bare.git"), &["--bare"]);
+    let sha256 = GitDir::init(&world.scratch.path("sha256"), &["--object-format=sha256"]);
+    let linked = world.scratch.path("linked");
+    world
+        .git
+        .run([
+            "worktree",
+            "add",
+            "--quiet",
+            "-b",
+            "linked",
+            linked.to_str().unwrap(),
+        ])
+        .ok();
+    for dir in [bare.path(), sha256.path(), &linked] {
+        let git = GitDir::at(dir);
+        git.commit("odd/né#1", "Change", &[("a b", Some("x\n"))]);
+        let forge = |args: &[&str]| world.scratch.forge(dir, &Identity::ADA).args(args);
+        forge(&["pr", "create", "-H", "odd/né#1", "-t", "T", "-b", ""]).ok();
+        forge(&["pr", "merge", "1", "--squash"]).ok();
+        assert_eq!(git.show("main", "a b"), "x\n", "{}", dir.display());
+    }
+}
+
+#[test]
+fn an_unknown_remote_is_named_and_local_is_offered() {
+    let world = World::with_pull();
+    world
+        .git
+        .run(["remote", "add", "origin", "https://git.example.org/o/r.git"])
+        .ok();
+    let out = world.forge(&["pr", "list"]).output().exits(1);
+    let said = out.stderr_text();
+    assert!(
+        said.contains("git.example.org") && said.contains("-R local:."),
+        "{said}"
+    );
+    let text = world.forge(&["pr", "list", "-R", "local:."]).text();
+    assert!(text.starts_with("1\t"), "{text}");
+}
+
+#[test]
+fn outside_of_any_repository() {
+    let world = World::new();
+    let out = world
+        .forge(&["pr", "list"])
+        .dir(world.scratch.path("home"))
+        .output()
+        .exits(1);
+    assert!(out.stderr_text().contains("Recovery: "), "{out:?}");
+}
+
+#[test]
+fn a_forge_that_this_build_lacks() {
+    let world = World::new();
+    let out = world.forge(&["pr", "list", "-R", "owner/repo"]).output();
+    assert!(matches!(out.code, Some(1 | 4)), "{out:?}");
+    assert!(out.stderr_text().contains("github"), "{out:?}");
+}
+
+#[test]
+fn git_that_is_too_old_is_named() {
+    let world = World::new();
+    let old = world
+        .scratch
+        .write("old-git", "#!/bin/sh\necho git version 2.37.9\n");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let out = world
+        .forge(&["pr", "list", "-R", "."])
+        .env("FORGE_GIT", &old)
+        .output()
+        .exits(1);
+    assert!(out.stderr_text().contains("2.38"), "{out:?}");
+}

@@ -1,0 +1,124 @@
+use crate::world::{World, rows};
+
+#[test]
+fn a_verdict_is_silent_on_standard_output() {
+    let world = World::with_pull();
+    let out = world
+        .grace(&["pr", "review", "1", "--approve", "-b", "Good."])
+        .output()
+        .success();
+    assert_eq!(out.stdout_text(), "");
+    let pr = world.json("1", "reviews,reviewDecision");
+    assert_eq!(pr["reviewDecision"], "APPROVED");
+    assert_eq!(pr["reviews"][0]["state"], "APPROVED");
+    assert_eq!(pr["reviews"][0]["body"], "Good.");
+    assert_eq!(pr["reviews"][0]["author"]["login"], "grace");
+}
+
+#[test]
+fn request_changes_and_comment() {
+    let world = World::with_pull();
+    world.grace(&["pr", "review", "1", "-r", "-b", "No."]).ok();
+    assert_eq!(
+        world.json("1", "reviewDecision")["reviewDecision"],
+        "CHANGES_REQUESTED"
+    );
+    world
+        .grace(&["pr", "review", "1", "-c", "-F", "-"])
+        .stdin("Well.")
+        .ok();
+    let pr = world.json("1", "reviews");
+    assert_eq!(pr["reviews"][1]["state"], "COMMENTED");
+    assert_eq!(pr["reviews"][1]["body"], "Well.");
+}
+
+#[test]
+fn comments_on_lines_become_threads() {
+    let world = World::with_pull();
+    world
+        .grace(&[
+            "pr",
+            "review",
+            "1",
+            "--comment",
+            "--line",
+            "feature.txt:1=Why one?",
+            "--line",
+            "feature.txt:R1-2=Both, really?",
+        ])
+        .ok();
+    let list = world
+        .forge(&["pr", "thread", "list", "1", "--unresolved"])
+        .text();
+    let threads = rows(&list);
+    assert_eq!(threads.len(), 2, "{list}");
+    assert!(list.contains("Why one?"), "{list}");
+    let id = threads[0][0];
+    world
+        .forge(&["pr", "thread", "reply", "1", id, "-b", "Because."])
+        .ok();
+    world.forge(&["pr", "thread", "resolve", "1", id]).ok();
+    let open = world
+        .forge(&["pr", "thread", "list", "1", "--unresolved"])
+        .text();
+    assert_eq!(open.lines().count(), 1, "{open}");
+    let done = world
+        .forge(&["pr", "thread", "list", "1", "--resolved"])
+        .text();
+    assert!(done.contains(id), "{done}");
+    world.forge(&["pr", "thread", "unresolve", "1", id]).ok();
+    let open = world
+        .forge(&["pr", "thread", "list", "1", "--unresolved"])
+        .text();
+    assert_eq!(open.lines().count(), 2, "{open}");
+}
+
+#[test]
+fn comments_on_lines_from_a_file() {
+    let world = World::with_pull();
+    let file = world.scratch.write(
+        "comments.json",
+        r#"[{"path": "feature.txt", "line": 2, "start_line": 1, "body": "From a file."}]"#,
+    );
+    world
+        .grace(&[
+            "pr",
+            "review",
+            "1",
+            "-r",
+            "-b",
+            "See below.",
+            "--comments-file",
+            file.to_str().unwrap(),
+        ])
+        .ok();
+    let list = world.forge(&["pr", "thread", "list", "1"]).text();
+    assert!(list.contains("From a file."), "{list}");
+}
+
+#[test]
+fn a_head_that_has_moved() {
+    let world = World::with_pull();
+    let stale = world.git.oid("feature").unwrap();
+    world
+        .git
+        .commit("feature", "More", &[("more", Some("x\n"))]);
+    let out = world
+        .grace(&[
+            "pr",
+            "review",
+            "1",
+            "--approve",
+            "--match-head-commit",
+            &stale,
+        ])
+        .output()
+        .exits(1);
+    assert!(out.stderr_text().contains(&stale[..7]), "{out:?}");
+    assert!(
+        world.json("1", "reviews")["reviews"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+}

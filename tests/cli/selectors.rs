@@ -1,0 +1,83 @@
+use crate::world::World;
+
+fn number(world: &World, args: &[&str]) -> String {
+    let all: Vec<_> = ["pr", "view"]
+        .iter()
+        .chain(args)
+        .chain(&["--json", "number", "-q", ".number"])
+        .copied()
+        .collect();
+    world.forge(&all).text().trim().to_owned()
+}
+
+#[test]
+fn every_way_to_name_one() {
+    let world = World::with_pull();
+    world.open("topic/two");
+    let url = world.url(2);
+    for selector in ["2", "#2", "topic/two", url.as_str()] {
+        assert_eq!(number(&world, &[selector]), "2", "{selector}");
+    }
+}
+
+#[test]
+fn no_selector_is_the_current_branch() {
+    let world = World::with_pull();
+    world.switch("feature");
+    assert_eq!(number(&world, &[]), "1");
+    world.switch("main");
+    let out = world.forge(&["pr", "view"]).output().exits(1);
+    assert!(
+        out.stderr_text()
+            .contains("no pull requests found for branch \"main\""),
+        "{out:?}"
+    );
+}
+
+#[test]
+fn another_repository_needs_a_selector() {
+    let world = World::with_pull();
+    let path = world.git.path().display().to_string();
+    let out = world.forge(&["pr", "view", "-R", &path]).output().exits(1);
+    assert!(
+        out.stderr_text()
+            .contains("argument required when using the --repo flag"),
+        "{out:?}"
+    );
+}
+
+#[test]
+fn an_open_one_wins_over_a_closed_one() {
+    let world = World::with_pull();
+    world.forge(&["pr", "close", "1"]).ok();
+    assert_eq!(number(&world, &["feature"]), "1");
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "Again", "-b", ""])
+        .ok();
+    assert_eq!(number(&world, &["feature"]), "2");
+}
+
+#[test]
+fn a_branch_with_two_open_ones_is_not_guessed() {
+    let world = World::with_pull();
+    world.feature("release");
+    world
+        .forge(&[
+            "pr", "create", "-H", "feature", "-B", "release", "-t", "Too", "-b", "",
+        ])
+        .ok();
+    let out = world
+        .forge(&["pr", "merge", "feature", "--merge"])
+        .output()
+        .exits(1);
+    let said = out.stderr_text();
+    assert!(said.contains("#1") && said.contains("#2"), "{said}");
+}
+
+#[test]
+fn a_branch_whose_name_is_a_number() {
+    let world = World::with_pull();
+    world.open("7");
+    let out = world.forge(&["pr", "view", "7"]).output().exits(1);
+    assert!(out.stderr_text().contains("#7"), "{out:?}");
+}

@@ -1,0 +1,178 @@
+//! On a terminal.
+#![cfg(unix)]
+
+use forge_testkit::{Run, Terminal, TtyOutput};
+
+use crate::world::World;
+
+fn show(run: &Run, columns: u16) -> TtyOutput {
+    let out = Terminal::start(&run.clone().env("PAGER", "cat"), columns, 40).finish();
+    assert_eq!(out.code, Some(0), "{}", out.text);
+    out
+}
+
+#[test]
+fn a_list_has_a_head_columns_and_colours() {
+    let world = World::with_pull();
+    let out = show(&world.forge(&["pr", "list"]), 100);
+    let plain = world.stable(&out.plain());
+    assert!(
+        plain.contains("Showing 1 of 1 open pull request in file://[dir]/repo"),
+        "{plain}"
+    );
+    assert!(plain.contains("ID  TITLE"), "{plain}");
+    assert!(plain.contains("#1  Title of feature  feature"), "{plain}");
+    assert!(plain.contains("ago"), "{plain}");
+    assert!(!plain.contains("OPEN"), "{plain}");
+    assert!(out.text.contains("\u{1b}["), "no colour: {:?}", out.text);
+}
+
+#[test]
+fn a_table_fits_its_terminal() {
+    let world = World::new();
+    world.feature("feature");
+    let title = "word ".repeat(50);
+    world
+        .forge(&[
+            "pr",
+            "create",
+            "-H",
+            "feature",
+            "-t",
+            title.trim(),
+            "-b",
+            "",
+        ])
+        .ok();
+    for columns in [40, 60, 80, 120] {
+        let plain = show(&world.forge(&["pr", "list"]), columns).plain();
+        let row = plain.lines().find(|l| l.starts_with("#1")).unwrap();
+        assert!(
+            row.chars().count() <= usize::from(columns),
+            "{columns}: {row:?}"
+        );
+    }
+}
+
+#[test]
+fn wide_letters_count_twice() {
+    let world = World::new();
+    world.feature("feature");
+    world
+        .forge(&[
+            "pr",
+            "create",
+            "-H",
+            "feature",
+            "-t",
+            &"漢字".repeat(40),
+            "-b",
+            "",
+        ])
+        .ok();
+    let plain = show(&world.forge(&["pr", "list"]), 60).plain();
+    let row = plain.lines().find(|l| l.starts_with("#1")).unwrap();
+    let width: usize = row
+        .chars()
+        .map(|c| if c > '\u{2e80}' { 2 } else { 1 })
+        .sum();
+    assert!(width <= 60, "{width}: {row:?}");
+}
+
+#[test]
+fn colour_can_be_switched_off() {
+    let world = World::with_pull();
+    for run in [
+        world.forge(&["pr", "list"]).env("NO_COLOR", "1"),
+        world.forge(&["pr", "list", "--color", "never"]),
+        world.forge(&["pr", "view", "1"]).env("NO_COLOR", "1"),
+        world.forge(&["pr", "diff", "1"]).env("NO_COLOR", "1"),
+    ] {
+        let out = show(&run, 80);
+        assert!(!out.text.contains("\u{1b}["), "{:?}", out.text);
+    }
+}
+
+#[test]
+fn a_body_is_rendered() {
+    let world = World::new();
+    world.feature("feature");
+    let body = "# Heading\n\nSome **bold** text.\n\n- one\n- two\n\n```rust\nfn f() {}\n```\n";
+    world
+        .forge(&["pr", "create", "-H", "feature", "-t", "T", "-b", body])
+        .ok();
+    let out = show(&world.forge(&["pr", "view", "1"]), 80);
+    let plain = out.plain();
+    assert!(
+        plain.contains("bold") && !plain.contains("**bold**"),
+        "{plain}"
+    );
+    assert!(
+        plain.contains("fn f() {}") && !plain.contains("```"),
+        "{plain}"
+    );
+    assert!(out.text.contains("\u{1b}[1m"), "{:?}", out.text);
+}
+
+#[test]
+fn a_diff_is_coloured() {
+    let world = World::with_pull();
+    let out = show(&world.forge(&["pr", "diff", "1"]), 80);
+    assert!(out.text.contains("\u{1b}[32m+one"), "{:?}", out.text);
+}
+
+#[test]
+fn nothing_found_is_said() {
+    let world = World::new();
+    let out = show(&world.forge(&["pr", "list"]), 80);
+    let plain = world.stable(&out.plain());
+    assert_eq!(plain.trim(), "no open pull requests in file://[dir]/repo");
+}
+
+#[test]
+fn long_output_goes_through_the_pager() {
+    let world = World::with_pull();
+    let run = world
+        .forge(&["pr", "list"])
+        .env("FORGE_PAGER", "sed s/^/paged:/");
+    let out = Terminal::start(&run, 80, 40).finish();
+    assert_eq!(out.code, Some(0), "{}", out.text);
+    assert!(out.plain().contains("paged:#1"), "{}", out.text);
+}
+
+#[test]
+fn the_merge_method_is_asked_for() {
+    let world = World::with_pull();
+    let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 80, 24);
+    terminal.expect("merge");
+    terminal.send("\u{3}");
+    let out = terminal.finish();
+    assert_eq!(out.code, Some(2), "{}", out.text);
+    assert_eq!(world.json("1", "state")["state"], "OPEN");
+}
+
+#[test]
+fn a_forced_terminal_is_as_wide_as_it_says() {
+    let world = World::new();
+    world.feature("feature");
+    let title = "word ".repeat(50);
+    world
+        .forge(&[
+            "pr",
+            "create",
+            "-H",
+            "feature",
+            "-t",
+            title.trim(),
+            "-b",
+            "",
+        ])
+        .ok();
+    let text = world
+        .forge(&["pr", "list"])
+        .env("GH_FORCE_TTY", "50")
+        .env("NO_COLOR", "1")
+        .text();
+    let row = text.lines().find(|l| l.starts_with("#1")).unwrap();
+    assert!(row.chars().count() <= 50, "{row:?}");
+}
