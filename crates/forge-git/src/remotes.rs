@@ -180,19 +180,22 @@ fn rewrite(url: &str, instead: &[(String, String)]) -> String {
         .map_or_else(|| url.to_owned(), |(_, base, rest)| format!("{base}{rest}"))
 }
 
-/// The root of the repository: its work tree, or the directory of a bare one.
+/// The directory that stands for the repository: its main work tree, or the git directory where that
+/// is not called `.git` (a bare repository, a separate one). `GIT_DIR` counts.
 ///
 /// # Errors
 /// `not_found` outside of a repository, `git` when git refuses it.
 pub async fn root(git: &Git) -> Result<PathBuf> {
-    let mut output = git.run(["rev-parse", "--show-toplevel"]).await?;
-    if output.status != 0 {
-        output = git.run(["rev-parse", "--absolute-git-dir"]).await?;
-    }
+    let output = git
+        .run(["rev-parse", "--path-format=absolute", "--git-common-dir"])
+        .await?;
     if output.status == 0 {
-        return Ok(path_of(
-            output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout),
-        ));
+        let common = path_of(output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout));
+        let is_dot_git = common.file_name().is_some_and(|name| name == ".git");
+        return Ok(match common.parent() {
+            Some(work_tree) if is_dot_git => work_tree.to_owned(),
+            _ => common,
+        });
     }
     if output
         .stderr
@@ -314,10 +317,9 @@ mod tests {
         let work = top.join("work\nline");
         std::fs::create_dir(work.join("sub")).unwrap();
         assert_eq!(root(&Git::at(work.join("sub"))).await.unwrap(), work);
-        assert_eq!(
-            root(&Git::at(work.join(".git"))).await.unwrap(),
-            work.join(".git")
-        );
+        assert_eq!(root(&Git::at(work.join(".git"))).await.unwrap(), work);
+        let elsewhere = Git::at(&top).with_env("GIT_DIR", work.join(".git"));
+        assert_eq!(root(&elsewhere).await.unwrap(), work);
         assert_eq!(
             root(&Git::at(top.join("bare.git"))).await.unwrap(),
             top.join("bare.git")
