@@ -1,7 +1,7 @@
 use std::{env, path::PathBuf, sync::Arc};
 
 use forge::{Config, Forges};
-use forge_core::{Error, Policy, Repo, Result};
+use forge_core::{Error, Policy, Repo, Result, Warning};
 use forge_git::Git;
 
 use crate::{
@@ -63,6 +63,15 @@ impl Ctx {
         Ok(self.forges()?.config())
     }
 
+    /// Says on stderr what the configuration files hold that nothing reads. For commands that do not
+    /// list it themselves, as `forge config` does.
+    fn warn_of_problems(&self, forges: &Forges) {
+        for problem in forges.config().problems() {
+            self.ui
+                .warning(&Warning::new(problem.to_string()).with_hint(&problem.hint));
+        }
+    }
+
     /// The policy of a command: the configured deadline, a spinner, and what `-v` prints.
     ///
     /// # Errors
@@ -81,6 +90,7 @@ impl Ctx {
     /// As [`Forges::open_locator`] and [`Forges::base_repo`].
     pub async fn repo(&self, flag: Option<&str>) -> Result<Repo> {
         let forges = self.forges()?;
+        self.warn_of_problems(forges);
         match flag {
             Some(locator) => Ok(forges.open_locator(locator, self.policy()?).await?.0),
             None => {
