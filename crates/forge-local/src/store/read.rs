@@ -81,6 +81,8 @@ pub(crate) struct LoadedIndex {
     pub index: Index,
     /// The object that the ref points to.
     pub old: Option<String>,
+    /// It was made anew, and so names every pull request.
+    pub rebuilt: bool,
 }
 
 impl Store {
@@ -223,6 +225,7 @@ impl Store {
                 index.map(|index| LoadedIndex {
                     index,
                     old: Some(object.oid),
+                    rebuilt: false,
                 })
             }
             _ => None,
@@ -253,6 +256,7 @@ impl Store {
         Ok(LoadedIndex {
             index,
             old: (!old.is_empty()).then_some(old),
+            rebuilt: true,
         })
     }
 

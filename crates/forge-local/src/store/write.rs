@@ -4,8 +4,8 @@ use forge_core::{Error, ErrorKind, Result, model::PrState};
 use forge_git::CatFile;
 
 use super::{
-    Attempts, Entry, Event, Lost, Pull, RawCommit, RefChange, Snapshot, Store, commit::signature,
-    refs,
+    Attempts, Entry, Event, Index, Lost, Pull, RawCommit, RefChange, Snapshot, Store,
+    commit::signature, refs,
 };
 use crate::ident::Identity;
 
@@ -13,6 +13,9 @@ use crate::ident::Identity;
 const ROOT: &[u8] = b"pull requests of forge, format 1\n\nEach child commit is one event; see docs/local.md of forge.\n";
 /// Who wrote it, always the same so that there is one such commit in a repository.
 const ROOT_AUTHOR: &[u8] = b"forge <forge@localhost> 0 +0000";
+
+/// How many states are looked at together.
+const BATCH: usize = 64;
 
 /// What an event does to the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,6 +222,19 @@ impl Store {
         }
         let loaded = self.index(cat).await?;
         let mut index = loaded.index;
+        if loaded.rebuilt {
+            // What is written stays, so it is worth a look at each.
+            let all: Vec<u64> = index.open.below(u64::MAX).collect();
+            let open = |s: &Snapshot| s.state == PrState::Open;
+            let mut may_be_open = Vec::new();
+            for chunk in all.chunks(BATCH) {
+                may_be_open.extend(self.preselect(cat, chunk, open).await?);
+            }
+            index = Index {
+                highest: index.highest,
+                ..Index::rebuild(may_be_open)
+            };
+        }
         match change {
             IndexChange::Closed => index.close(number),
             _ => index.open(number),

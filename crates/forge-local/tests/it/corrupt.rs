@@ -221,6 +221,13 @@ async fn the_index_is_made_anew() {
     }
     repo.git(&["update-ref", "-d", "refs/forge/index"]);
     assert_eq!(open().await, [next, 1]);
+    // What was made anew is written without those that are closed.
+    local
+        .close(&pr(&local, next), &CloseReq::default())
+        .await
+        .unwrap();
+    let index = repo.git(&["cat-file", "blob", "refs/forge/index"]);
+    assert_eq!(index, format!("forge index 1\nhighest {next}\nopen 1"));
 }
 
 #[tokio::test]
