@@ -115,7 +115,7 @@ impl Store {
     }
 
     /// Those of `numbers` that are worth reading in full, because `wanted` takes their state or
-    /// because a look at the state alone does not tell. It costs a quarter of reading them all.
+    /// because a look at the state alone does not tell. It takes one lookup each, and not four.
     ///
     /// # Errors
     /// `git` when git cannot be run.
