@@ -162,7 +162,7 @@ pub struct Limits {
     pub body_max: usize,
     /// Most labels on one pull request.
     pub labels_max: usize,
-    /// Longest page that a list returns at once.
+    /// Most pull requests that a list returns at once.
     pub page_max: usize,
 }
 

@@ -9,7 +9,11 @@ use crate::caps::LIMITS;
 /// The word of our cursors.
 pub(crate) const SCHEME: &str = "local";
 
-/// How many items a page may hold.
+/// The longest page of a list that is worked out as a whole whatever its pages: short pages would
+/// only repeat the work.
+const WHOLE_MAX: usize = 10_000;
+
+/// How many pull requests a page may hold.
 pub(crate) fn limit(page: &PageReq) -> usize {
     page.limit.clamp(1, LIMITS.page_max)
 }
@@ -32,7 +36,7 @@ pub(crate) fn position(page: &PageReq, query: &impl Hash) -> Result<Option<u64>>
 /// The page of `all` that was asked for; `query` says which list it is.
 pub(crate) fn slice<T>(all: Vec<T>, page: &PageReq, query: &impl Hash) -> Result<Page<T>> {
     let begin = usize::try_from(position(page, query)?.unwrap_or(0)).unwrap_or(usize::MAX);
-    let limit = limit(page);
+    let limit = page.limit.clamp(1, WHOLE_MAX);
     let total = all.len();
     let end = begin.saturating_add(limit).min(total);
     let items = all.into_iter().skip(begin).take(limit).collect();
