@@ -41,15 +41,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     Ok(Exit::Ok)
 }
 
+/// Rows that are asked for at once; a forge that gives fewer has further pages.
+const ROWS: usize = 10_000;
+
 async fn names(ctx: &Ctx, selected: &Selected, exclude: &[String]) -> Result<()> {
-    let page_max = selected
-        .repo
-        .client()
-        .forge()
-        .capabilities()
-        .limits
-        .page_max;
-    let mut request = PageReq::first(page_max);
+    let mut request = PageReq::first(ROWS);
     loop {
         let page = selected.repo.files(&selected.id, request).await?;
         for file in &page.items {
@@ -58,7 +54,7 @@ async fn names(ctx: &Ctx, selected: &Selected, exclude: &[String]) -> Result<()>
             }
         }
         match page.next {
-            Some(next) => request = PageReq::after(next, page_max),
+            Some(next) => request = PageReq::after(next, ROWS),
             None => return Ok(()),
         }
     }
