@@ -2,13 +2,17 @@
 
 /// At most this many are worth reading.
 const MOST: usize = 3;
+/// A list of at most this many names is shown whole.
+const FEW: usize = 12;
+/// From this many letters on, being a part of a name is no accident.
+const PART: usize = 3;
 /// Longer words are cut for the comparison, which takes time by the square of their length.
 const COMPARED: usize = 128;
 
 /// The candidates that `word` was probably meant to be, nearest first, at most three.
 ///
-/// Near is: equal without regard to case, or at most one letter in three wrong, missing, extra or
-/// swapped with its neighbour.
+/// Near is: equal without regard to case, at most one letter in three wrong, missing, extra or
+/// swapped with its neighbour, or a longer name that `word` (of three letters or more) is a part of.
 #[must_use]
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = letters(word);
@@ -16,6 +20,9 @@ pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Ve
         .into_iter()
         .filter_map(|candidate| {
             let letters = letters(candidate);
+            if word.len() >= PART && letters.windows(word.len()).any(|part| part == word) {
+                return Some((letters.len() - word.len(), candidate));
+            }
             let allowed = word.len().max(letters.len()).div_ceil(3).min(word.len());
             // The distance is at least the difference of the lengths.
             if word.len().abs_diff(letters.len()) > allowed {
@@ -40,16 +47,38 @@ pub fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
-    let found: Vec<String> = near(word, candidates)
-        .into_iter()
-        .map(|name| format!("'{name}'"))
-        .collect();
+    let found: Vec<String> = near(word, candidates).into_iter().map(quoted).collect();
     let (last, front) = found.split_last()?;
     Some(if front.is_empty() {
         format!("did you mean {last}?")
     } else {
         format!("did you mean {} or {last}?", front.join(", "))
     })
+}
+
+/// The hint for a name that does not exist: those of `known` that are near it, and all of them when
+/// they are few. `what` is their plural, such as `labels`.
+#[must_use]
+pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    if known.is_empty() {
+        return format!("there are no {what} at all");
+    }
+    let meant = did_you_mean(word, known.iter().copied());
+    let all = (known.len() <= FEW).then(|| {
+        let names: Vec<String> = known.iter().copied().map(quoted).collect();
+        format!("the {what} are {}", names.join(", "))
+    });
+    match (meant, all) {
+        (Some(meant), Some(all)) => format!("{meant} {all}"),
+        (Some(hint), None) | (None, Some(hint)) => hint,
+        (None, None) => format!("none of the {what} has a name near it"),
+    }
+}
+
+/// Names come from users and forges.
+fn quoted(name: &str) -> String {
+    format!("'{}'", crate::text::one_line(name))
 }
 
 fn letters(word: &str) -> Vec<char> {
@@ -119,6 +148,24 @@ mod tests {
             Some("did you mean 'color', 'color4' or 'colors'?")
         );
         assert_eq!(did_you_mean("zzzzzz", names), None);
+    }
+
+    #[test]
+    fn a_part_of_a_name_is_near_it() {
+        let branches = ["main", "feature/login", "feature/logout"];
+        assert_eq!(near("login", branches), ["feature/login"]);
+        assert!(near("in", ["feature/login"]).is_empty());
+    }
+
+    #[test]
+    fn few_names_are_all_shown_and_many_are_not() {
+        let h = hint("bgu", ["bug", "docs"], "labels");
+        assert_eq!(h, "did you mean 'bug'? the labels are 'bug', 'docs'");
+        assert_eq!(hint("x", ["a\u{1b}b"], "labels"), "the labels are 'a␛b'");
+        let many: Vec<String> = (0..40).map(|n| format!("name-{n:02}-long")).collect();
+        let h = hint("zzzzzzzzzzzz", many.iter().map(String::as_str), "branches");
+        assert_eq!(h, "none of the branches has a name near it");
+        assert_eq!(hint("x", [], "labels"), "there are no labels at all");
     }
 
     #[test]

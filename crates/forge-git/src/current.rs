@@ -65,7 +65,8 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
 /// What the pull request of the current branch can be found by.
 ///
 /// # Errors
-/// `not_found` on a detached head and outside of a repository; as [`decide`].
+/// `not_found` on a detached head and outside of a repository, and when `push.default` is
+/// `upstream` and the branch has none.
 pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<CurrentPull> {
     let branch = current_branch(git).await?.ok_or_else(|| {
         Error::not_found(

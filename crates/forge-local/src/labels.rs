@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Local,
     ident::{Identity, identity},
-    near, paging,
+    paging,
     store::{
         Attempts, LABELS, LABELS_FILE, LabelRef, Lost, RawCommit, RefChange, Store, same_login,
         signature,
@@ -102,7 +102,7 @@ impl Book {
             let shown = text::one_line(name).into_owned();
             let known = self.labels.iter().map(|l| l.name.as_str());
             Error::invalid("labels", format!("no label is called '{shown}'"))
-                .with_hint(near::hint(name, known, "labels"))
+                .with_hint(forge_core::near::hint(name, known, "labels"))
         })?;
         Ok(LabelRef {
             id: found.id.clone(),

@@ -25,7 +25,6 @@ mod diff;
 mod ident;
 mod labels;
 mod merge;
-mod near;
 mod paging;
 mod pulls;
 mod repos;

@@ -7,7 +7,6 @@ use forge_core::{
 };
 
 use crate::{
-    near,
     pulls::in_state,
     store::{Snapshot, same_login},
 };
@@ -289,7 +288,7 @@ fn qualifier(key: &str, value: &str) -> Result<Test> {
             Error::invalid("search", format!("the search has no qualifier '{shown}:'")).with_hint(
                 format!(
                     "{}; put a word with a colon in quotes",
-                    near::hint(key, QUALIFIERS, "qualifiers")
+                    forge_core::near::hint(key, QUALIFIERS, "qualifiers")
                 ),
             ),
         );

@@ -3,7 +3,7 @@
 use forge_core::{Error, Result, model::Reviewer, text};
 use forge_git::{CatFile, refname_problem};
 
-use crate::{Local, caps::LIMITS, near, store::branch_ref};
+use crate::{Local, caps::LIMITS, store::branch_ref};
 
 /// A title: one line, not blank, not too long; without space around it.
 pub(crate) fn title(title: &str) -> Result<String> {
@@ -114,6 +114,12 @@ impl Local {
                 self.url()
             )
         };
-        Err(Error::invalid(field, message).with_hint(near::hint(branch, list.lines(), "branches")))
+        Err(
+            Error::invalid(field, message).with_hint(forge_core::near::hint(
+                branch,
+                list.lines(),
+                "branches",
+            )),
+        )
     }
 }

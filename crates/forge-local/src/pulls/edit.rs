@@ -15,7 +15,6 @@ use crate::{
     Local,
     ident::{Identity, identity},
     labels::Book,
-    near,
     store::{Attempts, Draft, Edited, Event, LabelRef, Pull, Snapshot, Written, same_login},
     validate,
 };
@@ -164,13 +163,12 @@ fn change_labels(
         }
     }
     for name in &edit.labels.remove {
-        let wanted =
-            book.resolve(name).map_err(|_| {
-                let on_it = labels.iter().map(|l| l.name.as_str());
-                let shown = text::one_line(name).into_owned();
-                Error::invalid("labels", format!("no label is called '{shown}'"))
-                    .with_hint(near::hint(name, on_it, "labels on it"))
-            })?;
+        let wanted = book.resolve(name).map_err(|_| {
+            let on_it = labels.iter().map(|l| l.name.as_str());
+            let shown = text::one_line(name).into_owned();
+            Error::invalid("labels", format!("no label is called '{shown}'"))
+                .with_hint(forge_core::near::hint(name, on_it, "labels on it"))
+        })?;
         if let Some(at) = labels.iter().position(|l| l.id == wanted.id) {
             edited.labels_removed.push(labels.remove(at).name);
         }

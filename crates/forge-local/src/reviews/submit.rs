@@ -16,7 +16,6 @@ use crate::{
     diff::{Range, diff_args},
     ident::identity,
     merge::check_head,
-    near,
     store::{Attempts, Draft, Event, LatestReview, OpenedThread, Pull, Written},
     validate,
 };
@@ -116,7 +115,7 @@ impl Local {
                     "path",
                     format!("#{} does not change '{shown}'", pull.number),
                 )
-                .with_hint(near::hint(
+                .with_hint(forge_core::near::hint(
                     &thread.path,
                     known.map(String::as_str),
                     "changed files",
