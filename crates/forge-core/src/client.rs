@@ -50,7 +50,11 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { deadline: Duration::from_secs(120), access: Access::Write, observer: None }
+        Self {
+            deadline: Duration::from_secs(120),
+            access: Access::Write,
+            observer: None,
+        }
     }
 }
 
@@ -74,7 +78,10 @@ impl Client {
     /// A client of `forge`.
     #[must_use]
     pub fn new(forge: Arc<dyn Forge>, policy: Policy) -> Self {
-        Self { forge, policy: Arc::new(policy) }
+        Self {
+            forge,
+            policy: Arc::new(policy),
+        }
     }
 
     /// The backend.
@@ -86,13 +93,19 @@ impl Client {
     /// The same forge under another policy.
     #[must_use]
     pub fn with_policy(&self, policy: Policy) -> Self {
-        Self { forge: Arc::clone(&self.forge), policy: Arc::new(policy) }
+        Self {
+            forge: Arc::clone(&self.forge),
+            policy: Arc::new(policy),
+        }
     }
 
     /// The handle of one repository.
     #[must_use]
     pub fn repo(&self, id: RepoId) -> Repo {
-        Repo { client: self.clone(), id }
+        Repo {
+            client: self.clone(),
+            id,
+        }
     }
 
     /// Capability, access, span, deadline and error context, once for every operation.
@@ -127,7 +140,12 @@ impl Client {
         }
         .map_err(|e| e.with_op(op.name()));
         if let Some(o) = &self.policy.observer {
-            o.finished(op, &name, begun.elapsed(), result.as_ref().err().map(Error::code));
+            o.finished(
+                op,
+                &name,
+                begun.elapsed(),
+                result.as_ref().err().map(Error::code),
+            );
         }
         result
     }
@@ -136,8 +154,14 @@ impl Client {
         match self.policy.access {
             Access::Write => Ok(()),
             Access::ReadOnly => Err(Error::new(
-                ErrorKind::PermissionDenied { missing: vec!["write".into()], sso_url: None },
-                format!("{} on {target} was refused: this handle is read-only", op.name()),
+                ErrorKind::PermissionDenied {
+                    missing: vec!["write".into()],
+                    sso_url: None,
+                },
+                format!(
+                    "{} on {target} was refused: this handle is read-only",
+                    op.name()
+                ),
             )
             .with_hint("open the repository with write access")
             .with_op(op.name())),
@@ -186,7 +210,10 @@ impl Repo {
     /// The same repository under another policy.
     #[must_use]
     pub fn with_policy(&self, policy: Policy) -> Self {
-        Self { client: self.client.with_policy(policy), id: self.id.clone() }
+        Self {
+            client: self.client.with_policy(policy),
+            id: self.id.clone(),
+        }
     }
 
     /// The pull request `number` here.
@@ -238,147 +265,273 @@ impl Repo {
 impl Repo {
     /// The viewer.
     pub async fn viewer(&self) -> Result<Actor> {
-        self.client.run(Op::Viewer, &self.id, vec![], || self.forge().viewer(&self.id)).await
+        self.client
+            .run(Op::Viewer, &self.id, vec![], || {
+                self.forge().viewer(&self.id)
+            })
+            .await
     }
 
     /// The repository.
     pub async fn info(&self) -> Result<RepoInfo> {
-        self.client.run(Op::RepoView, &self.id, vec![], || self.forge().repo(&self.id)).await
+        self.client
+            .run(Op::RepoView, &self.id, vec![], || {
+                self.forge().repo(&self.id)
+            })
+            .await
     }
 
     /// Opens a pull request.
     pub async fn create(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
-        self.client.run(Op::PrCreate, &self.id, req.needs(), || self.forge().create(&self.id, req)).await
+        self.client
+            .run(Op::PrCreate, &self.id, req.needs(), || {
+                self.forge().create(&self.id, req)
+            })
+            .await
     }
 
     /// A page of pull requests, newest first.
     pub async fn list(&self, query: &PullQuery, page: PageReq) -> Result<Page<PullRequest>> {
-        self.client.run(Op::PrList, &self.id, query.needs(), || self.forge().list(&self.id, query, page)).await
+        self.client
+            .run(Op::PrList, &self.id, query.needs(), || {
+                self.forge().list(&self.id, query, page)
+            })
+            .await
     }
 
     /// One pull request with the sections of `fields`.
     pub async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
-        self.client.run(Op::PrView, pr, vec![], || self.forge().view(pr, fields)).await
+        self.client
+            .run(Op::PrView, pr, vec![], || self.forge().view(pr, fields))
+            .await
     }
 
     /// The pull requests of a head branch, open ones first.
-    pub async fn find(&self, head: &HeadRef, state: StateFilter, fields: PrFields) -> Result<Vec<PullRequest>> {
-        self.client.run(Op::PrFind, &self.id, vec![], || self.forge().find(&self.id, head, state, fields)).await
+    pub async fn find(
+        &self,
+        head: &HeadRef,
+        state: StateFilter,
+        fields: PrFields,
+    ) -> Result<Vec<PullRequest>> {
+        self.client
+            .run(Op::PrFind, &self.id, vec![], || {
+                self.forge().find(&self.id, head, state, fields)
+            })
+            .await
     }
 
     /// What concerns the viewer.
     pub async fn status(&self, head: Option<&HeadRef>, fields: PrFields) -> Result<PullStatus> {
-        self.client.run(Op::PrStatus, &self.id, vec![], || self.forge().status(&self.id, head, fields)).await
+        self.client
+            .run(Op::PrStatus, &self.id, vec![], || {
+                self.forge().status(&self.id, head, fields)
+            })
+            .await
     }
 
     /// Changes what `edit` names.
     pub async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
-        self.client.run(Op::PrEdit, pr, edit.needs(), || self.forge().edit(pr, edit)).await
+        self.client
+            .run(Op::PrEdit, pr, edit.needs(), || self.forge().edit(pr, edit))
+            .await
     }
 
     /// Closes without merging.
     pub async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {
-        self.client.run(Op::PrClose, pr, req.needs(), || self.forge().close(pr, req)).await
+        self.client
+            .run(Op::PrClose, pr, req.needs(), || self.forge().close(pr, req))
+            .await
     }
 
     /// Reopens.
     pub async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>> {
-        self.client.run(Op::PrReopen, pr, comment.map(|_| Capability::Comments).into_iter().collect(), || self.forge().reopen(pr, comment)).await
+        self.client
+            .run(
+                Op::PrReopen,
+                pr,
+                comment.map(|_| Capability::Comments).into_iter().collect(),
+                || self.forge().reopen(pr, comment),
+            )
+            .await
     }
 
     /// Makes a draft ready, or the reverse.
     pub async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
-        self.client.run(Op::PrSetDraft, pr, vec![], || self.forge().set_draft(pr, draft)).await
+        self.client
+            .run(Op::PrSetDraft, pr, vec![], || {
+                self.forge().set_draft(pr, draft)
+            })
+            .await
     }
 
     /// Whether it can be merged now.
     pub async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {
-        self.client.run(Op::PrMergeability, pr, vec![], || self.forge().mergeability(pr)).await
+        self.client
+            .run(Op::PrMergeability, pr, vec![], || {
+                self.forge().mergeability(pr)
+            })
+            .await
     }
 
     /// Merges.
     pub async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
-        self.client.run(Op::PrMerge, pr, req.needs(), || self.forge().merge(pr, req)).await
+        self.client
+            .run(Op::PrMerge, pr, req.needs(), || self.forge().merge(pr, req))
+            .await
     }
 
     /// The diff, streamed. The deadline covers the start of it alone.
     pub async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
-        self.client.run(Op::PrDiff, pr, req.needs(), || self.forge().diff(pr, req)).await
+        self.client
+            .run(Op::PrDiff, pr, req.needs(), || self.forge().diff(pr, req))
+            .await
     }
 
     /// The changed files.
     pub async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
-        self.client.run(Op::PrFiles, pr, vec![], || self.forge().files(pr, page)).await
+        self.client
+            .run(Op::PrFiles, pr, vec![], || self.forge().files(pr, page))
+            .await
     }
 
     /// The commits, oldest first.
     pub async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>> {
-        self.client.run(Op::PrCommits, pr, vec![], || self.forge().commits(pr, page)).await
+        self.client
+            .run(Op::PrCommits, pr, vec![], || self.forge().commits(pr, page))
+            .await
     }
 
     /// The status history, oldest first.
     pub async fn history(&self, pr: &PrId, page: PageReq) -> Result<Page<StatusEvent>> {
-        self.client.run(Op::PrHistory, pr, vec![], || self.forge().history(pr, page)).await
+        self.client
+            .run(Op::PrHistory, pr, vec![], || self.forge().history(pr, page))
+            .await
     }
 
     /// Comments, or answers a comment.
-    pub async fn comment(&self, pr: &PrId, body: &str, reply_to: Option<&CommentId>) -> Result<Outcome<Comment>> {
-        self.client.run(Op::Comment, pr, reply_to.map(|_| Capability::CommentReply).into_iter().collect(), || self.forge().comment(pr, body, reply_to)).await
+    pub async fn comment(
+        &self,
+        pr: &PrId,
+        body: &str,
+        reply_to: Option<&CommentId>,
+    ) -> Result<Outcome<Comment>> {
+        self.client
+            .run(
+                Op::Comment,
+                pr,
+                reply_to
+                    .map(|_| Capability::CommentReply)
+                    .into_iter()
+                    .collect(),
+                || self.forge().comment(pr, body, reply_to),
+            )
+            .await
     }
 
     /// Replaces the body of a comment.
     pub async fn edit_comment(&self, comment: &CommentId, body: &str) -> Result<Outcome<Comment>> {
-        self.client.run(Op::CommentEdit, &comment.pr, vec![], || self.forge().edit_comment(comment, body)).await
+        self.client
+            .run(Op::CommentEdit, &comment.pr, vec![], || {
+                self.forge().edit_comment(comment, body)
+            })
+            .await
     }
 
     /// Deletes a comment.
     pub async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
-        self.client.run(Op::CommentDelete, &comment.pr, vec![], || self.forge().delete_comment(comment)).await
+        self.client
+            .run(Op::CommentDelete, &comment.pr, vec![], || {
+                self.forge().delete_comment(comment)
+            })
+            .await
     }
 
     /// The comments, oldest first.
     pub async fn comments(&self, pr: &PrId, page: PageReq) -> Result<Page<Comment>> {
-        self.client.run(Op::CommentList, pr, vec![], || self.forge().comments(pr, page)).await
+        self.client
+            .run(Op::CommentList, pr, vec![], || {
+                self.forge().comments(pr, page)
+            })
+            .await
     }
 
     /// The reviews, oldest first.
     pub async fn reviews(&self, pr: &PrId, page: PageReq) -> Result<Page<Review>> {
-        self.client.run(Op::ReviewList, pr, vec![], || self.forge().reviews(pr, page)).await
+        self.client
+            .run(Op::ReviewList, pr, vec![], || {
+                self.forge().reviews(pr, page)
+            })
+            .await
     }
 
     /// Submits a review.
     pub async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {
-        self.client.run(Op::ReviewSubmit, pr, review.needs(), || self.forge().submit_review(pr, review)).await
+        self.client
+            .run(Op::ReviewSubmit, pr, review.needs(), || {
+                self.forge().submit_review(pr, review)
+            })
+            .await
     }
 
     /// The review threads.
-    pub async fn threads(&self, pr: &PrId, filter: ThreadFilter, page: PageReq) -> Result<Page<Thread>> {
-        self.client.run(Op::ThreadList, pr, vec![], || self.forge().threads(pr, filter, page)).await
+    pub async fn threads(
+        &self,
+        pr: &PrId,
+        filter: ThreadFilter,
+        page: PageReq,
+    ) -> Result<Page<Thread>> {
+        self.client
+            .run(Op::ThreadList, pr, vec![], || {
+                self.forge().threads(pr, filter, page)
+            })
+            .await
     }
 
     /// Resolves a thread, or takes that back.
-    pub async fn resolve_thread(&self, thread: &ThreadId, resolved: bool) -> Result<Outcome<Thread>> {
-        self.client.run(Op::ThreadResolve, &thread.pr, vec![], || self.forge().resolve_thread(thread, resolved)).await
+    pub async fn resolve_thread(
+        &self,
+        thread: &ThreadId,
+        resolved: bool,
+    ) -> Result<Outcome<Thread>> {
+        self.client
+            .run(Op::ThreadResolve, &thread.pr, vec![], || {
+                self.forge().resolve_thread(thread, resolved)
+            })
+            .await
     }
 
     /// The checks of the head commit.
     pub async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
-        self.client.run(Op::Checks, pr, vec![], || self.forge().checks(pr)).await
+        self.client
+            .run(Op::Checks, pr, vec![], || self.forge().checks(pr))
+            .await
     }
 
     /// The labels that exist.
     pub async fn labels(&self, page: PageReq) -> Result<Page<Label>> {
-        self.client.run(Op::LabelList, &self.id, vec![], || self.forge().labels(&self.id, page)).await
+        self.client
+            .run(Op::LabelList, &self.id, vec![], || {
+                self.forge().labels(&self.id, page)
+            })
+            .await
     }
 
     /// Defines a label.
     pub async fn define_label(&self, label: &NewLabel) -> Result<Outcome<Label>> {
-        self.client.run(Op::LabelDefine, &self.id, vec![], || self.forge().define_label(&self.id, label)).await
+        self.client
+            .run(Op::LabelDefine, &self.id, vec![], || {
+                self.forge().define_label(&self.id, label)
+            })
+            .await
     }
 
     /// Takes a label out of the repository.
     pub async fn delete_label(&self, name: &str) -> Result<Outcome<()>> {
-        self.client.run(Op::LabelDelete, &self.id, vec![], || self.forge().delete_label(&self.id, name)).await
+        self.client
+            .run(Op::LabelDelete, &self.id, vec![], || {
+                self.forge().delete_label(&self.id, name)
+            })
+            .await
     }
 }
 

@@ -250,12 +250,8 @@ pub trait Reviews: Send + Sync {
     ///
     /// # Errors
     /// `not_found` for the pull request.
-    async fn threads(
-        &self,
-        pr: &PrId,
-        filter: ThreadFilter,
-        page: PageReq,
-    ) -> Result<Page<Thread>>;
+    async fn threads(&self, pr: &PrId, filter: ThreadFilter, page: PageReq)
+    -> Result<Page<Thread>>;
 
     /// Resolves a thread, or takes that back.
     ///

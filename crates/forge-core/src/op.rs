@@ -122,14 +122,20 @@ fn when(condition: bool, capability: Capability) -> Option<Capability> {
 fn reviewers(list: &[Reviewer]) -> [Option<Capability>; 2] {
     let teams = list.iter().any(|r| matches!(r, Reviewer::Team { .. }));
     let users = list.iter().any(|r| matches!(r, Reviewer::User { .. }));
-    [when(users, Capability::PrReviewers), when(teams, Capability::PrReviewersTeam)]
+    [
+        when(users, Capability::PrReviewers),
+        when(teams, Capability::PrReviewersTeam),
+    ]
 }
 
 impl Needs for CreatePull {
     fn needs(&self) -> Vec<Capability> {
         [
             when(self.draft, Capability::PrCreateDraft),
-            when(self.head.owner.is_some(), Capability::PrCreateCrossRepository),
+            when(
+                self.head.owner.is_some(),
+                Capability::PrCreateCrossRepository,
+            ),
             when(!self.labels.is_empty(), Capability::PrLabels),
             when(!self.assignees.is_empty(), Capability::PrAssignees),
             when(self.milestone.is_some(), Capability::PrMilestone),
@@ -210,13 +216,17 @@ impl Needs for NewReview {
 
 impl Needs for DiffReq {
     fn needs(&self) -> Vec<Capability> {
-        when(self.format == DiffFormat::Patch, Capability::PrPatch).into_iter().collect()
+        when(self.format == DiffFormat::Patch, Capability::PrPatch)
+            .into_iter()
+            .collect()
     }
 }
 
 impl Needs for PullQuery {
     fn needs(&self) -> Vec<Capability> {
-        when(self.search.is_some(), Capability::PrListSearch).into_iter().collect()
+        when(self.search.is_some(), Capability::PrListSearch)
+            .into_iter()
+            .collect()
     }
 }
 
@@ -239,6 +249,9 @@ mod tests {
             expected_head: Some("abc".into()),
             ..MergeReq::default()
         };
-        assert_eq!(req.needs(), [Capability::MergeRebase, Capability::MergeExpectedHead]);
+        assert_eq!(
+            req.needs(),
+            [Capability::MergeRebase, Capability::MergeExpectedHead]
+        );
     }
 }

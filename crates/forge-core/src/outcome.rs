@@ -22,7 +22,12 @@ pub struct Outcome<T> {
 impl<T> Outcome<T> {
     /// A write that the forge shows at once, without warnings.
     pub fn immediate(value: T) -> Self {
-        Self { value, ingestion: Ingestion::Immediate, steps: Vec::new(), warnings: Vec::new() }
+        Self {
+            value,
+            ingestion: Ingestion::Immediate,
+            steps: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 
     /// Adds a warning.
@@ -119,7 +124,10 @@ pub struct Warning {
 impl Warning {
     /// A warning without a hint.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self {
+            message: message.into(),
+            hint: None,
+        }
     }
 
     /// Adds what to do next.

@@ -19,13 +19,19 @@ impl PageReq {
     /// The first page of at most `limit` items.
     #[must_use]
     pub fn first(limit: usize) -> Self {
-        Self { limit: limit.max(1), cursor: None }
+        Self {
+            limit: limit.max(1),
+            cursor: None,
+        }
     }
 
     /// The page after `cursor`.
     #[must_use]
     pub fn after(cursor: Cursor, limit: usize) -> Self {
-        Self { limit: limit.max(1), cursor: Some(cursor) }
+        Self {
+            limit: limit.max(1),
+            cursor: Some(cursor),
+        }
     }
 }
 
@@ -53,7 +59,13 @@ impl<T> Page<T> {
     #[must_use]
     pub fn complete(items: Vec<T>) -> Self {
         let total = Some(items.len() as u64);
-        Self { items, next: None, total, scanned: None, warnings: Vec::new() }
+        Self {
+            items,
+            next: None,
+            total,
+            scanned: None,
+            warnings: Vec::new(),
+        }
     }
 }
 

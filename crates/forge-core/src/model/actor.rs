@@ -20,7 +20,12 @@ pub struct Actor {
 impl Actor {
     /// An account of which only the login is known.
     pub fn new(login: impl Into<String>) -> Self {
-        Self { login: login.into(), name: None, email: None, bot: false }
+        Self {
+            login: login.into(),
+            name: None,
+            email: None,
+            bot: false,
+        }
     }
 }
 
@@ -48,9 +53,14 @@ impl Reviewer {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         if text.contains('/') {
-            Self::Team { slug: text.to_owned(), name: None }
+            Self::Team {
+                slug: text.to_owned(),
+                name: None,
+            }
         } else {
-            Self::User { login: text.to_owned() }
+            Self::User {
+                login: text.to_owned(),
+            }
         }
     }
 

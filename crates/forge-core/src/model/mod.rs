@@ -18,7 +18,9 @@ mod request;
 mod review;
 
 pub use actor::{Actor, Reviewer};
-pub use change::{ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, Signature};
+pub use change::{
+    ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, Signature,
+};
 pub use check::{Check, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};

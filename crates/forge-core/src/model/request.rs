@@ -14,7 +14,10 @@ pub struct HeadRef {
 impl HeadRef {
     /// A branch of the same repository.
     pub fn branch(branch: impl Into<String>) -> Self {
-        Self { owner: None, branch: branch.into() }
+        Self {
+            owner: None,
+            branch: branch.into(),
+        }
     }
 }
 
@@ -75,7 +78,10 @@ pub struct SetChange<T> {
 
 impl<T> Default for SetChange<T> {
     fn default() -> Self {
-        Self { add: Vec::new(), remove: Vec::new() }
+        Self {
+            add: Vec::new(),
+            remove: Vec::new(),
+        }
     }
 }
 

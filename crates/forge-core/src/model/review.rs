@@ -106,7 +106,12 @@ pub struct NewReview {
 impl NewReview {
     /// A review without threads.
     pub fn new(verdict: Verdict, body: impl Into<String>) -> Self {
-        Self { verdict, body: body.into(), threads: Vec::new(), expected_head: None }
+        Self {
+            verdict,
+            body: body.into(),
+            threads: Vec::new(),
+            expected_head: None,
+        }
     }
 }
 
