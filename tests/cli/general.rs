@@ -48,7 +48,7 @@ fn it_is_also_a_command_of_git() {
 fn completion_for_every_shell() {
     let world = World::new();
     for shell in ["bash", "zsh", "fish", "powershell"] {
-        let text = world.forge(&["completion", "-s", shell]).text();
+        let text = world.forge(&["completion", shell]).text();
         assert!(text.contains("forge") && text.contains("merge"), "{shell}");
     }
 }

@@ -154,9 +154,11 @@ impl World {
             .forge(dir, &["list", "-s", "all", "--json", FIELDS])
             .output()
             .success();
+        // URLs have the directory in them, which each copy has of its own.
+        let name = dir.file_name().unwrap().to_str().unwrap().to_owned();
         let git = GitDir::at(dir);
         Seen {
-            pulls: list.json(),
+            pulls: serde_json::from_str(&list.stdout_text().replace(&name, "")).unwrap(),
             branches: git
                 .run(["for-each-ref", "--format=%(refname) %(tree)", "refs/heads"])
                 .text(),
@@ -165,7 +167,11 @@ impl World {
 }
 
 fn plan(random: &mut Random, calls: u64) -> ShimPlan {
-    let at = 1 + random.below(calls);
+    // The last calls are those that write refs: every other kill aims at them.
+    let at = match random.below(2) {
+        0 => 1 + random.below(calls),
+        _ => calls - random.below(calls.min(4)),
+    };
     let delay = [0, 0, 1, 2, 5][usize::try_from(random.below(5)).unwrap()];
     match random.below(8) {
         0 | 1 => ShimPlan::KillBefore { at },
@@ -240,7 +246,7 @@ fn once(
         .forge(&dir, scenario.command)
         .env("FORGE_GIT", shim.program())
         .output();
-    let struck = shim.struck();
+    let struck = shim.struck(killed.code);
     let at = |what: &str| {
         format!(
             "{} under {plan:?}: {what}\n{killed:?}\ncalls: {:#?}",
@@ -361,7 +367,7 @@ fn a_killed_process_leaves_the_old_state_or_the_new_one() {
     );
     if !one {
         assert!(
-            tally.struck * 10 >= kills * 9,
+            tally.struck * 4 >= kills * 3,
             "too few kills struck: {}",
             tally.struck
         );

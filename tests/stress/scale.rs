@@ -73,8 +73,8 @@ fn a_list_and_a_view_cost_the_same_at_a_hundred_and_at_ten_thousand() {
         ),
         (
             "json",
-            vec!["pr", "list", "--json", fields],
-            vec!["pr", "list", "--json", fields],
+            vec!["pr", "list", "-L", "10", "--json", fields],
+            vec!["pr", "list", "-L", "10", "--json", fields],
             Some(()),
         ),
     ] {
