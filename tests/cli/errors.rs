@@ -19,7 +19,7 @@ fn table(world: &World, cases: &[&[&str]]) -> String {
 #[test]
 fn repositories_and_locators() {
     let world = World::new();
-    insta::assert_snapshot!(table(
+    let text = table(
         &world,
         &[
             &["pr", "list", "-R", "/no/such/repository"],
@@ -34,8 +34,9 @@ fn repositories_and_locators() {
             &["pr", "list", "-R", "owner/repo/extra/more"],
             &["pr", "list", "-R", "%00/%00"],
             &["pr", "view", "1", "-R", "/"],
-        ]
-    ));
+        ],
+    );
+    insta::assert_snapshot!(text);
 }
 
 #[test]

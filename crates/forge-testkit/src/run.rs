@@ -50,6 +50,16 @@ impl Run {
         self
     }
 
+    /// The same run by `probe`, which writes what it took to `result`.
+    #[must_use]
+    pub fn probed(&self, probe: impl Into<PathBuf>, result: impl AsRef<OsStr>) -> Self {
+        let mut run = self.clone();
+        let program = std::mem::replace(&mut run.program, probe.into());
+        run.args
+            .splice(0..0, [result.as_ref().to_owned(), program.into_os_string()]);
+        run
+    }
+
     /// One argument more.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {

@@ -21,7 +21,7 @@ struct Template {
 
 impl GitDir {
     /// Fills the repository with copies of its pull requests 1 (which must be open) and 2 (which
-    /// must be closed), up to number `last`: every tenth is open. A copy has all the events of its
+    /// must be closed), up to number `last`: every third is open. A copy has all the events of its
     /// model, and a head branch of its own. The refs are packed, as `git gc` leaves them.
     ///
     /// This writes the local backend's format directly, because ten thousand pull requests through
@@ -31,7 +31,7 @@ impl GitDir {
         let closed = self.template(2);
         let mut stream = Vec::new();
         for number in 3..=last {
-            let template = if number % 10 == 0 { &open } else { &closed };
+            let template = if number % 3 == 0 { &open } else { &closed };
             template.copy(number, &mut stream);
             if stream.len() > 64 << 20 {
                 self.import(std::mem::take(&mut stream));
@@ -39,7 +39,7 @@ impl GitDir {
         }
         self.import(stream);
         let mut index = format!("forge index 1\nhighest {last}\nopen 1");
-        for number in (10..=last).step_by(10) {
+        for number in (3..=last).step_by(3) {
             let _ = write!(index, ",{number}");
         }
         index.push('\n');

@@ -1,0 +1,122 @@
+//! Diffs that do not fit into memory.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    path::PathBuf,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use forge_testkit::{GitDir, Identity, Run, Scratch};
+
+use crate::page::{Page, mb, ms, version};
+
+/// What `forge` may need at most, in KiB.
+const LIMIT: u64 = 60 * 1024;
+
+struct Reading {
+    first: Duration,
+    all: Duration,
+    bytes: u64,
+    peak: u64,
+}
+
+fn read(run: &Run) -> Reading {
+    let begun = Instant::now();
+    let mut child = run.command().stdout(Stdio::piped()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    let first = begun.elapsed();
+    let (mut bytes, mut peak, mut buffer) = (line.len() as u64, 0, vec![0; 1 << 16]);
+    loop {
+        let n = out.read(&mut buffer).unwrap();
+        if n == 0 {
+            break;
+        }
+        if bytes >> 20 != (bytes + n as u64) >> 20 || peak == 0 {
+            peak = peak.max(high_water(&status).unwrap_or(0));
+        }
+        bytes += n as u64;
+    }
+    assert!(child.wait().unwrap().success());
+    Reading {
+        first,
+        all: begun.elapsed(),
+        bytes,
+        peak,
+    }
+}
+
+fn high_water(status: &str) -> Option<u64> {
+    let text = fs::read_to_string(status).ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn open(scratch: &Scratch, name: &str, files: &[(String, String)]) -> GitDir {
+    let git = scratch.repository(name);
+    let files: Vec<_> = files
+        .iter()
+        .map(|(n, t)| (n.as_str(), Some(t.as_str())))
+        .collect();
+    git.commit("feature", "Large", &files);
+    scratch
+        .forge(git.path(), &Identity::ADA)
+        .args(["pr", "create", "-H", "feature", "-t", "Large", "-b", ""])
+        .ok();
+    git
+}
+
+pub fn measure(page: &mut Page, gits: &[PathBuf]) {
+    let scratch = Scratch::new();
+    let text = "some text that a file has\n".repeat(20);
+    let many: Vec<_> = (0..5000)
+        .map(|n| (format!("dir{}/file{n}.txt", n % 50), text.clone()))
+        .collect();
+    let line = "a line of a file that is far too long to hold in memory at once, as it should be\n";
+    let large = [(
+        "large.txt".to_owned(),
+        line.repeat((100 << 20) / line.len() + 1),
+    )];
+    page.table(
+        "Large diffs",
+        "`forge pr diff`, read through a pipe, once each. Memory is `forge`'s own.",
+        &[
+            "Diff",
+            "git",
+            "Size",
+            "First line after",
+            "All of it after",
+            "Memory",
+        ],
+    );
+    for (what, repo) in [
+        ("5,000 files", open(&scratch, "many", &many)),
+        ("100 MB in one file", open(&scratch, "large", &large)),
+    ] {
+        for git in gits {
+            let run = scratch
+                .forge(repo.path(), &Identity::ADA)
+                .env("FORGE_GIT", git)
+                .args(["pr", "diff", "1"]);
+            let reading = read(&run);
+            let peak = page.limit(
+                &format!("memory of a diff of {what}"),
+                &mb(reading.peak),
+                "60 MB",
+                reading.peak < LIMIT,
+            );
+            page.row(&[
+                what.into(),
+                version(git),
+                mb(reading.bytes >> 10),
+                ms(reading.first),
+                ms(reading.all),
+                peak,
+            ]);
+        }
+    }
+}

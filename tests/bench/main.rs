@@ -1,0 +1,45 @@
+//! Measures, and writes `docs/benchmarks.md`. `cargo xtask bench` builds what is measured and runs
+//! this.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a measurement that cannot be made stops"
+)]
+
+mod diffs;
+mod measure;
+mod page;
+mod pulls;
+mod start;
+
+use std::{fs, path::PathBuf, process::ExitCode};
+
+use forge_testkit::git_program;
+
+use crate::page::Page;
+
+fn main() -> ExitCode {
+    let Some(out) = std::env::var_os("FORGE_BENCH_OUT").map(PathBuf::from) else {
+        eprintln!("run `cargo xtask bench`");
+        return ExitCode::FAILURE;
+    };
+    let gh = std::env::var_os("FORGE_BENCH_GH")
+        .map(PathBuf::from)
+        .expect("FORGE_BENCH_GH");
+    let older = std::env::var_os("FORGE_BENCH_OLDER_GIT").map(PathBuf::from);
+    let gits: Vec<_> = std::iter::once(git_program()).chain(older).collect();
+    let mut page = Page::new(&gits);
+    start::measure(&mut page, &gh);
+    pulls::measure(&mut page, &gits);
+    diffs::measure(&mut page, &gits);
+    let (text, holds) = page.finish();
+    print!("{text}");
+    fs::write(&out, text).expect("docs/benchmarks.md");
+    if holds {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
