@@ -17,6 +17,18 @@ const OUTPUT_MAX: usize = 64 * 1024 * 1024;
 /// `env` reads the environment and `halt` ends the process.
 const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
 
+/// What jq has and jaq's library lacks.
+const MORE: &str = r#"
+def @csv: [.[] | if . == null then "" elif isstring then "\"" + gsub("\""; "\"\"") + "\""
+    elif isarray or isobject then error("\(tojson) is not valid in a csv row") else tojson end]
+    | join(",");
+def @tsv: [.[] | if . == null then "" elif isstring then gsub("\\\\"; "\\\\") | gsub("\t"; "\\t")
+    | gsub("\n"; "\\n") | gsub("\r"; "\\r")
+    elif isarray or isobject then error("\(tojson) is not valid in a tsv row") else tojson end]
+    | join("\t");
+def toarray: if isarray then . else [.] end;
+"#;
+
 /// A compiled expression.
 pub struct Filter(jaq_core::Filter<data::JustLut<Val>>);
 
@@ -33,7 +45,8 @@ impl Filter {
         let funs = jaq_core::funs()
             .chain(jaq_std::funs())
             .chain(jaq_json::funs());
-        let loader = Loader::new(defs.filter(|d| kept(d.name)));
+        let more = load::parse(MORE, |p| p.defs()).unwrap_or_default();
+        let loader = Loader::new(defs.filter(|d| kept(d.name)).chain(more));
         let arena = Arena::default();
         let modules = loader
             .load(
@@ -191,6 +204,26 @@ mod tests {
             run("sort_by(.number)[0].title | test(\"^a\")").unwrap(),
             ["true"]
         );
+    }
+
+    #[test]
+    fn rows_for_other_programs() {
+        let row = r#"["a\"b", 1, null, true, "t\tn\nr\rs\\"]"#;
+        assert_eq!(
+            run(&format!("{row} | @csv")).unwrap(),
+            ["\"a\"\"b\",1,,true,\"t\tn\nr\rs\\\""]
+        );
+        assert_eq!(
+            run(&format!("{row} | @tsv")).unwrap(),
+            ["a\"b\t1\t\ttrue\tt\\tn\\nr\\rs\\\\"]
+        );
+        assert_eq!(
+            run(".[] | [.number, .title] | @tsv").unwrap(),
+            ["2\tb", "1\ta"]
+        );
+        assert_eq!(run("1 | toarray").unwrap(), ["[1]"]);
+        let e = run("[[1]] | @tsv").unwrap_err();
+        assert!(e.message().contains("not valid in a tsv row"), "{e}");
     }
 
     #[test]

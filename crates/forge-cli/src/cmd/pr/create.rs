@@ -203,7 +203,7 @@ fn plan(ctx: &Ctx, req: &CreatePull) -> String {
         if tty {
             let _ = writeln!(out, "{}: {}", c.bold(title), text::one_line(value));
         } else {
-            let _ = writeln!(out, "{plain}:\t{value}");
+            let _ = writeln!(out, "{plain}:\t{}", text::neutralise(value));
         }
     };
     key("title", "Title", &req.title);
@@ -235,7 +235,7 @@ fn plan(ctx: &Ctx, req: &CreatePull) -> String {
     if !tty {
         out.push_str("body:\n");
         if !req.description.is_empty() {
-            let _ = writeln!(out, "{}", req.description);
+            let _ = writeln!(out, "{}", text::neutralise(&req.description));
         }
         return out;
     }

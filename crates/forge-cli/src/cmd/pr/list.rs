@@ -103,16 +103,11 @@ fn row(p: &PullRequest) -> String {
     format!(
         "{}\t{}\t{}\t{}\t{}",
         p.id.key,
-        collapsed(&p.title),
-        head_label(p),
+        text::one_line(&p.title),
+        text::one_line(&head_label(p)),
         state_word(p),
         p.created_at
     )
-}
-
-/// White space in a title would break the columns.
-fn collapsed(title: &str) -> String {
-    title.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn is_filtered(q: &PullQuery) -> bool {
@@ -198,6 +193,16 @@ fn cells(ctx: &Ctx, p: &PullRequest) -> Vec<Cell> {
 mod tests {
     use super::*;
     use crate::cmd::pr::sample::pull;
+
+    #[test]
+    fn a_row_is_one_line_that_commands_no_terminal() {
+        let p = PullRequest {
+            title: "a \n\tb\u{1b}[2J".into(),
+            head_branch: "x\u{202e}".into(),
+            ..pull()
+        };
+        assert!(row(&p).starts_with("7\ta b␛[2J\tx<U+202E>\tOPEN"));
+    }
 
     #[test]
     fn a_row_has_ghs_columns() {

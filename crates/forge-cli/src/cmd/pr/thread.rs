@@ -106,19 +106,17 @@ fn state(t: &Thread) -> &'static str {
 
 /// Id, state, place, author, number of comments, first line: separated by tabs.
 fn row(t: &Thread) -> String {
-    let one = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let first = t.comments.first();
-    let author = first.map(|c| one(&c.author.login)).unwrap_or_default();
-    let line = first
-        .and_then(|c| c.body.lines().next())
-        .map(one)
-        .unwrap_or_default();
+    let author = first.map_or("", |c| c.author.login.as_str());
+    let line = first.and_then(|c| c.body.lines().next()).unwrap_or("");
     format!(
-        "{}\t{}\t{}\t{author}\t{}\t{line}",
-        t.id,
+        "{}\t{}\t{}\t{}\t{}\t{}",
+        text::one_line(&t.id),
         state(t),
-        one(&place(t)),
-        t.comments.len()
+        text::one_line(&place(t)),
+        text::one_line(author),
+        t.comments.len(),
+        text::one_line(line)
     )
 }
 

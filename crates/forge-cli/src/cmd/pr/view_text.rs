@@ -12,11 +12,13 @@ use crate::{
     ui::{Ui, color::Palette, markdown, time::plural},
 };
 
-/// The block that a pipe gets: gh's keys, each with a tab, then the description.
+/// The block that a pipe gets: gh's keys, each with a tab, then the description. What a terminal
+/// would obey is neutralised here too, because the pipe may end in one.
 pub(super) fn piped(p: &PullRequest) -> String {
     let mut out = String::new();
     let mut key = |name: &str, value: &str| {
-        let _ = writeln!(out, "{name}:\t{value}");
+        // A value with line breaks could pass for other keys.
+        let _ = writeln!(out, "{name}:\t{}", value.replace(['\r', '\n'], " "));
     };
     key("title", &p.title);
     key("state", state_word(p));
@@ -39,7 +41,7 @@ pub(super) fn piped(p: &PullRequest) -> String {
     key("deletions", &p.deletions.unwrap_or(0).to_string());
     key("auto-merge", "disabled");
     let _ = writeln!(out, "--\n{}", p.description);
-    out
+    text::neutralise(&out).into_owned()
 }
 
 /// What somebody said: a comment, or a review that has a text.
@@ -107,7 +109,7 @@ pub(super) fn piped_comments(p: &PullRequest) -> String {
             author.login
         );
     }
-    out
+    text::neutralise(&out).into_owned()
 }
 
 fn review_word(state: ReviewState) -> &'static str {
@@ -318,6 +320,20 @@ mod tests {
              number:\t7\nurl:\tfile:///srv/repo#7\nadditions:\t3\ndeletions:\t1\n\
              auto-merge:\tdisabled\n--\nSay *hello*.\n"
         );
+    }
+
+    #[test]
+    fn what_a_pipe_gets_commands_no_terminal() {
+        let p = PullRequest {
+            title: "one\nnumber:\t8\u{1b}[2J".into(),
+            description: "a\r\nb\u{9b}2J".into(),
+            comments: Some(vec![comment("\u{1b}]0;x\u{7}", "2026-11-20T11:00:00Z")]),
+            ..pull()
+        };
+        let shown = piped(&p);
+        assert!(shown.starts_with("title:\tone number:\t8␛[2J\n"), "{shown}");
+        assert!(shown.ends_with("--\na\r\nb<U+009B>2J\n"), "{shown}");
+        assert!(piped_comments(&p).contains("--\n␛]0;x␇\n--"));
     }
 
     #[test]

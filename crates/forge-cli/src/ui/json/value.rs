@@ -1,3 +1,6 @@
+use std::fmt::Write as _;
+
+use forge_core::text;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::ui::color::Palette;
@@ -35,11 +38,11 @@ impl Json {
         item.map_or(Self::Null, each)
     }
 
-    /// On one line.
+    /// On one line. What would be obeyed by a terminal is escaped, as in [`Self::pretty`].
     #[must_use]
     pub fn compact(&self) -> String {
         // Texts, numbers and string keys cannot fail to serialise.
-        serde_json::to_string(self).unwrap_or_default()
+        safe(serde_json::to_string(self).unwrap_or_default())
     }
 
     /// Over several lines, in jq's colours. What would be obeyed by a terminal is escaped.
@@ -82,22 +85,30 @@ impl Json {
                 line(out, depth);
                 out.push('}');
             }
-            Self::Text(_) => out.push_str(&p.green(&safe(&self.compact()))),
+            Self::Text(_) => out.push_str(&p.green(&self.compact())),
             Self::Null => out.push_str(&p.gray("null")),
             other => out.push_str(&other.compact()),
         }
     }
 }
 
-/// JSON escapes C0 controls by itself; the rest that a terminal obeys (C1, bidirectional
-/// controls) is escaped here, which leaves the value the same.
-fn safe(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
+/// JSON escapes C0 controls by itself; the rest that a terminal obeys or hides (DEL, C1, controls of
+/// the writing direction, characters without a width) is escaped here, which leaves the value the
+/// same. Joiners and variation selectors stay: emoji are full of them.
+fn safe(json: String) -> String {
+    let suspect = |c: char| {
+        !matches!(c, ' '..='~' | '\u{200C}' | '\u{200D}' | '\u{FE00}'..='\u{FE0F}')
+            && *text::neutralise(c.encode_utf8(&mut [0; 4])) != *c.encode_utf8(&mut [0; 4])
+    };
+    if !json.chars().any(suspect) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
     for c in json.chars() {
-        let suspect = c.is_control()
-            || matches!(c, '\u{200B}' | '\u{200E}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}');
-        if suspect {
-            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        if suspect(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
         } else {
             out.push(c);
         }
@@ -129,6 +140,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn escapes_leave_the_value_the_same() {
+        let text = "é \u{7f}\u{9b}\u{200b}\u{e0041} ❤\u{fe0f} 👩\u{200d}💻 \\u202e";
+        let json = Json::text(text).compact();
+        assert!(json.contains("\\udb40\\udc41"), "{json}");
+        assert!(json.contains("❤\u{fe0f} 👩\u{200d}💻"), "{json}");
+        assert!(!json.contains(['\u{7f}', '\u{9b}', '\u{200b}']), "{json}");
+        let read: String = serde_json::from_str(&json).unwrap();
+        assert_eq!(read, text);
+    }
+
+    #[test]
     fn order_and_escapes() {
         let v = Json::Object(vec![
             ("z", Json::text("<a> \u{1b}[0m \u{202e}")),
@@ -136,7 +158,7 @@ mod tests {
         ]);
         assert_eq!(
             v.compact(),
-            "{\"z\":\"<a> \\u001b[0m \u{202e}\",\"a\":[1,null]}"
+            "{\"z\":\"<a> \\u001b[0m \\u202e\",\"a\":[1,null]}"
         );
         assert_eq!(
             v.pretty(Palette { on: false }),
