@@ -23,7 +23,7 @@ impl Count {
     /// built-in harness, doc tests and libtest-mimic. `None` when there is none at all.
     pub fn read(output: &str) -> Option<Self> {
         // Nextest repeats the output of a failed test, with the summary of that one process in it.
-        let nextest = output.lines().filter_map(nextest).last();
+        let nextest = output.lines().filter_map(nextest).next_back();
         nextest.or_else(|| {
             output.lines().filter_map(harness).reduce(|mut sum, one| {
                 sum += one;
