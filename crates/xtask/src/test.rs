@@ -147,6 +147,8 @@ fn tests(nextest: bool, extent: Extent) -> Command {
                 "cli",
                 "--test",
                 "guard",
+                "--test",
+                "it",
             ]);
         }
     }
