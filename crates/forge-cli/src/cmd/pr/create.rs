@@ -147,7 +147,7 @@ async fn base(ctx: &Ctx, repo: &Repo, head: &HeadRef, named: Option<String>) -> 
             "base",
             format!("{} has no default branch", repo_name(repo.id())),
         )
-        .with_hint("name the base branch with --base")
+        .with_hint("name the base branch with --base, or commit something where there is none yet")
     })
 }
 
