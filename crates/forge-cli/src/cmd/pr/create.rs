@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use forge_core::{
-    Error, ErrorKind, ForgeKind, Noun, Repo, Result,
+    Error, ErrorKind, Noun, Repo, Result,
     model::{CreatePull, HeadRef, Reviewer},
     text,
 };
@@ -25,7 +25,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     let head = head(ctx, &repo, flag, args.head.take()).await?;
     let base = base(ctx, &repo, &head, args.base.take()).await?;
     if args.web {
-        return web(ctx, &repo, &base, &head, &args).await;
+        return web(ctx, &repo).await;
     }
     let Some(text) = create_text::write(ctx, &repo, &args, &base, &head).await? else {
         return Err(crate::ui::prompt::cancelled());
@@ -151,25 +151,8 @@ async fn base(ctx: &Ctx, repo: &Repo, head: &HeadRef, named: Option<String>) -> 
     })
 }
 
-async fn web(
-    ctx: &Ctx,
-    repo: &Repo,
-    base: &str,
-    head: &HeadRef,
-    args: &CreateArgs,
-) -> Result<Exit> {
-    let info = repo.info().await?;
-    let mut url = info.url;
-    if repo.id().kind == ForgeKind::GITHUB {
-        let encode =
-            |t: &str| url::form_urlencoded::byte_serialize(t.as_bytes()).collect::<String>();
-        let _ = write!(url, "/compare/{base}...{}?expand=1", head_ref_label(head));
-        for (name, value) in [("title", &args.title), ("body", &args.body)] {
-            if let Some(value) = value {
-                let _ = write!(url, "&{name}={}", encode(value));
-            }
-        }
-    }
+async fn web(ctx: &Ctx, repo: &Repo) -> Result<Exit> {
+    let url = repo.info().await?.url;
     browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
     Ok(Exit::Ok)
 }
