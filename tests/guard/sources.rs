@@ -164,7 +164,6 @@ fn is_root(name: &Path) -> bool {
             | ["crates", _, "src", "bin", _]
             | ["crates", _, "examples" | "tests" | "benches", _]
             | ["crates", _, "tests", _, "main.rs"]
-            | ["crates", _, "tests", _, "main.rs"]
             | ["tests", _, "main.rs"]
     )
 }
