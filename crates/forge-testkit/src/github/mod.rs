@@ -1,1 +1,2 @@
-//! x
+//! A GitHub of our own on loopback.
+pub mod schema;
