@@ -1,0 +1,1 @@
+//! Pull requests on GitHub, GitHub Enterprise Cloud and GitHub Enterprise Server.
