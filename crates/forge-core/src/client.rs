@@ -83,6 +83,12 @@ impl Client {
         &*self.forge
     }
 
+    /// The same forge under another policy.
+    #[must_use]
+    pub fn with_policy(&self, policy: Policy) -> Self {
+        Self { forge: Arc::clone(&self.forge), policy: Arc::new(policy) }
+    }
+
     /// The handle of one repository.
     #[must_use]
     pub fn repo(&self, id: RepoId) -> Repo {
@@ -175,6 +181,12 @@ impl Repo {
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The same repository under another policy.
+    #[must_use]
+    pub fn with_policy(&self, policy: Policy) -> Self {
+        Self { client: self.client.with_policy(policy), id: self.id.clone() }
     }
 
     /// The pull request `number` here.

@@ -10,6 +10,7 @@ mod error;
 mod forge;
 pub mod locator;
 pub mod model;
+pub mod near;
 mod op;
 mod outcome;
 mod page;

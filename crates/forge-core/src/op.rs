@@ -133,6 +133,7 @@ impl Needs for CreatePull {
             when(!self.labels.is_empty(), Capability::PrLabels),
             when(!self.assignees.is_empty(), Capability::PrAssignees),
             when(self.milestone.is_some(), Capability::PrMilestone),
+            when(!self.projects.is_empty(), Capability::PrProjects),
         ]
         .into_iter()
         .chain(reviewers(&self.reviewers))
@@ -150,6 +151,7 @@ impl Needs for EditPull {
             when(!self.labels.is_empty(), Capability::PrLabels),
             when(!self.assignees.is_empty(), Capability::PrAssignees),
             when(self.milestone.is_some(), Capability::PrMilestone),
+            when(!self.projects.is_empty(), Capability::PrProjects),
         ]
         .into_iter()
         .chain(reviewers(&self.reviewers.add))

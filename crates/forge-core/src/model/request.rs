@@ -39,6 +39,8 @@ pub struct CreatePull {
     pub reviewers: Vec<Reviewer>,
     /// Milestone, by title.
     pub milestone: Option<String>,
+    /// Project boards, by title.
+    pub projects: Vec<String>,
     /// Let the base repository's maintainers push to a fork's head branch.
     pub maintainer_can_modify: bool,
 }
@@ -56,6 +58,7 @@ impl CreatePull {
             assignees: Vec::new(),
             reviewers: Vec::new(),
             milestone: None,
+            projects: Vec::new(),
             maintainer_can_modify: true,
         }
     }
@@ -101,6 +104,8 @@ pub struct EditPull {
     pub reviewers: SetChange<Reviewer>,
     /// `Some(None)` takes it off its milestone.
     pub milestone: Option<Option<String>>,
+    /// Project boards, by title.
+    pub projects: SetChange<String>,
     /// Refuse unless [`PullRequest::version`](super::PullRequest::version) is this.
     pub expected_version: Option<String>,
 }
@@ -116,6 +121,7 @@ impl EditPull {
             && self.assignees.is_empty()
             && self.reviewers.is_empty()
             && self.milestone.is_none()
+            && self.projects.is_empty()
     }
 }
 

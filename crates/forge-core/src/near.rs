@@ -1,0 +1,134 @@
+//! "Did you mean": the names that are close to one that does not exist.
+
+/// At most this many are worth reading.
+const MOST: usize = 3;
+/// Longer words are cut for the comparison, which takes time by the square of their length.
+const COMPARED: usize = 128;
+
+/// The candidates that `word` was probably meant to be, nearest first, at most three.
+///
+/// Near is: equal without regard to case, or at most one letter in three wrong, missing, extra or
+/// swapped with its neighbour.
+#[must_use]
+pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let word = letters(word);
+    let mut found: Vec<(usize, &str)> = candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let letters = letters(candidate);
+            let allowed = word.len().max(letters.len()).div_ceil(3).min(word.len());
+            // The distance is at least the difference of the lengths.
+            if word.len().abs_diff(letters.len()) > allowed {
+                return None;
+            }
+            let distance = distance(&word, &letters);
+            (distance <= allowed && distance < letters.len().max(1))
+                .then_some((distance, candidate))
+        })
+        .collect();
+    found.sort();
+    found
+        .into_iter()
+        .map(|(_, candidate)| candidate)
+        .take(MOST)
+        .collect()
+}
+
+/// `near` as the end of a sentence: `did you mean 'a', 'b' or 'c'?`.
+#[must_use]
+pub fn did_you_mean<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    let found: Vec<String> = near(word, candidates)
+        .into_iter()
+        .map(|name| format!("'{name}'"))
+        .collect();
+    let (last, front) = found.split_last()?;
+    Some(if front.is_empty() {
+        format!("did you mean {last}?")
+    } else {
+        format!("did you mean {} or {last}?", front.join(", "))
+    })
+}
+
+fn letters(word: &str) -> Vec<char> {
+    word.chars()
+        .flat_map(char::to_lowercase)
+        .take(COMPARED)
+        .collect()
+}
+
+/// Edit distance with swaps of neighbours (optimal string alignment).
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    let mut previous = None;
+    for (i, x) in a.iter().enumerate() {
+        let mut next = Vec::with_capacity(row.len());
+        next.push(i + 1);
+        let mut left = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let at = |row: &[usize], k: usize| row.get(k).copied().unwrap_or(usize::MAX / 2);
+            let mut best = (at(&row, j) + usize::from(x != y))
+                .min(at(&row, j + 1) + 1)
+                .min(left + 1);
+            if let (Some(px), Some(k)) = (previous, j.checked_sub(1))
+                && Some(x) == b.get(k)
+                && px == y
+            {
+                best = best.min(at(&before, k) + 1);
+            }
+            next.push(best);
+            left = best;
+        }
+        before = std::mem::replace(&mut row, next);
+        previous = Some(x);
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typing_errors_are_near_and_other_words_are_not() {
+        let labels = ["bug", "documentation", "enhancement", "good first issue"];
+        for (typed, meant) in [
+            ("Bug", "bug"),
+            ("bgu", "bug"),
+            ("bugs", "bug"),
+            ("docmentation", "documentation"),
+            ("enhancment", "enhancement"),
+            ("good-first-issue", "good first issue"),
+        ] {
+            assert_eq!(near(typed, labels), [meant], "{typed}");
+        }
+        for other in ["x", "", "question", "documentation for the whole program"] {
+            assert!(near(other, labels).is_empty(), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_is_first_and_there_are_at_most_three() {
+        let names = ["color4", "colour", "color", "colors", "colr"];
+        assert_eq!(near("color", names), ["color", "color4", "colors"]);
+        assert_eq!(
+            did_you_mean("color", names).as_deref(),
+            Some("did you mean 'color', 'color4' or 'colors'?")
+        );
+        assert_eq!(did_you_mean("zzzzzz", names), None);
+    }
+
+    #[test]
+    fn the_distance_counts_letters() {
+        let d = |a: &str, b: &str| distance(&letters(a), &letters(b));
+        assert_eq!(d("", ""), 0);
+        assert_eq!(d("", "abc"), 3);
+        assert_eq!(d("abc", ""), 3);
+        assert_eq!(d("kitten", "sitting"), 3);
+        assert_eq!(d("ab", "ba"), 1);
+        assert_eq!(d("méthode", "methode"), 1);
+    }
+}
