@@ -27,7 +27,7 @@ pub use body::Body;
 pub use client::{Class, Http, MaxRetries, Streamed};
 pub use leaf::Leaf;
 pub use proxy::Proxies;
-pub use rate::{RateLimit, limited_for};
+pub use rate::{RateLimit, limited_for, rate_limit_wait};
 pub use redact::redact;
 pub use retry::RetryPolicy;
 pub use secret::Secret;

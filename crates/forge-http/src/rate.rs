@@ -61,11 +61,12 @@ pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> 
     let nothing_left = number(headers, "x-ratelimit-remaining") == Some(0);
     let refused = status == StatusCode::TOO_MANY_REQUESTS
         || status == StatusCode::FORBIDDEN && (retry_after.is_some() || nothing_left);
-    refused.then(|| wait(headers))
+    refused.then(|| rate_limit_wait(headers))
 }
 
-/// The wait alone, for an answer that is known to be such a refusal by its body.
-pub(crate) fn wait(headers: &HeaderMap) -> Duration {
+/// The wait alone, for an answer whose body says that it is such a refusal.
+#[must_use]
+pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
     if let Some(seconds) = number(headers, "retry-after") {
         return Duration::from_secs(seconds);
     }
