@@ -40,6 +40,8 @@ const LICENCES: &[&str] = &[
     "BSD-2-Clause",
     "BSD-3-Clause",
     "CC0-1.0",
+    // Mozilla's list of certificate authorities, which is data.
+    "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
     "MIT-0",

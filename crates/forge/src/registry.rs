@@ -48,6 +48,15 @@ pub fn backends() -> &'static [Backend] {
 }
 
 static BACKENDS: &[Backend] = &[
+    #[cfg(feature = "github")]
+    Backend {
+        kind: &ForgeKind::GITHUB,
+        title: "GitHub",
+        capabilities: &forge_github::CAPABILITIES,
+        open: |forges, id| {
+            Box::pin(async move { forges.github().open(id, forges.config(), forges.accounts()) })
+        },
+    },
     #[cfg(feature = "local")]
     Backend {
         kind: &ForgeKind::LOCAL,

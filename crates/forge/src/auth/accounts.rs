@@ -401,7 +401,9 @@ impl Accounts {
         let Some(kind) = kind else { return Ok(None) };
         let env = self.config.env();
         let (account, found) = if *kind == ForgeKind::GITHUB {
-            let own = host == "github.com" || host.ends_with(".ghe.com");
+            let own = host == "github.com"
+                || host == "github.localhost"
+                || host.ends_with(".ghe.com");
             let vars = if own {
                 [Var::GhToken, Var::GithubToken]
             } else {

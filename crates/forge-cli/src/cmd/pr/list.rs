@@ -63,7 +63,7 @@ fn query(args: &ListArgs, selection: Option<&Selection<PullRequest, PrFields>>) 
         head: args.head.clone(),
         draft: args.draft,
         search: args.search.clone(),
-        fields: selection.map_or(PrFields::NONE, Selection::sections),
+        fields: selection.map_or(PrFields::ROW, Selection::sections_of_rows),
     }
 }
 
