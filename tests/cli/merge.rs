@@ -143,3 +143,13 @@ fn a_conflict_names_the_files_and_changes_nothing() {
     }
     assert_eq!(world.git.refs(), before);
 }
+
+#[test]
+fn a_branch_that_outlived_its_merge_goes_the_second_time() {
+    let world = World::with_pull();
+    let head = world.git.oid("feature").unwrap();
+    world.forge(&["pr", "merge", "1", "--merge", "-d"]).ok();
+    world.git.set_branch("feature", &head);
+    world.forge(&["pr", "merge", "1", "--merge", "-d"]).ok();
+    assert_eq!(world.git.oid("refs/heads/feature"), None);
+}
