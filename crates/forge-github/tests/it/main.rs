@@ -13,6 +13,7 @@ mod auth;
 mod comments;
 mod create;
 mod diff;
+mod double;
 mod edit;
 mod labels;
 mod lists;
