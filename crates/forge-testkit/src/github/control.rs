@@ -241,12 +241,12 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
         "label" => seed.label(repo()?, text("name")?).into(),
         "milestone" => seed.milestone(repo()?, text("title")?).into(),
         "issue" => seed
-            .issue(repo()?, text("author")?, text("title")?, text("body").unwrap_or_default())
+            .open_issue(repo()?, text("author")?, text("title")?, text("body").unwrap_or_default())
             .into(),
         "pull" => {
             let labels = list("labels");
             let assignees = list("assignees");
-            seed.pull(
+            seed.open_pull(
                 repo()?,
                 &PullSeed {
                     author: text("author").unwrap_or_default(),

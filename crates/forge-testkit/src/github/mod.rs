@@ -13,7 +13,7 @@
 //!     let mut seed = double.seed();
 //!     seed.token("secret", "octocat", ALL_SCOPES);
 //!     seed.repo_with_readme("octocat/hello");
-//!     seed.pull("octocat/hello", &PullSeed { title: "Add", head: "add", ..PullSeed::default() });
+//!     seed.open_pull("octocat/hello", &PullSeed { title: "Add", head: "add", ..PullSeed::default() });
 //! }
 //! double.fault(Fault::status(502).on_mutations().committed());
 //! // … run a client with `double.env("secret")` …

@@ -432,7 +432,7 @@ impl Seed<'_> {
     }
 
     /// Opens an issue and returns its number.
-    pub fn issue(&mut self, full_name: &str, author: &str, title: &str, body: &str) -> u64 {
+    pub fn open_issue(&mut self, full_name: &str, author: &str, title: &str, body: &str) -> u64 {
         let repo = self.find_repo(full_name);
         let author = self.user(author);
         let id = self.0.next_id();
@@ -462,7 +462,7 @@ impl Seed<'_> {
 
     /// Opens a pull request and returns its number. A head branch that is not there is made with
     /// one new file.
-    pub fn pull(&mut self, full_name: &str, seed: &PullSeed<'_>) -> u64 {
+    pub fn open_pull(&mut self, full_name: &str, seed: &PullSeed<'_>) -> u64 {
         let repo = self.find_repo(full_name);
         let base_repo = self.0.repos.get(&repo).cloned().expect("found above");
         let (head_full, branch) = match seed.head.split_once(':') {
@@ -562,7 +562,7 @@ impl Seed<'_> {
         }
         git::run_with_input(&base.git_dir, &["fast-import", "--quiet"], stream.as_bytes())
             .expect("branches");
-        let refs = git::refs(&base.git_dir, "refs/heads/bulk-").expect("the branches");
+        let refs = git::refs(&base.git_dir, "refs/heads/").expect("the branches");
         let mut updates = String::new();
         for number in first..first + u64::try_from(count).unwrap_or(0) {
             let branch = format!("bulk-{number}");

@@ -98,11 +98,20 @@ impl Incoming {
     }
 }
 
+fn wall_seconds() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
+}
+
+/// The time of day, as GitHub writes it. All else in the double goes by the state's clock.
+pub(crate) fn wall_time() -> String {
+    format_time(wall_seconds())
+}
+
 /// When the budgets are filled again: seconds since the epoch, and as GitHub writes it.
 pub(crate) fn reset_at() -> (i64, String) {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0));
+    let now = wall_seconds();
     let reset = now - now % 3_600 + 3_600;
     (reset, format_time(reset))
 }

@@ -4,7 +4,7 @@ use super::{common, repository};
 use crate::github::{
     git::{self, CommitInfo, Person},
     graphql::{Args, Connection, Ctx, Fail, Node, Resolved, Val},
-    state::{Id, Repo},
+    state::{AccountKind, Id, Repo},
 };
 
 /// Commits that a `history` may show.
@@ -27,6 +27,7 @@ fn person(ctx: &Ctx<'_>, person: &Person) -> Val {
     let user = state
         .accounts
         .values()
+        .filter(|account| account.kind == AccountKind::User)
         .find(|account| person.email == mail(&account.login) || person.name == account.login);
     Val::record(
         "GitActor",

@@ -6,7 +6,7 @@ use super::{account, repo_node, require};
 use crate::github::{
     graphql::Ctx,
     reply::Reply,
-    server::Incoming,
+    server::{Incoming, wall_time},
     state::{Permission, Repo},
 };
 
@@ -113,7 +113,14 @@ pub(super) fn fork(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo) -> Reply {
             .map_err(|error| error.to_string()),
     };
     match made.and_then(|id| ctx.repo(id).map_err(|fail| fail.message)) {
-        Ok(fork) => Reply::json(202, &json(ctx, &fork)),
+        Ok(fork) => {
+            let mut shown = json(ctx, &fork);
+            if let (None, Some(shown)) = (had, shown.as_object_mut()) {
+                // gh tells a new fork from an old one by the time of day.
+                shown.insert("created_at".to_owned(), json!(wall_time()));
+            }
+            Reply::json(202, &shown)
+        }
         Err(problem) => Reply::message(500, &problem),
     }
 }
