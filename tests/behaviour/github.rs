@@ -12,10 +12,10 @@ use forge_core::{
     Capabilities, Client, Forge, ForgeKind, Observer, Op, Policy, Repo, RepoId, RepoPath,
 };
 use forge_github::{FixedToken, GitHub};
-use forge_http::{Http, Proxies, Settings};
+use forge_http::{Http, Proxies, RetryPolicy, Settings};
 use forge_testkit::{
     GitDir,
-    behaviour::{Fixture, Rig},
+    behaviour::{Facts, Fixture, Rig},
     github::{ALL_SCOPES, GitHubDouble, Options, state::Permission},
 };
 
@@ -34,6 +34,20 @@ impl Rig for GitHubRig {
 
     fn capabilities(&self) -> &'static Capabilities {
         &forge_github::CAPABILITIES
+    }
+
+    /// What github.com does, by docs.github.com ("Limits for viewing content and diffs", "Managing
+    /// disruptive comments", "Searching issues and pull requests").
+    fn facts(&self) -> Facts {
+        Facts {
+            names_conflicts: false,
+            context_lines: false,
+            names_ends: false,
+            diff_lines: 20_000,
+            writers_moderate: true,
+            checks_qualifiers: false,
+            author_email: "ada@users.noreply.github.com",
+        }
     }
 
     async fn fixture(&self) -> Fixture {
@@ -58,6 +72,7 @@ impl Rig for GitHubRig {
             author: handle("token-of-ada"),
             reviewer: handle("token-of-grace"),
             git,
+            facts: self.facts(),
             keep: Box::new(double),
         }
     }
@@ -95,6 +110,7 @@ fn http(double: &GitHubDouble) -> Http {
     let proxies = Proxies::from_env(&|name| (name == "HTTP_PROXY").then(|| url.clone()));
     Http::new(Settings {
         proxies: proxies.unwrap_or_else(|e| panic!("{e}")),
+        retry: RetryPolicy::without_pauses(),
         ..Settings::default()
     })
     .unwrap_or_else(|e| panic!("{e}"))

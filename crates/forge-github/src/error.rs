@@ -464,8 +464,10 @@ const MESSAGES: &[Row] = &[
             .with_hint("comment instead: 'forge pr review --comment'")
     }),
     ("must be part of the diff", |m| bad_line(m)),
-    ("line could not be resolved", |m| bad_line(m)),
-    ("Path could not be resolved", |m| bad_line(m)),
+    ("ine could not be resolved", |m| bad_line(m)),
+    ("Path could not be resolved", |m| {
+        Error::invalid("path", m).with_hint("name a file that 'forge pr diff' shows")
+    }),
     ("was submitted too quickly", |m| {
         Error::new(
             ErrorKind::RateLimited {

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use forge_core::{
     Cursor, Error, ErrorKind, Labels, Noun, Outcome, Page, PageReq, RepoId, Result,
     model::{Label, NewLabel},
+    near, text,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -130,11 +131,14 @@ impl Labels for GitHub {
 
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
         let Some(label) = self.find_label(repo, name).await?.1 else {
+            let there = self.labels(repo, PageReq::first(LONGEST)).await;
+            let there = there.map(|page| page.items).unwrap_or_default();
+            let near = near::did_you_mean(name, there.iter().map(|l| l.name.as_str()));
             return Err(Error::not_found(
                 Noun::Label,
                 format!("there is no label '{name}' in {repo}"),
             )
-            .with_hint("see them all with 'forge label list'"));
+            .with_hint(near.unwrap_or_else(|| "see them all with 'forge label list'".to_owned())));
         };
         let written = self
             .send_one::<Value>(DELETE_LABEL, json!({ "id": label.id }))
@@ -201,13 +205,15 @@ fn check(label: &NewLabel) -> Result<()> {
         )
         .with_hint("shorten it"));
     }
-    match color(label) {
-        Some(c) if c.len() != 6 || !c.bytes().all(|b| b.is_ascii_hexdigit()) => {
-            Err(Error::invalid("color", format!("'{c}' is not a colour"))
-                .with_hint("write six hex digits, such as d73a4a"))
-        }
-        _ => Ok(()),
+    let wrong = |c: &String| c.len() != 6 || !c.bytes().all(|b| b.is_ascii_hexdigit());
+    if color(label).as_ref().is_some_and(wrong) {
+        let said = text::one_line(label.color.as_deref().unwrap_or_default());
+        return Err(
+            Error::invalid("color", format!("'{said}' is not a colour"))
+                .with_hint("write six hex digits, such as d73a4a"),
+        );
     }
+    Ok(())
 }
 
 fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value {

@@ -134,7 +134,9 @@ fn owner_and_name(repo: &RepoId) -> Result<(&str, &str)> {
 
 fn number(pr: &PrId) -> Result<u64> {
     match &pr.key {
-        PrKey::Number(number) => Ok(*number),
+        // GraphQL's numbers have 31 bits.
+        PrKey::Number(number) if i32::try_from(*number).is_ok() => Ok(*number),
+        PrKey::Number(_) => Err(paged::missing(pr)),
         PrKey::Record(uri) => Err(Error::invalid(
             "pr",
             format!("'{uri}' is not a pull request on GitHub"),
