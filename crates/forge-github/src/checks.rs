@@ -85,6 +85,7 @@ fn check(c: wire::Check) -> Check {
                 "FAILURE" | "ERROR" => CheckStatus::Failure,
                 _ => CheckStatus::Pending,
             },
+            progress: None,
             conclusion: Some(c.state),
             workflow: None,
             event: None,
@@ -99,6 +100,7 @@ fn check(c: wire::Check) -> Check {
     Check {
         name: c.name,
         status: run_status(&c.status, c.conclusion.as_deref()),
+        progress: Some(c.status),
         conclusion: c.conclusion,
         event: run
             .as_ref()

@@ -347,10 +347,14 @@ fn file(f: &FileChange) -> Json {
 }
 
 fn check(c: &Check) -> Json {
-    let status = if c.completed_at.is_some() {
-        "COMPLETED"
-    } else {
-        "IN_PROGRESS"
+    let Some(status) = &c.progress else {
+        return Json::Object(vec![
+            ("__typename", Json::text("StatusContext")),
+            ("context", Json::text(&c.name)),
+            ("state", Json::text(c.conclusion.as_deref().unwrap_or(""))),
+            ("targetUrl", Json::text(c.url.as_deref().unwrap_or(""))),
+            ("startedAt", time(c.started_at)),
+        ]);
     };
     Json::Object(vec![
         ("__typename", Json::text("CheckRun")),
