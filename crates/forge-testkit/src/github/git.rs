@@ -84,7 +84,12 @@ pub struct GitError {
 
 fn command(dir: &Path) -> Command {
     let mut command = Command::new("git");
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+    ] {
         command.env_remove(name);
     }
     command
@@ -253,7 +258,13 @@ pub fn fetch(dir: &Path, from: &Path, source: &str, target: &str) -> Result<(), 
     let from = from.to_string_lossy();
     run(
         dir,
-        &["fetch", "-q", "--no-tags", &from, &format!("+{source}:{target}")],
+        &[
+            "fetch",
+            "-q",
+            "--no-tags",
+            &from,
+            &format!("+{source}:{target}"),
+        ],
     )
     .map(drop)
 }
@@ -278,8 +289,7 @@ pub fn count(dir: &Path, range: &str) -> usize {
         .unwrap_or(0)
 }
 
-const FORMAT: &str =
-    "%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%ad%x1f%cn%x1f%ce%x1f%cd%x1f%B%x1e";
+const FORMAT: &str = "%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%ad%x1f%cn%x1f%ce%x1f%cd%x1f%B%x1e";
 
 fn log(dir: &Path, extra: &[&str]) -> Result<Vec<CommitInfo>, GitError> {
     let format = format!("--format={FORMAT}");
@@ -332,7 +342,10 @@ pub fn commit(dir: &Path, oid: &str) -> Option<CommitInfo> {
 ///
 /// As for [`run`].
 pub fn commits(dir: &Path, range: &str) -> Result<Vec<CommitInfo>, GitError> {
-    log(dir, &["--reverse", "--topo-order", "--end-of-options", range])
+    log(
+        dir,
+        &["--reverse", "--topo-order", "--end-of-options", range],
+    )
 }
 
 /// Newest commits that a revision reaches.
@@ -356,7 +369,15 @@ pub fn summary(dir: &Path, base: &str, head: &str) -> Result<DiffSummary, GitErr
     let out = run(
         dir,
         &[
-            "diff-tree", "-r", "-M", "-z", "--raw", "--numstat", "--no-abbrev", &merge_base, head,
+            "diff-tree",
+            "-r",
+            "-M",
+            "-z",
+            "--raw",
+            "--numstat",
+            "--no-abbrev",
+            &merge_base,
+            head,
         ],
     )?;
     let out = String::from_utf8_lossy(&out).into_owned();
@@ -365,7 +386,10 @@ pub fn summary(dir: &Path, base: &str, head: &str) -> Result<DiffSummary, GitErr
     while let Some(part) = parts.peek().copied().filter(|part| part.starts_with(':')) {
         parts.next();
         let columns: Vec<&str> = part.split(' ').collect();
-        let letter = columns.get(4).and_then(|it| it.chars().next()).unwrap_or('M');
+        let letter = columns
+            .get(4)
+            .and_then(|it| it.chars().next())
+            .unwrap_or('M');
         let first = parts.next().unwrap_or_default().to_owned();
         let (path, previous) = if matches!(letter, 'R' | 'C') {
             (parts.next().unwrap_or_default().to_owned(), Some(first))
@@ -424,7 +448,13 @@ pub fn diff(dir: &Path, base: &str, head: &str, path: Option<&str>) -> Result<Ve
 pub fn patches(dir: &Path, base: &str, head: &str) -> Result<Vec<u8>, GitError> {
     run(
         dir,
-        &["format-patch", "--stdout", "-M", "--no-signature", &format!("{base}..{head}")],
+        &[
+            "format-patch",
+            "--stdout",
+            "-M",
+            "--no-signature",
+            &format!("{base}..{head}"),
+        ],
     )
 }
 
