@@ -3,6 +3,13 @@
 //! gh is taken from `FORGE_GH`, else from `target/peers/gh`. Without it nothing can be compared:
 //! the tests say so and pass, unless `FORGE_REQUIRE_GH` is set.
 #![cfg(feature = "github")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 use std::{
     path::{Path, PathBuf},
@@ -174,7 +181,10 @@ impl World {
     }
 
     fn git(&self, cwd: &Path, args: &[&str]) -> String {
-        let output = self.command(Path::new("git"), "octo", cwd, args).output().unwrap();
+        let output = self
+            .command(Path::new("git"), "octo", cwd, args)
+            .output()
+            .unwrap();
         assert!(
             output.status.success(),
             "git {args:?}: {}",
@@ -194,7 +204,10 @@ impl World {
         self.git(&clone, &["checkout", "-q", "-b", "topic"]);
         std::fs::write(clone.join("topic.txt"), "one\ntwo\nthree\n").unwrap();
         self.git(&clone, &["add", "."]);
-        self.git(&clone, &["commit", "-q", "-m", "Add topic", "-m", "Why it is needed."]);
+        self.git(
+            &clone,
+            &["commit", "-q", "-m", "Add topic", "-m", "Why it is needed."],
+        );
         self.git(&clone, &["push", "-q", "-u", "origin", "topic"]);
         clone
     }
@@ -210,22 +223,139 @@ fn list_with_every_flag() {
             (
                 &["pr", "list", "-R", REPO],
                 0,
-                Has(&["4\tNot ready\twip\tDRAFT\t", "3\tFrom a fork\thubot:patch\tOPEN\t", FEATURE]),
+                Has(&[
+                    "4\tNot ready\twip\tDRAFT\t",
+                    "3\tFrom a fork\thubot:patch\tOPEN\t",
+                    FEATURE,
+                ]),
                 "",
             ),
-            (&["pr", "list", "-R", REPO, "-L", "1", "--json", "number"], 0, Is("[{\"number\":4}]\n"), ""),
+            (
+                &["pr", "list", "-R", REPO, "-L", "1", "--json", "number"],
+                0,
+                Is("[{\"number\":4}]\n"),
+                "",
+            ),
             (&["pr", "list", "-R", REPO, "-s", "merged"], 0, Is(""), ""),
-            (&["pr", "list", "-R", REPO, "-s", "all", "-B", "main", "-H", "feature", "--json", "number"], 0, Is("[{\"number\":2}]\n"), ""),
-            (&["pr", "list", "-R", REPO, "-A", "@me", "--json", "number"], 0, Is("[{\"number\":4},{\"number\":2}]\n"), ""),
-            (&["pr", "list", "-R", REPO, "-a", "octocat", "--json", "number"], 0, Is("[{\"number\":2}]\n"), ""),
-            (&["pr", "list", "-R", REPO, "-l", "help wanted", "-l", "bug", "--json", "number"], 0, Is("[{\"number\":2}]\n"), ""),
-            (&["pr", "list", "-R", REPO, "--draft", "--json", "number"], 0, Is("[{\"number\":4}]\n"), ""),
-            (&["pr", "list", "-R", REPO, "--draft=false", "-q", ".[].number", "--json", "number"], 0, Is("3\n2\n"), ""),
-            (&["pr", "list", "-R", REPO, "-S", "unicode OR ünïcode in:title sort:created-asc", "--json", "number"], 0, Is("[]\n"), ""),
-            (&["pr", "list", "-R", REPO, "-S", "ünïcode -label:x", "--json", "number"], 0, Is("[{\"number\":2}]\n"), ""),
-            (&["pr", "list", "-R", REPO, "--app", "dependabot"], 0, Is(""), ""),
-            (&["pr", "list", "-R", REPO, "-t", "{{len .}}", "--json", "number"], 0, Is("3"), ""),
-            (&["pr", "list", "-R", "acme/none"], 1, Is(""), "Could not resolve to a Repository with the name 'acme/none'."),
+            (
+                &[
+                    "pr", "list", "-R", REPO, "-s", "all", "-B", "main", "-H", "feature", "--json",
+                    "number",
+                ],
+                0,
+                Is("[{\"number\":2}]\n"),
+                "",
+            ),
+            (
+                &["pr", "list", "-R", REPO, "-A", "@me", "--json", "number"],
+                0,
+                Is("[{\"number\":4},{\"number\":2}]\n"),
+                "",
+            ),
+            (
+                &[
+                    "pr", "list", "-R", REPO, "-a", "octocat", "--json", "number",
+                ],
+                0,
+                Is("[{\"number\":2}]\n"),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "list",
+                    "-R",
+                    REPO,
+                    "-l",
+                    "help wanted",
+                    "-l",
+                    "bug",
+                    "--json",
+                    "number",
+                ],
+                0,
+                Is("[{\"number\":2}]\n"),
+                "",
+            ),
+            (
+                &["pr", "list", "-R", REPO, "--draft", "--json", "number"],
+                0,
+                Is("[{\"number\":4}]\n"),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "list",
+                    "-R",
+                    REPO,
+                    "--draft=false",
+                    "-q",
+                    ".[].number",
+                    "--json",
+                    "number",
+                ],
+                0,
+                Is("3\n2\n"),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "list",
+                    "-R",
+                    REPO,
+                    "-S",
+                    "unicode OR ünïcode in:title sort:created-asc",
+                    "--json",
+                    "number",
+                ],
+                0,
+                Is("[]\n"),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "list",
+                    "-R",
+                    REPO,
+                    "-S",
+                    "ünïcode -label:x",
+                    "--json",
+                    "number",
+                ],
+                0,
+                Is("[{\"number\":2}]\n"),
+                "",
+            ),
+            (
+                &["pr", "list", "-R", REPO, "--app", "dependabot"],
+                0,
+                Is(""),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "list",
+                    "-R",
+                    REPO,
+                    "-t",
+                    "{{len .}}",
+                    "--json",
+                    "number",
+                ],
+                0,
+                Is("3"),
+                "",
+            ),
+            (
+                &["pr", "list", "-R", "acme/none"],
+                1,
+                Is(""),
+                "Could not resolve to a Repository with the name 'acme/none'.",
+            ),
         ],
     );
     world.double.seed().many_pulls(REPO, 120);
@@ -233,7 +363,9 @@ fn list_with_every_flag() {
     let (code, out, err) = world.run(
         "octo",
         world.dir.path(),
-        &["pr", "list", "-R", REPO, "-L", "200", "--json", "number", "-q", "length"],
+        &[
+            "pr", "list", "-R", REPO, "-L", "200", "--json", "number", "-q", "length",
+        ],
     );
     assert_eq!((code, out.as_str()), (0, "123\n"), "{err}");
     assert_eq!(world.double.counts().queries, 2);
@@ -332,19 +464,52 @@ fn large_diffs_meet_githubs_limits() {
             let text = number.to_string();
             seed.commit(REPO, "many", &[("count", Some(&text))], "Count");
         }
-        let many = PullSeed { title: "Many", head: "many", ..PullSeed::default() };
+        let many = PullSeed {
+            title: "Many",
+            head: "many",
+            ..PullSeed::default()
+        };
         assert_eq!(seed.open_pull(REPO, &many), 5);
         let text = "line\n".repeat(20_001);
         seed.commit(REPO, "long", &[("long.txt", Some(&text))], "Add long");
-        let long = PullSeed { title: "Long", head: "long", ..PullSeed::default() };
+        let long = PullSeed {
+            title: "Long",
+            head: "long",
+            ..PullSeed::default()
+        };
         assert_eq!(seed.open_pull(REPO, &long), 6);
     }
     world.outside(
         "octo",
         &[
-            (&["pr", "diff", "5", "-R", REPO], 1, Is(""), "HTTP 406: Sorry, the diff exceeded the maximum number of files (300)."),
-            (&["pr", "diff", "6", "-R", REPO], 1, Is(""), "HTTP 406: Sorry, the diff exceeded the maximum number of lines (20000)"),
-            (&["pr", "view", "5", "-R", REPO, "--json", "changedFiles,files,commits", "-q", ".changedFiles,(.files|length),(.commits|length)"], 0, Is("351\n100\n100\n"), ""),
+            (
+                &["pr", "diff", "5", "-R", REPO],
+                1,
+                Is(""),
+                "HTTP 406: Sorry, the diff exceeded the maximum number of files (300).",
+            ),
+            (
+                &["pr", "diff", "6", "-R", REPO],
+                1,
+                Is(""),
+                "HTTP 406: Sorry, the diff exceeded the maximum number of lines (20000)",
+            ),
+            (
+                &[
+                    "pr",
+                    "view",
+                    "5",
+                    "-R",
+                    REPO,
+                    "--json",
+                    "changedFiles,files,commits",
+                    "-q",
+                    ".changedFiles,(.files|length),(.commits|length)",
+                ],
+                0,
+                Is("351\n100\n100\n"),
+                "",
+            ),
         ],
     );
 }
@@ -389,10 +554,13 @@ fn create_with_every_flag() {
             (&["pr", "view", "7", "--json", "body,baseRefName"], 0, Is("{\"baseRefName\":\"feature\",\"body\":\"Text of the file.\\n\"}\n"), ""),
         ],
     );
-    let long = "ü".repeat(65_537);
-    let (code, _, err) = world.run("octo", &clone, &["pr", "edit", "5", "--body", &long]);
+    std::fs::write(&template, "ü".repeat(65_537)).unwrap();
+    let (code, _, err) = world.run("octo", &clone, &["pr", "edit", "5", "-F", "body.md"]);
     assert_eq!(code, 1);
-    assert!(err.contains("Body is too long (maximum is 65536 characters)"), "{err}");
+    assert!(
+        err.contains("Body is too long (maximum is 65536 characters)"),
+        "{err}"
+    );
     let long = "x".repeat(60_000);
     let (code, _, err) = world.run("octo", &clone, &["pr", "edit", "5", "--body", &long]);
     assert_eq!(code, 0, "{err}");
@@ -456,52 +624,217 @@ fn comments_reviews_and_states() {
     world.outside(
         "octo",
         &[
-            (&["pr", "comment", "2", "-R", REPO, "-b", "One"], 0, Has(&["/pull/2#issuecomment-"]), ""),
-            (&["pr", "comment", "2", "-R", REPO, "--edit-last", "-b", "Two"], 0, Has(&["/pull/2#issuecomment-"]), ""),
-            (&["pr", "view", "2", "-R", REPO, "--json", "comments", "-q", ".comments[]|.body,.includesCreatedEdit"], 0, Is("Two\ntrue\n"), ""),
-            (&["pr", "comment", "2", "-R", REPO, "--delete-last", "--yes"], 0, Is(""), "Comment deleted"),
-            (&["pr", "comment", "2", "-R", REPO, "--edit-last", "-b", "x"], 1, Is(""), "no comments found for current user"),
-            (&["pr", "comment", "2", "-R", REPO, "--edit-last", "--create-if-none", "-b", "Three"], 0, Has(&["#issuecomment-"]), ""),
-            (&["pr", "review", "2", "-R", REPO, "-a"], 1, Is(""), "Can not approve your own pull request"),
-            (&["pr", "review", "2", "-R", REPO, "-r", "-b", "no"], 1, Is(""), "Can not request changes on your own pull request"),
-            (&["pr", "review", "2", "-R", REPO, "-c", "-b", "Note"], 0, Is(""), ""),
+            (
+                &["pr", "comment", "2", "-R", REPO, "-b", "One"],
+                0,
+                Has(&["/pull/2#issuecomment-"]),
+                "",
+            ),
+            (
+                &["pr", "comment", "2", "-R", REPO, "--edit-last", "-b", "Two"],
+                0,
+                Has(&["/pull/2#issuecomment-"]),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "view",
+                    "2",
+                    "-R",
+                    REPO,
+                    "--json",
+                    "comments",
+                    "-q",
+                    ".comments[]|.body,.includesCreatedEdit",
+                ],
+                0,
+                Is("Two\ntrue\n"),
+                "",
+            ),
+            (
+                &["pr", "comment", "2", "-R", REPO, "--delete-last", "--yes"],
+                0,
+                Is(""),
+                "Comment deleted",
+            ),
+            (
+                &["pr", "comment", "2", "-R", REPO, "--edit-last", "-b", "x"],
+                1,
+                Is(""),
+                "no comments found for current user",
+            ),
+            (
+                &[
+                    "pr",
+                    "comment",
+                    "2",
+                    "-R",
+                    REPO,
+                    "--edit-last",
+                    "--create-if-none",
+                    "-b",
+                    "Three",
+                ],
+                0,
+                Has(&["#issuecomment-"]),
+                "",
+            ),
+            (
+                &["pr", "review", "2", "-R", REPO, "-a"],
+                1,
+                Is(""),
+                "Can not approve your own pull request",
+            ),
+            (
+                &["pr", "review", "2", "-R", REPO, "-r", "-b", "no"],
+                1,
+                Is(""),
+                "Can not request changes on your own pull request",
+            ),
+            (
+                &["pr", "review", "2", "-R", REPO, "-c", "-b", "Note"],
+                0,
+                Is(""),
+                "",
+            ),
         ],
     );
     world.outside(
         "rev",
         &[
-            (&["pr", "review", "2", "-R", REPO, "-r", "-b", "Please change"], 0, Is(""), ""),
-            (&["pr", "view", "2", "-R", REPO, "--json", "reviewDecision", "-q", ".reviewDecision"], 0, Is("CHANGES_REQUESTED\n"), ""),
-            (&["pr", "review", "2", "-R", REPO, "-a", "-b", "Good"], 0, Is(""), ""),
-            (&["pr", "view", "2", "-R", REPO, "--json", "reviewDecision", "-q", ".reviewDecision"], 0, Is("APPROVED\n"), ""),
+            (
+                &["pr", "review", "2", "-R", REPO, "-r", "-b", "Please change"],
+                0,
+                Is(""),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "view",
+                    "2",
+                    "-R",
+                    REPO,
+                    "--json",
+                    "reviewDecision",
+                    "-q",
+                    ".reviewDecision",
+                ],
+                0,
+                Is("CHANGES_REQUESTED\n"),
+                "",
+            ),
+            (
+                &["pr", "review", "2", "-R", REPO, "-a", "-b", "Good"],
+                0,
+                Is(""),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "view",
+                    "2",
+                    "-R",
+                    REPO,
+                    "--json",
+                    "reviewDecision",
+                    "-q",
+                    ".reviewDecision",
+                ],
+                0,
+                Is("APPROVED\n"),
+                "",
+            ),
         ],
     );
     world.outside(
         "octo",
         &[
-            (&["pr", "close", "2", "-R", REPO, "-c", "Bye"], 0, Is(""), "✓ Closed pull request acme/widget#2"),
-            (&["pr", "close", "2", "-R", REPO], 0, Is(""), "! Pull request acme/widget#2 (Add ünïcode ✓) is already closed"),
-            (&["pr", "reopen", "2", "-R", REPO, "-c", "Back"], 0, Is(""), "✓ Reopened pull request acme/widget#2"),
-            (&["pr", "reopen", "2", "-R", REPO], 0, Is(""), "is already open"),
-            (&["pr", "ready", "2", "-R", REPO, "--undo"], 0, Is(""), "is converted to \"draft\""),
-            (&["pr", "ready", "2", "-R", REPO], 0, Is(""), "is marked as \"ready for review\""),
-            (&["pr", "ready", "2", "-R", REPO], 0, Is(""), "is already \"ready for review\""),
-            (&["pr", "lock", "2", "-R", REPO, "-r", "resolved"], 0, Is(""), ""),
+            (
+                &["pr", "close", "2", "-R", REPO, "-c", "Bye"],
+                0,
+                Is(""),
+                "✓ Closed pull request acme/widget#2",
+            ),
+            (
+                &["pr", "close", "2", "-R", REPO],
+                0,
+                Is(""),
+                "! Pull request acme/widget#2 (Add ünïcode ✓) is already closed",
+            ),
+            (
+                &["pr", "reopen", "2", "-R", REPO, "-c", "Back"],
+                0,
+                Is(""),
+                "✓ Reopened pull request acme/widget#2",
+            ),
+            (
+                &["pr", "reopen", "2", "-R", REPO],
+                0,
+                Is(""),
+                "is already open",
+            ),
+            (
+                &["pr", "ready", "2", "-R", REPO, "--undo"],
+                0,
+                Is(""),
+                "is converted to \"draft\"",
+            ),
+            (
+                &["pr", "ready", "2", "-R", REPO],
+                0,
+                Is(""),
+                "is marked as \"ready for review\"",
+            ),
+            (
+                &["pr", "ready", "2", "-R", REPO],
+                0,
+                Is(""),
+                "is already \"ready for review\"",
+            ),
+            (
+                &["pr", "lock", "2", "-R", REPO, "-r", "resolved"],
+                0,
+                Is(""),
+                "",
+            ),
         ],
     );
     world.outside(
         "hub",
         &[
-            (&["pr", "comment", "2", "-R", REPO, "-b", "x"], 1, Is(""), "Unable to create comment because issue is locked."),
-            (&["pr", "close", "2", "-R", REPO], 1, Is(""), "hubot does not have the correct permissions to execute `ClosePullRequest`"),
+            (
+                &["pr", "comment", "2", "-R", REPO, "-b", "x"],
+                1,
+                Is(""),
+                "Unable to create comment because issue is locked.",
+            ),
+            (
+                &["pr", "close", "2", "-R", REPO],
+                1,
+                Is(""),
+                "hubot does not have the correct permissions to execute `ClosePullRequest`",
+            ),
         ],
     );
     world.outside(
         "octo",
         &[
             (&["pr", "unlock", "2", "-R", REPO], 0, Is(""), ""),
-            (&["pr", "close", "4", "-R", REPO, "-d"], 0, Is(""), "✓ Closed pull request acme/widget#4"),
-            (&["pr", "reopen", "4", "-R", REPO], 1, Is(""), "The wip branch has been deleted."),
+            (
+                &["pr", "close", "4", "-R", REPO, "-d"],
+                0,
+                Is(""),
+                "✓ Closed pull request acme/widget#4",
+            ),
+            (
+                &["pr", "reopen", "4", "-R", REPO],
+                1,
+                Is(""),
+                "The wip branch has been deleted.",
+            ),
         ],
     );
 }
@@ -517,9 +850,18 @@ fn merging_really_merges_in_git() {
             seed.commit(REPO, branch, &[(&one, Some("1\n"))], "First");
             seed.commit(REPO, branch, &[(&two, Some("2\n"))], "Second");
         }
-        seed.commit(REPO, "conflict", &[("README.md", Some("theirs\n"))], "Theirs");
+        seed.commit(
+            REPO,
+            "conflict",
+            &[("README.md", Some("theirs\n"))],
+            "Theirs",
+        );
         for head in ["squashed", "rebased", "conflict"] {
-            let pull = PullSeed { title: head, head, ..PullSeed::default() };
+            let pull = PullSeed {
+                title: head,
+                head,
+                ..PullSeed::default()
+            };
             seed.open_pull(REPO, &pull); // #5, #6, #7
         }
         seed.commit(REPO, "main", &[("README.md", Some("ours\n"))], "Ours");
@@ -547,7 +889,15 @@ fn merging_really_merges_in_git() {
         ],
     );
     world.git(&clone, &["fetch", "-q"]);
-    let log = world.git(&clone, &["log", "--format=%s|%ae|%cn", "--first-parent", "origin/main"]);
+    let log = world.git(
+        &clone,
+        &[
+            "log",
+            "--format=%s|%ae|%cn",
+            "--first-parent",
+            "origin/main",
+        ],
+    );
     assert_eq!(
         log,
         "Merge pull request #3 from hubot/patch|octocat@users.noreply.github.com|GitHub\n\
@@ -558,7 +908,14 @@ fn merging_really_merges_in_git() {
          Ours|acme@users.noreply.github.com|acme\n\
          Initial commit|acme@users.noreply.github.com|acme"
     );
-    let undone = world.git(&clone, &["diff", "--name-status", "origin/main...origin/revert-2-feature"]);
+    let undone = world.git(
+        &clone,
+        &[
+            "diff",
+            "--name-status",
+            "origin/main...origin/revert-2-feature",
+        ],
+    );
     assert_eq!(undone, "D\tfeature.txt");
     {
         let seed = world.double.seed();
@@ -589,13 +946,58 @@ fn protected_branches_and_merging_by_itself() {
     world.outside(
         "rev",
         &[
-            (&["pr", "view", "2", "-R", REPO, "--json", "mergeStateStatus"], 0, Has(&["UNKNOWN"]), ""),
-            (&["pr", "merge", "2", "-R", REPO, "-m"], 1, Is(""), "is not mergeable: the base branch policy prohibits the merge."),
-            (&["pr", "merge", "2", "-R", REPO, "-m", "--admin"], 1, Is(""), "At least 1 approving review is required by reviewers with write access."),
-            (&["pr", "merge", "2", "-R", REPO, "-s", "--auto"], 0, Is(""), ""),
-            (&["pr", "view", "2", "-R", REPO, "--json", "autoMergeRequest", "-q", ".autoMergeRequest.mergeMethod"], 0, Is("SQUASH\n"), ""),
-            (&["pr", "merge", "2", "-R", REPO, "--disable-auto"], 0, Is(""), ""),
-            (&["pr", "merge", "2", "-R", REPO, "-s", "--auto"], 0, Is(""), ""),
+            (
+                &["pr", "view", "2", "-R", REPO, "--json", "mergeStateStatus"],
+                0,
+                Has(&["UNKNOWN"]),
+                "",
+            ),
+            (
+                &["pr", "merge", "2", "-R", REPO, "-m"],
+                1,
+                Is(""),
+                "is not mergeable: the base branch policy prohibits the merge.",
+            ),
+            (
+                &["pr", "merge", "2", "-R", REPO, "-m", "--admin"],
+                1,
+                Is(""),
+                "At least 1 approving review is required by reviewers with write access.",
+            ),
+            (
+                &["pr", "merge", "2", "-R", REPO, "-s", "--auto"],
+                0,
+                Is(""),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "view",
+                    "2",
+                    "-R",
+                    REPO,
+                    "--json",
+                    "autoMergeRequest",
+                    "-q",
+                    ".autoMergeRequest.mergeMethod",
+                ],
+                0,
+                Is("SQUASH\n"),
+                "",
+            ),
+            (
+                &["pr", "merge", "2", "-R", REPO, "--disable-auto"],
+                0,
+                Is(""),
+                "",
+            ),
+            (
+                &["pr", "merge", "2", "-R", REPO, "-s", "--auto"],
+                0,
+                Is(""),
+                "",
+            ),
             (&["pr", "review", "2", "-R", REPO, "-a"], 0, Is(""), ""),
         ],
     );
@@ -604,7 +1006,12 @@ fn protected_branches_and_merging_by_itself() {
     assert_eq!(world.double.seed().pull_of(REPO, 2).state.name(), "MERGED");
     world.outside(
         "octo",
-        &[(&["pr", "merge", "3", "-R", REPO, "-m", "--admin"], 0, Is(""), "")],
+        &[(
+            &["pr", "merge", "3", "-R", REPO, "-m", "--admin"],
+            0,
+            Is(""),
+            "",
+        )],
     );
     assert_eq!(world.double.seed().pull_of(REPO, 3).state.name(), "MERGED");
 }
@@ -613,36 +1020,133 @@ fn protected_branches_and_merging_by_itself() {
 fn checkout_update_branch_and_forks() {
     let Some(world) = world() else { return };
     let clone = world.clone();
-    world.double.seed().commit(REPO, "main", &[("new.txt", Some("1\n"))], "Move main");
+    world
+        .double
+        .seed()
+        .commit(REPO, "main", &[("new.txt", Some("1\n"))], "Move main");
     world.table(
         "octo",
         &clone,
         &[
-            (&["pr", "checkout", "3"], 0, Is(""), "Switched to branch 'patch'"),
-            (&["pr", "checkout", "2", "-b", "mine"], 0, Has(&["mine"]), ""),
-            (&["pr", "checkout", "2", "--detach"], 0, Is(""), "HEAD is now at"),
-            (&["pr", "checkout", "feature", "-f"], 0, Has(&["feature"]), ""),
-            (&["pr", "view", "--json", "number"], 0, Is("{\"number\":2}\n"), ""),
-            (&["pr", "checkout", "4", "--worktree", "../tree"], 0, Has(&[]), ""),
-            (&["pr", "update-branch", "2"], 0, Is("✓ PR branch updated\n"), ""),
-            (&["pr", "update-branch", "2"], 0, Is("✓ PR branch already up-to-date\n"), ""),
-            (&["pr", "update-branch", "4", "--rebase"], 0, Is("✓ PR branch updated\n"), ""),
-            (&["pr", "view", "2", "--json", "commits", "-q", ".commits[].messageHeadline"], 0, Is("Add feature.txt\nMerge branch 'main' into feature\n"), ""),
-            (&["pr", "view", "4", "--json", "commits", "-q", ".commits[].messageHeadline"], 0, Is("Add wip.txt\n"), ""),
+            (
+                &["pr", "checkout", "3"],
+                0,
+                Is(""),
+                "Switched to branch 'patch'",
+            ),
+            (
+                &["pr", "checkout", "2", "-b", "mine"],
+                0,
+                Has(&["mine"]),
+                "",
+            ),
+            (
+                &["pr", "checkout", "2", "--detach"],
+                0,
+                Is(""),
+                "HEAD is now at",
+            ),
+            (
+                &["pr", "checkout", "feature", "-f"],
+                0,
+                Has(&["feature"]),
+                "",
+            ),
+            (
+                &["pr", "view", "--json", "number"],
+                0,
+                Is("{\"number\":2}\n"),
+                "",
+            ),
+            (
+                &["pr", "checkout", "4", "--worktree", "../tree"],
+                0,
+                Has(&[]),
+                "",
+            ),
+            (
+                &["pr", "update-branch", "2"],
+                0,
+                Is("✓ PR branch updated\n"),
+                "",
+            ),
+            (
+                &["pr", "update-branch", "2"],
+                0,
+                Is("✓ PR branch already up-to-date\n"),
+                "",
+            ),
+            (
+                &["pr", "update-branch", "4", "--rebase"],
+                0,
+                Is("✓ PR branch updated\n"),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "view",
+                    "2",
+                    "--json",
+                    "commits",
+                    "-q",
+                    ".commits[].messageHeadline",
+                ],
+                0,
+                Is("Add feature.txt\nMerge branch 'main' into feature\n"),
+                "",
+            ),
+            (
+                &[
+                    "pr",
+                    "view",
+                    "4",
+                    "--json",
+                    "commits",
+                    "-q",
+                    ".commits[].messageHeadline",
+                ],
+                0,
+                Is("Add wip.txt\n"),
+                "",
+            ),
         ],
     );
     assert!(world.dir.path().join("tree/wip.txt").is_file());
     world.outside(
         "hub",
         &[
-            (&["repo", "create", "hubot/own", "--public", "--add-readme"], 0, Is("http://github.localhost/hubot/own\n"), ""),
-            (&["repo", "view", "hubot/own", "--json", "name,isFork,defaultBranchRef", "-q", ".name,.isFork,.defaultBranchRef.name"], 0, Is("own\nfalse\nmain\n"), ""),
+            (
+                &["repo", "create", "hubot/own", "--public", "--add-readme"],
+                0,
+                Is("http://github.localhost/hubot/own\n"),
+                "",
+            ),
+            (
+                &[
+                    "repo",
+                    "view",
+                    "hubot/own",
+                    "--json",
+                    "name,isFork,defaultBranchRef",
+                    "-q",
+                    ".name,.isFork,.defaultBranchRef.name",
+                ],
+                0,
+                Is("own\nfalse\nmain\n"),
+                "",
+            ),
             (&["repo", "delete", "hubot/own", "--yes"], 0, Is(""), ""),
         ],
     );
     world.outside(
         "rev",
-        &[(&["repo", "fork", REPO, "--clone=false"], 0, Is("http://github.localhost/reviewer/widget\n"), "")],
+        &[(
+            &["repo", "fork", REPO, "--clone=false"],
+            0,
+            Is("http://github.localhost/reviewer/widget\n"),
+            "",
+        )],
     );
 }
 
@@ -661,22 +1165,47 @@ fn who_may_not_is_told_so() {
     }
     world.outside(
         "wrong",
-        &[(&["pr", "list", "-R", REPO], 1, Is(""), "HTTP 401: Bad credentials")],
+        &[(
+            &["pr", "list", "-R", REPO],
+            1,
+            Is(""),
+            "HTTP 401: Bad credentials",
+        )],
     );
     world.outside(
         "hub",
-        &[(&["pr", "list", "-R", "acme/secret"], 1, Is(""), "Could not resolve to a Repository with the name 'acme/secret'.")],
+        &[(
+            &["pr", "list", "-R", "acme/secret"],
+            1,
+            Is(""),
+            "Could not resolve to a Repository with the name 'acme/secret'.",
+        )],
     );
     world.outside(
         "fine",
-        &[(&["pr", "close", "2", "-R", REPO], 1, Is(""), "Resource not accessible by personal access token")],
+        &[(
+            &["pr", "close", "2", "-R", REPO],
+            1,
+            Is(""),
+            "Resource not accessible by personal access token",
+        )],
     );
     world.outside(
         "octo",
-        &[(&["pr", "list", "-R", "locked/safe"], 1, Is(""), "Resource protected by organization SAML enforcement.")],
+        &[(
+            &["pr", "list", "-R", "locked/safe"],
+            1,
+            Is(""),
+            "Resource protected by organization SAML enforcement.",
+        )],
     );
     world.outside(
         "few",
-        &[(&["pr", "edit", "2", "-R", REPO, "--add-project", "Roadmap"], 1, Is(""), "required scopes")],
+        &[(
+            &["pr", "edit", "2", "-R", REPO, "--add-project", "Roadmap"],
+            1,
+            Is(""),
+            "required scopes",
+        )],
     );
 }

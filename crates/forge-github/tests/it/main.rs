@@ -15,6 +15,7 @@ mod create;
 mod diff;
 mod double;
 mod edit;
+mod fault_plans;
 mod labels;
 mod lists;
 mod lost;

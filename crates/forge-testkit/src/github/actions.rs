@@ -65,7 +65,9 @@ fn git_dir(state: &State, repo: Id) -> Option<PathBuf> {
 }
 
 fn head_moved(state: &mut State, repo: Id, branch: &str, tip: &str, actor: Id) {
-    for id in open_pulls(state, |it| it.head_repo == Some(repo) && it.head_branch == branch) {
+    for id in open_pulls(state, |it| {
+        it.head_repo == Some(repo) && it.head_branch == branch
+    }) {
         if let Err(error) = set_head(state, id, tip, actor) {
             // Only a broken bare repository gets here; the next read of the head shows it.
             eprintln!("forge-github-double: {error}");
@@ -139,9 +141,8 @@ fn base_moved(state: &mut State, repo: Id, branch: &str, tip: &str, actor: Id) {
         let Some(pull) = state.pulls.get(&id).cloned() else {
             continue;
         };
-        let landed = git_dir(state, repo).is_some_and(|dir| {
-            git::is_ancestor(&dir, &pull.head_oid, tip)
-        });
+        let landed =
+            git_dir(state, repo).is_some_and(|dir| git::is_ancestor(&dir, &pull.head_oid, tip));
         if landed {
             // Pushed to the base by hand: GitHub marks it as merged.
             finish_merge(state, id, tip.to_owned(), actor);

@@ -169,7 +169,10 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
     let flag = |name: &str| step.get(name).and_then(Value::as_bool).unwrap_or(false);
     let list = |name: &str| -> Vec<&str> {
         let list = step.get(name).and_then(Value::as_array);
-        list.into_iter().flatten().filter_map(Value::as_str).collect()
+        list.into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
     };
     let repo = || text("repo");
     Some(match text("do")? {
@@ -190,10 +193,16 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
             seed.require_sso(text("org")?);
             Value::Null
         }
-        "team" => seed.team(text("org")?, text("slug")?, &list("members")).into(),
+        "team" => seed
+            .team(text("org")?, text("slug")?, &list("members"))
+            .into(),
         "token" => {
             let scopes = list("scopes");
-            let scopes = if scopes.is_empty() { ALL_SCOPES } else { &scopes };
+            let scopes = if scopes.is_empty() {
+                ALL_SCOPES
+            } else {
+                &scopes
+            };
             seed.token(text("token")?, text("login")?, scopes);
             Value::Null
         }
@@ -236,12 +245,18 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
                 .map(|(path, content)| (path.as_str(), content.as_str()))
                 .collect();
             let message = text("message").unwrap_or("Change");
-            seed.commit(repo()?, text("branch")?, &files, message).into()
+            seed.commit(repo()?, text("branch")?, &files, message)
+                .into()
         }
         "label" => seed.label(repo()?, text("name")?).into(),
         "milestone" => seed.milestone(repo()?, text("title")?).into(),
         "issue" => seed
-            .open_issue(repo()?, text("author")?, text("title")?, text("body").unwrap_or_default())
+            .open_issue(
+                repo()?,
+                text("author")?,
+                text("title")?,
+                text("body").unwrap_or_default(),
+            )
             .into(),
         "pull" => {
             let labels = list("labels");
@@ -275,7 +290,8 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
                 _ => ReviewState::Commented,
             };
             let body = text("body").unwrap_or_default();
-            seed.review(repo()?, number("number")?, text("author")?, verdict, body).into()
+            seed.review(repo()?, number("number")?, text("author")?, verdict, body)
+                .into()
         }
         "check" => seed
             .check(
@@ -289,7 +305,9 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
         "status" => seed
             .status(repo()?, number("number")?, text("context")?, text("state")?)
             .into(),
-        "project" => seed.project(text("owner")?, text("title")?, &list("options")).into(),
+        "project" => seed
+            .project(text("owner")?, text("title")?, &list("options"))
+            .into(),
         _ => return None,
     })
 }

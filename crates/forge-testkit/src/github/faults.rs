@@ -32,16 +32,21 @@ pub(crate) struct Subject<'a> {
 
 impl Matcher {
     fn fits(&self, it: &Subject<'_>) -> bool {
-        let operation = |wanted: &String| {
-            it.operation == Some(wanted.as_str()) || it.fields.contains(wanted)
-        };
-        self.method.as_deref().is_none_or(|method| method == it.method)
-            && self.path.as_deref().is_none_or(|path| it.path.starts_with(path))
+        let operation =
+            |wanted: &String| it.operation == Some(wanted.as_str()) || it.fields.contains(wanted);
+        self.method
+            .as_deref()
+            .is_none_or(|method| method == it.method)
+            && self
+                .path
+                .as_deref()
+                .is_none_or(|path| it.path.starts_with(path))
             && self.operation.as_ref().is_none_or(operation)
             && self.mutation.is_none_or(|mutation| mutation == it.mutation)
-            && self.body.as_deref().is_none_or(|text| {
-                String::from_utf8_lossy(it.body).contains(text)
-            })
+            && self
+                .body
+                .as_deref()
+                .is_none_or(|text| String::from_utf8_lossy(it.body).contains(text))
     }
 }
 

@@ -17,7 +17,10 @@ pub(crate) fn repository(path: &str) -> Option<(&str, &str, &str)> {
     let rest = path.strip_prefix('/')?;
     let (owner, rest) = rest.split_once('/')?;
     let (name, service) = rest.split_once('/')?;
-    let git = matches!(service, "info/refs" | "git-upload-pack" | "git-receive-pack");
+    let git = matches!(
+        service,
+        "info/refs" | "git-upload-pack" | "git-receive-pack"
+    );
     git.then(|| (owner, name.strip_suffix(".git").unwrap_or(name), service))
 }
 
@@ -37,7 +40,11 @@ pub(crate) fn serve(shared: &Shared, request: &Incoming) -> Reply {
         let Some(repo) = state.repo(owner, name) else {
             return refuse(viewer.is_some());
         };
-        let least = if push { Permission::Write } else { Permission::Read };
+        let least = if push {
+            Permission::Write
+        } else {
+            Permission::Read
+        };
         let public = !repo.private && !push;
         let permission = viewer.and_then(|token| {
             let granted = state.permission(token.account, repo);
@@ -139,7 +146,10 @@ fn from_cgi(output: &[u8]) -> Reply {
     let mut reply = Reply {
         status: 200,
         headers: Vec::new(),
-        body: output.get(end.saturating_add(4)..).unwrap_or_default().to_vec(),
+        body: output
+            .get(end.saturating_add(4)..)
+            .unwrap_or_default()
+            .to_vec(),
     };
     for line in head.lines() {
         let Some((name, value)) = line.split_once(": ") else {

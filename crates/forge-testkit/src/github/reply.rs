@@ -57,7 +57,8 @@ impl Reply {
 
     /// Puts a header in, or replaces it.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
-        self.headers.retain(|(it, _)| !it.eq_ignore_ascii_case(name));
+        self.headers
+            .retain(|(it, _)| !it.eq_ignore_ascii_case(name));
         self.headers.push((name.to_owned(), value.into()));
     }
 
@@ -71,7 +72,9 @@ impl Reply {
                 if !kept.is_empty() {
                     parts.0.push_back(Ok(Bytes::copy_from_slice(kept)));
                 }
-                parts.0.push_back(Err(io::ErrorKind::ConnectionAborted.into()));
+                parts
+                    .0
+                    .push_back(Err(io::ErrorKind::ConnectionAborted.into()));
             }
             None if self.body.is_empty() => {}
             None => parts.0.push_back(Ok(self.body.into())),

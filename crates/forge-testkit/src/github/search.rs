@@ -252,7 +252,11 @@ fn matches(
         return false;
     }
     let repos: Vec<&Term> = query.all("repo").filter(|term| !term.negated).collect();
-    if !repos.is_empty() && !repos.iter().any(|term| holds(state, viewer, it, term, checks)) {
+    if !repos.is_empty()
+        && !repos
+            .iter()
+            .any(|term| holds(state, viewer, it, term, checks))
+    {
         return false;
     }
     query
@@ -316,12 +320,19 @@ fn holds_one(
         })
     };
     let mentions = || {
-        let login = if value == "@me" { state.login(viewer) } else { value };
+        let login = if value == "@me" {
+            state.login(viewer)
+        } else {
+            value
+        };
         it.body.contains(&format!("@{login}"))
     };
     match name {
         "repo" => state.full_name(it.repo).eq_ignore_ascii_case(value),
-        "org" | "user" | "owner" => state.repos.get(&it.repo).is_some_and(|repo| is_login(repo.owner)),
+        "org" | "user" | "owner" => state
+            .repos
+            .get(&it.repo)
+            .is_some_and(|repo| is_login(repo.owner)),
         "is" | "type" | "state" => is(state, it, value),
         "author" => is_login(it.author),
         "assignee" => match value {
@@ -369,14 +380,15 @@ fn holds_one(
                 "none" => !state.reviews.values().any(|review| review.pull == it.id),
                 "required" => decision == Some("REVIEW_REQUIRED"),
                 "approved" => decision == Some("APPROVED"),
-                "changes_requested" | "changes-requested" => {
-                    decision == Some("CHANGES_REQUESTED")
-                }
+                "changes_requested" | "changes-requested" => decision == Some("CHANGES_REQUESTED"),
                 _ => false,
             }
         }),
         "status" => {
-            let found = checks.iter().find(|(id, _)| *id == it.id).map(|found| found.1);
+            let found = checks
+                .iter()
+                .find(|(id, _)| *id == it.id)
+                .map(|found| found.1);
             match value {
                 "success" => found == Some("SUCCESS"),
                 "pending" => found == Some("PENDING"),

@@ -73,7 +73,13 @@ impl State {
         );
         if init {
             let readme = format!("# {name}\n");
-            self.add_commit(id, "main", None, &[("README.md", Some(readme.as_str()))], "Initial commit")?;
+            self.add_commit(
+                id,
+                "main",
+                None,
+                &[("README.md", Some(readme.as_str()))],
+                "Initial commit",
+            )?;
         }
         Ok(id)
     }
@@ -86,7 +92,12 @@ impl State {
             fork.parent = Some(parent.id);
             fork.private = parent.private;
             fork.default_branch.clone_from(&parent.default_branch);
-            git::fetch(&fork.git_dir, &parent.git_dir, "refs/heads/*", "refs/heads/*")?;
+            git::fetch(
+                &fork.git_dir,
+                &parent.git_dir,
+                "refs/heads/*",
+                "refs/heads/*",
+            )?;
             let head = format!("refs/heads/{}", parent.default_branch);
             git::run(&fork.git_dir, &["symbolic-ref", "HEAD", &head])?;
         }
@@ -110,8 +121,8 @@ impl State {
             return Ok(String::new());
         };
         let before = actions::branches(self, repo);
-        let parent = git::branch(&dir, branch)
-            .or_else(|| from.and_then(|from| git::commit_of(&dir, from)));
+        let parent =
+            git::branch(&dir, branch).or_else(|| from.and_then(|from| git::commit_of(&dir, from)));
         let mut stream = format!(
             "commit refs/heads/{branch}\ncommitter {login} <{}> {seconds} +0000\ndata {}\n{message}\n",
             mail(&login),
@@ -309,7 +320,11 @@ impl Seed<'_> {
     /// Comments on a pull request or issue, oldest first; not those in threads.
     pub fn comments_of(&self, full_name: &str, number: u64) -> Vec<&Comment> {
         let id = self.find_subject(full_name, number);
-        self.0.comments.values().filter(|it| it.subject == id).collect()
+        self.0
+            .comments
+            .values()
+            .filter(|it| it.subject == id)
+            .collect()
     }
 
     /// Reviews of a pull request, oldest first.
@@ -411,7 +426,12 @@ impl Seed<'_> {
     pub fn milestone(&mut self, full_name: &str, title: &str) -> Id {
         let repo = self.find_repo(full_name);
         let creator = self.0.repos.get(&repo).map_or(0, |repo| repo.owner);
-        let count = self.0.milestones.values().filter(|it| it.repo == repo).count();
+        let count = self
+            .0
+            .milestones
+            .values()
+            .filter(|it| it.repo == repo)
+            .count();
         let id = self.0.next_id();
         let created_at = self.0.tick();
         self.0.milestones.insert(
@@ -470,10 +490,21 @@ impl Seed<'_> {
             None => (full_name.to_owned(), seed.head),
         };
         let head_repo = self.find_repo(&head_full);
-        let head_dir = self.0.repos.get(&head_repo).expect("found above").git_dir.clone();
+        let head_dir = self
+            .0
+            .repos
+            .get(&head_repo)
+            .expect("found above")
+            .git_dir
+            .clone();
         if git::branch(&head_dir, branch).is_none() {
             let file = format!("{}.txt", branch.replace('/', "-"));
-            self.commit(&head_full, branch, &[(&file, Some("new\n"))], &format!("Add {file}"));
+            self.commit(
+                &head_full,
+                branch,
+                &[(&file, Some("new\n"))],
+                &format!("Add {file}"),
+            );
         }
         let head_oid = git::branch(&head_dir, branch).expect("made above");
         let base = if seed.base.is_empty() {
@@ -488,8 +519,16 @@ impl Seed<'_> {
         } else {
             self.user(seed.author)
         };
-        let labels = seed.labels.iter().map(|name| self.find_label(repo, name)).collect();
-        let assignees = seed.assignees.iter().map(|login| self.user(login)).collect();
+        let labels = seed
+            .labels
+            .iter()
+            .map(|name| self.find_label(repo, name))
+            .collect();
+        let assignees = seed
+            .assignees
+            .iter()
+            .map(|login| self.user(login))
+            .collect();
         let head_owner = self.0.repos.get(&head_repo).expect("found above").owner;
         let id = self.0.next_id();
         let now = self.0.tick();
@@ -560,13 +599,19 @@ impl Seed<'_> {
                 self.0.now_seconds(),
             );
         }
-        git::run_with_input(&base.git_dir, &["fast-import", "--quiet"], stream.as_bytes())
-            .expect("branches");
+        git::run_with_input(
+            &base.git_dir,
+            &["fast-import", "--quiet"],
+            stream.as_bytes(),
+        )
+        .expect("branches");
         let refs = git::refs(&base.git_dir, "refs/heads/").expect("the branches");
         let mut updates = String::new();
         for number in first..first + u64::try_from(count).unwrap_or(0) {
             let branch = format!("bulk-{number}");
-            let oid = refs.get(&format!("refs/heads/{branch}")).expect("made above");
+            let oid = refs
+                .get(&format!("refs/heads/{branch}"))
+                .expect("made above");
             let id = self.0.next_id();
             let now = self.0.tick();
             let number = self.0.next_number(repo);
@@ -579,13 +624,23 @@ impl Seed<'_> {
                 number,
                 created_at: now.clone(),
                 updated_at: now,
-                ..super::mutations::blank_pull(base.owner, repo, &base.default_branch, &base, &branch)
+                ..super::mutations::blank_pull(
+                    base.owner,
+                    repo,
+                    &base.default_branch,
+                    &base,
+                    &branch,
+                )
             };
             pull.body = format!("Body of change {number}.");
             self.0.pulls.insert(id, pull);
         }
-        git::run_with_input(&base.git_dir, &["update-ref", "--stdin"], updates.as_bytes())
-            .expect("refs of the pull requests");
+        git::run_with_input(
+            &base.git_dir,
+            &["update-ref", "--stdin"],
+            updates.as_bytes(),
+        )
+        .expect("refs of the pull requests");
     }
 
     /// Comments on an issue or a pull request.
@@ -719,7 +774,12 @@ impl Seed<'_> {
     /// Makes a project with the options of its `Status` field.
     pub fn project(&mut self, owner: &str, title: &str, options: &[&str]) -> Id {
         let owner = self.find_account(owner);
-        let count = self.0.projects.values().filter(|it| it.owner == owner).count();
+        let count = self
+            .0
+            .projects
+            .values()
+            .filter(|it| it.owner == owner)
+            .count();
         let id = self.0.next_id();
         let created_at = self.0.tick();
         self.0.projects.insert(

@@ -47,7 +47,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(crate) fn new(state: State, latency: Duration, web: Option<String>, open_git: bool) -> Self {
+    pub(crate) fn new(
+        state: State,
+        latency: Duration,
+        web: Option<String>,
+        open_git: bool,
+    ) -> Self {
         Self {
             state: Mutex::new(state),
             plan: Mutex::default(),
@@ -155,10 +160,8 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
                 Ok(response) => Ok(response),
                 Err(hangup) => {
                     if let Some(handle) = handle.as_ref() {
-                        let _ = rustix::net::sockopt::set_socket_linger(
-                            handle,
-                            Some(Duration::ZERO),
-                        );
+                        let _ =
+                            rustix::net::sockopt::set_socket_linger(handle, Some(Duration::ZERO));
                     }
                     Err(hangup)
                 }
@@ -225,10 +228,7 @@ fn token(header: &str) -> Option<String> {
     }
 }
 
-async fn answer(
-    shared: &Arc<Shared>,
-    mut incoming: Incoming,
-) -> Result<Response<Parts>, Hangup> {
+async fn answer(shared: &Arc<Shared>, mut incoming: Incoming) -> Result<Response<Parts>, Hangup> {
     if incoming.path.starts_with("/_double/") {
         return Ok(control::answer(shared, &incoming).into_response(None));
     }
@@ -266,14 +266,11 @@ async fn answer(
         record.response_bytes = reply.body.len();
     }
     lock(&shared.log).push(record);
-    sent.map(|(reply, keep)| reply.into_response(keep)).ok_or(Hangup)
+    sent.map(|(reply, keep)| reply.into_response(keep))
+        .ok_or(Hangup)
 }
 
-fn record(
-    incoming: &Incoming,
-    outline: &Outline,
-    parsed: Option<&graphql::Request>,
-) -> Recorded {
+fn record(incoming: &Incoming, outline: &Outline, parsed: Option<&graphql::Request>) -> Recorded {
     Recorded {
         index: incoming.index,
         method: incoming.method.clone(),
@@ -376,7 +373,10 @@ fn dispatch(shared: &Shared, incoming: &Incoming, parsed: Option<graphql::Reques
     }
     let resource = if graphql { "graphql" } else { "core" };
     limits(&mut reply, ctx.remaining(), resource);
-    reply.set("x-github-request-id", format!("D0B1:{:06X}", incoming.index));
+    reply.set(
+        "x-github-request-id",
+        format!("D0B1:{:06X}", incoming.index),
+    );
     reply.set("x-github-media-type", "github.v4; format=json");
     reply
 }

@@ -63,12 +63,17 @@ fn event_item(ctx: &Ctx<'_>, pull: &Pull, event: &Event) -> (&'static str, Val) 
                 ],
             )
         }
-        EventKind::ConvertedToDraft => ("CONVERT_TO_DRAFT_EVENT", "ConvertToDraftEvent", Vec::new()),
+        EventKind::ConvertedToDraft => {
+            ("CONVERT_TO_DRAFT_EVENT", "ConvertToDraftEvent", Vec::new())
+        }
         EventKind::ReadyForReview => ("READY_FOR_REVIEW_EVENT", "ReadyForReviewEvent", Vec::new()),
         EventKind::ForcePushed(before, after) => (
             "HEAD_REF_FORCE_PUSHED_EVENT",
             "HeadRefForcePushedEvent",
-            vec![("beforeCommit", commit(before)), ("afterCommit", commit(after))],
+            vec![
+                ("beforeCommit", commit(before)),
+                ("afterCommit", commit(after)),
+            ],
         ),
         EventKind::HeadDeleted => (
             "HEAD_REF_DELETED_EVENT",
@@ -92,15 +97,23 @@ fn event_item(ctx: &Ctx<'_>, pull: &Pull, event: &Event) -> (&'static str, Val) 
                 ("currentRefName", after.into()),
             ],
         ),
-        EventKind::Labeled(label) => {
-            ("LABELED_EVENT", "LabeledEvent", vec![("label", Node::Label(*label).into())])
-        }
-        EventKind::Unlabeled(label) => {
-            ("UNLABELED_EVENT", "UnlabeledEvent", vec![("label", Node::Label(*label).into())])
-        }
+        EventKind::Labeled(label) => (
+            "LABELED_EVENT",
+            "LabeledEvent",
+            vec![("label", Node::Label(*label).into())],
+        ),
+        EventKind::Unlabeled(label) => (
+            "UNLABELED_EVENT",
+            "UnlabeledEvent",
+            vec![("label", Node::Label(*label).into())],
+        ),
         EventKind::Assigned(account) => {
             let node = Val::from(account_node(&ctx.state(), *account));
-            ("ASSIGNED_EVENT", "AssignedEvent", vec![("assignee", node.clone()), ("user", node)])
+            (
+                "ASSIGNED_EVENT",
+                "AssignedEvent",
+                vec![("assignee", node.clone()), ("user", node)],
+            )
         }
         EventKind::ReviewRequested(reviewer) => {
             let node = match reviewer {
@@ -116,7 +129,10 @@ fn event_item(ctx: &Ctx<'_>, pull: &Pull, event: &Event) -> (&'static str, Val) 
     };
     let node = Node::Pull(pull.id);
     fields.extend([
-        ("id", Val::from(format!("{}_EVENT{}", node_id(&node), event.id))),
+        (
+            "id",
+            Val::from(format!("{}_EVENT{}", node_id(&node), event.id)),
+        ),
         ("actor", account_node(&ctx.state(), event.actor).into()),
         ("createdAt", (&event.at).into()),
         ("pullRequest", node.clone().into()),

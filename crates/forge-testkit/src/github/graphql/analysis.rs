@@ -98,7 +98,10 @@ impl Walk<'_> {
         ["first", "last"].iter().find_map(|name| {
             let value = field.specified_argument_by_name(name)?;
             let number = match value.as_variable() {
-                Some(variable) => self.variables.get(variable.as_str()).and_then(JsonValue::as_i64),
+                Some(variable) => self
+                    .variables
+                    .get(variable.as_str())
+                    .and_then(JsonValue::as_i64),
                 None => value.to_i32().map(i64::from),
             };
             number.and_then(|number| u64::try_from(number).ok())

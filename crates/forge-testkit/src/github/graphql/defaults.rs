@@ -4,11 +4,7 @@
 //! nothing to say, like the sponsors of a user. They are answered as an object answers that has
 //! none of it: null, false, zero, an empty text, an empty connection.
 
-use apollo_compiler::{
-    ast::Type,
-    resolvers::ResolveInfo,
-    schema::ExtendedType,
-};
+use apollo_compiler::{ast::Type, resolvers::ResolveInfo, schema::ExtendedType};
 use serde_json::json;
 
 use super::{

@@ -16,7 +16,11 @@ const SEPARATOR: char = '\u{1}';
 /// Wraps an error for the executor.
 pub(crate) fn raise(fail: Fail) -> FieldError {
     FieldError {
-        message: format!("{}{SEPARATOR}{}", fail.kind.unwrap_or_default(), fail.message),
+        message: format!(
+            "{}{SEPARATOR}{}",
+            fail.kind.unwrap_or_default(),
+            fail.message
+        ),
     }
 }
 

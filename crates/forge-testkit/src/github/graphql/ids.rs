@@ -72,8 +72,11 @@ pub(crate) fn account_node(state: &State, id: Id) -> Node {
 ///
 /// Fails as GitHub does when there is none.
 pub(crate) fn find(state: &State, id: &str) -> Result<Node, Fail> {
-    let missing =
-        || Fail::not_found(format!("Could not resolve to a node with the global id of '{id}'"));
+    let missing = || {
+        Fail::not_found(format!(
+            "Could not resolve to a node with the global id of '{id}'"
+        ))
+    };
     let (prefix, rest) = id.split_once(MARK).ok_or_else(missing)?;
     let (digits, text) = rest.split_at_checked(10).ok_or_else(missing)?;
     let number: Id = digits.parse().map_err(|_| missing())?;

@@ -10,10 +10,7 @@ mod page;
 mod value;
 
 use apollo_compiler::{
-    ExecutableDocument,
-    request::coerce_variable_values,
-    resolvers::Execution,
-    response::JsonMap,
+    ExecutableDocument, request::coerce_variable_values, resolvers::Execution, response::JsonMap,
     validation::Valid,
 };
 use serde_json::{Map, Value, json};
@@ -77,8 +74,7 @@ pub(crate) fn outline(request: &Request) -> Outline {
         }
         return Outline {
             name,
-            mutation: operation.operation_type
-                == apollo_compiler::ast::OperationType::Mutation,
+            mutation: operation.operation_type == apollo_compiler::ast::OperationType::Mutation,
             fields: operation
                 .selection_set
                 .iter()

@@ -27,7 +27,11 @@ enum Inner {
 
 impl<'c, 's> Object<'c, 's> {
     pub(crate) fn root(ctx: &'c Ctx<'s>, mutation: bool) -> Self {
-        let node = if mutation { Node::Mutation } else { Node::Query };
+        let node = if mutation {
+            Node::Mutation
+        } else {
+            Node::Query
+        };
         Self {
             ctx,
             inner: Inner::Node(node),

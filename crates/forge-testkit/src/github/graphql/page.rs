@@ -60,7 +60,10 @@ pub(crate) fn cut(
         "PageInfo",
         vec![
             ("hasNextPage", (window.end < total).into()),
-            ("hasPreviousPage", (window.start > 0 && window.start < total).into()),
+            (
+                "hasPreviousPage",
+                (window.start > 0 && window.start < total).into(),
+            ),
             ("startCursor", at(window.start)),
             ("endCursor", at(window.end.saturating_sub(1))),
         ],
@@ -226,11 +229,20 @@ mod tests {
     fn pages_are_cut_from_both_ends() {
         assert_eq!(bounds(250, json!({"first": 100})), (0, 100));
         let after = cursor(99);
-        assert_eq!(bounds(250, json!({"first": 100, "after": after})), (100, 200));
+        assert_eq!(
+            bounds(250, json!({"first": 100, "after": after})),
+            (100, 200)
+        );
         let after = cursor(199);
-        assert_eq!(bounds(250, json!({"first": 100, "after": after})), (200, 250));
+        assert_eq!(
+            bounds(250, json!({"first": 100, "after": after})),
+            (200, 250)
+        );
         let after = cursor(249);
-        assert_eq!(bounds(250, json!({"first": 100, "after": after})), (250, 250));
+        assert_eq!(
+            bounds(250, json!({"first": 100, "after": after})),
+            (250, 250)
+        );
         assert_eq!(bounds(250, json!({"last": 1})), (249, 250));
         let before = cursor(10);
         assert_eq!(bounds(250, json!({"last": 3, "before": before})), (7, 10));

@@ -98,7 +98,11 @@ pub(super) fn revert(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let branch = free_branch(dir, &format!("revert-{}-{}", pull.number, pull.head_branch));
     git::update_ref(dir, &format!("refs/heads/{branch}"), &commit, None)?;
     let body = input.string("body").unwrap_or_else(|| {
-        format!("Reverts {}#{}", ctx.state().full_name(pull.repo), pull.number)
+        format!(
+            "Reverts {}#{}",
+            ctx.state().full_name(pull.repo),
+            pull.number
+        )
     });
     let reverting = Pull {
         title,

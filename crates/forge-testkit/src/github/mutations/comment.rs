@@ -107,7 +107,10 @@ pub(super) fn minimize(ctx: &Ctx<'_>, input: &Args, minimize: bool) -> Payload {
     let slot = match &node {
         Node::Comment(id) => state.comments.get_mut(id).map(|it| &mut it.minimized),
         Node::Review(id) => state.reviews.get_mut(id).map(|it| &mut it.minimized),
-        Node::ReviewComment(id) => state.review_comments.get_mut(id).map(|it| &mut it.minimized),
+        Node::ReviewComment(id) => state
+            .review_comments
+            .get_mut(id)
+            .map(|it| &mut it.minimized),
         _ => None,
     };
     match slot {

@@ -20,7 +20,9 @@ struct Wish {
 impl Wish {
     fn read(input: &Args) -> Self {
         Self {
-            method: input.string("mergeMethod").unwrap_or_else(|| "MERGE".to_owned()),
+            method: input
+                .string("mergeMethod")
+                .unwrap_or_else(|| "MERGE".to_owned()),
             headline: input.string("commitHeadline"),
             body: input.string("commitBody"),
             email: input.string("authorEmail"),

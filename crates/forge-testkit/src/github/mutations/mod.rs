@@ -35,11 +35,17 @@ pub(crate) fn run(ctx: &Ctx<'_>, name: &str, args: &Args) -> Resolved {
     let actor = ctx.viewer_node();
     fields.extend([
         ("actor", actor.into()),
-        ("clientMutationId", Val::option(input.string("clientMutationId"))),
+        (
+            "clientMutationId",
+            Val::option(input.string("clientMutationId")),
+        ),
     ]);
     let web = ctx.web.clone();
     super::actions::auto_merges(&mut ctx.state(), &web)?;
-    Ok(Some(Val::record(&format!("{}Payload", capital(name)), fields)))
+    Ok(Some(Val::record(
+        &format!("{}Payload", capital(name)),
+        fields,
+    )))
 }
 
 fn capital(name: &str) -> String {
@@ -166,12 +172,7 @@ fn subject(ctx: &Ctx<'_>, node: &Node) -> Result<(Id, Id), Fail> {
 }
 
 /// Refuses who is neither the author nor has the permission.
-fn author_or(
-    ctx: &Ctx<'_>,
-    node: &Node,
-    least: Permission,
-    mutation: &str,
-) -> Result<Id, Fail> {
+fn author_or(ctx: &Ctx<'_>, node: &Node, least: Permission, mutation: &str) -> Result<Id, Fail> {
     let (repo, author) = subject(ctx, node)?;
     let least = if author == ctx.viewer {
         Permission::Read

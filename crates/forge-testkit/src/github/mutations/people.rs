@@ -64,7 +64,9 @@ pub(super) fn remove_assignees(ctx: &Ctx<'_>, input: &Args) -> Payload {
     ctx.require(repo, Permission::Triage, "RemoveAssigneesFromAssignable")?;
     let ids = input.strings("assigneeIds").unwrap_or_default();
     let ids = ids_of(ctx, &ids, account)?;
-    assignees(ctx, &node, |assigned| assigned.retain(|id| !ids.contains(id)))
+    assignees(ctx, &node, |assigned| {
+        assigned.retain(|id| !ids.contains(id))
+    })
 }
 
 pub(super) fn replace_actors(ctx: &Ctx<'_>, input: &Args) -> Payload {
@@ -73,7 +75,10 @@ pub(super) fn replace_actors(ctx: &Ctx<'_>, input: &Args) -> Payload {
     ctx.require(repo, Permission::Triage, "ReplaceActorsForAssignable")?;
     let ids = input.strings("actorIds").unwrap_or_default();
     let mut ids = ids_of(ctx, &ids, account)?;
-    ids.extend(by_login(ctx, &input.strings("actorLogins").unwrap_or_default())?);
+    ids.extend(by_login(
+        ctx,
+        &input.strings("actorLogins").unwrap_or_default(),
+    )?);
     assignees(ctx, &node, |assigned| *assigned = ids)
 }
 
@@ -112,21 +117,19 @@ pub(super) fn request_reviews_by_login(ctx: &Ctx<'_>, input: &Args) -> Payload {
         let find = |slug: &String| {
             let short = slug.rsplit('/').next().unwrap_or(slug);
             let team = state.teams.values().find(|team| team.slug == short);
-            team.map(|team| team.id)
-                .ok_or_else(|| Fail::not_found(format!("Could not resolve team with slug '{slug}'.")))
+            team.map(|team| team.id).ok_or_else(|| {
+                Fail::not_found(format!("Could not resolve team with slug '{slug}'."))
+            })
         };
-        list("teamSlugs").iter().map(find).collect::<Result<Vec<_>, _>>()?
+        list("teamSlugs")
+            .iter()
+            .map(find)
+            .collect::<Result<Vec<_>, _>>()?
     };
     request(ctx, input, users, teams, "RequestReviewsByLogin")
 }
 
-fn request(
-    ctx: &Ctx<'_>,
-    input: &Args,
-    users: Vec<Id>,
-    teams: Vec<Id>,
-    mutation: &str,
-) -> Payload {
+fn request(ctx: &Ctx<'_>, input: &Args, users: Vec<Id>, teams: Vec<Id>, mutation: &str) -> Payload {
     let id = pull_target(ctx, input, "pullRequestId")?;
     let pull = get_pull(ctx, id)?;
     super::author_or(ctx, &Node::Pull(id), Permission::Triage, mutation)?;
@@ -150,9 +153,12 @@ fn request(
                     .get(&repo.owner)
                     .is_some_and(|owner| owner.members.contains_key(user));
             !bot && !known
-        }) || teams
-            .iter()
-            .any(|team| state.teams.get(team).is_none_or(|team| team.org != repo.owner));
+        }) || teams.iter().any(|team| {
+            state
+                .teams
+                .get(team)
+                .is_none_or(|team| team.org != repo.owner)
+        });
         if stranger {
             return Err(Fail::unprocessable(format!(
                 "Reviews may only be requested from collaborators. One or more of the users or teams you specified is not a collaborator of the {} repository.",
@@ -178,7 +184,12 @@ fn request(
             }
         }
         for reviewer in requested.iter().filter(|it| !before.contains(it)) {
-            actions::log(&mut state, id, ctx.viewer, EventKind::ReviewRequested(*reviewer));
+            actions::log(
+                &mut state,
+                id,
+                ctx.viewer,
+                EventKind::ReviewRequested(*reviewer),
+            );
         }
         if let Some(pull) = state.pulls.get_mut(&id) {
             pull.requested = requested;

@@ -26,7 +26,11 @@ pub(super) fn add(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let project = project_target(ctx, input, "addProjectV2ItemById")?;
     let content = match target(ctx, input, "contentId")? {
         Node::Pull(id) | Node::Issue(id) => id,
-        _ => return Err(Fail::unprocessable("The content cannot be added to a project.")),
+        _ => {
+            return Err(Fail::unprocessable(
+                "The content cannot be added to a project.",
+            ));
+        }
     };
     let mut state = ctx.state();
     let had = state
@@ -69,7 +73,10 @@ pub(super) fn set_field(ctx: &Ctx<'_>, input: &Args) -> Payload {
         .object("value")
         .and_then(|value| value.string("singleSelectOptionId"));
     let mut state = ctx.state();
-    let options = state.projects.get(&project).map_or(0, |it| it.options.len());
+    let options = state
+        .projects
+        .get(&project)
+        .map_or(0, |it| it.options.len());
     let index = (0..options).find(|index| Some(option_id(project, *index)) == wanted);
     let Some(index) = index else {
         return Err(Fail::unprocessable(

@@ -94,7 +94,10 @@ fn head(ctx: &Ctx<'_>, input: &Args, base: &Repo, name: &str) -> Result<(Repo, S
         Some((owner, branch)) => (Some(owner), branch),
         None => (None, name),
     };
-    let branch = branch.strip_prefix("refs/heads/").unwrap_or(branch).to_owned();
+    let branch = branch
+        .strip_prefix("refs/heads/")
+        .unwrap_or(branch)
+        .to_owned();
     if input.has("headRepositoryId") {
         let id = repo_target(ctx, input, "headRepositoryId")?;
         return Ok((ctx.repo(id)?, branch));
@@ -115,12 +118,7 @@ fn head(ctx: &Ctx<'_>, input: &Args, base: &Repo, name: &str) -> Result<(Repo, S
 }
 
 /// Opens a pull request after the checks that GitHub makes in git.
-pub(super) fn open(
-    ctx: &Ctx<'_>,
-    mut pull: Pull,
-    base: &Repo,
-    head: &Repo,
-) -> Result<Id, Fail> {
+pub(super) fn open(ctx: &Ctx<'_>, mut pull: Pull, base: &Repo, head: &Repo) -> Result<Id, Fail> {
     let (base_name, head_name) = (pull.base_branch.clone(), pull.head_branch.clone());
     let base_oid = git::branch(&base.git_dir, &base_name);
     let head_oid = git::branch(&head.git_dir, &head_name);
@@ -282,7 +280,10 @@ fn new_base(ctx: &Ctx<'_>, id: Id, repo: Id, branch: &str) -> Result<(String, St
     let (state_now, head) = {
         let state = ctx.state();
         let pull = state.pulls.get(&id);
-        (pull.map(|it| it.state), pull.map(|it| it.head_branch.clone()))
+        (
+            pull.map(|it| it.state),
+            pull.map(|it| it.head_branch.clone()),
+        )
     };
     if state_now != Some(PullState::Open) {
         return Err(Fail::unprocessable(
@@ -291,9 +292,7 @@ fn new_base(ctx: &Ctx<'_>, id: Id, repo: Id, branch: &str) -> Result<(String, St
     }
     let dir = ctx.repo(repo)?.git_dir;
     let oid = git::branch(&dir, branch).ok_or_else(|| {
-        Fail::unprocessable(format!(
-            "Proposed base branch '{branch}' was not found"
-        ))
+        Fail::unprocessable(format!("Proposed base branch '{branch}' was not found"))
     })?;
     if head.as_deref() == Some(branch) {
         return Err(Fail::unprocessable(format!(
@@ -321,7 +320,12 @@ pub(super) fn close(ctx: &Ctx<'_>, input: &Args) -> Payload {
 
 pub(super) fn reopen(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let id = pull_target(ctx, input, "pullRequestId")?;
-    author_or(ctx, &Node::Pull(id), Permission::Triage, "ReopenPullRequest")?;
+    author_or(
+        ctx,
+        &Node::Pull(id),
+        Permission::Triage,
+        "ReopenPullRequest",
+    )?;
     let Some(pull) = ctx.state().pulls.get(&id).cloned() else {
         return payload(id);
     };

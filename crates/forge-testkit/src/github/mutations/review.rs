@@ -72,7 +72,10 @@ fn verdict(ctx: &Ctx<'_>, pull: &Pull, event: &str, body: &str) -> Result<Review
         }
         "REQUEST_CHANGES" => Ok(ReviewState::ChangesRequested),
         "COMMENT" => Ok(ReviewState::Commented),
-        _ => Err(Fail::unprocessable(format!("Could not {} the review", event.to_lowercase()))),
+        _ => Err(Fail::unprocessable(format!(
+            "Could not {} the review",
+            event.to_lowercase()
+        ))),
     }
 }
 
@@ -85,8 +88,13 @@ pub(super) fn add(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let threads = input.objects("threads");
     let comments = input.objects("comments");
     let event = input.str("event");
-    let state = event.map(|event| verdict(ctx, &pull, event, &body)).transpose()?;
-    if event == Some("COMMENT") && body.trim().is_empty() && threads.is_empty() && comments.is_empty()
+    let state = event
+        .map(|event| verdict(ctx, &pull, event, &body))
+        .transpose()?;
+    if event == Some("COMMENT")
+        && body.trim().is_empty()
+        && threads.is_empty()
+        && comments.is_empty()
     {
         return Err(Fail::unprocessable("Body can't be blank"));
     }

@@ -24,9 +24,11 @@ impl Wish {
         let start_line = number("startLine");
         let line = match input.str("subjectType") {
             Some("FILE") => None,
-            _ => Some(number("line").or(number("position")).ok_or_else(|| {
-                Fail::unprocessable("Line could not be resolved")
-            })?),
+            _ => Some(
+                number("line")
+                    .or(number("position"))
+                    .ok_or_else(|| Fail::unprocessable("Line could not be resolved"))?,
+            ),
         };
         if let (Some(start), Some(end)) = (start_line, line)
             && start >= end
@@ -38,8 +40,11 @@ impl Wish {
             line,
             side: input.string("side").unwrap_or_else(|| "RIGHT".to_owned()),
             body: input.string("body").unwrap_or_default(),
-            start_side: start_line
-                .map(|_| input.string("startSide").unwrap_or_else(|| "RIGHT".to_owned())),
+            start_side: start_line.map(|_| {
+                input
+                    .string("startSide")
+                    .unwrap_or_else(|| "RIGHT".to_owned())
+            }),
             start_line,
         })
     }
@@ -141,7 +146,9 @@ pub(super) fn add(ctx: &Ctx<'_>, input: &Args) -> Payload {
 
 fn thread_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Thread, Fail> {
     let Node::Thread(id) = target(ctx, input, name)? else {
-        return Err(Fail::not_found("Could not resolve to a PullRequestReviewThread."));
+        return Err(Fail::not_found(
+            "Could not resolve to a PullRequestReviewThread.",
+        ));
     };
     let found = ctx.state().threads.get(&id).cloned();
     found.ok_or_else(|| Fail::not_found("Could not resolve to a PullRequestReviewThread."))
@@ -178,12 +185,16 @@ fn answer(ctx: &Ctx<'_>, input: &Args, thread: &Thread, mutation: &str) -> Resul
 pub(super) fn add_comment(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let id = if input.has("inReplyTo") {
         let Node::ReviewComment(first) = target(ctx, input, "inReplyTo")? else {
-            return Err(Fail::not_found("Could not resolve to a PullRequestReviewComment."));
+            return Err(Fail::not_found(
+                "Could not resolve to a PullRequestReviewComment.",
+            ));
         };
         let thread = {
             let state = ctx.state();
             let comment = state.review_comments.get(&first);
-            comment.and_then(|it| state.threads.get(&it.thread)).cloned()
+            comment
+                .and_then(|it| state.threads.get(&it.thread))
+                .cloned()
         };
         let thread = thread
             .ok_or_else(|| Fail::not_found("Could not resolve to a PullRequestReviewThread."))?;
@@ -199,7 +210,9 @@ pub(super) fn add_comment(ctx: &Ctx<'_>, input: &Args) -> Payload {
         let thread = store(ctx, &pull, review, wish, hunk);
         let state = ctx.state();
         let mut comments = state.review_comments.values();
-        comments.find(|it| it.thread == thread).map_or(0, |it| it.id)
+        comments
+            .find(|it| it.thread == thread)
+            .map_or(0, |it| it.id)
     };
     Ok(vec![("comment", Node::ReviewComment(id).into())])
 }
@@ -207,7 +220,9 @@ pub(super) fn add_comment(ctx: &Ctx<'_>, input: &Args) -> Payload {
 fn own_comment(ctx: &Ctx<'_>, input: &Args, name: &str, mutation: &str) -> Result<Id, Fail> {
     let node = target(ctx, input, name)?;
     let Node::ReviewComment(id) = node else {
-        return Err(Fail::not_found("Could not resolve to a PullRequestReviewComment."));
+        return Err(Fail::not_found(
+            "Could not resolve to a PullRequestReviewComment.",
+        ));
     };
     let author = ctx.state().review_comments.get(&id).map(|it| it.author);
     let repo = crate::github::resolve::repo_of(ctx, &node).unwrap_or_default();

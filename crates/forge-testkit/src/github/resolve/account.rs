@@ -78,7 +78,10 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             )
         }
         "membersWithRole" => {
-            ctx.check_scope("membersWithRole", &["read:org", "write:org", "admin:org", "repo"])?;
+            ctx.check_scope(
+                "membersWithRole",
+                &["read:org", "write:org", "admin:org", "repo"],
+            )?;
             let members: Vec<Id> = account.members.keys().copied().collect();
             let edges = members
                 .iter()

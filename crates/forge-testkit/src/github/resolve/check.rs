@@ -100,7 +100,9 @@ pub(super) fn of_commit(ctx: &Ctx<'_>, repo: Id, oid: &str, name: &str, args: &A
             Val::option(any.then(|| Node::CommitStatus(repo, oid.to_owned())))
         }
         _ => {
-            let app = args.object("filterBy").and_then(|filter| filter.string("checkName"));
+            let app = args
+                .object("filterBy")
+                .and_then(|filter| filter.string("checkName"));
             let state = ctx.state();
             let suites = state.suites.values().filter(|suite| {
                 suite.repo == repo
@@ -133,7 +135,10 @@ fn context_connection(all: &[Context]) -> Val {
             *counts.entry(&context.state).or_default() += 1;
         }
         let records = counts.into_iter().map(|(state, count)| {
-            Val::record(type_name, vec![("state", state.into()), ("count", count.into())])
+            Val::record(
+                type_name,
+                vec![("state", state.into()), ("count", count.into())],
+            )
         });
         Val::List(records.collect())
     };
@@ -145,7 +150,10 @@ fn context_connection(all: &[Context]) -> Val {
             ("checkRunCount", runs.len().into()),
             ("statusContextCount", statuses.len().into()),
             ("checkRunCountsByState", counts("CheckRunStateCount", runs)),
-            ("statusContextCountsByState", counts("StatusContextStateCount", statuses)),
+            (
+                "statusContextCountsByState",
+                counts("StatusContextStateCount", statuses),
+            ),
         ],
         ..Connection::default()
     })

@@ -264,7 +264,13 @@ pub(super) fn object(repo: &Repo, expression: &str) -> Val {
             .ok()
             .map(|out| String::from_utf8_lossy(&out).trim().to_owned())
     };
-    let Some(oid) = run(&["rev-parse", "-q", "--verify", "--end-of-options", expression]) else {
+    let Some(oid) = run(&[
+        "rev-parse",
+        "-q",
+        "--verify",
+        "--end-of-options",
+        expression,
+    ]) else {
         return Val::NULL;
     };
     match run(&["cat-file", "-t", &oid]).as_deref() {

@@ -53,9 +53,10 @@ pub(crate) fn association(state: &State, author: Id, repo: Id) -> &'static str {
     if member {
         return "MEMBER";
     }
-    let merged = state.pulls.values().any(|pull| {
-        pull.repo == repo.id && pull.author == author && pull.merge.is_some()
-    });
+    let merged = state
+        .pulls
+        .values()
+        .any(|pull| pull.repo == repo.id && pull.author == author && pull.merge.is_some());
     if merged { "CONTRIBUTOR" } else { "NONE" }
 }
 
@@ -200,7 +201,11 @@ pub(crate) fn comments(ctx: &Ctx<'_>, subject: Id, args: &Args) -> Val {
     sort_by(&mut comments, args, |comment, _| {
         format!("{}{}", comment.updated_at, sortable(comment.id))
     });
-    Val::connection(comments.into_iter().map(|comment| Node::Comment(comment.id)))
+    Val::connection(
+        comments
+            .into_iter()
+            .map(|comment| Node::Comment(comment.id)),
+    )
 }
 
 /// An object that went while the request ran.

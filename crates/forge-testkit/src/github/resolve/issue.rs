@@ -40,9 +40,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "title" => (&issue.title).into(),
         "url" => format!("{}/issues/{}", ctx.repo_url(issue.repo), issue.number).into(),
         "state" => issue.state.name().into(),
-        "stateReason" => {
-            Val::option((issue.state == PullState::Closed).then_some("COMPLETED"))
-        }
+        "stateReason" => Val::option((issue.state == PullState::Closed).then_some("COMPLETED")),
         "closed" => (issue.state == PullState::Closed).into(),
         "closedAt" => Val::option(issue.closed_at.as_ref()),
         "labels" => common::labels(&ctx.state(), &issue.labels),

@@ -23,7 +23,10 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "pullRequests" => {
             let with: Vec<Id> = {
                 let state = ctx.state();
-                let with = state.pulls.values().filter(|pull| pull.labels.contains(&id));
+                let with = state
+                    .pulls
+                    .values()
+                    .filter(|pull| pull.labels.contains(&id));
                 with.map(|pull| pull.id).collect()
             };
             repository::pulls(ctx, args, |_, pull| with.contains(&pull))
@@ -95,7 +98,12 @@ pub(super) fn milestone_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) ->
         "createdAt" | "updatedAt" => milestone.created_at.into(),
         "creator" => common::actor(ctx, milestone.creator),
         "repository" => Node::Repo(milestone.repo).into(),
-        "url" => format!("{}/milestone/{}", ctx.repo_url(milestone.repo), milestone.number).into(),
+        "url" => format!(
+            "{}/milestone/{}",
+            ctx.repo_url(milestone.repo),
+            milestone.number
+        )
+        .into(),
         "openIssueCount" => counts().0.into(),
         "closedIssueCount" => counts().1.into(),
         "progressPercentage" => {

@@ -126,8 +126,9 @@ pub(crate) fn missing(ctx: &Ctx<'_>, pull: &Pull, contexts: &[Context]) -> Optio
         .threads
         .values()
         .any(|thread| thread.pull == pull.id && thread.resolved_by.is_none());
-    (rule.conversations && open)
-        .then(|| "A conversation must be resolved before this pull request can be merged.".to_owned())
+    (rule.conversations && open).then(|| {
+        "A conversation must be resolved before this pull request can be merged.".to_owned()
+    })
 }
 
 fn behind(ctx: &Ctx<'_>, pull: &Pull, dir: &std::path::Path) -> bool {

@@ -132,7 +132,11 @@ fn derived(ctx: &Ctx<'_>, node: &Node, name: &str, args: &Args) -> Resolved {
         return Ok(url.map(|url| url.strip_prefix(&ctx.web).unwrap_or(&url).to_owned().into()));
     }
     if let Some(source) = name.strip_suffix("HTML") {
-        let source = if source == "shortDescription" { "description" } else { source };
+        let source = if source == "shortDescription" {
+            "description"
+        } else {
+            source
+        };
         return Ok(text(of(source)?).map(|text| common::html(&text).into()));
     }
     match name {

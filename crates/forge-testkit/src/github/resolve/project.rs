@@ -47,7 +47,9 @@ pub(super) fn of_owner(ctx: &Ctx<'_>, owner: Id, name: &str, args: &Args) -> Res
         _ => common::sortable(project.number),
     });
     Ok(Some(Val::connection(
-        projects.into_iter().map(|project| Node::Project(project.id)),
+        projects
+            .into_iter()
+            .map(|project| Node::Project(project.id)),
     )))
 }
 

@@ -42,7 +42,11 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "comments" => common::comments(ctx, id, args),
         "totalCommentsCount" => {
             let state = ctx.state();
-            let plain = state.comments.values().filter(|it| it.subject == id).count();
+            let plain = state
+                .comments
+                .values()
+                .filter(|it| it.subject == id)
+                .count();
             let threads = state.threads.values().filter(|it| it.pull == id);
             let inline: usize = threads
                 .map(|thread| {
@@ -52,14 +56,16 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
                 .sum();
             (plain + inline).into()
         }
-        "reviews" | "latestReviews" | "latestOpinionatedReviews" | "reviewThreads"
-        | "reviewDecision" | "viewerLatestReview" => return review::of_pull(ctx, &pull, name, args),
-        "reviewRequests" => Val::connection(
-            (0..pull.requested.len()).map(|index| Node::ReviewRequest(id, index)),
-        ),
-        "statusCheckRollup" => {
-            super::check::of_commit(ctx, pull.repo, &pull.head_oid, name, args)
+        "reviews"
+        | "latestReviews"
+        | "latestOpinionatedReviews"
+        | "reviewThreads"
+        | "reviewDecision"
+        | "viewerLatestReview" => return review::of_pull(ctx, &pull, name, args),
+        "reviewRequests" => {
+            Val::connection((0..pull.requested.len()).map(|index| Node::ReviewRequest(id, index)))
         }
+        "statusCheckRollup" => super::check::of_commit(ctx, pull.repo, &pull.head_oid, name, args),
         "mergeable" => merge_state::of(ctx, id)?.mergeable.into(),
         "mergeStateStatus" => merge_state::of(ctx, id)?.status.into(),
         "canBeRebased" => (merge_state::of(ctx, id)?.mergeable == "MERGEABLE").into(),
@@ -144,7 +150,11 @@ pub(crate) fn summary(ctx: &Ctx<'_>, pull: &Pull) -> Result<DiffSummary, Fail> {
 
 fn in_git(ctx: &Ctx<'_>, pull: &Pull, name: &str, _args: &Args) -> Resolved {
     let exists = |repo: Id, branch: &str| {
-        let dir = ctx.state().repos.get(&repo).map(|repo| repo.git_dir.clone());
+        let dir = ctx
+            .state()
+            .repos
+            .get(&repo)
+            .map(|repo| repo.git_dir.clone());
         dir.is_some_and(|dir| git::branch(&dir, branch).is_some())
     };
     Ok(Some(match name {
@@ -182,7 +192,10 @@ fn in_git(ctx: &Ctx<'_>, pull: &Pull, name: &str, _args: &Args) -> Resolved {
             let oids = commit_oids(ctx, pull)?;
             Val::connection(oids.into_iter().map(|oid| Node::PullCommit(pull.id, oid)))
         }
-        "headRef" => match pull.head_repo.filter(|repo| exists(*repo, &pull.head_branch)) {
+        "headRef" => match pull
+            .head_repo
+            .filter(|repo| exists(*repo, &pull.head_branch))
+        {
             Some(repo) => Node::Ref(repo, format!("refs/heads/{}", pull.head_branch)).into(),
             None => Val::NULL,
         },
@@ -277,9 +290,7 @@ fn viewer(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Resolved {
             let allowed = ctx.repo(pull.repo)?.allow_auto_merge;
             (open && allowed && pull.auto_merge.is_none() && can(Permission::Write)).into()
         }
-        "viewerCanDisableAutoMerge" => {
-            (pull.auto_merge.is_some() && can(Permission::Write)).into()
-        }
+        "viewerCanDisableAutoMerge" => (pull.auto_merge.is_some() && can(Permission::Write)).into(),
         "viewerCanDeleteHeadRef" => (!open
             && pull.head_repo.and_then(|repo| ctx.permission(repo)) >= Some(Permission::Write))
         .into(),
@@ -287,7 +298,12 @@ fn viewer(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Resolved {
             let repo = ctx.repo(pull.repo)?;
             let method = args.str("mergeType").unwrap_or("MERGE");
             let (headline, body) = messages::default(&ctx.state(), &repo.git_dir, pull, method);
-            if name == "viewerMergeBodyText" { body } else { headline }.into()
+            if name == "viewerMergeBodyText" {
+                body
+            } else {
+                headline
+            }
+            .into()
         }
         _ => return Ok(None),
     }))
@@ -369,9 +385,12 @@ pub(super) fn commit_field(ctx: &Ctx<'_>, id: Id, oid: &str, name: &str) -> Reso
             Node::Commit(pull.repo, oid.to_owned()).into()
         }
         "pullRequest" => Node::Pull(id).into(),
-        "url" => {
-            format!("{}/pull/{}/commits/{oid}", ctx.repo_url(pull.repo), pull.number).into()
-        }
+        "url" => format!(
+            "{}/pull/{}/commits/{oid}",
+            ctx.repo_url(pull.repo),
+            pull.number
+        )
+        .into(),
         _ => return Ok(None),
     }))
 }

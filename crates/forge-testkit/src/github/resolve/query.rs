@@ -16,7 +16,12 @@ pub(super) fn field(ctx: &Ctx<'_>, name: &str, args: &Args) -> Resolved {
         "repositoryOwner" => owner(ctx, args, |_| true, "RepositoryOwner").unwrap_or(Val::NULL),
         "user" => owner(ctx, args, |kind| kind == AccountKind::User, "User")?,
         "organization" => {
-            let found = owner(ctx, args, |kind| kind == AccountKind::Organization, "Organization")?;
+            let found = owner(
+                ctx,
+                args,
+                |kind| kind == AccountKind::Organization,
+                "Organization",
+            )?;
             if let Val::Object(Node::Organization(id)) = found {
                 ctx.check_sso(id)?;
             }
@@ -41,7 +46,10 @@ pub(super) fn field(ctx: &Ctx<'_>, name: &str, args: &Args) -> Resolved {
 fn repository(ctx: &Ctx<'_>, args: &Args) -> Result<Val, Fail> {
     let owner = args.str("owner").unwrap_or_default();
     let name = args.str("name").unwrap_or_default();
-    let found = ctx.state().repo(owner, name).map(|repo| (repo.id, repo.owner));
+    let found = ctx
+        .state()
+        .repo(owner, name)
+        .map(|repo| (repo.id, repo.owner));
     if let Some((id, owner)) = found
         && ctx.may_see(id)
     {

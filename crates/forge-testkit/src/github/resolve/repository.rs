@@ -41,11 +41,15 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "milestones" => super::label::milestones(ctx, id, args),
         "ref" => {
             let name = args.str("qualifiedName").unwrap_or_default();
-            super::commit::find_ref(&repo, name).map_or(Val::NULL, |full| Node::Ref(id, full).into())
+            super::commit::find_ref(&repo, name)
+                .map_or(Val::NULL, |full| Node::Ref(id, full).into())
         }
         "refs" => super::commit::refs(&repo, args)?,
         "object" => {
-            let expression = args.str("oid").or(args.str("expression")).unwrap_or_default();
+            let expression = args
+                .str("oid")
+                .or(args.str("expression"))
+                .unwrap_or_default();
             super::commit::object(&repo, expression)
         }
         "defaultBranchRef" => match git::branch(&repo.git_dir, &repo.default_branch) {
@@ -61,7 +65,12 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
                 let forks = state.repos.values().filter(|it| it.parent == Some(id));
                 forks.map(|it| it.id).collect()
             };
-            Val::connection(forks.into_iter().filter(|it| ctx.may_see(*it)).map(Node::Repo))
+            Val::connection(
+                forks
+                    .into_iter()
+                    .filter(|it| ctx.may_see(*it))
+                    .map(Node::Repo),
+            )
         }
         "branchProtectionRules" => Val::connection(
             repo.protections
@@ -125,8 +134,9 @@ fn settings(ctx: &Ctx<'_>, repo: &Repo, name: &str) -> Option<Val> {
             "REBASE"
         }
         .into(),
-        "hasIssuesEnabled" | "hasProjectsEnabled" | "hasPullRequestsEnabled"
-        | "forkingAllowed" => true.into(),
+        "hasIssuesEnabled" | "hasProjectsEnabled" | "hasPullRequestsEnabled" | "forkingAllowed" => {
+            true.into()
+        }
         "viewerPermission" => Val::option(permission().map(Permission::name)),
         "viewerCanAdminister" => (permission() == Some(Permission::Admin)).into(),
         "viewerCanSubscribe" => true.into(),
@@ -154,7 +164,9 @@ fn people(ctx: &Ctx<'_>, repo: &Repo, name: &str, args: &Args) -> Resolved {
         }
         "collaborators" => {
             if ctx.permission(repo.id) < Some(Permission::Write) {
-                return Err(Fail::forbidden("You do not have permission to view repository collaborators."));
+                return Err(Fail::forbidden(
+                    "You do not have permission to view repository collaborators.",
+                ));
             }
             let login = args.str("login");
             let ids: Vec<Id> = assignable(ctx, repo)
@@ -323,7 +335,10 @@ pub(super) fn update_rule(ctx: &Ctx<'_>, repo: Id, branch: &str) -> Val {
             ),
             ("requiredStatusCheckContexts", common::texts(&rule.checks)),
             ("requiresConversationResolution", rule.conversations.into()),
-            ("viewerCanPush", (ctx.permission(repo) >= Some(Permission::Write)).into()),
+            (
+                "viewerCanPush",
+                (ctx.permission(repo) >= Some(Permission::Write)).into(),
+            ),
         ],
     )
 }
@@ -332,7 +347,11 @@ pub(super) fn update_rule(ctx: &Ctx<'_>, repo: Id, branch: &str) -> Val {
 pub(super) fn open_pulls(ctx: &Ctx<'_>, milestone: Id) -> (usize, usize) {
     let state = ctx.state();
     let mut counts = (0, 0);
-    for pull in state.pulls.values().filter(|it| it.milestone == Some(milestone)) {
+    for pull in state
+        .pulls
+        .values()
+        .filter(|it| it.milestone == Some(milestone))
+    {
         match pull.state {
             PullState::Open => counts.0 += 1,
             _ => counts.1 += 1,

@@ -53,7 +53,10 @@ pub(super) fn of_pull(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Re
             in_order(latest)
         }
         "viewerLatestReview" => {
-            let own = visible.iter().rev().find(|review| review.author == ctx.viewer);
+            let own = visible
+                .iter()
+                .rev()
+                .find(|review| review.author == ctx.viewer);
             Val::option(own.map(|review| Node::Review(review.id)))
         }
         "reviewDecision" => Val::option(decision(&state, pull)),
@@ -89,9 +92,10 @@ fn thread_visible(state: &State, thread: Id, viewer: Id) -> bool {
 }
 
 fn comment_visible(state: &State, review: Id, viewer: Id) -> bool {
-    state.reviews.get(&review).is_some_and(|review| {
-        review.state != ReviewState::Pending || review.author == viewer
-    })
+    state
+        .reviews
+        .get(&review)
+        .is_some_and(|review| review.state != ReviewState::Pending || review.author == viewer)
 }
 
 /// How many reviewers with write access approve, and how many want changes.
@@ -147,9 +151,9 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             let comments = state.review_comments.values().filter(|it| it.review == id);
             Val::connection(comments.map(|comment| Node::ReviewComment(comment.id)))
         }
-        "viewerCanDelete" => (review.author == ctx.viewer
-            && review.state == ReviewState::Pending)
-            .into(),
+        "viewerCanDelete" => {
+            (review.author == ctx.viewer && review.state == ReviewState::Pending).into()
+        }
         _ => {
             return common::written(
                 ctx,
@@ -177,9 +181,7 @@ pub(super) fn thread_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Re
     };
     let pull = get(ctx, thread.pull)?;
     let now = || thread_lines::now(ctx, &pull, &thread);
-    let may = || {
-        pull.author == ctx.viewer || ctx.permission(pull.repo) >= Some(Permission::Write)
-    };
+    let may = || pull.author == ctx.viewer || ctx.permission(pull.repo) >= Some(Permission::Write);
     Ok(Some(match name {
         "path" => thread.path.clone().into(),
         "isResolved" => thread.resolved_by.is_some().into(),
@@ -192,7 +194,12 @@ pub(super) fn thread_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Re
         "originalStartLine" => Val::option(thread.start_line),
         "diffSide" => thread.side.clone().into(),
         "startDiffSide" => Val::option(thread.start_side.clone()),
-        "subjectType" => if thread.line.is_some() { "LINE" } else { "FILE" }.into(),
+        "subjectType" => if thread.line.is_some() {
+            "LINE"
+        } else {
+            "FILE"
+        }
+        .into(),
         "pullRequest" => Node::Pull(pull.id).into(),
         "repository" => Node::Repo(pull.repo).into(),
         "viewerCanReply" => (pull.locked.is_none() || may()).into(),
@@ -232,7 +239,12 @@ pub(super) fn comment_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> R
         "outdated" => now()?.outdated.into(),
         "originalLine" => Val::option(thread.line),
         "originalStartLine" => Val::option(thread.start_line),
-        "subjectType" => if thread.line.is_some() { "LINE" } else { "FILE" }.into(),
+        "subjectType" => if thread.line.is_some() {
+            "LINE"
+        } else {
+            "FILE"
+        }
+        .into(),
         "position" => Val::option(now()?.line),
         "originalPosition" => thread.line.unwrap_or(1).into(),
         "commit" => Node::Commit(pull.repo, pull.head_oid.clone()).into(),

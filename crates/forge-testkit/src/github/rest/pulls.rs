@@ -26,9 +26,7 @@ pub(super) fn get(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) 
         diff(ctx, repo, &pull)
     } else if accept.contains("patch") {
         match git::patches(&repo.git_dir, &pull.base_oid, &pull.head_oid) {
-            Ok(patches) => {
-                Reply::text(200, "application/vnd.github.patch; charset=utf-8", patches)
-            }
+            Ok(patches) => Reply::text(200, "application/vnd.github.patch; charset=utf-8", patches),
             Err(error) => Reply::message(500, &error.to_string()),
         }
     } else {
@@ -167,7 +165,10 @@ pub(super) fn files(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
                 pull.number
             )
         };
-        reply.set("link", format!("{}, {}", link(page + 1, "next"), link(last, "last")));
+        reply.set(
+            "link",
+            format!("{}, {}", link(page + 1, "next"), link(last, "last")),
+        );
     }
     reply
 }

@@ -73,16 +73,17 @@ pub(super) fn create(ctx: &Ctx<'_>, request: &Incoming, owner: Option<&str>) -> 
         let flag = |name: &str| body.get(name).and_then(Value::as_bool).unwrap_or(false);
         let made = state.add_repo(owner, name, flag("private"), flag("auto_init"));
         let description = body.get("description").and_then(Value::as_str);
-        made.map(|id| {
-            if let Some(repo) = state.repos.get_mut(&id) {
-                repo.description = description.map(str::to_owned);
-            }
-            id
-        })
+        if let Ok(id) = &made
+            && let Some(repo) = state.repos.get_mut(id)
+        {
+            repo.description = description.map(str::to_owned);
+        }
+        made
     };
-    match made.map_err(|error| error.to_string()).and_then(|id| {
-        ctx.repo(id).map_err(|fail| fail.message)
-    }) {
+    match made
+        .map_err(|error| error.to_string())
+        .and_then(|id| ctx.repo(id).map_err(|fail| fail.message))
+    {
         Ok(repo) => Reply::json(201, &json(ctx, &repo)),
         Err(problem) => Reply::message(500, &problem),
     }
@@ -97,7 +98,10 @@ pub(super) fn fork(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo) -> Reply {
         },
         None => ctx.viewer,
     };
-    let name = body.get("name").and_then(Value::as_str).unwrap_or(&repo.name);
+    let name = body
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or(&repo.name);
     let had = {
         let state = ctx.state();
         let mut repos = state.repos.values();

@@ -153,7 +153,8 @@ impl State {
     /// Finds a repository by owner and name, in any case.
     pub fn repo(&self, owner: &str, name: &str) -> Option<&Repo> {
         self.repos.values().find(|repo| {
-            repo.name.eq_ignore_ascii_case(name) && self.login(repo.owner).eq_ignore_ascii_case(owner)
+            repo.name.eq_ignore_ascii_case(name)
+                && self.login(repo.owner).eq_ignore_ascii_case(owner)
         })
     }
 
