@@ -40,8 +40,11 @@ are different on purpose:
   resolves the threads; `pr view --history` shows who did what, and when.
 - `--json` prints `null` for a time that is not known.
 - `--jq` has no `env`, `input` and `halt`; `--template` has no `regexMatch`.
-- The markers of a pull request without a page: `pr create`, `edit` and `comment` print its
-  `file://` locator, which every command takes.
+- A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`
+  locator, which every command takes.
+- Stored text commands no terminal, on a pipe either: escapes and invisible characters are shown
+  (`␛`, `<U+202E>`), and JSON has them as `\u…`. `--jq` and `--template` give a pipe the text as it
+  is.
 "#;
 
 /// The text of `docs/cli.md`.

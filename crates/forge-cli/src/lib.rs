@@ -13,6 +13,7 @@ pub mod ui;
 use std::{io::Write as _, process::ExitCode};
 
 use clap::{Parser as _, error::ErrorKind};
+use forge_core::text;
 
 pub use docs::cli_docs;
 
@@ -56,10 +57,13 @@ fn usage(e: &clap::Error) -> ExitCode {
         return Exit::Ok.into();
     }
     // A reader that went away is no reason to fail.
-    let _ = e.print();
     if e.use_stderr() {
+        // The message repeats what was typed, which may have come from a forge.
+        let said = e.render().to_string();
+        let _ = write!(std::io::stderr(), "{}", text::neutralise(&said));
         Exit::Failure.into()
     } else {
+        let _ = e.print();
         Exit::Ok.into()
     }
 }

@@ -5,7 +5,7 @@ use forge_core::{
     locator::{self, Hosts},
     model::{HeadRef, PrFields, PrState, PullRequest, StateFilter},
 };
-use forge_git::{CurrentPull, Git, GitConfig, PushedTo, current_pull};
+use forge_git::{CurrentPull, GitConfig, PushedTo, current_pull};
 
 use crate::cmd::Ctx;
 
@@ -149,15 +149,8 @@ pub async fn is_here(ctx: &Ctx, repo: &Repo) -> bool {
     let RepoPath::Dir(dir) = &repo.id().path else {
         return false;
     };
-    let common = async |git: &Git| {
-        let output = git
-            .run_ok(["rev-parse", "--path-format=absolute", "--git-common-dir"])
-            .await;
-        let path = String::from_utf8(output.ok()?).ok()?;
-        std::fs::canonicalize(path.trim_end_matches('\n')).ok()
-    };
-    let there = common(&Git::at(dir)).await;
-    there.is_some() && there == common(&ctx.git()).await
+    // What opened a repository has found its canonical directory.
+    ctx.here().await == Some(dir.as_path())
 }
 
 /// The owner of the repository that a branch is pushed to, where that is another one than `repo`.

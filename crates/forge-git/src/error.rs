@@ -13,7 +13,32 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
         (_, true) => format!("git {subcommand} failed with status {status} and said nothing"),
         (_, false) => format!("git {subcommand} failed: {said}"),
     };
-    Error::new(ErrorKind::Git { status }, message)
+    let e = Error::new(ErrorKind::Git { status }, message);
+    match what_to_do(&String::from_utf8_lossy(stderr)) {
+        Some(hint) => e.with_hint(hint),
+        None => e,
+    }
+}
+
+/// What to do next, for failures that git explains in words of its own.
+fn what_to_do(stderr: &str) -> Option<String> {
+    let says = |words: &str| stderr.contains(words);
+    if let Some((_, command)) = stderr.split_once("git config --global --add safe.directory ") {
+        let dir = text::one_line(command.lines().next().unwrap_or_default()).into_owned();
+        return Some(format!(
+            "if you trust its owner: git config --global --add safe.directory {dir}"
+        ));
+    }
+    if says("insufficient permission") || says("Permission denied") || says("Read-only file system")
+    {
+        return Some("work in a copy that you can write to, or ask its owner for access".into());
+    }
+    if says("No space left on device") || says("Disk quota exceeded") {
+        return Some("make room on the disk, then try again".into());
+    }
+    says("aborted by hook").then(|| {
+        "the repository's reference-transaction hook refused it, and nothing was changed".into()
+    })
 }
 
 /// The git program could not be started, or its pipes broke.
@@ -73,5 +98,17 @@ mod tests {
         assert!(!e.message().contains('\x1b'));
         assert_eq!(e.kind(), &ErrorKind::Git { status: 128 });
         assert!(failed("gc", 1, b" \n").message().contains("status 1"));
+    }
+
+    #[test]
+    fn what_git_explains_has_a_next_step() {
+        let hint = |said: &str| failed("x", 128, said.as_bytes()).hint().map(str::to_owned);
+        let owner = "fatal: detected dubious ownership in repository at '/r'\nTo add an exception \
+                     for this directory, call:\n\n\tgit config --global --add safe.directory /r\n";
+        assert!(hint(owner).is_some_and(|h| h.ends_with("safe.directory /r")));
+        let denied = "error: insufficient permission for adding an object to repository database";
+        assert!(hint(denied).is_some_and(|h| h.contains("can write")));
+        assert!(hint("fatal: ref updates aborted by hook").is_some_and(|h| h.contains("hook")));
+        assert_eq!(hint("fatal: something else"), None);
     }
 }

@@ -31,6 +31,7 @@ mod repos;
 mod repository;
 mod reviews;
 mod search;
+mod shell;
 mod store;
 mod validate;
 

@@ -25,7 +25,12 @@ impl Repository {
         let path = expand(path)?;
         let git = Git::at(&path);
         if !path.is_dir() {
-            return Err(no_repository(&path, "there is no such directory"));
+            let why = if path.exists() {
+                "it is no directory"
+            } else {
+                "there is no such directory"
+            };
+            return Err(no_repository(&path, why));
         }
         let (version, found) = tokio::join!(
             git.version(),

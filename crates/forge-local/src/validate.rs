@@ -53,6 +53,7 @@ pub(crate) fn body(body: &str) -> Result<()> {
 pub(crate) fn login(field: &'static str, login: &str) -> Result<()> {
     let bad = login.is_empty()
         || login.chars().count() > 100
+        || login.starts_with('@')
         || login
             .chars()
             .any(|c| c.is_control() || c.is_whitespace() || c == ',');

@@ -47,4 +47,4 @@ pub use config::Config;
 pub use docs::capabilities_docs;
 pub use forge_core::*;
 pub use forges::{Forges, open};
-pub use registry::{Backend, backends};
+pub use registry::{AccountShape, Backend, account_shape, backends};

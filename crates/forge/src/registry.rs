@@ -7,7 +7,7 @@ use forge_core::{
 };
 use futures::future::BoxFuture;
 
-use crate::Forges;
+use crate::{Forges, config::Var};
 
 /// Opens the backend of a repository, and gives it with the repository's canonical id.
 type Open = for<'a> fn(&'a Forges, &'a RepoId) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
@@ -75,6 +75,87 @@ static BACKENDS: &[Backend] = &[
         },
     },
 ];
+
+/// What an account is on the forges of one kind, whether or not this build can open them.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountShape {
+    kind: &'static ForgeKind,
+    account: &'static str,
+    secret: &'static str,
+    name_rule: fn(&str) -> Result<(), &'static str>,
+    variables: fn(&str) -> Variables,
+}
+
+/// Where the environment holds a credential.
+pub(crate) struct Variables {
+    /// The account's name, where the secret alone does not say.
+    pub account: Option<Var>,
+    /// The secret; the first that is set counts.
+    pub secret: &'static [Var],
+}
+
+impl AccountShape {
+    /// What names an account, as the label of a prompt.
+    #[must_use]
+    pub fn account(&self) -> &'static str {
+        self.account
+    }
+
+    /// What proves it, as the label of a prompt.
+    #[must_use]
+    pub fn secret(&self) -> &'static str {
+        self.secret
+    }
+
+    /// Whether `name` can be an account's; the error is a part of a sentence.
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), &'static str> {
+        (self.name_rule)(name)
+    }
+
+    /// The variables of a host of this kind.
+    pub(crate) fn variables(&self, host: &str) -> Variables {
+        (self.variables)(host)
+    }
+}
+
+/// The kinds that have accounts.
+static ACCOUNTS: &[AccountShape] = &[
+    AccountShape {
+        kind: &ForgeKind::GITHUB,
+        account: "Login",
+        secret: "Token",
+        name_rule: |_| Ok(()),
+        // gh's rule: `GH_TOKEN` never goes to a host that is not GitHub's own.
+        variables: |host| Variables {
+            account: None,
+            secret: if host == "github.com" || host == "github.localhost" || host.ends_with(".ghe.com")
+            {
+                &[Var::GhToken, Var::GithubToken]
+            } else {
+                &[Var::GhEnterpriseToken, Var::GithubEnterpriseToken]
+            },
+        },
+    },
+    AccountShape {
+        kind: &ForgeKind::TANGLED,
+        account: "Handle",
+        secret: "App password",
+        name_rule: |name| match name.contains(['.', ':']) {
+            true => Ok(()),
+            false => Err("on tangled an account is a handle with a dot, or a DID"),
+        },
+        variables: |_| Variables {
+            account: Some(Var::TangledHandle),
+            secret: &[Var::TangledPassword],
+        },
+    },
+];
+
+/// What an account of `kind` is; `None` for a kind without accounts.
+#[must_use]
+pub fn account_shape(kind: &ForgeKind) -> Option<&'static AccountShape> {
+    ACCOUNTS.iter().find(|shape| shape.kind == kind)
+}
 
 /// Opens `id` with the backend of its kind.
 pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result<Repo> {

@@ -19,22 +19,26 @@ impl AddAssign for Count {
 }
 
 impl Count {
-    /// The sum of every summary in `output`: nextest's, and those of `cargo test` with the built-in
-    /// harness, doc tests and libtest-mimic. `None` when there is no summary at all.
+    /// Nextest's summary, where there is one; else the sum of those that `cargo test` prints with the
+    /// built-in harness, doc tests and libtest-mimic. `None` when there is none at all.
     pub fn read(output: &str) -> Option<Self> {
-        output.lines().filter_map(summary).reduce(|mut sum, one| {
-            sum += one;
-            sum
+        // Nextest repeats the output of a failed test, with the summary of that one process in it.
+        let nextest = output.lines().filter_map(nextest).next_back();
+        nextest.or_else(|| {
+            output.lines().filter_map(harness).reduce(|mut sum, one| {
+                sum += one;
+                sum
+            })
         })
     }
 }
 
-fn summary(line: &str) -> Option<Count> {
-    let line = line.trim();
-    if let Some(rest) = line.strip_prefix("test result:") {
-        return Some(words(rest));
-    }
-    let rest = line.strip_prefix("Summary [")?;
+fn harness(line: &str) -> Option<Count> {
+    line.trim().strip_prefix("test result:").map(words)
+}
+
+fn nextest(line: &str) -> Option<Count> {
+    let rest = line.trim().strip_prefix("Summary [")?;
     let (_, rest) = rest
         .split_once("tests run:")
         .or_else(|| rest.split_once("test run:"))?;
@@ -89,6 +93,14 @@ mod tests {
         let mixed = "Summary [ 1.0s] 9 tests run: 5 passed (2 slow, 1 flaky), 2 failed, \
                      1 timed out, 1 exec failed, 0 skipped";
         check(mixed, 5, 4);
+    }
+
+    #[test]
+    fn nextest_repeats_what_a_failed_test_printed() {
+        let text = "test result: FAILED. 0 passed; 1 failed; finished in 0.5s\n\
+                    Summary [ 2.0s] 9 tests run: 8 passed, 1 failed, 0 skipped\n\
+                    test result: FAILED. 0 passed; 1 failed; finished in 0.5s\n";
+        check(text, 8, 1);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use super::output::JsonArgs;
 
@@ -36,20 +36,11 @@ pub struct LoginArgs {
     #[arg(short = 'u', long, visible_alias = "user", value_name = "name")]
     pub account: Option<String>,
     /// Which forge runs there, for a host that is not known yet
-    #[arg(long, value_name = "kind", value_enum)]
-    pub kind: Option<KindArg>,
+    #[arg(long, value_name = "kind", value_parser = ["github", "tangled"])]
+    pub kind: Option<String>,
     /// Read the token or the app password from standard input
     #[arg(long)]
     pub with_token: bool,
-}
-
-/// A kind of forge that has accounts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KindArg {
-    /// GitHub, with a token.
-    Github,
-    /// Tangled, with a handle and an app password.
-    Tangled,
 }
 
 /// `forge auth logout` and `forge auth switch`

@@ -3,14 +3,17 @@
 use std::io::{self, Read as _};
 
 use dialoguer::{Password, theme::ColorfulTheme};
-use forge::auth::{AccountStatus, Accounts, Secret};
+use forge::{
+    AccountShape, account_shape,
+    auth::{AccountStatus, Accounts, Secret},
+};
 use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, Warning, locator::Hosts, text};
 
 use super::Ctx;
 use crate::{
     args::{
         AuthArgs,
-        auth::{AuthCommand, AuthStatusArgs, KindArg, LoginArgs},
+        auth::{AuthCommand, AuthStatusArgs, LoginArgs},
     },
     exit::Exit,
     ui::{
@@ -87,16 +90,14 @@ pub async fn run(ctx: &Ctx, args: &AuthArgs) -> Result<Exit> {
 }
 
 fn login(ctx: &Ctx, accounts: &Accounts, host: &str, args: &LoginArgs) -> Result<Exit> {
-    let kind = args.kind.map(|kind| match kind {
-        KindArg::Github => ForgeKind::GITHUB,
-        KindArg::Tangled => ForgeKind::TANGLED,
-    });
+    let kind = args.kind.as_deref().and_then(ForgeKind::new);
     // Before anything is asked: a host that cannot be used should not cost a password.
-    let tangled = accounts.kind_for_login(host, kind.as_ref())? == ForgeKind::TANGLED;
+    let shape = account_shape(&accounts.kind_for_login(host, kind.as_ref())?);
+    let label = |of: fn(&AccountShape) -> &'static str, other| shape.map_or(other, of);
     let asks = ctx.ui.can_prompt() && !args.with_token;
     let account = match &args.account {
         Some(account) => account.clone(),
-        None if asks => prompt::line(if tangled { "Handle" } else { "Login" }, "")?,
+        None if asks => prompt::line(label(AccountShape::account, "Account"), "")?,
         None => {
             return Err(Error::invalid("account", "no account is named")
                 .with_hint("pass --account with the login, or on tangled the handle"));
@@ -105,7 +106,7 @@ fn login(ctx: &Ctx, accounts: &Accounts, host: &str, args: &LoginArgs) -> Result
     let secret = if args.with_token {
         secret_from_stdin()?
     } else if asks {
-        ask_secret(if tangled { "App password" } else { "Token" })?
+        ask_secret(label(AccountShape::secret, "Secret"))?
     } else {
         return Err(
             Error::invalid("token", "there is no terminal to ask for the token")

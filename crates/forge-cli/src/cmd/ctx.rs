@@ -1,8 +1,13 @@
-use std::{env, path::PathBuf, sync::Arc};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use forge::{Config, Forges};
 use forge_core::{Error, Policy, Repo, Result, Warning};
 use forge_git::Git;
+use tokio::sync::OnceCell;
 
 use crate::{
     args::GlobalArgs,
@@ -20,6 +25,8 @@ pub struct Ctx {
     pub global: GlobalArgs,
     /// A broken configuration stops the commands that need it, and not the others.
     forges: Result<Forges>,
+    /// The repository that the user stands in, once it was asked for.
+    here: OnceCell<Option<PathBuf>>,
 }
 
 impl Ctx {
@@ -38,6 +45,7 @@ impl Ctx {
             cwd,
             global,
             forges,
+            here: OnceCell::new(),
         })
     }
 
@@ -99,6 +107,16 @@ impl Ctx {
                     .await
             }
         }
+    }
+
+    /// The directory that names the repository which the user stands in, without links; `None`
+    /// outside of one.
+    pub async fn here(&self) -> Option<&Path> {
+        let find = async || {
+            let root = forge_git::root(&self.git()).await.ok()?;
+            root.canonicalize().ok()
+        };
+        self.here.get_or_init(find).await.as_deref()
     }
 
     /// Git where the user stands.

@@ -251,8 +251,11 @@ impl Ui {
         for warning in &outcome.warnings {
             self.warning(warning);
         }
-        for step in outcome.steps.iter().filter(|s| !s.done) {
-            self.caution(&format!("not done: {}", step.name));
+        // A warning says more about what was not done than the step's name.
+        if outcome.warnings.is_empty() {
+            for step in outcome.steps.iter().filter(|s| !s.done) {
+                self.caution(&format!("not done: {}", step.name));
+            }
         }
         match &outcome.ingestion {
             Ingestion::Immediate | Ingestion::Confirmed { .. } => {}

@@ -2,6 +2,7 @@
 
 mod commits;
 mod tree;
+mod work_tree;
 
 use forge_core::{
     Capability, Error, ErrorKind, Outcome, Precondition, Result, Step, Warning,
@@ -13,6 +14,7 @@ use forge_git::CatFile;
 use crate::{
     Local,
     ident::{Identity, identity},
+    shell::quoted,
     store::{Attempts, Draft, Event, IndexChange, Intent, Pull, RefChange, Written, branch_ref},
     validate,
 };
@@ -140,7 +142,10 @@ impl Local {
                 field,
                 format!("the {field} branch '{shown}' of #{number} is gone"),
             )
-            .with_hint(format!("bring it back with git branch '{shown}' {oid}"))
+            .with_hint(format!(
+                "bring it back with git branch {} {oid}",
+                quoted(branch)
+            ))
         };
         let (head, base) = (pull.head()?, pull.base()?);
         if !pull.head_exists {
@@ -174,17 +179,20 @@ impl Local {
         req: &MergeReq,
         by: &Identity,
     ) -> Result<Intent> {
-        let result = match method {
-            MergeMethod::Merge => self.merge_commit(pull, req, by).await?,
-            MergeMethod::Squash => self.squash_commit(cat, pull, req, by).await?,
-            MergeMethod::Rebase => self.rebased(cat, pull, by).await?,
+        let make = async {
+            match method {
+                MergeMethod::Merge => self.merge_commit(pull, req, by).await,
+                MergeMethod::Squash => self.squash_commit(cat, pull, req, by).await,
+                MergeMethod::Rebase => self.rebased(cat, pull, by).await,
+            }
         };
+        let (result, merge_base) = tokio::join!(make, self.merge_base_of(pull));
         Ok(Intent {
             method,
-            result,
+            result: result?,
             onto: pull.base()?.to_owned(),
             merged_head: pull.head()?.to_owned(),
-            merge_base: self.merge_base_of(pull).await.ok(),
+            merge_base: merge_base.ok(),
             base_branch: pull.snapshot.base_branch.clone(),
             by: by.actor.clone(),
             started_at: by.at,
@@ -240,23 +248,7 @@ impl Local {
                 "subject, body and author were not used: a rebase keeps those of each commit",
             ));
         }
-        if let Some(tree) = self.checked_out_at(&intent.base_branch).await? {
-            let command = format!(
-                "git -C {} read-tree -m -u {} HEAD",
-                quoted(&tree),
-                intent.onto
-            );
-            outcome.warnings.push(
-                Warning::new(format!(
-                    "'{}' is checked out in {}, whose files were left as they are",
-                    text::one_line(&intent.base_branch),
-                    text::one_line(&tree)
-                ))
-                .with_hint(format!(
-                    "bring them along, local changes kept, with: {command}"
-                )),
-            );
-        }
+        outcome.warnings.extend(self.files_left(intent).await?);
         Ok(outcome)
     }
 }
@@ -315,15 +307,6 @@ pub(crate) fn check_head(number: u64, expected: &str, head: &str) -> Result<()> 
     .with_hint("look at the new commits, then try again with the new head"))
 }
 
-/// `path` as a word for a POSIX shell.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
-    if !path.is_empty() && path.chars().all(plain) {
-        return path.to_owned();
-    }
-    format!("'{}'", text::one_line(path).replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -342,11 +325,5 @@ mod tests {
                 "{bad:?}"
             );
         }
-    }
-
-    #[test]
-    fn paths_are_quoted_for_a_shell() {
-        assert_eq!(quoted("/a/b-c"), "/a/b-c");
-        assert_eq!(quoted("/a b/it's"), r"'/a b/it'\''s'");
     }
 }

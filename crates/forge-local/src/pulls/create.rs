@@ -127,9 +127,14 @@ impl Local {
             .with_hint("commit on the head branch first"));
         }
         if common?.status != 0 {
+            let hint = if self.store.common_dir.join("shallow").exists() {
+                "this clone is shallow and may lack it: git fetch --unshallow"
+            } else {
+                "choose a base that the head was started from"
+            };
             return Err(
                 Error::invalid("head", format!("'{head}' and '{base}' share no history"))
-                    .with_hint("choose a base that the head was started from"),
+                    .with_hint(hint),
             );
         }
         Ok(())

@@ -10,6 +10,7 @@ use forge_git::CatFile;
 use crate::{
     Local,
     ident::identity,
+    shell::quoted,
     store::{Attempts, Draft, Event, IndexChange, Pull, RefChange, Snapshot, Written, branch_ref},
     validate,
 };
@@ -205,30 +206,38 @@ impl Local {
     ) -> Result<Result<RefChange, Warning>> {
         let branch = &pull.snapshot.head_branch;
         let shown = text::one_line(branch).into_owned();
-        let stays = |why: String, hint: &str| {
+        let stays = |why: String, hint: String| {
             Ok(Err(Warning::new(format!(
                 "the branch '{shown}' was not deleted: {why}"
             ))
             .with_hint(hint)))
         };
         let Some(old) = pull.head_oid.clone().filter(|_| pull.head_exists) else {
-            return stays("it is gone already".into(), "nothing is left to do");
+            return stays("it is gone already".into(), "nothing is left to do".into());
         };
         if self.default_branch().await?.as_ref() == Some(branch) {
-            return stays("it is the default branch".into(), "keep it");
+            return stays("it is the default branch".into(), "keep it".into());
         }
         if let Some(tree) = self.checked_out_at(branch).await? {
-            let tree = text::one_line(&tree).into_owned();
             return stays(
-                format!("it is checked out in {tree}"),
-                "switch to another branch there, then delete it with git branch -D",
+                format!("it is checked out in {}", text::one_line(&tree)),
+                format!(
+                    "git -C {} switch {}, then git branch -D {}",
+                    quoted(&tree),
+                    quoted(&pull.snapshot.base_branch),
+                    quoted(branch)
+                ),
             );
         }
         let based = |s: &Snapshot| s.number != pull.number && &s.base_branch == branch;
         if let Some(other) = self.find_open(cat, based).await? {
             return stays(
                 format!("#{} is open and has it as its base", other.number),
-                "give that one another base first: forge pr edit --base",
+                format!(
+                    "give that one another base first: forge pr edit {} --base {}",
+                    other.number,
+                    quoted(&pull.snapshot.base_branch)
+                ),
             );
         }
         Ok(Ok(RefChange::Delete {

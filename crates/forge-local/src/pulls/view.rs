@@ -157,7 +157,7 @@ impl Local {
         }
         let talk = [PrFields::COMMENTS, PrFields::REVIEWS, PrFields::THREADS];
         if talk.into_iter().any(wants) {
-            match self.conversation(cat, pull).await {
+            match self.conversation(cat, pull, None).await {
                 Ok(conversation) => {
                     view.comments = wants(PrFields::COMMENTS).then_some(conversation.comments);
                     view.reviews = wants(PrFields::REVIEWS).then_some(conversation.reviews);

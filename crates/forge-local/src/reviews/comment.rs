@@ -47,7 +47,7 @@ impl Local {
             let thread = match reply_to {
                 None => None,
                 Some(to) => {
-                    let said = self.conversation(&mut cat, &pull).await?;
+                    let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
                     said.comment(&to.key)
                         .ok_or_else(|| no_comment(number, &to.key))?;
                     said.thread_of(&to.key).map(|t| t.id.clone())
@@ -68,7 +68,7 @@ impl Local {
             {
                 Written::Done(pull) => {
                     let id = comment_id(pull.snapshot.events);
-                    return self.comment_now(&mut cat, &pull, &id).await;
+                    return self.comment_now(&mut cat, &pull, &by, &id).await;
                 }
                 Written::Lost(lost) => attempts.again(lost).await?,
             }
@@ -90,7 +90,7 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            let said = self.conversation(&mut cat, &pull).await?;
+            let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
             own(number, &said, key, &by, "changed")?;
             let event = Event::CommentEdited {
                 comment: key.to_owned(),
@@ -98,7 +98,7 @@ impl Local {
             };
             let draft = Draft::new(event, pull.snapshot.clone());
             match self.store.append(&mut cat, &pull, &by, draft).await? {
-                Written::Done(pull) => return self.comment_now(&mut cat, &pull, key).await,
+                Written::Done(pull) => return self.comment_now(&mut cat, &pull, &by, key).await,
                 Written::Lost(lost) => attempts.again(lost).await?,
             }
         }
@@ -113,7 +113,7 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            let said = self.conversation(&mut cat, &pull).await?;
+            let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
             own(number, &said, key, &by, "deleted")?;
             let mut snapshot = pull.snapshot.clone();
             if said.thread_of(key).is_none() {
@@ -138,9 +138,10 @@ impl Local {
         &self,
         cat: &mut CatFile,
         pull: &Pull,
+        by: &Identity,
         id: &str,
     ) -> Result<Outcome<Comment>> {
-        let said = self.conversation(cat, pull).await?;
+        let said = self.conversation(cat, pull, Some(by)).await?;
         let comment = said
             .comment(id)
             .cloned()

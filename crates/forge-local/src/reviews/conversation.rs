@@ -10,7 +10,7 @@ use forge_git::CatFile;
 
 use crate::{
     Local,
-    ident::identity,
+    ident::{Identity, identity},
     store::{Event, Log, Logged, OpenedThread, Pull, same_login},
 };
 
@@ -29,20 +29,27 @@ impl Local {
     pub(super) async fn read_conversation(&self, number: u64) -> Result<Conversation> {
         let mut cat = self.store.cat();
         let pull = self.store.read(&mut cat, number).await?;
-        self.conversation(&mut cat, &pull).await
+        self.conversation(&mut cat, &pull, None).await
     }
 
-    /// What was said about `pull`.
+    /// What was said about `pull`. Who has no `viewer` at hand gives none, and it is asked for.
     pub(crate) async fn conversation(
         &self,
         cat: &mut CatFile,
         pull: &Pull,
+        viewer: Option<&Identity>,
     ) -> Result<Conversation> {
-        let log = self.store.log(cat, pull).await?;
-        // Without a viewer nothing is the viewer's, and reading needs none.
-        let viewer = identity(self.git()).await.ok().map(|i| i.actor.login);
+        let ask = async {
+            match viewer {
+                Some(viewer) => Some(viewer.clone()),
+                // Without a viewer nothing is the viewer's, and reading needs none.
+                None => identity(self.git()).await.ok(),
+            }
+        };
+        let (log, viewer) = tokio::join!(self.store.log(cat, pull), ask);
+        let viewer = viewer.as_ref().map(|i| i.actor.login.as_str());
         let url = self.pr(pull.number).to_string();
-        let mut conversation = fold(&log, &url, viewer.as_deref());
+        let mut conversation = fold(&log?, &url, viewer);
         self.mark_outdated(cat, pull, &mut conversation).await?;
         Ok(conversation)
     }

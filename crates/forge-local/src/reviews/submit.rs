@@ -77,7 +77,7 @@ impl Local {
             {
                 Written::Done(pull) => {
                     let id = review_id(pull.snapshot.events);
-                    let said = self.conversation(&mut cat, &pull).await?;
+                    let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
                     let review = said.reviews.into_iter().find(|r| r.id == id);
                     return review.map(Outcome::immediate).ok_or_else(|| {
                         Error::new(

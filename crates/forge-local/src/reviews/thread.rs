@@ -23,7 +23,7 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            let said = self.conversation(&mut cat, &pull).await?;
+            let said = self.conversation(&mut cat, &pull, Some(&by)).await?;
             let thread = said
                 .threads
                 .into_iter()

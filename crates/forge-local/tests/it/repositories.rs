@@ -313,3 +313,49 @@ async fn nobody_is_told_to_say_who_they_are() {
     repo.user("someone.else");
     assert_eq!(local.viewer(local.id()).await.unwrap().login, "al");
 }
+
+/// The files of two merges, one after the other, come along by what the last one says.
+#[tokio::test]
+async fn a_checked_out_base_is_brought_along_however_far_it_is_behind() {
+    let repo = Repo::new();
+    repo.branch("one", "one.txt", "1\n");
+    repo.branch("two", "two.txt", "2\n");
+    let local = repo.open().await;
+    create(&local, "one").await;
+    create(&local, "two").await;
+    repo.write("base.txt", "mine\n");
+    let mut hint = String::new();
+    for number in [1, 2] {
+        let req = MergeReq {
+            delete_branch: true,
+            ..MergeReq::default()
+        };
+        let merged = local.merge(&pr(&local, number), &req).await.unwrap();
+        hint = merged.warnings[0].hint.clone().unwrap();
+    }
+    let (_, command) = hint.split_once("with: git -C ").unwrap();
+    let (_, command) = command.split_once(' ').unwrap();
+    repo.git(&command.split(' ').collect::<Vec<_>>());
+    assert_eq!(repo.git(&["status", "--short"]), " M base.txt");
+    assert!(repo.path.join("one.txt").exists() && repo.path.join("two.txt").exists());
+}
+
+#[tokio::test]
+async fn a_head_that_is_checked_out_stays_with_the_commands_to_delete_it() {
+    let repo = Repo::new();
+    repo.branch("it's", "one.txt", "1\n");
+    repo.git(&["switch", "--quiet", "it's"]);
+    let local = repo.open().await;
+    create(&local, "it's").await;
+    let req = MergeReq {
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
+    let hint = merged.warnings[0].hint.clone().unwrap();
+    let at = repo.path.display();
+    assert_eq!(
+        hint,
+        format!(r"git -C {at} switch main, then git branch -D 'it'\''s'")
+    );
+}

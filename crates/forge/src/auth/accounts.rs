@@ -8,7 +8,7 @@ use super::{
     store::{self, Store, StoredHost},
 };
 use crate::{
-    Config,
+    Config, account_shape,
     config::{Scope, Var, load},
     registry,
 };
@@ -224,9 +224,7 @@ impl Accounts {
             )
             .with_hint("leave out --kind")),
             (Some(known), _) => Ok(known),
-            (None, Some(kind)) if *kind == ForgeKind::GITHUB || *kind == ForgeKind::TANGLED => {
-                Ok(kind.clone())
-            }
+            (None, Some(kind)) if account_shape(kind).is_some() => Ok(kind.clone()),
             (None, Some(kind)) => Err(Error::invalid(
                 "kind",
                 format!("there are no accounts on a forge of kind '{kind}'"),
@@ -392,30 +390,22 @@ impl Accounts {
         self.config.dir().map(Store::in_dir)
     }
 
-    /// gh's rules: `GH_TOKEN` never goes to a host that is not GitHub's own.
+    /// The credential of the environment, see [`AccountShape`](crate::AccountShape).
     ///
     /// # Errors
     /// `config` when the variable holds what cannot be a token: going on to the store would use
     /// another account than the one that was asked for.
     fn environment(&self, host: &str, kind: Option<&ForgeKind>) -> Result<Option<Credential>> {
-        let Some(kind) = kind else { return Ok(None) };
-        let env = self.config.env();
-        let (account, found) = if *kind == ForgeKind::GITHUB {
-            let own = host == "github.com"
-                || host == "github.localhost"
-                || host.ends_with(".ghe.com");
-            let vars = if own {
-                [Var::GhToken, Var::GithubToken]
-            } else {
-                [Var::GhEnterpriseToken, Var::GithubEnterpriseToken]
-            };
-            (None, env.first(&vars))
-        } else if *kind == ForgeKind::TANGLED {
-            let handle = env.get(Var::TangledHandle);
-            let password = env.first(&[Var::TangledPassword]);
-            (handle.clone(), handle.and(password))
-        } else {
+        let Some((kind, shape)) = kind.and_then(|kind| Some((kind, account_shape(kind)?))) else {
             return Ok(None);
+        };
+        let env = self.config.env();
+        let variables = shape.variables(host);
+        let account = variables.account.and_then(|var| env.get(var));
+        let found = match variables.account {
+            // A secret without the name that it belongs to is of no use.
+            Some(_) if account.is_none() => None,
+            _ => env.first(variables.secret),
         };
         let Some((var, text)) = found else {
             return Ok(None);
@@ -470,10 +460,11 @@ fn check_account<'a>(account: &'a str, kind: &ForgeKind) -> Result<&'a str> {
         "it is empty"
     } else if account.len() > NAME_MAX || !account.bytes().all(plain) {
         "it has other letters than an account's name"
-    } else if *kind == ForgeKind::TANGLED && !account.contains(['.', ':']) {
-        "on tangled an account is a handle with a dot, or a DID"
     } else {
-        return Ok(account);
+        match account_shape(kind).map_or(Ok(()), |shape| shape.check_name(account)) {
+            Ok(()) => return Ok(account),
+            Err(why) => why,
+        }
     };
     Err(Error::invalid(
         "account",

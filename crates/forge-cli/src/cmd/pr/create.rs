@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use forge_core::{
-    Error, ErrorKind, ForgeKind, Noun, Repo, Result,
+    Error, ErrorKind, Noun, Repo, Result,
     model::{CreatePull, HeadRef, Reviewer},
     text,
 };
@@ -23,10 +23,10 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     create_text::check(ctx, &args)?;
     let repo = ctx.repo(flag).await?;
     let head = head(ctx, &repo, flag, args.head.take()).await?;
-    let mut base = named_base(ctx, &head, args.base.take()).await?;
     if args.web {
-        return web(ctx, &repo, base, &head, &args).await;
+        return web(ctx, &repo).await;
     }
+    let mut base = named_base(ctx, &head, args.base.take()).await?;
     // A forge knows its default branch by itself; to ask for it is a request of its own.
     if base.is_none() && (args.dry_run || ctx.ui.is_tty() || create_text::reads_commits(ctx, &args))
     {
@@ -156,30 +156,12 @@ pub(super) async fn default_base(repo: &Repo) -> Result<String> {
             "base",
             format!("{} has no default branch", repo_name(repo.id())),
         )
-        .with_hint("name the base branch with --base")
+        .with_hint("name the base branch with --base, or commit something where there is none yet")
     })
 }
 
-async fn web(
-    ctx: &Ctx,
-    repo: &Repo,
-    base: Option<String>,
-    head: &HeadRef,
-    args: &CreateArgs,
-) -> Result<Exit> {
-    let info = repo.info().await?;
-    let base = base.or(info.default_branch).unwrap_or_default();
-    let mut url = info.url;
-    if repo.id().kind == ForgeKind::GITHUB {
-        let encode =
-            |t: &str| url::form_urlencoded::byte_serialize(t.as_bytes()).collect::<String>();
-        let _ = write!(url, "/compare/{base}...{}?expand=1", head_ref_label(head));
-        for (name, value) in [("title", &args.title), ("body", &args.body)] {
-            if let Some(value) = value {
-                let _ = write!(url, "&{name}={}", encode(value));
-            }
-        }
-    }
+async fn web(ctx: &Ctx, repo: &Repo) -> Result<Exit> {
+    let url = repo.info().await?.url;
     browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
     Ok(Exit::Ok)
 }

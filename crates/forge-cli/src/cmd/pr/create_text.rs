@@ -77,9 +77,12 @@ pub(super) async fn write(
         title = title.or(Some(filled_title));
         text = text.or(Some(filled_body));
     }
-    let root = root(ctx).await;
     if let Some(name) = &args.template {
-        text = Some(templates::named(root.as_deref(), &ctx.cwd, name)?);
+        text = Some(templates::named(
+            root(ctx).await.as_deref(),
+            &ctx.cwd,
+            name,
+        )?);
     }
     if let Some(path) = &args.recover {
         let draft = Draft::load(path)?;
@@ -102,9 +105,10 @@ pub(super) async fn write(
         Some(title) => title,
         None => offered_title(ctx, repo, base, head).await,
     };
-    let start = text
-        .clone()
-        .or_else(|| root.as_deref().and_then(templates::default));
+    let start = match &text {
+        Some(text) => Some(text.clone()),
+        None => root(ctx).await.as_deref().and_then(templates::default),
+    };
     ask(ctx, args, offered, text, start.unwrap_or_default())
 }
 

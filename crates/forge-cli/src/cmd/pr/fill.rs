@@ -26,14 +26,6 @@ pub(super) struct Message {
 /// # Errors
 /// `invalid_input` when there is no such branch here; `git` when git fails.
 pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Message>> {
-    if !has(git, head).await {
-        let branch = head.trim_start_matches("refs/heads/");
-        return Err(Error::invalid(
-            "head",
-            format!("there is no branch '{branch}' here to take the text from"),
-        )
-        .with_hint("name a branch that exists with --head, or pass --title and --body"));
-    }
     let range = format!("{base}..{head}");
     let output = git
         .run_ok([
@@ -45,8 +37,19 @@ pub(super) async fn messages(git: &Git, base: &str, head: &str) -> Result<Vec<Me
             "--end-of-options",
             &range,
         ])
-        .await?;
-    Ok(parse(&String::from_utf8_lossy(&output)))
+        .await;
+    match output {
+        Ok(output) => Ok(parse(&String::from_utf8_lossy(&output))),
+        Err(_) if !has(git, head).await => {
+            let branch = head.trim_start_matches("refs/heads/");
+            Err(Error::invalid(
+                "head",
+                format!("there is no branch '{branch}' here to take the text from"),
+            )
+            .with_hint("name a branch that exists with --head, or pass --title and --body"))
+        }
+        Err(e) => Err(e),
+    }
 }
 
 fn parse(output: &str) -> Vec<Message> {
