@@ -60,8 +60,11 @@ impl Rig for GitHubRig {
             double: Arc::clone(&double),
         });
         let handle = |token: &str| -> Repo {
-            let forge: Arc<dyn Forge> =
-                Arc::new(GitHub::new(HOST, http(&double), Arc::new(FixedToken::new(token))));
+            let forge: Arc<dyn Forge> = Arc::new(GitHub::new(
+                HOST,
+                http(&double),
+                Arc::new(FixedToken::new(token)),
+            ));
             let policy = Policy {
                 observer: Some(Arc::clone(&pushes)),
                 ..Policy::default()

@@ -7,7 +7,14 @@ const CORE: &str = "number,title,body,state,isDraft,closed,author,baseRefName,he
 
 fn create(world: &World, tool: Tool, branch: &str, more: &[&str]) {
     world.push(branch);
-    let mut args = vec!["pr", "create", "-t", "Ünïcode ✓", "-b", "First line\n\nSecond."];
+    let mut args = vec![
+        "pr",
+        "create",
+        "-t",
+        "Ünïcode ✓",
+        "-b",
+        "First line\n\nSecond.",
+    ];
     args.extend(more);
     let url = world.ok(tool, &args);
     assert!(url.trim().ends_with("/octocat/tools/pull/1"), "{url}");
@@ -18,7 +25,16 @@ fn what_one_creates_the_other_lists_and_views() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         let metadata = [
-            "-l", "bug", "-l", "help wanted", "-a", "@me", "-r", "reviewer", "-m", "v1.0",
+            "-l",
+            "bug",
+            "-l",
+            "help wanted",
+            "-a",
+            "@me",
+            "-r",
+            "reviewer",
+            "-m",
+            "v1.0",
         ];
         create(&world, maker, "feature", &metadata);
         let row = world.ok(other, &["pr", "list"]);
@@ -55,9 +71,23 @@ fn both_comment_and_edit_what_they_said() {
         let url = world.ok(other, &["pr", "comment", "1", "-b", "From the other"]);
         assert!(url.contains("#issuecomment-"), "{url}");
         world.ok(maker, &["pr", "comment", "feature", "-b", "From the maker"]);
-        world.ok(other, &["pr", "comment", "1", "--edit-last", "-b", "Edited"]);
+        world.ok(
+            other,
+            &["pr", "comment", "1", "--edit-last", "-b", "Edited"],
+        );
         world.same("1", "comments");
-        let bodies = world.ok(maker, &["pr", "view", "1", "--json", "comments", "-q", ".comments[].body"]);
+        let bodies = world.ok(
+            maker,
+            &[
+                "pr",
+                "view",
+                "1",
+                "--json",
+                "comments",
+                "-q",
+                ".comments[].body",
+            ],
+        );
         assert_eq!(bodies, "From the other\nEdited\n");
         world.same_output(&["pr", "view", "1", "--comments"]);
         world.ok(maker, &["pr", "comment", "1", "--delete-last", "--yes"]);
@@ -80,7 +110,18 @@ fn reviews_of_one_count_for_the_other() {
         review(maker, "--approve", "Now.");
         review(other, "--comment", "By the way.");
         world.same("1", "reviews,reviewDecision,reviewRequests");
-        let states = world.ok(other, &["pr", "view", "1", "--json", "reviews", "-q", ".reviews[].state"]);
+        let states = world.ok(
+            other,
+            &[
+                "pr",
+                "view",
+                "1",
+                "--json",
+                "reviews",
+                "-q",
+                ".reviews[].state",
+            ],
+        );
         assert_eq!(states, "CHANGES_REQUESTED\nAPPROVED\nCOMMENTED\n");
     }
 }
@@ -90,13 +131,34 @@ fn one_edits_what_the_other_made() {
     for (maker, other) in Tool::TURNS {
         let world = World::new();
         create(&world, maker, "feature", &["-l", "bug"]);
-        world.git(&["push", "--quiet", "origin", "origin/main:refs/heads/release"]);
+        world.git(&[
+            "push",
+            "--quiet",
+            "origin",
+            "origin/main:refs/heads/release",
+        ]);
         world.ok(
             other,
             &[
-                "pr", "edit", "1", "--title", "New title", "--body", "New body", "--add-label",
-                "\"good, first\"", "--remove-label", "bug", "--add-assignee", "octocat",
-                "--add-reviewer", "reviewer", "--milestone", "v1.0", "--base", "release",
+                "pr",
+                "edit",
+                "1",
+                "--title",
+                "New title",
+                "--body",
+                "New body",
+                "--add-label",
+                "\"good, first\"",
+                "--remove-label",
+                "bug",
+                "--add-assignee",
+                "octocat",
+                "--add-reviewer",
+                "reviewer",
+                "--milestone",
+                "v1.0",
+                "--base",
+                "release",
             ],
         );
         world.same("1", CORE);
@@ -106,7 +168,14 @@ fn one_edits_what_the_other_made() {
         assert_eq!(view["baseRefName"], "release");
         world.ok(
             maker,
-            &["pr", "edit", "1", "--remove-reviewer", "reviewer", "--remove-milestone"],
+            &[
+                "pr",
+                "edit",
+                "1",
+                "--remove-reviewer",
+                "reviewer",
+                "--remove-milestone",
+            ],
         );
         world.same("1", CORE);
     }
@@ -125,7 +194,11 @@ fn one_closes_and_the_other_reopens() {
         world.same("1", CORE);
         assert_eq!(world.ok(maker, &["pr", "list"]), "");
         world.says(maker, &["pr", "close", "1"], "is already closed");
-        world.says(maker, &["pr", "reopen", "1"], "Reopened pull request octocat/tools#1");
+        world.says(
+            maker,
+            &["pr", "reopen", "1"],
+            "Reopened pull request octocat/tools#1",
+        );
         world.says(other, &["pr", "reopen", "1"], "is already open");
         world.same("1", CORE);
     }
@@ -143,7 +216,10 @@ fn one_merges_what_the_other_made() {
             assert_eq!(world.fields(maker, "1", "state")["state"], "MERGED");
             world.says(maker, &["pr", "merge", "1", method], "already merged");
             world.git(&["fetch", "--quiet"]);
-            assert_eq!(world.git(&["show", "origin/main:feature.txt"]), "one\ntwo\nthree\n");
+            assert_eq!(
+                world.git(&["show", "origin/main:feature.txt"]),
+                "one\ntwo\nthree\n"
+            );
         }
     }
 }
@@ -154,10 +230,26 @@ fn a_merge_deletes_the_branch_when_asked() {
         let world = World::new();
         create(&world, maker, "feature", &[]);
         world.git(&["checkout", "--quiet", "main"]);
-        world.ok(other, &["pr", "merge", "1", "--squash", "--delete-branch", "-t", "Subject", "-b", "Body"]);
+        world.ok(
+            other,
+            &[
+                "pr",
+                "merge",
+                "1",
+                "--squash",
+                "--delete-branch",
+                "-t",
+                "Subject",
+                "-b",
+                "Body",
+            ],
+        );
         let branches = world.git(&["ls-remote", "--heads", "origin"]);
         assert!(!branches.contains("refs/heads/feature"), "{branches}");
         world.git(&["fetch", "--quiet"]);
-        assert_eq!(world.git(&["log", "-1", "--format=%s", "origin/main"]), "Subject\n");
+        assert_eq!(
+            world.git(&["log", "-1", "--format=%s", "origin/main"]),
+            "Subject\n"
+        );
     }
 }

@@ -9,7 +9,10 @@ fn lists_are_the_same_line_by_line() {
         let mut seed = world.double.seed();
         seed.fork(REPO, "hubot");
         seed.collaborator(REPO, "hubot", Permission::Read);
-        for (n, (head, draft)) in [("a", false), ("b", true), ("hubot:c", false)].into_iter().enumerate() {
+        for (n, (head, draft)) in [("a", false), ("b", true), ("hubot:c", false)]
+            .into_iter()
+            .enumerate()
+        {
             let title = format!("  Change {n}\twith ünïcode ");
             seed.open_pull(
                 REPO,
@@ -30,12 +33,36 @@ fn lists_are_the_same_line_by_line() {
         &["pr", "list", "--draft"],
         &["pr", "list", "--head", "c"],
         &["pr", "list", "--base", "main"],
-        &["pr", "list", "--search", "Change in:title", "--label", "bug"],
+        &[
+            "pr",
+            "list",
+            "--search",
+            "Change in:title",
+            "--label",
+            "bug",
+        ],
         &["pr", "list", "--state", "merged"],
-        &["pr", "list", "--json", "number,title,headRefName,isDraft,isCrossRepository,state,url"],
+        &[
+            "pr",
+            "list",
+            "--json",
+            "number,title,headRefName,isDraft,isCrossRepository,state,url",
+        ],
         &["pr", "list", "--json", "number", "--jq", ".[].number"],
-        &["pr", "view", "hubot:c", "--json", "number,title,isCrossRepository,headRefName"],
-        &["pr", "view", "https://github.localhost/octocat/tools/pull/2", "--json", "number"],
+        &[
+            "pr",
+            "view",
+            "hubot:c",
+            "--json",
+            "number,title,isCrossRepository,headRefName",
+        ],
+        &[
+            "pr",
+            "view",
+            "https://github.localhost/octocat/tools/pull/2",
+            "--json",
+            "number",
+        ],
         &["pr", "diff", "1", "--name-only"],
     ] {
         world.same_output(args);
@@ -58,7 +85,10 @@ fn checks_are_the_same_and_end_alike() {
     world.same_refusal(&["pr", "checks", "1"]);
     world.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
     world.same_output(&["pr", "checks", "1"]);
-    world.double.seed().check(REPO, 1, "CI", "test", "IN_PROGRESS");
+    world
+        .double
+        .seed()
+        .check(REPO, 1, "CI", "test", "IN_PROGRESS");
     let pending = world.tool(Tool::Forge, &["pr", "checks", "1"]);
     assert_eq!(pending.code, Some(8), "{pending:?}");
     world.same_output(&["pr", "checks", "1"]);

@@ -4,9 +4,9 @@ use std::{
 };
 
 use forge_testkit::{
-    Output, Run, Scratch, forge_binary,
+    Output, Run, Scratch, forge_binary, git_program,
     github::{ALL_SCOPES, GitHubDouble, Options, state::Permission},
-    git_program, workspace_root,
+    workspace_root,
 };
 use serde_json::Value;
 
@@ -139,7 +139,14 @@ impl World {
         let name = format!("{}.txt", branch.replace('/', "-"));
         fs::write(self.clone_dir().join(&name), "one\ntwo\nthree\n").unwrap();
         self.git(&["add", "."]);
-        self.git(&["commit", "--quiet", "-m", &format!("Add {name}"), "-m", "Why."]);
+        self.git(&[
+            "commit",
+            "--quiet",
+            "-m",
+            &format!("Add {name}"),
+            "-m",
+            "Why.",
+        ]);
         self.git(&["push", "--quiet", "-u", "origin", branch]);
     }
 

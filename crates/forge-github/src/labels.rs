@@ -208,10 +208,8 @@ fn check(label: &NewLabel) -> Result<()> {
     let wrong = |c: &String| c.len() != 6 || !c.bytes().all(|b| b.is_ascii_hexdigit());
     if color(label).as_ref().is_some_and(wrong) {
         let said = text::one_line(label.color.as_deref().unwrap_or_default());
-        return Err(
-            Error::invalid("color", format!("'{said}' is not a colour"))
-                .with_hint("write six hex digits, such as d73a4a"),
-        );
+        return Err(Error::invalid("color", format!("'{said}' is not a colour"))
+            .with_hint("write six hex digits, such as d73a4a"));
     }
     Ok(())
 }

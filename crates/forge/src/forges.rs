@@ -1,6 +1,6 @@
+use std::path::{Path, PathBuf};
 #[cfg(feature = "github")]
 use std::sync::Arc;
-use std::path::{Path, PathBuf};
 
 use forge_core::{
     Error, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result,

@@ -144,10 +144,7 @@ mod tests {
     #[tokio::test]
     async fn without_an_account_nothing_is_sent() {
         let forges = Forges::from_parts(config(&[("HTTPS_PROXY", "http://127.0.0.1:1")]));
-        let (repo, _) = forges
-            .open_locator("o/r", forges.policy())
-            .await
-            .unwrap();
+        let (repo, _) = forges.open_locator("o/r", forges.policy()).await.unwrap();
         let e = repo.info().await.unwrap_err();
         assert!(
             matches!(e.kind(), ErrorKind::Unauthenticated { host } if host == "github.com"),
@@ -159,7 +156,10 @@ mod tests {
     #[tokio::test]
     async fn a_proxy_that_is_none_is_named_when_a_host_is_opened() {
         let forges = Forges::from_parts(config(&[("HTTPS_PROXY", "socks5://h:1")]));
-        let e = forges.open_locator("o/r", forges.policy()).await.unwrap_err();
+        let e = forges
+            .open_locator("o/r", forges.policy())
+            .await
+            .unwrap_err();
         assert_eq!(e.code(), "config");
         assert!(e.message().contains("HTTPS_PROXY"), "{e}");
     }
@@ -231,11 +231,17 @@ mod tests {
         let url = "http://127.0.0.1:8080/x";
         assert_eq!(
             moved("api_url", url),
-            Endpoint { rest: url.to_owned(), ..usual.clone() }
+            Endpoint {
+                rest: url.to_owned(),
+                ..usual.clone()
+            }
         );
         assert_eq!(
             moved("graphql_url", url),
-            Endpoint { graphql: url.to_owned(), ..usual }
+            Endpoint {
+                graphql: url.to_owned(),
+                ..usual
+            }
         );
     }
 }

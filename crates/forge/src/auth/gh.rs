@@ -64,7 +64,10 @@ mod tests {
     #[tokio::test]
     async fn it_is_asked_for_the_token_of_the_host() {
         let dir = tempfile::tempdir().unwrap();
-        let gh = gh(&dir, r#"test "$*" = "auth token --hostname git.example" && echo gho_x"#);
+        let gh = gh(
+            &dir,
+            r#"test "$*" = "auth token --hostname git.example" && echo gho_x"#,
+        );
         let token = gh.token("git.example").await;
         assert_eq!(token.unwrap().expose(), "gho_x");
         assert_eq!(gh.token("other.example").await, None);

@@ -1,8 +1,8 @@
 use forge_core::{
     RepoId, RepoPath, Timestamp,
     model::{
-        Actor, Check, Comment, Commit, FileChange, FileStatus, Label, LinkedIssue, MergeState, PrFields,
-        PrState, PullRequest, Review, ReviewDecision, ReviewState, Reviewer,
+        Actor, Check, Comment, Commit, FileChange, FileStatus, Label, LinkedIssue, MergeState,
+        PrFields, PrState, PullRequest, Review, ReviewDecision, ReviewState, Reviewer,
     },
 };
 
