@@ -3,7 +3,7 @@
 use std::{env, path::Path};
 
 use forge_core::{
-    Error, ErrorKind, ForgeKind, Locator, RepoId, RepoPath, Result,
+    Error, ErrorKind, Locator, RepoId, RepoPath, Result,
     locator::{self, Hosts, ParseLocatorError},
 };
 use forge_git::{Git, GitConfig, Remote};
@@ -108,9 +108,10 @@ fn choose(candidates: &[Candidate<'_>], hosts: &Hosts) -> Result<RepoId> {
             (Some("base"), Meaning::Repo(repo)) => return Ok(repo.clone()),
             // gh writes `owner/repo` or `HOST/owner/repo` when the repository has no remote.
             (Some(text), Meaning::Repo(beside)) if text != "base" => {
-                let hosts = match &beside.kind {
-                    kind if *kind == ForgeKind::LOCAL => hosts.clone(),
-                    _ => hosts.clone().with_default_host(&beside.host),
+                // `owner/repo` is at the remote's host; a path has none.
+                let hosts = match beside.host.as_str() {
+                    "" => hosts.clone(),
+                    host => hosts.clone().with_default_host(host),
                 };
                 return repository(text, &hosts).map_err(|e| {
                     named(
