@@ -197,6 +197,7 @@ fn strip(value: &mut Value) {
     match value {
         Value::Object(members) => {
             members.remove("id");
+            members.remove("databaseId");
             // gh prints the year 1 where GitHub has no time.
             for member in members.values_mut() {
                 if *member == "0001-01-01T00:00:00Z" {

@@ -597,5 +597,4 @@ fn from_message(about: About<'_>, said: &str) -> Error {
 }
 
 #[cfg(test)]
-#[path = "error_tests.rs"]
 mod tests;

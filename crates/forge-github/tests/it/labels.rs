@@ -41,6 +41,10 @@ async fn labels_are_defined_changed_and_deleted() {
         data("Label", found(label("bug"))),
         data("deleteLabel", json!({ "m": {} })),
         data("Label", found(Value::Null)),
+        data(
+            "Labels",
+            json!({ "repository": { "labels": nodes(vec![label("bag")]) } }),
+        ),
     ])
     .await;
     let repo = &script.repo;
@@ -60,7 +64,8 @@ async fn labels_are_defined_changed_and_deleted() {
         "already_exists"
     );
     repo.delete_label("bug").await.unwrap();
-    assert!(repo.delete_label("bug").await.unwrap_err().is_not_found());
+    let gone = repo.delete_label("bug").await.unwrap_err();
+    assert!(gone.is_not_found() && gone.hint().unwrap_or_default().contains("bag"));
     assert_json_snapshot!("label_changes", script.sent());
 }
 

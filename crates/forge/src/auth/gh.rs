@@ -48,19 +48,20 @@ impl Gh {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
-
     use super::*;
 
+    #[cfg(unix)]
     fn gh(dir: &tempfile::TempDir, script: &str) -> Gh {
+        use std::{fs, os::unix::fs::PermissionsExt as _};
         let path = dir.path().join("gh");
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         Gh::of(&Env::fixed([("GH_PATH", path)]))
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn it_is_asked_for_the_token_of_the_host() {
         let dir = tempfile::tempdir().unwrap();
@@ -73,13 +74,18 @@ mod tests {
         assert_eq!(gh.token("other.example").await, None);
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn what_is_no_token_is_none() {
         let dir = tempfile::tempdir().unwrap();
         for script in ["exit 1", "true", "echo two words", "echo gho_x; exit 1"] {
             assert_eq!(gh(&dir, script).token("github.com").await, None, "{script}");
         }
-        let absent = Gh::of(&Env::fixed([("GH_PATH", dir.path().join("absent"))]));
+    }
+
+    #[tokio::test]
+    async fn without_gh_there_is_none() {
+        let absent = Gh::of(&Env::fixed([("GH_PATH", "/nonexistent/gh")]));
         assert_eq!(absent.token("github.com").await, None);
         let nobody = Gh::of(&Env::fixed([("HOME", "/h")]));
         assert_eq!(nobody.token("github.com").await, None);
