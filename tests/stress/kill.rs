@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use forge_testkit::{GitDir, GitShim, Identity, Random, Run, Scratch, ShimPlan};
@@ -218,8 +219,21 @@ fn undisturbed(world: &World, scenario: &Scenario) -> Undisturbed {
     Undisturbed { old, new, calls }
 }
 
-/// Lock files that a killed git has left.
+/// Lock files that a killed git has left. A git that forge had started beside the one that was
+/// shot may still be at work; what it holds goes by itself.
 fn locks(dir: &Path) -> Vec<PathBuf> {
+    let mut left = locks_now(dir);
+    let mut same = 0;
+    while !left.is_empty() && same < 10 {
+        thread::sleep(Duration::from_millis(20));
+        let next = locks_now(dir);
+        same = if next == left { same + 1 } else { 0 };
+        left = next;
+    }
+    left
+}
+
+fn locks_now(dir: &Path) -> Vec<PathBuf> {
     fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -232,6 +246,7 @@ fn locks(dir: &Path) -> Vec<PathBuf> {
     }
     let mut found = Vec::new();
     walk(&dir.join(".git"), &mut found);
+    found.sort();
     found
 }
 

@@ -1,8 +1,12 @@
 //! Questions on a terminal.
 
 use std::{
+    future::{Future as _, poll_fn},
     io::{Write as _, stderr},
-    process, thread,
+    pin::pin,
+    process,
+    sync::mpsc,
+    thread,
 };
 
 use dialoguer::{Confirm, Input, Select, theme::ColorfulTheme};
@@ -16,16 +20,30 @@ use crate::exit::Exit;
 fn interruptible() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        thread::spawn(|| {
+        let (listens, listening) = mpsc::channel();
+        thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build();
             let Ok(runtime) = runtime else { return };
-            if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+            let interrupted = runtime.block_on(async {
+                let mut interrupt = pin!(tokio::signal::ctrl_c());
+                poll_fn(|cx| {
+                    // The first poll takes the signal over.
+                    let state = interrupt.as_mut().poll(cx);
+                    let _ = listens.send(());
+                    state
+                })
+                .await
+            });
+            if interrupted.is_ok() {
                 let _ = writeln!(stderr(), "\x1b[?25h");
                 process::exit(i32::from(Exit::Cancelled.code()));
             }
         });
+        // Nothing is asked before somebody listens: until then the signal would just kill. An error
+        // means that nobody will, and then it does.
+        let _ = listening.recv();
     });
 }
 

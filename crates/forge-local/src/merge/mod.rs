@@ -84,7 +84,7 @@ impl Local {
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
             if pull.snapshot.state == PrState::Merged {
-                return self.merged_before(&mut cat, pull).await;
+                return self.merged_before(&mut cat, pull, req).await;
             }
             self.check_mergeable(&pull, req).await?;
             let intent = self.prepare(&mut cat, &pull, method, req, &by).await?;
@@ -199,18 +199,71 @@ impl Local {
         })
     }
 
-    async fn merged_before(&self, cat: &mut CatFile, pull: Pull) -> Result<Outcome<Merge>> {
+    /// The answer when it was merged before; a head branch that is left over still goes.
+    async fn merged_before(
+        &self,
+        cat: &mut CatFile,
+        pull: Pull,
+        req: &MergeReq,
+    ) -> Result<Outcome<Merge>> {
         let commit = pull.snapshot.merge_commit.clone();
         let method = pull.snapshot.merge_method;
-        let unchanged = self.unchanged(cat, pull, "merged already").await?;
-        Ok(unchanged.map(|pull_request| Merge {
+        let (answer, branch_deleted) = if req.delete_branch {
+            let deletion = self.delete_merged_head(cat, &pull).await?;
+            let deleted = matches!(deletion, Some(Ok(())));
+            let mut answer = Outcome::immediate(self.present(cat, pull, PrFields::NONE).await?);
+            answer.warnings.extend(deletion.and_then(Result::err));
+            (answer, deleted)
+        } else {
+            (self.unchanged(cat, pull, "merged already").await?, false)
+        };
+        Ok(answer.map(|pull_request| Merge {
             pull_request,
             commit,
             method,
             already_merged: true,
             queued: false,
-            branch_deleted: false,
+            branch_deleted,
         }))
+    }
+
+    /// Deletes the head branch of `pull`, which is merged, unless it has gone on since; `None` when
+    /// it is gone.
+    async fn delete_merged_head(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+    ) -> Result<Option<Result<(), Warning>>> {
+        let name = branch_ref(&pull.snapshot.head_branch);
+        let Some(tip) = cat.info(&name).await?.map(|i| i.oid) else {
+            return Ok(None);
+        };
+        if pull.snapshot.head_oid.as_ref() != Some(&tip) {
+            let branch = &pull.snapshot.head_branch;
+            let shown = text::one_line(branch);
+            let warning = Warning::new(format!(
+                "the branch '{shown}' was not deleted: it is at {tip} now, and not at what was merged"
+            ))
+            .with_hint(format!(
+                "if its commits are not needed: git branch -D {}",
+                quoted(branch)
+            ));
+            return Ok(Some(Err(warning)));
+        }
+        let there = Pull {
+            head_exists: true,
+            head_oid: Some(tip),
+            ..pull.clone()
+        };
+        let change = match self.deletion(cat, &there).await? {
+            Ok(change) => change,
+            Err(warning) => return Ok(Some(Err(warning))),
+        };
+        let reason = format!("forge: #{} delete head branch", pull.number);
+        match self.store.update_refs(&reason, &[change]).await? {
+            None => Ok(Some(Ok(()))),
+            Some(lost) => Err(lost.error),
+        }
     }
 
     async fn merged_now(

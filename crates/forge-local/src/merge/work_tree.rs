@@ -6,7 +6,7 @@ use forge_git::Git;
 use crate::{Local, shell::quoted, store::Intent};
 
 /// How many commits of the base branch are looked through for the one that a work tree shows.
-const LOOKED_THROUGH: &str = "100";
+const LOOKED_THROUGH: &str = "20";
 
 impl Local {
     /// What brings the files of that work tree along, if there is one.
@@ -38,27 +38,27 @@ impl Local {
 /// The commit that the index of the work tree in `dir` has: `onto`, or an older one when the files
 /// of an earlier merge were not brought along. Git would take their absence for a change to keep,
 /// if it were told to go on from `onto`.
+///
+/// The index is compared and never written: `git write-tree` would do it in one step, and lock it.
 async fn shown_in(dir: &str, onto: &str) -> Option<String> {
     let git = Git::at(dir);
-    let (index, commits) = tokio::join!(
-        git.run_ok(["write-tree"]),
-        git.run_ok([
-            "rev-list",
-            "--first-parent",
-            "-n",
-            LOOKED_THROUGH,
-            "--no-commit-header",
-            "--format=%H %T",
-            "--end-of-options",
-            onto,
-        ])
-    );
-    let (index, commits) = (index.ok()?, commits.ok()?);
-    let index = std::str::from_utf8(&index).ok()?.trim();
-    let commits = std::str::from_utf8(&commits).ok()?;
-    commits
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .find(|(_, tree)| *tree == index)
-        .map(|(commit, _)| commit.to_owned())
+    let list = [
+        "rev-list",
+        "--first-parent",
+        "-n",
+        LOOKED_THROUGH,
+        "--end-of-options",
+        onto,
+    ];
+    let commits = git.run_ok(list).await.ok()?;
+    for commit in std::str::from_utf8(&commits).ok()?.lines() {
+        let compared = git
+            .run(["diff-index", "--cached", "--quiet", commit, "--"])
+            .await
+            .ok()?;
+        if compared.status == 0 {
+            return Some(commit.to_owned());
+        }
+    }
+    None
 }

@@ -229,8 +229,16 @@ impl Local {
                 ),
             );
         }
-        let based = |s: &Snapshot| s.number != pull.number && &s.base_branch == branch;
-        if let Some(other) = self.find_open(cat, based).await? {
+        let needs = |s: &Snapshot| {
+            s.number != pull.number && (&s.base_branch == branch || &s.head_branch == branch)
+        };
+        if let Some(other) = self.find_open(cat, needs).await? {
+            if &other.snapshot.head_branch == branch {
+                return stays(
+                    format!("#{} is open and has it as its head too", other.number),
+                    format!("close that one first: forge pr close {}", other.number),
+                );
+            }
             return stays(
                 format!("#{} is open and has it as its base", other.number),
                 format!(

@@ -359,3 +359,45 @@ async fn a_head_that_is_checked_out_stays_with_the_commands_to_delete_it() {
         format!(r"git -C {at} switch main, then git branch -D 'it'\''s'")
     );
 }
+
+#[tokio::test]
+async fn a_head_that_is_left_over_goes_unless_it_went_on_or_is_needed() {
+    let repo = Repo::new();
+    let head = repo.branch("topic", "one.txt", "1\n");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let req = MergeReq {
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    let merged = local.merge(&pr(&local, 1), &req).await.unwrap().value;
+    assert!(merged.branch_deleted && !merged.already_merged);
+    repo.git(&["branch", "topic", &repo.oid("main")]);
+    let again = local.merge(&pr(&local, 1), &req).await.unwrap();
+    assert!(again.value.already_merged && !again.value.branch_deleted);
+    assert!(
+        again.warnings[0]
+            .message
+            .contains("was not deleted: it is at")
+    );
+    repo.git(&["branch", "--force", "topic", &head]);
+    let again = local.merge(&pr(&local, 1), &req).await.unwrap();
+    assert!(again.value.branch_deleted && again.warnings.is_empty());
+    assert_eq!(repo.git(&["branch", "--list", "topic"]), "");
+
+    repo.branch("both", "two.txt", "2\n");
+    repo.git(&["branch", "release", "main"]);
+    create(&local, "both").await;
+    let other = CreatePull {
+        base: Some("release".into()),
+        ..CreatePull::new("both", "Take it there too")
+    };
+    local.create(local.id(), &other).await.unwrap();
+    let merged = local.merge(&pr(&local, 2), &req).await.unwrap();
+    assert!(
+        merged.warnings[0]
+            .message
+            .contains("#3 is open and has it as its head")
+    );
+    assert!(!merged.value.branch_deleted);
+}

@@ -58,6 +58,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         let name = pull_name(&selected.id);
         ctx.ui
             .caution(&format!("Pull request {name} was already merged"));
+        // Without -d the outcome's warning says this very thing.
+        if req.delete_branch {
+            let merge = ctx.ui.outcome(outcome)?;
+            report_deletion(ctx, &merge);
+        }
         return Ok(Exit::Ok);
     }
     let merge = ctx.ui.outcome(outcome)?;
@@ -126,8 +131,12 @@ fn report(ctx: &Ctx, merge: &Merge, method: MergeMethod) {
     };
     ctx.ui
         .success(&format!("{how} pull request {}", pull_with_title(pull)));
-    if merge.branch_deleted {
-        ctx.ui
-            .success(&format!("Deleted branch {}", pull.head_branch));
+    report_deletion(ctx, merge);
+}
+
+fn report_deletion(ctx: &Ctx, merge: &Merge) {
+    if merge.branch_deleted && ctx.ui.is_tty() {
+        let branch = &merge.pull_request.head_branch;
+        ctx.ui.success(&format!("Deleted branch {branch}"));
     }
 }
