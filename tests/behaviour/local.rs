@@ -7,7 +7,7 @@ use forge_core::{Capabilities, Client, Forge, Observer, Op, Policy, Repo};
 use forge_local::Local;
 use forge_testkit::{
     GitDir, Identity, Scratch,
-    behaviour::{Fixture, Rig},
+    behaviour::{Facts, Fixture, Rig},
 };
 
 /// A fresh repository for every trial.
@@ -44,6 +44,18 @@ impl Rig for LocalRig {
         &forge_local::CAPABILITIES
     }
 
+    fn facts(&self) -> Facts {
+        Facts {
+            names_conflicts: true,
+            context_lines: true,
+            names_ends: true,
+            diff_lines: usize::MAX,
+            writers_moderate: false,
+            checks_qualifiers: true,
+            author_email: Identity::ADA.email,
+        }
+    }
+
     async fn fixture(&self) -> Fixture {
         let scratch = Scratch::new();
         let git = GitDir::init(&scratch.path("repo"), self.init);
@@ -77,6 +89,7 @@ impl Rig for LocalRig {
             author: handle(Identity::ADA),
             reviewer: handle(Identity::GRACE),
             git,
+            facts: self.facts(),
             keep: Box::new(scratch),
         }
     }

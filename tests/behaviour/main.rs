@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod github;
 mod local;
 mod promises;
 
@@ -16,13 +17,14 @@ use std::{process::ExitCode, sync::Arc};
 use forge_testkit::behaviour::{SharedRig, trials};
 use libtest_mimic::{Arguments, Trial};
 
-use crate::{local::LocalRig, promises::Promises};
+use crate::{github::GitHubRig, local::LocalRig, promises::Promises};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let rigs: [SharedRig; 2] = [
+    let rigs: [SharedRig; 3] = [
         Arc::new(LocalRig::ordinary()),
         Arc::new(LocalRig::bare_sha256()),
+        Arc::new(GitHubRig),
     ];
     let promises = Promises::read();
     let mut all: Vec<Trial> = Vec::new();

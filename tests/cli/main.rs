@@ -19,6 +19,7 @@ mod docs;
 mod errors;
 mod escapes;
 mod general;
+mod github;
 mod json;
 mod list;
 mod merge;

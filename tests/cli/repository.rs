@@ -105,9 +105,11 @@ fn outside_of_any_repository() {
 #[test]
 fn a_forge_that_this_build_lacks() {
     let world = World::new();
-    let out = world.forge(&["pr", "list", "-R", "owner/repo"]).output();
-    assert!(matches!(out.code, Some(1 | 4)), "{out:?}");
-    assert!(out.stderr_text().contains("github"), "{out:?}");
+    let out = world
+        .forge(&["pr", "list", "-R", "tangled.org/@a.example/repo"])
+        .output()
+        .exits(1);
+    assert!(out.stderr_text().contains("tangled"), "{out:?}");
 }
 
 #[test]

@@ -54,6 +54,13 @@ fn spelled(parts: &[&str]) -> String {
     parts.concat()
 }
 
+/// What a backend calls a kind is a thing of its own forge, such as the type of an answer.
+fn is_backend(name: &Path) -> bool {
+    ["github", "tangled", "local"]
+        .iter()
+        .any(|backend| name.starts_with(format!("crates/forge-{backend}")))
+}
+
 #[test]
 fn forges_are_told_apart_in_one_place() {
     let allowed = [
@@ -79,7 +86,7 @@ fn forges_are_told_apart_in_one_place() {
                 .any(|k| line.contains(&format!("ForgeKind::{k}")) && !own(name, k));
             (compared && named)
                 || words.iter().any(|w| line.contains(w))
-                || (line.contains("match ") && line.contains("kind.as_str()"))
+                || (line.contains("match ") && line.contains("kind.as_str()") && !is_backend(name))
         },
     );
     assert!(

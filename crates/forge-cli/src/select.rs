@@ -167,6 +167,28 @@ fn head_owner(repo: &Repo, at: &PushedTo, config: &GitConfig, hosts: &Hosts) -> 
     head.owner_and_name().map(|(owner, _)| owner.to_owned())
 }
 
+/// The remote that stands for the repository of `owner`'s head branches (`None`: for `repo`
+/// itself), to name it in a hint; `origin` where none does.
+pub async fn remote_of(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> String {
+    let found = async {
+        let config = GitConfig::read(&ctx.git()).await.ok()?;
+        let hosts = ctx.forges().ok()?.hosts();
+        let is_it = |url: &str| {
+            let Ok(id) = locator::parse_remote(url, hosts) else {
+                return false;
+            };
+            match owner {
+                None => id.comparison_key() == repo.id().comparison_key(),
+                Some(owner) => id
+                    .owner_and_name()
+                    .is_some_and(|(o, _)| o.eq_ignore_ascii_case(owner)),
+            }
+        };
+        config.remotes.into_iter().find(|r| is_it(&r.url))
+    };
+    found.await.map_or_else(|| "origin".to_owned(), |r| r.name)
+}
+
 async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected> {
     let label = match &head.owner {
         Some(owner) => format!("{owner}:{}", head.branch),

@@ -24,5 +24,5 @@ pub use forge::{Checks, Forge, ForgeInfo, Labels, PullRequests, Repos, Reviews};
 pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, RepoPath};
 pub use op::{Effect, Op};
 pub use outcome::{Ingestion, Outcome, Step, Warning};
-pub use page::{Cursor, Page, PageReq};
+pub use page::{Cursor, Page, PageReq, fingerprint};
 pub use time::Timestamp;

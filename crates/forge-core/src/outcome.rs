@@ -11,6 +11,9 @@ pub struct Outcome<T> {
     pub value: T,
     /// Whether the place that shows it has it.
     pub ingestion: Ingestion,
+    /// It was so already, and nothing was written; the warning says what was found.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unchanged: bool,
     /// What was done, in order; on a partial failure, what was not done and how to finish.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
@@ -25,8 +28,17 @@ impl<T> Outcome<T> {
         Self {
             value,
             ingestion: Ingestion::Immediate,
+            unchanged: false,
             steps: Vec::new(),
             warnings: Vec::new(),
+        }
+    }
+
+    /// Nothing had to be written, because `value` was so already.
+    pub fn unchanged(value: T, warning: Warning) -> Self {
+        Self {
+            unchanged: true,
+            ..Self::immediate(value).with_warning(warning)
         }
     }
 
@@ -42,6 +54,7 @@ impl<T> Outcome<T> {
         Outcome {
             value: f(self.value),
             ingestion: self.ingestion,
+            unchanged: self.unchanged,
             steps: self.steps,
             warnings: self.warnings,
         }

@@ -120,8 +120,10 @@ impl Cursor {
     }
 }
 
-/// FNV-1a: cursors must mean the same in every build, which `DefaultHasher` does not promise.
-fn fingerprint(query: &impl Hash) -> u64 {
+/// A fingerprint of a value: FNV-1a. Cursors and versions must mean the same in every build, which
+/// `DefaultHasher` does not promise.
+#[must_use]
+pub fn fingerprint(query: &impl Hash) -> u64 {
     struct Fnv(u64);
     impl Hasher for Fnv {
         fn finish(&self) -> u64 {

@@ -17,6 +17,8 @@
 pub mod behaviour;
 mod binary;
 mod git;
+#[cfg(feature = "github")]
+pub mod github;
 mod random;
 mod run;
 mod scale;

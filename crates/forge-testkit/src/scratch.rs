@@ -89,6 +89,9 @@ impl Scratch {
             ("GIT_CONFIG_GLOBAL", home.join(".gitconfig")),
             ("GIT_CONFIG_NOSYSTEM", PathBuf::from("1")),
             ("HOME", home),
+            // No test reaches a host on the network, or the tokens of the user's own gh.
+            ("HTTPS_PROXY", PathBuf::from("http://127.0.0.1:9")),
+            ("GH_PATH", self.path("no-gh")),
         ]
     }
 }

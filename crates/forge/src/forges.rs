@@ -1,10 +1,14 @@
 use std::path::{Path, PathBuf};
+#[cfg(feature = "github")]
+use std::sync::Arc;
 
 use forge_core::{
     Error, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts},
 };
 
+#[cfg(feature = "github")]
+use crate::github;
 use crate::{
     Config,
     auth::Accounts,
@@ -33,6 +37,8 @@ pub struct Forges {
     hosts: Hosts,
     accounts: Accounts,
     cwd: PathBuf,
+    #[cfg(feature = "github")]
+    github: Arc<github::Shared>,
 }
 
 impl Forges {
@@ -58,7 +64,15 @@ impl Forges {
             hosts,
             accounts,
             cwd: PathBuf::from("."),
+            #[cfg(feature = "github")]
+            github: Arc::default(),
         }
+    }
+
+    /// What its GitHub hosts share.
+    #[cfg(feature = "github")]
+    pub(crate) fn github(&self) -> &github::Shared {
+        &self.github
     }
 
     /// The configuration.

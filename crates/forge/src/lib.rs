@@ -27,8 +27,9 @@
 //! [`Repo::capabilities`], with the reason; every failure is an [`Error`] with a stable code and,
 //! where there is one, a hint.
 //!
-//! A Tokio runtime with I/O and time must be running. Each backend is a feature: `local` (pull
-//! requests kept inside a git repository; on by default).
+//! A Tokio runtime with I/O and time must be running. Each backend is a feature, on by default: `github`
+//! (github.com, ghe.com and GitHub Enterprise Server) and `local` (pull requests kept inside a git
+//! repository).
 //!
 //! The examples `list`, `merge` and `capabilities` can be run:
 //! `cargo run -p forge --example list -- local:.`
@@ -37,6 +38,8 @@ pub mod auth;
 pub mod config;
 mod docs;
 mod forges;
+#[cfg(feature = "github")]
+mod github;
 mod registry;
 mod resolve;
 

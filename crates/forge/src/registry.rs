@@ -48,6 +48,15 @@ pub fn backends() -> &'static [Backend] {
 }
 
 static BACKENDS: &[Backend] = &[
+    #[cfg(feature = "github")]
+    Backend {
+        kind: &ForgeKind::GITHUB,
+        title: "GitHub",
+        capabilities: &forge_github::CAPABILITIES,
+        open: |forges, id| {
+            Box::pin(async move { forges.github().open(id, forges.config(), forges.accounts()) })
+        },
+    },
     #[cfg(feature = "local")]
     Backend {
         kind: &ForgeKind::LOCAL,
@@ -119,7 +128,10 @@ static ACCOUNTS: &[AccountShape] = &[
         // gh's rule: `GH_TOKEN` never goes to a host that is not GitHub's own.
         variables: |host| Variables {
             account: None,
-            secret: if host == "github.com" || host.ends_with(".ghe.com") {
+            secret: if host == "github.com"
+                || host == "github.localhost"
+                || host.ends_with(".ghe.com")
+            {
                 &[Var::GhToken, Var::GithubToken]
             } else {
                 &[Var::GhEnterpriseToken, Var::GithubEnterpriseToken]

@@ -4,6 +4,7 @@ mod bench;
 mod cargo;
 mod count;
 mod docs;
+mod gh;
 mod git;
 mod test;
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::{
     cargo::{cargo, has, in_ci, watched},
     count::Count,
-    git,
+    gh, git,
 };
 
 /// How much to run.
@@ -111,6 +111,16 @@ pub fn run(extent: Extent) -> Result<bool> {
             ),
         }
     }
+    match gh::find() {
+        Ok(program) => {
+            let mut command = peers(nextest);
+            command
+                .env("FORGE_GH", program)
+                .env("FORGE_REQUIRE_GH", "1");
+            report.lane(&format!("peers: gh {}", gh::VERSION), command)?;
+        }
+        Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),
+    }
     report.lane(
         "doc tests",
         cargo(&["test", "--workspace", "--locked", "--doc"]),
@@ -119,61 +129,59 @@ pub fn run(extent: Extent) -> Result<bool> {
     Ok(report.count.failed == 0)
 }
 
-/// All tests but the doc tests; nextest runs them in parallel, cargo one binary after another.
+/// The tests that run the real gh.
+const PEERS: [&str; 2] = ["peers", "gh_on_double"];
+
+/// The other targets with tests outside of the sources.
+const TARGETS: [&str; 5] = ["behaviour", "cli", "guard", "it", "github_http"];
+
+/// All tests but the doc tests and those that need another program; nextest runs them in parallel,
+/// cargo one binary after another.
 fn tests(nextest: bool, extent: Extent) -> Command {
-    let mut args = if nextest {
-        vec![
-            "nextest",
-            "run",
-            "--workspace",
-            "--locked",
-            "--no-fail-fast",
-        ]
-    } else {
-        vec!["test", "--workspace", "--locked", "--no-fail-fast"]
-    };
-    match (nextest, extent) {
-        (true, Extent::Quick) => args.extend(["-E", "not binary(stress)"]),
-        (true, Extent::All) => {}
-        // Without nextest a lane is chosen by target, and naming any leaves out the doc tests.
-        (false, Extent::All) => args.extend(["--lib", "--bins", "--tests"]),
-        (false, Extent::Quick) => {
-            args.extend([
-                "--lib",
-                "--bins",
-                "--test",
-                "behaviour",
-                "--test",
-                "cli",
-                "--test",
-                "guard",
-                "--test",
-                "it",
-            ]);
+    if nextest {
+        let mut left_out: Vec<&str> = PEERS.to_vec();
+        if extent == Extent::Quick {
+            left_out.push("stress");
         }
+        let left_out: Vec<String> = left_out.iter().map(|b| format!("binary({b})")).collect();
+        let filter = format!("not ({})", left_out.join(" or "));
+        return cargo(&[&NEXTEST[..], &["-E", &filter]].concat());
+    }
+    // Without nextest a lane is chosen by target, and naming any leaves out the doc tests.
+    let mut args = [&TEST[..], &["--lib", "--bins"]].concat();
+    let stress = (extent == Extent::All).then_some("stress");
+    for target in TARGETS.into_iter().chain(stress) {
+        args.extend(["--test", target]);
     }
     cargo(&args)
 }
 
+/// The tests that compare with gh.
+fn peers(nextest: bool) -> Command {
+    if nextest {
+        let filter = PEERS.map(|b| format!("binary({b})")).join(" or ");
+        return cargo(&[&NEXTEST[..], &["-E", &filter]].concat());
+    }
+    let mut args = TEST.to_vec();
+    PEERS
+        .iter()
+        .for_each(|target| args.extend(["--test", target]));
+    cargo(&args)
+}
+
+const NEXTEST: [&str; 5] = [
+    "nextest",
+    "run",
+    "--workspace",
+    "--locked",
+    "--no-fail-fast",
+];
+const TEST: [&str; 4] = ["test", "--workspace", "--locked", "--no-fail-fast"];
+
 fn behaviour(nextest: bool) -> Command {
     if nextest {
-        cargo(&[
-            "nextest",
-            "run",
-            "--workspace",
-            "--locked",
-            "--no-fail-fast",
-            "-E",
-            "binary(behaviour)",
-        ])
+        cargo(&[&NEXTEST[..], &["-E", "binary(behaviour)"]].concat())
     } else {
-        cargo(&[
-            "test",
-            "--workspace",
-            "--locked",
-            "--no-fail-fast",
-            "--test",
-            "behaviour",
-        ])
+        cargo(&[&TEST[..], &["--test", "behaviour"]].concat())
     }
 }

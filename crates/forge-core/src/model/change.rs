@@ -93,7 +93,7 @@ pub type ByteStream = Pin<Box<dyn Stream<Item = Result<Vec<u8>>> + Send>>;
 pub struct Diff {
     /// The merge base, hex, where it is known.
     pub base_oid: Option<String>,
-    /// The head, hex.
+    /// The head, hex; empty where the forge sends the diff without saying.
     pub head_oid: String,
     /// The bytes as git writes them: not UTF-8 in general, and untrusted.
     pub body: ByteStream,

@@ -25,6 +25,9 @@ pub struct Check {
     pub name: String,
     /// Where it stands.
     pub status: CheckStatus,
+    /// The forge's own word for how far a check run is, upper case (`QUEUED`, `COMPLETED`); `None`
+    /// for a commit status, which has a result alone.
+    pub progress: Option<String>,
     /// The forge's own word for the result, upper case.
     pub conclusion: Option<String>,
     /// The workflow it belongs to.

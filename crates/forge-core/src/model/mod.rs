@@ -26,7 +26,7 @@ pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
 pub use label::{Label, NewLabel};
 pub use merge::{Merge, MergeMethod, MergeReq, MergeState, Mergeability};
-pub use pull::{PrFields, PrState, PullRequest, PullStatus};
+pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus};
 pub use repo::{Permission, RepoInfo};
 pub use request::{CloseReq, CreatePull, EditPull, HeadRef, PullQuery, SetChange, StateFilter};
 pub use review::{

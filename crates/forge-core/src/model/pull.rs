@@ -106,9 +106,28 @@ pub struct PullRequest {
     pub files: Option<Vec<FileChange>>,
     /// Checks of the head. ([`PrFields::CHECKS`]; stays `None` where the forge has none)
     pub checks: Option<ChecksReport>,
+    /// The issues that merging it closes, as the forge lists them.
+    /// ([`PrFields::LINKED_ISSUES`]; stays `None` where the forge has none)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub linked_issues: Option<Vec<LinkedIssue>>,
     /// Sections that could not be read in full, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
+}
+
+/// An issue that a pull request is linked to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkedIssue {
+    /// Its repository, which may be another one.
+    pub repo: RepoId,
+    /// Its number there.
+    pub number: u64,
+    /// One line.
+    pub title: String,
+    /// It is open.
+    pub open: bool,
+    /// Its page.
+    pub url: String,
 }
 
 /// Which costly sections of a pull request are wanted.
@@ -134,6 +153,11 @@ impl PrFields {
     pub const FILES: Self = Self(1 << 6);
     /// Checks.
     pub const CHECKS: Self = Self(1 << 7);
+    /// The issues that merging closes.
+    pub const LINKED_ISSUES: Self = Self(1 << 8);
+    /// Less than usual: a caller who shows rows of a list needs no description, labels, people,
+    /// milestone or reviews, and a forge where these cost something may leave them empty.
+    pub const ROW: Self = Self(1 << 9);
 
     /// Whether all of `other` is wanted.
     #[must_use]

@@ -183,7 +183,7 @@ impl Local {
     ) -> Result<Outcome<PullRequest>> {
         let message = format!("#{} is {what}; nothing was changed", pull.number);
         let value = self.present(cat, pull, PrFields::NONE).await?;
-        Ok(Outcome::immediate(value).with_warning(Warning::new(message)))
+        Ok(Outcome::unchanged(value, Warning::new(message)))
     }
 
     /// The answer to a write: the pull request as it is now.

@@ -113,6 +113,7 @@ impl Local {
             commits: None,
             files: None,
             checks: None,
+            linked_issues: None,
             warnings,
         }
     }

@@ -31,7 +31,7 @@ mod threads;
 mod unsupported;
 mod view;
 
-pub use rig::{Fixture, Rig, SharedRig};
+pub use rig::{Facts, Fixture, Rig, SharedRig};
 
 type Case = Pin<Box<dyn Future<Output = ()> + Send>>;
 

@@ -8,6 +8,26 @@ use forge_core::{
 
 use crate::GitDir;
 
+/// In what a forge differs from others for good reasons of its own. Everything that is not here is
+/// alike on all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// It tells which files conflict, and not only that some do.
+    pub names_conflicts: bool,
+    /// It can send any number of lines of context around a change.
+    pub context_lines: bool,
+    /// A diff comes with the ids of its ends.
+    pub names_ends: bool,
+    /// A diff of more lines than this is not sent whole.
+    pub diff_lines: usize,
+    /// Whoever may write to the repository may also change what others have said.
+    pub writers_moderate: bool,
+    /// A search refuses a qualifier that it does not know, in place of looking for it as a word.
+    pub checks_qualifiers: bool,
+    /// Under which e-mail address it commits for the author of pull requests.
+    pub author_email: &'static str,
+}
+
 /// A forge on which the suite runs.
 #[async_trait]
 pub trait Rig: Send + Sync {
@@ -16,6 +36,9 @@ pub trait Rig: Send + Sync {
 
     /// What it can do: chooses the trials.
     fn capabilities(&self) -> &'static Capabilities;
+
+    /// In what it differs.
+    fn facts(&self) -> Facts;
 
     /// A fresh repository. Its git side has a branch `main` as [`GitDir::init`] makes it, which is
     /// the default branch; no pull requests, and such labels as every repository there begins with.
@@ -30,6 +53,8 @@ pub struct Fixture {
     pub reviewer: Repo,
     /// The repository's git side: what is committed here is what the forge sees.
     pub git: GitDir,
+    /// What the rig says of its forge.
+    pub facts: Facts,
     /// What has to live as long as the repository: a directory, a server.
     pub keep: Box<dyn Any + Send + Sync>,
 }

@@ -54,13 +54,14 @@ async fn stats(fx: Fixture) {
 
 async fn mergeability_section(fx: Fixture) {
     let pr = fx.open("feature").await;
+    // This one waits until the forge knows.
+    let known = fx.author.mergeability(&pr.id).await.unwrap();
     let read = fx
         .author
         .view(&pr.id, PrFields::MERGEABILITY)
         .await
         .unwrap();
-    let section = read.mergeability.unwrap();
-    assert_eq!(section, fx.author.mergeability(&pr.id).await.unwrap());
+    assert_eq!(read.mergeability.unwrap(), known);
 }
 
 async fn conversation_sections(fx: Fixture) {

@@ -4,8 +4,12 @@
 //! which only its owner can read. A credential belongs to one host, port included.
 
 mod accounts;
+#[cfg(feature = "github")]
+mod gh;
 mod secret;
 mod store;
 
 pub use accounts::{AccountStatus, Accounts, Credential, CredentialSource, Login};
+#[cfg(feature = "github")]
+pub(crate) use gh::Gh;
 pub use secret::Secret;

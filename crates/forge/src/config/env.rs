@@ -68,6 +68,15 @@ vars! {
     GithubEnterpriseToken = "GITHUB_ENTERPRISE_TOKEN", "As `GH_ENTERPRISE_TOKEN`, which wins.";
     TangledHandle = "TANGLED_HANDLE", "The handle of the tangled account; only together with `TANGLED_PASSWORD`.";
     TangledPassword = "TANGLED_PASSWORD", "The app password of `TANGLED_HANDLE`.";
+    GhPath = "GH_PATH", "The gh program that is asked for a token where there is no other, if it is not the `gh` of the path.";
+    HttpProxy = "HTTP_PROXY", "The proxy for `http://`, also as `http_proxy`; only requests to this machine are clear text.";
+    HttpsProxy = "HTTPS_PROXY", "The proxy for `https://`, also as `https_proxy`.";
+    AllProxy = "ALL_PROXY", "The proxy where neither of these two is set, also as `all_proxy`.";
+    NoProxy = "NO_PROXY", "Hosts, domains, addresses and ranges that are reached without a proxy, or `*`; also as `no_proxy`.";
+    SslCertFile = "SSL_CERT_FILE", "A PEM file with the certificate authorities to trust, in place of those that are built in.";
+    SslCertDir = "SSL_CERT_DIR", "As `SSL_CERT_FILE`: directories of PEM files.";
+    ForgeCaBundle = "FORGE_CA_BUNDLE", "A PEM file with certificate authorities to trust as well, such as a company's own.";
+    RequestMethod = "REQUEST_METHOD", "Set for CGI programs: `HTTP_PROXY` may then come from a visitor, and does not count.";
     ForgeGit = "FORGE_GIT", "The git program, where it is not the `git` of the path.";
     ForgeNow = "FORGE_NOW", "The time to take for now, as in `2026-01-31T12:00:00Z`: for output that can be compared.";
 }
@@ -119,6 +128,15 @@ impl Env {
         match &self.0 {
             None => env::var_os(var.name()),
             Some(vars) => vars.get(OsStr::new(var.name())).cloned(),
+        }
+    }
+
+    /// The text of the variable `name`, perhaps empty: for another crate's list of names.
+    #[cfg(feature = "github")]
+    pub(crate) fn named(&self, name: &str) -> Option<String> {
+        match &self.0 {
+            None => env::var(name).ok(),
+            Some(vars) => vars.get(OsStr::new(name))?.to_str().map(str::to_owned),
         }
     }
 
@@ -203,6 +221,14 @@ mod tests {
             seen > 0,
             "the test looks for calls that nobody writes any more"
         );
+    }
+
+    #[cfg(feature = "github")]
+    #[test]
+    fn what_the_transport_reads_is_in_the_list() {
+        for name in forge_http::ENV {
+            assert!(Var::ALL.iter().any(|var| var.name() == *name), "{name}");
+        }
     }
 
     #[test]

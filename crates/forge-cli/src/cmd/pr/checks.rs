@@ -196,6 +196,7 @@ mod tests {
         Check {
             name: name.into(),
             status,
+            progress: None,
             conclusion: None,
             workflow: None,
             event: None,

@@ -2,7 +2,7 @@
 
 use forge_core::{
     Result,
-    model::{CloseReq, PrFields, PrState},
+    model::{CloseReq, PrFields},
 };
 
 use super::shared::pull_with_title;
@@ -18,7 +18,7 @@ use crate::{
 /// # Errors
 /// When the pull request cannot be closed.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit> {
-    let mut selected = select::pull(
+    let selected = select::pull(
         ctx,
         repo,
         Some(&args.selector),
@@ -26,21 +26,18 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         PrFields::NONE,
     )
     .await?;
-    let pull = selected.view(PrFields::NONE).await?;
-    if pull.state == PrState::Closed {
-        ctx.ui.caution(&format!(
-            "Pull request {} is already closed",
-            pull_with_title(&pull)
-        ));
-        return Ok(Exit::Ok);
-    }
     let req = CloseReq {
         comment: args.comment.clone(),
         delete_branch: args.delete_branch,
     };
-    let closed = ctx
-        .ui
-        .outcome(selected.repo.close(&selected.id, &req).await?)?;
+    let outcome = selected.repo.close(&selected.id, &req).await?;
+    if outcome.unchanged {
+        let name = pull_with_title(&outcome.value);
+        ctx.ui
+            .caution(&format!("Pull request {name} is already closed"));
+        return Ok(Exit::Ok);
+    }
+    let closed = ctx.ui.outcome(outcome)?;
     ctx.ui
         .success(&format!("Closed pull request {}", pull_with_title(&closed)));
     Ok(Exit::Ok)

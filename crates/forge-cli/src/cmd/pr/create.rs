@@ -11,7 +11,7 @@ use forge_git::GitConfig;
 
 use super::{
     create_text::{self, Text},
-    shared::{head_ref_label, repo_name},
+    shared::{head_ref_label, names, repo_name},
 };
 use crate::{args::pr::CreateArgs, cmd::Ctx, exit::Exit, select, ui::browser, ui::markdown};
 
@@ -23,20 +23,25 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     create_text::check(ctx, &args)?;
     let repo = ctx.repo(flag).await?;
     let head = head(ctx, &repo, flag, args.head.take()).await?;
-    let base = base(ctx, &repo, &head, args.base.take()).await?;
     if args.web {
         return web(ctx, &repo).await;
     }
-    let Some(text) = create_text::write(ctx, &repo, &args, &base, &head).await? else {
+    let mut base = named_base(ctx, &head, args.base.take()).await?;
+    // A forge knows its default branch by itself; to ask for it is a request of its own.
+    if base.is_none() && (args.dry_run || ctx.ui.is_tty() || create_text::reads_commits(ctx, &args))
+    {
+        base = Some(default_base(&repo).await?);
+    }
+    let Some(text) = create_text::write(ctx, &repo, &args, base.as_deref(), &head).await? else {
         return Err(crate::ui::prompt::cancelled());
     };
     let req = CreatePull {
         title: text.draft.title.clone(),
         description: text.draft.body.clone(),
-        base: Some(base),
+        base,
         head,
         draft: args.draft || text.as_draft || ctx.config()?.pr_draft(),
-        labels: args.label,
+        labels: names(&args.label),
         assignees: args.assignee,
         reviewers: args.reviewer.iter().map(|r| Reviewer::parse(r)).collect(),
         milestone: args.milestone,
@@ -92,7 +97,8 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     }
     match forge_git::current_branch(&ctx.git()).await {
         Ok(Some(branch)) if branch == head.branch => {
-            e.with_hint(format!("push it first: git push -u origin {branch}"))
+            let remote = select::remote_of(ctx, repo, head.owner.as_deref()).await;
+            e.with_hint(format!("push it first: git push -u {remote} {branch}"))
         }
         _ => e,
     }
@@ -129,19 +135,22 @@ async fn head(
     })
 }
 
-/// `--base`, else what the clone says for the branch, the configuration, the default branch.
-async fn base(ctx: &Ctx, repo: &Repo, head: &HeadRef, named: Option<String>) -> Result<String> {
-    if let Some(named) = named {
+/// `--base`, else what the clone says for the branch, else the configuration; `None` leaves it to
+/// the repository.
+async fn named_base(ctx: &Ctx, head: &HeadRef, named: Option<String>) -> Result<Option<String>> {
+    if named.is_some() {
         return Ok(named);
     }
     if let Ok(config) = GitConfig::read(&ctx.git()).await
         && let Some(base) = config.branch(&head.branch).merge_base
     {
-        return Ok(base);
+        return Ok(Some(base));
     }
-    if let Some(base) = ctx.config()?.pr_base() {
-        return Ok(base);
-    }
+    Ok(ctx.config()?.pr_base())
+}
+
+/// The default branch.
+pub(super) async fn default_base(repo: &Repo) -> Result<String> {
     repo.info().await?.default_branch.ok_or_else(|| {
         Error::invalid(
             "base",

@@ -8,6 +8,7 @@ use forge_git::GitConfig;
 
 use super::{
     body,
+    create::default_base,
     draft::Draft,
     fill::{self, Fill, Message},
     templates,
@@ -64,7 +65,7 @@ pub(super) async fn write(
     ctx: &Ctx,
     repo: &Repo,
     args: &CreateArgs,
-    base: &str,
+    base: Option<&str>,
     head: &HeadRef,
 ) -> Result<Option<Text>> {
     let mut title = args.title.clone();
@@ -121,7 +122,12 @@ fn fill_of(args: &CreateArgs) -> Option<Fill> {
     }
 }
 
-async fn offered_title(ctx: &Ctx, repo: &Repo, base: &str, head: &HeadRef) -> String {
+/// Whether [`write`] is going to look at the commits, for which it needs the base branch.
+pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
+    fill_of(args).is_some() || ctx.ui.can_prompt()
+}
+
+async fn offered_title(ctx: &Ctx, repo: &Repo, base: Option<&str>, head: &HeadRef) -> String {
     let commits = commits(ctx, repo, base, head).await.unwrap_or_default();
     match fill::fill(&commits, Fill::All, &head.branch) {
         Ok((title, _)) => title,
@@ -175,7 +181,16 @@ fn ask(
 
 /// The commits of the branch: from this clone where it has the branch, else from the repository
 /// itself where that is on this machine.
-async fn commits(ctx: &Ctx, repo: &Repo, base: &str, head: &HeadRef) -> Result<Vec<Message>> {
+async fn commits(
+    ctx: &Ctx,
+    repo: &Repo,
+    base: Option<&str>,
+    head: &HeadRef,
+) -> Result<Vec<Message>> {
+    let base = &match base {
+        Some(base) => base.to_owned(),
+        None => default_base(repo).await?,
+    };
     let head_name = format!("refs/heads/{}", head.branch);
     let clone = ctx.git();
     if let RepoPath::Dir(dir) = &repo.id().path

@@ -5,7 +5,7 @@ use forge_core::{
     model::{EditPull, PrFields, Reviewer, SetChange},
 };
 
-use super::body;
+use super::{body, shared::names};
 use crate::{
     args::pr::EditArgs,
     cmd::Ctx,
@@ -33,8 +33,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         description,
         base: args.base,
         labels: SetChange {
-            add: args.add_label,
-            remove: args.remove_label,
+            add: names(&args.add_label),
+            remove: names(&args.remove_label),
         },
         assignees: SetChange {
             add: args.add_assignee,

@@ -6,7 +6,7 @@ use forge_core::{
     text,
 };
 
-use super::shared::{head_label, repo_name, state_word};
+use super::shared::{head_label, names, repo_name, state_word};
 use crate::{
     args::pr::{ListArgs, StateArg},
     cmd::Ctx,
@@ -58,12 +58,12 @@ fn query(args: &ListArgs, selection: Option<&Selection<PullRequest, PrFields>>) 
             .clone()
             .or_else(|| args.app.as_ref().map(|app| format!("app/{app}"))),
         assignee: args.assignee.clone(),
-        labels: args.label.clone(),
+        labels: names(&args.label),
         base: args.base.clone(),
         head: args.head.clone(),
         draft: args.draft,
         search: args.search.clone(),
-        fields: selection.map_or(PrFields::NONE, Selection::sections),
+        fields: selection.map_or(PrFields::ROW, Selection::sections_of_rows),
     }
 }
 

@@ -1,9 +1,6 @@
 //! `forge pr ready`.
 
-use forge_core::{
-    Result,
-    model::{PrFields, PrState},
-};
+use forge_core::{Result, model::PrFields};
 
 use super::shared::pull_name;
 use crate::{
@@ -18,7 +15,7 @@ use crate::{
 /// # Errors
 /// When the pull request is not open, or the forge has no drafts.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReadyArgs) -> Result<Exit> {
-    let mut selected = select::pull(
+    let selected = select::pull(
         ctx,
         repo,
         args.selector.as_deref(),
@@ -26,9 +23,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReadyArgs) -> Result<Exit
         PrFields::NONE,
     )
     .await?;
-    let pull = selected.view(PrFields::NONE).await?;
-    let name = pull_name(&pull.id);
-    if pull.state == PrState::Open && pull.draft == args.undo {
+    let outcome = selected.repo.set_draft(&selected.id, args.undo).await?;
+    let name = pull_name(&outcome.value.id);
+    if outcome.unchanged {
         let is = if args.undo {
             "in draft"
         } else {
@@ -38,8 +35,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReadyArgs) -> Result<Exit
             .caution(&format!("Pull request {name} is already \"{is}\""));
         return Ok(Exit::Ok);
     }
-    ctx.ui
-        .outcome(selected.repo.set_draft(&selected.id, args.undo).await?)?;
+    ctx.ui.outcome(outcome)?;
     ctx.ui.success(&if args.undo {
         format!("Pull request {name} is converted to \"draft\"")
     } else {

@@ -1,9 +1,6 @@
 //! `forge pr reopen`.
 
-use forge_core::{
-    Result,
-    model::{PrFields, PrState},
-};
+use forge_core::{Result, model::PrFields};
 
 use super::shared::pull_with_title;
 use crate::{
@@ -18,7 +15,7 @@ use crate::{
 /// # Errors
 /// When the pull request cannot be reopened.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exit> {
-    let mut selected = select::pull(
+    let selected = select::pull(
         ctx,
         repo,
         Some(&args.selector),
@@ -26,18 +23,16 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exi
         PrFields::NONE,
     )
     .await?;
-    let pull = selected.view(PrFields::NONE).await?;
-    if pull.state == PrState::Open {
-        ctx.ui.caution(&format!(
-            "Pull request {} is already open",
-            pull_with_title(&pull)
-        ));
-        return Ok(Exit::Ok);
-    }
     let reopened = selected
         .repo
         .reopen(&selected.id, args.comment.as_deref())
         .await?;
+    if reopened.unchanged {
+        let name = pull_with_title(&reopened.value);
+        ctx.ui
+            .caution(&format!("Pull request {name} is already open"));
+        return Ok(Exit::Ok);
+    }
     let reopened = ctx.ui.outcome(reopened)?;
     ctx.ui.success(&format!(
         "Reopened pull request {}",

@@ -67,6 +67,7 @@ pub(crate) fn pull() -> PullRequest {
         commits: None,
         files: None,
         checks: None,
+        linked_issues: None,
         warnings: vec![],
     }
 }

@@ -58,7 +58,54 @@ pub(super) fn require(repo: &Repo, capability: Capability) -> Result<()> {
     }
 }
 
+/// Names that were given in one list, where gh lets quotes keep a comma inside of a name:
+/// `bug,"good, first"`. They come here split at every comma.
+pub(super) fn names(pieces: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut open: Option<String> = None;
+    for piece in pieces {
+        let text = match open.take() {
+            Some(begun) => format!("{begun},{piece}"),
+            None => piece.clone(),
+        };
+        match text.strip_prefix('"') {
+            Some(rest) if !closes(rest) => open = Some(text),
+            Some(rest) => names.push(rest.strip_suffix('"').unwrap_or(rest).replace("\"\"", "\"")),
+            None => names.push(text),
+        }
+    }
+    // A quote that nothing closes is part of the name.
+    names.extend(open);
+    names
+}
+
+/// Whether a quoted text ends with its quote: two of them stand for one inside.
+fn closes(rest: &str) -> bool {
+    rest.bytes().rev().take_while(|b| *b == b'"').count() % 2 == 1
+}
+
 /// Whether the forge can do it in any way.
 pub(super) fn has(repo: &Repo, capability: Capability) -> bool {
     repo.client().forge().capabilities().has(capability)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_keep_a_comma_in_a_name() {
+        for (typed, wanted) in [
+            ("bug", &["bug"][..]),
+            ("bug,help wanted", &["bug", "help wanted"]),
+            ("\"good, first\"", &["good, first"]),
+            ("a,\"b,c,d\",e", &["a", "b,c,d", "e"]),
+            ("\"a \"\"b\"\" c\",d", &["a \"b\" c", "d"]),
+            ("\"open,x", &["\"open,x"]),
+            ("size\"1", &["size\"1"]),
+        ] {
+            let pieces: Vec<String> = typed.split(',').map(str::to_owned).collect();
+            assert_eq!(names(&pieces), wanted, "{typed}");
+        }
+    }
 }

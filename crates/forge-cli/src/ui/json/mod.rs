@@ -7,6 +7,7 @@ mod value;
 use forge_core::{Error, Result, model::PrFields, near};
 
 pub use pull::PULL_FIELDS;
+use pull::ROW_FIELDS;
 pub(crate) use pull::is_cross_repository;
 pub(crate) use thread::bucket;
 pub use thread::{CHECK_FIELDS, THREAD_FIELDS};
@@ -39,6 +40,16 @@ impl<T> Selection<T, PrFields> {
         self.fields
             .iter()
             .fold(PrFields::NONE, |all, f| all | f.needs)
+    }
+
+    /// As [`Self::sections`], for a list: less than usual is read where rows have all that was
+    /// asked for.
+    #[must_use]
+    pub fn sections_of_rows(&self) -> PrFields {
+        if self.fields.iter().all(|f| ROW_FIELDS.contains(&f.name)) {
+            return PrFields::ROW;
+        }
+        self.sections()
     }
 }
 

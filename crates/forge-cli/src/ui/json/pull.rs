@@ -1,8 +1,8 @@
 use forge_core::{
     RepoId, RepoPath, Timestamp,
     model::{
-        Actor, Check, Comment, Commit, FileChange, FileStatus, Label, MergeState, PrFields,
-        PrState, PullRequest, Review, ReviewDecision, ReviewState, Reviewer,
+        Actor, Check, Comment, Commit, FileChange, FileStatus, Label, LinkedIssue, MergeState,
+        PrFields, PrState, PullRequest, Review, ReviewDecision, ReviewState, Reviewer,
     },
 };
 
@@ -30,7 +30,7 @@ fields! {
     "changedFiles" STATS |p| number(p.changed_files);
     "closed" NONE |p| Json::Bool(p.state != PrState::Open);
     "closedAt" NONE |p| time(p.closed_at);
-    "closingIssuesReferences" NONE |_| Json::Array(vec![]);
+    "closingIssuesReferences" LINKED_ISSUES |p| section(p.linked_issues.as_deref(), linked_issue);
     "comments" COMMENTS |p| section(p.comments.as_deref(), comment);
     "commits" COMMITS |p| section(p.commits.as_deref(), commit);
     "createdAt" NONE |p| time(Some(p.created_at));
@@ -70,6 +70,29 @@ fields! {
     "updatedAt" NONE |p| time(Some(p.updated_at));
     "url" NONE |p| Json::text(&p.url);
 }
+
+/// Those that a pull request has when it was read with [`PrFields::ROW`].
+pub(super) const ROW_FIELDS: &[&str] = &[
+    "author",
+    "baseRefName",
+    "baseRefOid",
+    "closed",
+    "closedAt",
+    "createdAt",
+    "headRefName",
+    "headRefOid",
+    "headRepository",
+    "headRepositoryOwner",
+    "id",
+    "isCrossRepository",
+    "isDraft",
+    "mergedAt",
+    "number",
+    "state",
+    "title",
+    "updatedAt",
+    "url",
+];
 
 pub(super) fn number(value: Option<u64>) -> Json {
     value.map_or(Json::Null, Json::Number)
@@ -287,6 +310,26 @@ fn commit(c: &Commit) -> Json {
     ])
 }
 
+fn linked_issue(i: &LinkedIssue) -> Json {
+    let (owner, name) = i.repo.owner_and_name().unwrap_or_default();
+    Json::Object(vec![
+        ("id", Json::text("")),
+        ("number", Json::Number(i.number)),
+        (
+            "repository",
+            Json::Object(vec![
+                ("id", Json::text("")),
+                ("name", Json::text(name)),
+                (
+                    "owner",
+                    Json::Object(vec![("id", Json::text("")), ("login", Json::text(owner))]),
+                ),
+            ]),
+        ),
+        ("url", Json::text(&i.url)),
+    ])
+}
+
 fn file(f: &FileChange) -> Json {
     let change = match f.status {
         FileStatus::Added => "ADDED",
@@ -304,10 +347,14 @@ fn file(f: &FileChange) -> Json {
 }
 
 fn check(c: &Check) -> Json {
-    let status = if c.completed_at.is_some() {
-        "COMPLETED"
-    } else {
-        "IN_PROGRESS"
+    let Some(status) = &c.progress else {
+        return Json::Object(vec![
+            ("__typename", Json::text("StatusContext")),
+            ("context", Json::text(&c.name)),
+            ("state", Json::text(c.conclusion.as_deref().unwrap_or(""))),
+            ("targetUrl", Json::text(c.url.as_deref().unwrap_or(""))),
+            ("startedAt", time(c.started_at)),
+        ]);
     };
     Json::Object(vec![
         ("__typename", Json::text("CheckRun")),
@@ -344,6 +391,14 @@ mod tests {
             reviewRequests reviews state statusCheckRollup title updatedAt url";
         assert_eq!(names, expected.split_whitespace().collect::<Vec<_>>());
         assert_eq!(names.len(), 46);
+    }
+
+    #[test]
+    fn the_fields_of_rows_are_fields_that_cost_nothing() {
+        for name in ROW_FIELDS {
+            let field = PULL_FIELDS.iter().find(|f| f.name == *name).unwrap();
+            assert!(field.needs.is_empty(), "{name}");
+        }
     }
 
     #[test]

@@ -94,7 +94,10 @@ pub const CHECK_FIELDS: &[Field<Check>] = &[
     Field {
         name: "state",
         needs: (),
-        get: |c| Json::text(c.conclusion.as_deref().unwrap_or("PENDING")),
+        get: |c| {
+            let word = c.conclusion.as_ref().or(c.progress.as_ref());
+            Json::text(word.map_or("PENDING", String::as_str))
+        },
     },
     Field {
         name: "workflow",

@@ -1,0 +1,407 @@
+//! How requests reach GitHub and answers come back: token, headers, envelope, errors.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use bytes::Bytes;
+use forge_core::{Error, ErrorKind, Result, Retry, Warning};
+use forge_http::{Class, Http, Leaf, MaxRetries, Secret, Streamed};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, combinators::BoxBody};
+use octocrab::{AuthState, Octocrab, OctocrabBuilder};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::{
+    Endpoint, TokenSource,
+    error::{self, About, GqlError},
+};
+
+/// The version of the REST interface that the routes here are written for.
+const API_VERSION: &str = "2022-11-28";
+/// `mergeStateStatus` was behind this preview, and still is on older Enterprise Servers.
+const GRAPHQL_ACCEPT: &str = "application/vnd.github.merge-info-preview+json, application/json";
+
+type Stream = BoxBody<Bytes, octocrab::Error>;
+
+/// The connection to one GitHub host.
+pub(crate) struct Api {
+    pub host: String,
+    pub endpoint: Endpoint,
+    pub http: Http,
+    tokens: Arc<dyn TokenSource>,
+    token: Mutex<Option<Secret>>,
+    crab: OnceCell<Octocrab>,
+}
+
+/// A GraphQL answer: what came, and what did not.
+#[derive(Debug)]
+pub(crate) struct Answer<T> {
+    pub data: Option<T>,
+    pub errors: Vec<GqlError>,
+    headers: HeaderMap,
+    write: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(bound = "T: DeserializeOwned")]
+struct Envelope<T> {
+    #[serde(default = "Option::default")]
+    data: Option<T>,
+    #[serde(default)]
+    errors: Vec<GqlError>,
+}
+
+/// A GraphQL request.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub document: &'a str,
+    pub variables: &'a Value,
+    pub write: bool,
+    /// How often a gateway error is answered by the same request again; `None` for the usual.
+    pub retries: Option<u32>,
+}
+
+impl Api {
+    pub fn new(host: String, endpoint: Endpoint, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
+        Self {
+            host,
+            endpoint,
+            http,
+            tokens,
+            token: Mutex::new(None),
+            crab: OnceCell::new(),
+        }
+    }
+
+    /// What an error of this host is about.
+    pub fn about(&self, write: bool) -> About<'_> {
+        About {
+            host: &self.host,
+            http: &self.http,
+            write,
+        }
+    }
+
+    /// A query. A failure as a whole is an error; the answer may still have partial ones.
+    pub async fn query<T: DeserializeOwned>(
+        &self,
+        document: &str,
+        variables: &Value,
+    ) -> Result<Answer<T>> {
+        self.graphql(Call {
+            document,
+            variables,
+            write: false,
+            retries: None,
+        })
+        .await
+    }
+
+    /// A mutation: never sent twice, unless GitHub refused it before it ran.
+    pub async fn mutate<T: DeserializeOwned>(
+        &self,
+        document: &str,
+        variables: &Value,
+    ) -> Result<Answer<T>> {
+        self.graphql(Call {
+            document,
+            variables,
+            write: true,
+            retries: None,
+        })
+        .await
+    }
+
+    /// Sends a GraphQL request and opens the envelope.
+    pub async fn graphql<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<Answer<T>> {
+        let policy = self.http.settings().retry;
+        let body = json!({ "query": call.document, "variables": call.variables }).to_string();
+        let mut budget = policy.budget;
+        for attempt in 0.. {
+            let mut request = Request::post(&self.endpoint.graphql)
+                .header(header::ACCEPT, GRAPHQL_ACCEPT)
+                .header(header::CONTENT_TYPE, "application/json")
+                .extension(if call.write {
+                    Class::Write
+                } else {
+                    Class::Read
+                });
+            if let Some(retries) = call.retries {
+                request = request.extension(MaxRetries(retries));
+            }
+            let (status, headers, bytes) = self
+                .buffered(request, body.clone().into(), call.write)
+                .await?;
+            if !status.is_success() {
+                return Err(error::from_http(
+                    self.about(call.write),
+                    status,
+                    &headers,
+                    &bytes,
+                ));
+            }
+            let answer = self.open(&bytes, headers, call.write)?;
+            // A rate limit that is told in the body was met before anything ran.
+            if answer.errors.iter().any(GqlError::is_rate_limit) {
+                let wait = forge_http::rate_limit_wait(&answer.headers);
+                if wait <= budget && attempt < policy.retries {
+                    budget -= wait;
+                    tracing::warn!(seconds = wait.as_secs(), "rate limited, waiting");
+                    policy.wait(wait).await;
+                    continue;
+                }
+                return Err(self.first_error(&answer));
+            }
+            return Ok(answer);
+        }
+        Err(Error::new(
+            ErrorKind::Internal,
+            "a loop without an end ended",
+        ))
+    }
+
+    fn open<T: DeserializeOwned>(
+        &self,
+        bytes: &[u8],
+        headers: HeaderMap,
+        write: bool,
+    ) -> Result<Answer<T>> {
+        let wrong = match serde_json::from_slice::<Envelope<T>>(bytes) {
+            Ok(envelope) if envelope.data.is_none() && envelope.errors.is_empty() => {
+                "it has neither data nor errors".to_owned()
+            }
+            Ok(Envelope { data, errors }) => {
+                return Ok(Answer {
+                    data,
+                    errors,
+                    headers,
+                    write,
+                });
+            }
+            Err(e) => e.to_string(),
+        };
+        // Where an error made a part null that is never null, the error says why.
+        if let Ok(Envelope::<serde::de::IgnoredAny> { errors, .. }) = serde_json::from_slice(bytes)
+            && !errors.is_empty()
+        {
+            return Ok(Answer {
+                data: None,
+                errors,
+                headers,
+                write,
+            });
+        }
+        let error = Error::new(
+            ErrorKind::Protocol,
+            format!(
+                "the answer of {} cannot be understood: {}",
+                self.host,
+                self.about(write).words(&wrong)
+            ),
+        );
+        Err(if write {
+            error::ambiguous(error)
+        } else {
+            error
+        })
+    }
+
+    /// The first error of an answer.
+    pub fn first_error<T>(&self, answer: &Answer<T>) -> Error {
+        match answer.errors.first() {
+            Some(e) => self.error(answer, e),
+            None => Error::new(
+                ErrorKind::Protocol,
+                format!("the answer of {} lacks what was asked for", self.host),
+            ),
+        }
+    }
+
+    /// An error of an answer.
+    pub fn error<T>(&self, answer: &Answer<T>, e: &GqlError) -> Error {
+        error::from_graphql(self.about(answer.write), e, &answer.headers)
+    }
+
+    /// The data, if nothing failed.
+    pub fn whole<T>(&self, answer: Answer<T>) -> Result<T> {
+        if !answer.errors.is_empty() {
+            return Err(self.first_error(&answer));
+        }
+        match answer.data {
+            Some(data) => Ok(data),
+            None => Err(Error::new(
+                ErrorKind::Protocol,
+                format!("{} sent no data", self.host),
+            )),
+        }
+    }
+
+    /// The errors of an answer as warnings of the sections that `title` finds in their paths.
+    pub fn warnings<T>(
+        &self,
+        answer: &Answer<T>,
+        title: impl Fn(&GqlError) -> String,
+    ) -> Vec<Warning> {
+        let mut seen = BTreeSet::new();
+        let mut warnings = Vec::new();
+        for e in &answer.errors {
+            let error = self.error(answer, e);
+            let message = format!("{} could not be read: {}", title(e), error.message());
+            if seen.insert(message.clone()) {
+                let warning = Warning::new(message);
+                warnings.push(match error.hint() {
+                    Some(hint) => warning.with_hint(hint),
+                    None => warning,
+                });
+            }
+        }
+        warnings
+    }
+
+    /// A REST request whose answer is held in memory.
+    pub async fn rest(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, HeaderMap, Bytes)> {
+        let write = method != Method::GET;
+        let mut request = self.rest_request(method, path, accept);
+        let body = match body {
+            Some(value) => {
+                request = request.header(header::CONTENT_TYPE, "application/json");
+                Bytes::from(value.to_string())
+            }
+            None => Bytes::new(),
+        };
+        self.buffered(request, body, write).await
+    }
+
+    /// A REST read whose body is handed on while it arrives.
+    pub async fn stream(&self, path: &str, accept: &str) -> Result<Response<Stream>> {
+        let request = self
+            .rest_request(Method::GET, path, accept)
+            .extension(Streamed);
+        self.authorised(request, Bytes::new()).await
+    }
+
+    fn rest_request(&self, method: Method, path: &str, accept: &str) -> http::request::Builder {
+        Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.endpoint.rest))
+            .header(header::ACCEPT, accept)
+            .header("x-github-api-version", API_VERSION)
+    }
+
+    async fn buffered(
+        &self,
+        request: http::request::Builder,
+        body: Bytes,
+        write: bool,
+    ) -> Result<(StatusCode, HeaderMap, Bytes)> {
+        let (parts, body) = self.authorised(request, body).await?.into_parts();
+        let bytes = body.collect().await.map_err(|e| {
+            let error = from_octocrab(e);
+            if write {
+                error.with_retry(Retry::Ambiguous)
+            } else {
+                error
+            }
+        })?;
+        Ok((parts.status, parts.headers, bytes.to_bytes()))
+    }
+
+    /// Sends with the token; with another one if the first is refused and there is another.
+    async fn authorised(
+        &self,
+        request: http::request::Builder,
+        body: Bytes,
+    ) -> Result<Response<Stream>> {
+        let request = request
+            .body(body)
+            .map_err(|e| Error::new(ErrorKind::Internal, format!("a request is malformed: {e}")))?;
+        let token = self.token().await?;
+        let response = self.execute(&request, &token).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        match self.tokens.renewed(&self.host, &token).await? {
+            Some(renewed) if renewed != token => {
+                *self.token.lock().await = Some(renewed.clone());
+                self.execute(&request, &renewed).await
+            }
+            _ => Ok(response),
+        }
+    }
+
+    async fn token(&self) -> Result<Secret> {
+        let mut token = self.token.lock().await;
+        if token.is_none() {
+            *token = self.tokens.token(&self.host).await?;
+        }
+        token.clone().ok_or_else(|| error::no_token(&self.host))
+    }
+
+    async fn execute(&self, request: &Request<Bytes>, token: &Secret) -> Result<Response<Stream>> {
+        let mut request = request.clone();
+        self.http.remember(token);
+        let mut value =
+            HeaderValue::try_from(format!("token {}", token.expose())).map_err(|_| {
+                Error::new(
+                    ErrorKind::Unauthenticated {
+                        host: self.host.clone(),
+                    },
+                    format!(
+                        "the token for {} has characters that no token has",
+                        self.host
+                    ),
+                )
+                .with_hint("look for a line break or a blank in it")
+            })?;
+        value.set_sensitive(true);
+        request.headers_mut().insert(header::AUTHORIZATION, value);
+        // octocrab spawns a worker when it is built, so it is built inside the runtime.
+        let crab = self
+            .crab
+            .get_or_init(|| async {
+                let leaf = Leaf::new(self.http.clone());
+                let builder = OctocrabBuilder::new_empty()
+                    .with_service(leaf)
+                    .with_auth(AuthState::None);
+                match builder.build() {
+                    Ok(crab) => crab,
+                    Err(never) => match never {},
+                }
+            })
+            .await;
+        crab.execute(request).await.map_err(from_octocrab)
+    }
+}
+
+/// The transport's error that octocrab has wrapped. Octocrab's own text is never shown: it may hold
+/// a backtrace.
+fn from_octocrab(error: octocrab::Error) -> Error {
+    if let octocrab::Error::Service { source, .. } = error
+        && let Ok(ours) = source.downcast::<Error>()
+    {
+        return *ours;
+    }
+    Error::new(
+        ErrorKind::Internal,
+        "the GitHub client failed before it sent anything",
+    )
+}
+
+/// A body that arrives, as the workspace's stream of chunks.
+pub(crate) fn chunks(body: Stream) -> forge_core::model::ByteStream {
+    use futures::StreamExt;
+    let frames = http_body_util::BodyStream::new(body);
+    Box::pin(frames.filter_map(|frame| async {
+        match frame {
+            Ok(frame) => frame.into_data().ok().map(|bytes| Ok(bytes.to_vec())),
+            Err(e) => Some(Err(from_octocrab(e))),
+        }
+    }))
+}

@@ -1,0 +1,87 @@
+//! What GitHub can do, and what this backend does of it.
+
+use forge_core::{
+    Capabilities,
+    Capability::{self, *},
+    Limits, Support,
+};
+
+const fn yes(capability: Capability) -> (Capability, Support) {
+    (capability, Support::Native)
+}
+
+/// GitHub's table. The sizes are those of its interface: a title of 256 characters, a body of
+/// 65,536, a hundred labels.
+pub static CAPABILITIES: Capabilities = Capabilities {
+    table: &[
+        yes(PrCreate),
+        yes(PrCreateDraft),
+        yes(PrCreateCrossRepository),
+        yes(PrList),
+        yes(PrListSearch),
+        yes(PrView),
+        yes(PrEdit),
+        yes(PrEditBase),
+        yes(PrLabels),
+        yes(PrAssignees),
+        yes(PrReviewers),
+        yes(PrReviewersTeam),
+        yes(PrMilestone),
+        (
+            PrProjects,
+            Support::No {
+                why: "this backend does not write to GitHub's project boards",
+                instead: "add it on the page of the pull request, or with 'gh pr edit --add-project'",
+            },
+        ),
+        yes(PrClose),
+        yes(PrReopen),
+        yes(PrDraft),
+        yes(PrDeleteBranch),
+        yes(PrMergeability),
+        yes(MergeCommit),
+        yes(MergeSquash),
+        yes(MergeRebase),
+        yes(MergeExpectedHead),
+        yes(MergeAuto),
+        yes(MergeAdmin),
+        yes(PrDiff),
+        yes(PrPatch),
+        yes(PrFiles),
+        yes(PrCommits),
+        yes(PrHistory),
+        yes(Comments),
+        (
+            CommentReply,
+            Support::Emulated {
+                how: "a comment on lines is answered in its thread; a comment on the pull request, \
+                      which GitHub has no answers to, by a comment that quotes it",
+            },
+        ),
+        yes(CommentEdit),
+        yes(CommentDelete),
+        yes(ReviewVerdict),
+        yes(ReviewInline),
+        yes(ThreadResolve),
+        yes(Checks),
+        yes(LabelList),
+        yes(LabelEdit),
+    ],
+    limits: Limits {
+        title_max: 256,
+        body_max: 65_536,
+        labels_max: 100,
+        page_max: 100,
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_capability_has_a_row() {
+        let rows: Vec<_> = CAPABILITIES.table.iter().map(|(c, _)| *c).collect();
+        assert_eq!(rows, Capability::ALL);
+    }
+}

@@ -1,0 +1,262 @@
+//! Checks: check runs and commit statuses of the head, de-duplicated and added up.
+
+use async_trait::async_trait;
+use forge_core::{
+    Checks, Error, Noun, PrId, Result,
+    model::{Check, CheckRollup, CheckStatus, ChecksReport, PrFields},
+};
+
+use crate::{
+    GitHub,
+    gql::types::{self as wire, Nodes},
+};
+
+#[async_trait]
+impl Checks for GitHub {
+    async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
+        let pull = self.fetch(pr, PrFields::CHECKS | PrFields::ROW).await?;
+        // A report that lacks checks must not pass for a whole one.
+        if let Some(warning) = pull.warnings.first() {
+            return Err(Error::new(
+                forge_core::ErrorKind::Upstream {
+                    status: 200,
+                    request_id: None,
+                },
+                warning.message.clone(),
+            )
+            .with_hint(
+                warning
+                    .hint
+                    .clone()
+                    .unwrap_or_else(|| "try again".to_owned()),
+            ));
+        }
+        pull.checks
+            .ok_or_else(|| Error::not_found(Noun::Commit, format!("{pr} has no head commit")))
+    }
+}
+
+/// The section of a pull request: the checks of its last commit.
+pub(crate) fn section(
+    head: Option<Nodes<wire::PullCommit>>,
+    head_oid: Option<&str>,
+) -> ChecksReport {
+    let commit = head
+        .map(Nodes::into_vec)
+        .unwrap_or_default()
+        .pop()
+        .unwrap_or_default()
+        .commit;
+    let all = commit
+        .status_check_rollup
+        .map(|r| r.contexts.into_vec())
+        .unwrap_or_default();
+    let checks = ordered(newest(all.into_iter().map(check).collect()));
+    let oid = Some(commit.oid).filter(|o| !o.is_empty());
+    ChecksReport {
+        commit: oid
+            .or_else(|| head_oid.map(str::to_owned))
+            .unwrap_or_default(),
+        overall: rollup(&checks),
+        checks,
+    }
+}
+
+/// Where a check run stands. A run that could not start has failed, and one that went stale is
+/// over: neither will ever finish.
+fn run_status(status: &str, conclusion: Option<&str>) -> CheckStatus {
+    match (status, conclusion.unwrap_or_default()) {
+        ("COMPLETED", "SUCCESS") => CheckStatus::Success,
+        ("COMPLETED", "NEUTRAL" | "SKIPPED" | "STALE") => CheckStatus::Skipped,
+        ("COMPLETED", "CANCELLED") => CheckStatus::Cancelled,
+        ("COMPLETED", "FAILURE" | "TIMED_OUT" | "ACTION_REQUIRED" | "STARTUP_FAILURE") => {
+            CheckStatus::Failure
+        }
+        _ => CheckStatus::Pending,
+    }
+}
+
+fn check(c: wire::Check) -> Check {
+    if c.kind == "StatusContext" {
+        return Check {
+            name: c.context,
+            status: match c.state.as_str() {
+                "SUCCESS" => CheckStatus::Success,
+                "FAILURE" | "ERROR" => CheckStatus::Failure,
+                _ => CheckStatus::Pending,
+            },
+            progress: None,
+            conclusion: Some(c.state),
+            workflow: None,
+            event: None,
+            url: c.target_url.filter(|u| !u.is_empty()),
+            started_at: c.created_at,
+            completed_at: None,
+            summary: c.description.filter(|d| !d.is_empty()),
+            required: c.is_required,
+        };
+    }
+    let run = c.check_suite.workflow_run;
+    Check {
+        name: c.name,
+        status: run_status(&c.status, c.conclusion.as_deref()),
+        progress: Some(c.status),
+        conclusion: c.conclusion,
+        event: run
+            .as_ref()
+            .map(|r| r.event.clone())
+            .filter(|e| !e.is_empty()),
+        workflow: run.map(|r| r.workflow.name).filter(|n| !n.is_empty()),
+        url: c.details_url.filter(|u| !u.is_empty()),
+        started_at: c.started_at,
+        completed_at: c.completed_at,
+        summary: c.title.filter(|t| !t.is_empty()),
+        required: c.is_required,
+    }
+}
+
+/// Of each name, workflow and event the check that started last: the others are earlier runs.
+fn newest(checks: Vec<Check>) -> Vec<Check> {
+    let mut kept: Vec<Check> = Vec::new();
+    for check in checks {
+        let key = |c: &Check| (c.name.clone(), c.workflow.clone(), c.event.clone());
+        match kept.iter_mut().find(|k| key(k) == key(&check)) {
+            Some(old) if check.started_at >= old.started_at => *old = check,
+            Some(_) => {}
+            None => kept.push(check),
+        }
+    }
+    kept
+}
+
+/// Failed first, then by name, and by workflow and event where names are equal.
+fn ordered(mut checks: Vec<Check>) -> Vec<Check> {
+    checks.sort_by_cached_key(|c| {
+        let rank = match c.status {
+            CheckStatus::Failure => 0,
+            CheckStatus::Cancelled => 1,
+            CheckStatus::Pending => 2,
+            CheckStatus::Success => 3,
+            CheckStatus::Skipped => 4,
+        };
+        (rank, c.name.clone(), c.workflow.clone(), c.event.clone())
+    });
+    checks
+}
+
+/// A cancelled check has not passed; skipped ones do not count.
+fn rollup(checks: &[Check]) -> CheckRollup {
+    let any = |wanted: &[CheckStatus]| checks.iter().any(|c| wanted.contains(&c.status));
+    if checks.is_empty() {
+        CheckRollup::Neutral
+    } else if any(&[CheckStatus::Failure, CheckStatus::Cancelled]) {
+        CheckRollup::Failure
+    } else if any(&[CheckStatus::Pending]) {
+        CheckRollup::Pending
+    } else {
+        CheckRollup::Success
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn report(nodes: Value) -> ChecksReport {
+        let head = json!({"nodes": [{"commit": {"oid": "abc", "statusCheckRollup": {"contexts": {"nodes": nodes}}}}]});
+        section(Some(serde_json::from_value(head).unwrap()), None)
+    }
+
+    fn run(name: &str, status: &str, conclusion: Option<&str>) -> Value {
+        json!({"__typename": "CheckRun", "name": name, "status": status, "conclusion": conclusion})
+    }
+
+    #[test]
+    fn every_word_of_a_check_run_has_its_meaning() {
+        for (status, conclusion, wanted) in [
+            ("COMPLETED", Some("SUCCESS"), CheckStatus::Success),
+            ("COMPLETED", Some("NEUTRAL"), CheckStatus::Skipped),
+            ("COMPLETED", Some("SKIPPED"), CheckStatus::Skipped),
+            ("COMPLETED", Some("STALE"), CheckStatus::Skipped),
+            ("COMPLETED", Some("CANCELLED"), CheckStatus::Cancelled),
+            ("COMPLETED", Some("FAILURE"), CheckStatus::Failure),
+            ("COMPLETED", Some("TIMED_OUT"), CheckStatus::Failure),
+            ("COMPLETED", Some("ACTION_REQUIRED"), CheckStatus::Failure),
+            ("COMPLETED", Some("STARTUP_FAILURE"), CheckStatus::Failure),
+            ("IN_PROGRESS", None, CheckStatus::Pending),
+            ("QUEUED", None, CheckStatus::Pending),
+            ("REQUESTED", None, CheckStatus::Pending),
+            ("WAITING", None, CheckStatus::Pending),
+            ("PENDING", None, CheckStatus::Pending),
+        ] {
+            assert_eq!(
+                report(json!([run("a", status, conclusion)])).checks[0].status,
+                wanted,
+                "{conclusion:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_word_of_a_status_has_its_meaning() {
+        for (state, wanted) in [
+            ("SUCCESS", CheckStatus::Success),
+            ("FAILURE", CheckStatus::Failure),
+            ("ERROR", CheckStatus::Failure),
+            ("PENDING", CheckStatus::Pending),
+            ("EXPECTED", CheckStatus::Pending),
+        ] {
+            let got =
+                report(json!([{"__typename": "StatusContext", "context": "ci", "state": state}]));
+            assert_eq!(
+                (got.checks[0].status, got.checks[0].name.as_str()),
+                (wanted, "ci")
+            );
+        }
+    }
+
+    #[test]
+    fn the_newest_of_each_name_workflow_and_event_is_kept() {
+        let run = |event: &str, at: &str, conclusion: &str| {
+            json!({"__typename": "CheckRun", "name": "build", "status": "COMPLETED", "conclusion": conclusion,
+                   "startedAt": at, "checkSuite": {"workflowRun": {"event": event, "workflow": {"name": "CI"}}}})
+        };
+        let got = report(json!([
+            run("push", "2026-01-01T00:00:02Z", "SUCCESS"),
+            run("push", "2026-01-01T00:00:01Z", "FAILURE"),
+            run("pull_request", "2026-01-01T00:00:01Z", "SUCCESS"),
+        ]));
+        assert_eq!(got.checks.len(), 2);
+        assert_eq!(got.overall, CheckRollup::Success);
+    }
+
+    #[test]
+    fn what_checks_add_up_to() {
+        let (ok, bad) = (
+            run("a", "COMPLETED", Some("SUCCESS")),
+            run("b", "COMPLETED", Some("FAILURE")),
+        );
+        let (open, off) = (
+            run("c", "QUEUED", None),
+            run("d", "COMPLETED", Some("CANCELLED")),
+        );
+        let skipped = run("e", "COMPLETED", Some("SKIPPED"));
+        for (nodes, wanted) in [
+            (json!([]), CheckRollup::Neutral),
+            (json!([ok, skipped]), CheckRollup::Success),
+            (json!([ok, open]), CheckRollup::Pending),
+            (json!([ok, open, bad]), CheckRollup::Failure),
+            (json!([ok, off]), CheckRollup::Failure),
+        ] {
+            assert_eq!(report(nodes).overall, wanted);
+        }
+        let names: Vec<_> = report(json!([ok, open, bad, off, skipped]))
+            .checks
+            .into_iter()
+            .map(|c| c.name)
+            .collect();
+        assert_eq!(names, ["b", "d", "c", "a", "e"]);
+    }
+}

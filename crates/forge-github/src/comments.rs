@@ -1,0 +1,270 @@
+//! Comments on the conversation and on lines.
+
+use forge_core::{
+    Error, Noun, Outcome, Page, PageReq, PrId, Result,
+    model::{Comment, CommentId},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    GitHub,
+    api::Answer,
+    gql::{
+        Document,
+        mutation::{
+            ADD_COMMENT, DELETE_COMMENT, DELETE_LINE_COMMENT, Mutation, REPLY, UPDATE_COMMENT,
+            UPDATE_LINE_COMMENT,
+        },
+        types::{self as wire, Nodes},
+    },
+    map,
+    mutate::{CommentEdge, or_read_back},
+    paged::{self, Paged},
+    pr_variables,
+    pulls::{is_mine, same_text, since},
+    reply, validate,
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Made {
+    comment_edge: Option<CommentEdge>,
+    comment: Option<wire::Comment>,
+    issue_comment: Option<wire::Comment>,
+    pull_request_review_comment: Option<wire::Comment>,
+}
+
+impl Made {
+    fn into_comment(self) -> wire::Comment {
+        self.comment_edge
+            .and_then(|e| e.node)
+            .or(self.comment)
+            .or(self.issue_comment)
+            .or(self.pull_request_review_comment)
+            .unwrap_or_default()
+    }
+}
+
+#[derive(Deserialize)]
+struct NodeOf<T> {
+    node: Option<T>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReplyOf {
+    #[serde(default)]
+    node: Option<wire::Account>,
+    repository: Option<ThreadsOf>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ThreadsOf {
+    pull_request: Option<wire::Pull>,
+}
+
+/// A node id that can belong to a comment on lines: such are edited and deleted otherwise than
+/// those of the conversation, and the id tells which it is.
+fn is_line_comment(key: &str) -> bool {
+    key.starts_with("PRRC_")
+}
+
+impl GitHub {
+    pub(crate) async fn add_comment(
+        &self,
+        pr: &PrId,
+        body: &str,
+        reply_to: Option<&CommentId>,
+    ) -> Result<Outcome<Comment>> {
+        validate::said("body", body)?;
+        match reply_to {
+            None => self.say(pr, body).await,
+            Some(other) => self.answer(pr, body, &other.key).await,
+        }
+    }
+
+    async fn say(&self, pr: &PrId, body: &str) -> Result<Outcome<Comment>> {
+        let newest = "id number newestComment: comments(last: 1) { nodes { id } }";
+        let (before, _) = self.lookup(pr, newest).await?;
+        let input = json!({ "subjectId": before.id, "body": body });
+        let written = self
+            .send_one::<Made>(ADD_COMMENT, input)
+            .await
+            .map(Made::into_comment);
+        let read_back =
+            || async {
+                let recent =
+                    "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }";
+                let (now, _) = self.lookup(pr, recent).await?;
+                Ok(since(now.recent_comments.into_vec(), &before, |c| &c.id)
+                    .find(|c| is_mine(c, body)))
+            };
+        outcome(or_read_back(written, read_back).await?)
+    }
+
+    /// Answers a comment on lines in its thread, and one of the conversation by quoting it.
+    async fn answer(&self, pr: &PrId, body: &str, key: &str) -> Result<Outcome<Comment>> {
+        let text = Document::query("ReplyPrepare").text();
+        let mut after = Value::Null;
+        loop {
+            let mut variables = pr_variables(pr)?;
+            variables.insert("id".into(), json!(key));
+            variables.insert("after".into(), after.clone());
+            let mut answer: Answer<ReplyOf> = self.api.query(&text, &variables.into()).await?;
+            let Some(ReplyOf {
+                node,
+                repository:
+                    Some(ThreadsOf {
+                        pull_request: Some(pull),
+                    }),
+            }) = answer.data.take()
+            else {
+                return Err(self.not_found(pr, &answer));
+            };
+            match node.map(|n| n.kind).as_deref() {
+                Some("IssueComment") => return self.quote(pr, body, key).await,
+                Some("PullRequestReviewThread") => return self.reply(pr, body, key).await,
+                Some("PullRequestReviewComment") => {}
+                _ => return Err(no_comment(key, pr)),
+            }
+            let threads = pull.review_threads.unwrap_or_default();
+            let next = threads.next();
+            let thread = threads.into_vec().into_iter().find(|t| {
+                let comments = t.comments.nodes.iter().flatten().flatten();
+                t.id == key || comments.into_iter().any(|c| c.id == key)
+            });
+            match (thread, next) {
+                (Some(thread), _) => return self.reply(pr, body, &thread.id).await,
+                (None, Some(next)) if json!(next) != after => after = json!(next),
+                _ => return Err(no_comment(key, pr)),
+            }
+        }
+    }
+
+    async fn reply(&self, pr: &PrId, body: &str, thread: &str) -> Result<Outcome<Comment>> {
+        let input = json!({ "pullRequestReviewThreadId": thread, "body": body });
+        let written = self
+            .send_one::<Made>(REPLY, input)
+            .await
+            .map(Made::into_comment);
+        // The thread says what is new in it: the last comment, if it is ours and says this.
+        let read_back = || async {
+            let now: Option<wire::Thread> = self.node(thread, pr).await?;
+            let last = now.and_then(|t| t.comments.into_vec().pop());
+            Ok(last.filter(|c| is_mine(c, body)))
+        };
+        outcome(or_read_back(written, read_back).await?)
+    }
+
+    async fn quote(&self, pr: &PrId, body: &str, key: &str) -> Result<Outcome<Comment>> {
+        let other: wire::Comment = self
+            .node(key, pr)
+            .await?
+            .ok_or_else(|| no_comment(key, pr))?;
+        let text = reply::body(key, &other.body, body);
+        validate::body("body", &text)?;
+        self.say(pr, &text).await
+    }
+
+    async fn node<T: serde::de::DeserializeOwned>(&self, id: &str, pr: &PrId) -> Result<Option<T>> {
+        let text = Document::query("Node").text();
+        let answer: Answer<NodeOf<T>> = self.api.query(&text, &json!({ "id": id })).await?;
+        match self.api.whole(answer) {
+            Ok(data) => Ok(data.node),
+            Err(e) if e.is_not_found() => Err(no_comment(id, pr)),
+            Err(e) => Err(e),
+        }
+    }
+
+    pub(crate) async fn replace_comment(
+        &self,
+        comment: &CommentId,
+        body: &str,
+    ) -> Result<Outcome<Comment>> {
+        validate::said("body", body)?;
+        let key = &comment.key;
+        let (mutation, input): (Mutation, Value) = if is_line_comment(key) {
+            (
+                UPDATE_LINE_COMMENT,
+                json!({ "pullRequestReviewCommentId": key, "body": body }),
+            )
+        } else {
+            (UPDATE_COMMENT, json!({ "id": key, "body": body }))
+        };
+        let written = self
+            .send_one::<Made>(mutation, input)
+            .await
+            .map(Made::into_comment);
+        let written = written.map_err(|e| about_comment(e, comment));
+        let read_back = || async {
+            let now: Option<wire::Comment> = self.node(key, &comment.pr).await?;
+            Ok(now.filter(|c| same_text(&c.body, body)))
+        };
+        outcome(or_read_back(written, read_back).await?)
+    }
+
+    pub(crate) async fn remove_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
+        let key = &comment.key;
+        let mutation = if is_line_comment(key) {
+            DELETE_LINE_COMMENT
+        } else {
+            DELETE_COMMENT
+        };
+        let written = self
+            .send_one::<Value>(mutation, json!({ "id": key }))
+            .await
+            .map(drop);
+        let written = written.map_err(|e| about_comment(e, comment));
+        let ((), warning) = or_read_back(written, || async {
+            match self.node::<wire::Comment>(key, &comment.pr).await {
+                Ok(found) => Ok(found.is_none().then_some(())),
+                Err(e) if e.is_not_found() => Ok(Some(())),
+                Err(e) => Err(e),
+            }
+        })
+        .await?;
+        let mut outcome = Outcome::immediate(());
+        outcome.warnings.extend(warning);
+        Ok(outcome)
+    }
+
+    pub(crate) async fn comment_page(&self, pr: &PrId, page: PageReq) -> Result<Page<Comment>> {
+        let what = Paged {
+            scheme: "github-comments",
+            selection: "comments(first: $first, after: $after) { totalCount nodes { ...CommentNode } pageInfo { ...PageEnd } }",
+            take: |pull| -> Option<Nodes<wire::Comment>> { pull.comments },
+        };
+        Ok(paged::map(
+            self.section_page(pr, &page, &what).await?,
+            map::comment,
+        ))
+    }
+}
+
+fn outcome(done: (wire::Comment, Option<forge_core::Warning>)) -> Result<Outcome<Comment>> {
+    let (comment, warning) = done;
+    let mut outcome = Outcome::immediate(map::comment(comment));
+    outcome.warnings.extend(warning);
+    Ok(outcome)
+}
+
+fn no_comment(key: &str, pr: &PrId) -> Error {
+    Error::not_found(
+        Noun::Comment,
+        format!(
+            "there is no comment '{}' on {pr}",
+            forge_core::text::one_line(key)
+        ),
+    )
+    .with_hint("see the keys with 'forge pr view --json comments' or 'forge pr thread list'")
+}
+
+fn about_comment(error: Error, comment: &CommentId) -> Error {
+    if error.is_not_found() {
+        no_comment(&comment.key, &comment.pr)
+    } else {
+        error
+    }
+}

@@ -1,0 +1,98 @@
+/// Where a GitHub host keeps its interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The base of REST routes, without a slash at the end.
+    pub rest: String,
+    /// The GraphQL interface.
+    pub graphql: String,
+    /// The base of pages and of git, without a slash at the end.
+    pub web: String,
+}
+
+impl Endpoint {
+    /// The interfaces of `host`, which is `name` or `name:port` in lower case.
+    ///
+    /// github.com and the tenants of ghe.com have a host of their own for them (`api.…`); a GitHub
+    /// Enterprise Server has paths (docs.github.com, "Getting started with the REST API" for
+    /// Enterprise Server). `github.localhost` is gh's name for a server under development: clear
+    /// text, through the proxy.
+    #[must_use]
+    pub fn of_host(host: &str) -> Self {
+        let scheme = if host == "github.localhost" {
+            "http"
+        } else {
+            "https"
+        };
+        if host == "github.com" || host == "github.localhost" || host.ends_with(".ghe.com") {
+            let rest = format!("{scheme}://api.{host}");
+            return Self {
+                graphql: format!("{rest}/graphql"),
+                rest,
+                web: format!("{scheme}://{host}"),
+            };
+        }
+        Self {
+            rest: format!("https://{host}/api/v3"),
+            graphql: format!("https://{host}/api/graphql"),
+            web: format!("https://{host}"),
+        }
+    }
+
+    /// The interfaces of a server at `base`, laid out as those of github.com; for tests.
+    #[must_use]
+    pub fn at(base: &str) -> Self {
+        let base = base.trim_end_matches('/').to_owned();
+        Self {
+            graphql: format!("{base}/graphql"),
+            web: base.clone(),
+            rest: base,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_host_has_its_interfaces() {
+        for (host, rest, graphql, web) in [
+            (
+                "github.com",
+                "https://api.github.com",
+                "https://api.github.com/graphql",
+                "https://github.com",
+            ),
+            (
+                "a.ghe.com",
+                "https://api.a.ghe.com",
+                "https://api.a.ghe.com/graphql",
+                "https://a.ghe.com",
+            ),
+            (
+                "git.example",
+                "https://git.example/api/v3",
+                "https://git.example/api/graphql",
+                "https://git.example",
+            ),
+            (
+                "git.example:8443",
+                "https://git.example:8443/api/v3",
+                "https://git.example:8443/api/graphql",
+                "https://git.example:8443",
+            ),
+            (
+                "github.localhost",
+                "http://api.github.localhost",
+                "http://api.github.localhost/graphql",
+                "http://github.localhost",
+            ),
+        ] {
+            let found = Endpoint::of_host(host);
+            assert_eq!(
+                (&*found.rest, &*found.graphql, &*found.web),
+                (rest, graphql, web)
+            );
+        }
+    }
+}

@@ -1,0 +1,600 @@
+//! GitHub's failures as the workspace's: by GraphQL type, by HTTP status, and by message where
+//! GitHub has nothing else.
+//!
+//! Shapes and messages: docs.github.com ("Troubleshooting the GraphQL API"), public issue threads,
+//! and what GitHub's own client prints. A message that is not in the table is handed on in GitHub's
+//! words.
+
+use forge_core::{Error, ErrorKind, Noun, Precondition, Retry, Timestamp, text};
+use forge_http::Http;
+use http::{HeaderMap, StatusCode};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One entry of `errors` in a GraphQL answer.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct GqlError {
+    /// `NOT_FOUND`, `FORBIDDEN`, …; an open set, and absent on many.
+    #[serde(default, rename = "type")]
+    pub kind: Option<String>,
+    #[serde(default)]
+    pub message: String,
+    #[serde(default)]
+    pub path: Option<Vec<Value>>,
+    #[serde(default)]
+    pub extensions: Option<Value>,
+}
+
+impl GqlError {
+    /// The names in the path, without positions in lists.
+    pub fn names(&self) -> Vec<&str> {
+        self.path
+            .iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
+    }
+
+    /// The first name: the alias of a mutation or a lookup.
+    pub fn root(&self) -> &str {
+        self.names().first().copied().unwrap_or_default()
+    }
+
+    /// It is a refusal for a rate limit (two spellings are in use).
+    pub fn is_rate_limit(&self) -> bool {
+        matches!(self.kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
+    }
+
+    fn code(&self) -> &str {
+        let code = self.extensions.as_ref().and_then(|e| e.get("code"));
+        code.and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// What an error is about, beside the answer itself.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub host: &'a str,
+    pub http: &'a Http,
+    /// The request was a write.
+    pub write: bool,
+}
+
+impl About<'_> {
+    /// GitHub's words, made safe: one line, no control characters, no credentials, not endless.
+    pub fn words(&self, message: &str) -> String {
+        let clean = self.http.redact(message);
+        let line = text::one_line(clean.trim()).into_owned();
+        text::truncate_chars(line.trim_end_matches('.'), 500)
+            .0
+            .into_owned()
+    }
+}
+
+/// The body of a REST failure, and of a refused GraphQL request.
+#[derive(Debug, Default, Deserialize)]
+struct RestBody {
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    errors: Vec<Value>,
+}
+
+impl RestBody {
+    /// The messages of the parts, which say more than "Validation Failed".
+    fn sentence(&self) -> String {
+        let parts: Vec<String> = self
+            .errors
+            .iter()
+            .filter_map(|e| match e {
+                Value::String(text) => Some(text.clone()),
+                _ => e
+                    .get("message")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned)
+                    .or_else(|| {
+                        let get = |key| e.get(key).and_then(Value::as_str);
+                        Some(format!(
+                            "{} {}: {}",
+                            get("resource")?,
+                            get("field")?,
+                            get("code")?
+                        ))
+                    }),
+            })
+            .collect();
+        match (self.message.as_str(), parts.is_empty()) {
+            (message, true) => message.to_owned(),
+            ("Validation Failed" | "", false) => parts.join("; "),
+            (message, false) => format!("{message}: {}", parts.join("; ")),
+        }
+    }
+}
+
+/// The failure that an HTTP answer is.
+pub(crate) fn from_http(
+    about: About<'_>,
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Error {
+    let rest: RestBody = serde_json::from_slice(body).unwrap_or_default();
+    let said = about.words(&rest.sentence());
+    let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok());
+    let request_id = text("x-github-request-id").map(str::to_owned);
+    let host = about.host;
+    if let Some(wait) = forge_http::limited_for(status, headers) {
+        return rate_limited(host, headers, wait, &said);
+    }
+    let secondary = said.contains("secondary rate limit") || said.contains("abuse detection");
+    if status == StatusCode::FORBIDDEN && (secondary || said.contains("rate limit exceeded")) {
+        return rate_limited(host, headers, forge_http::rate_limit_wait(headers), &said);
+    }
+    let error = match status.as_u16() {
+        401 => refused_token(host, &said),
+        403 => match text("x-github-sso").and_then(sso_url) {
+            Some(url) => sso(host, &url),
+            None => forbidden(host, &said, &missing_scopes(headers)),
+        },
+        404 => {
+            let missing = missing_scopes(headers);
+            let error = Error::not_found(
+                Noun::Other,
+                format!("{host} has no such thing, or hides it from this account"),
+            );
+            if missing.is_empty() {
+                error.with_hint("look at the name, and whether the account may see it")
+            } else {
+                error.with_hint(scope_hint(host, &missing))
+            }
+        }
+        409 | 422 => from_message(about, &said),
+        status => {
+            let what = if said.is_empty() {
+                String::new()
+            } else {
+                format!(": {said}")
+            };
+            Error::new(
+                ErrorKind::Upstream {
+                    status,
+                    request_id: request_id.clone(),
+                },
+                format!("{host} answered with HTTP {status}{what}"),
+            )
+        }
+    };
+    let error = match status.is_server_error() {
+        true if about.write => ambiguous(error),
+        true => error
+            .with_retry(Retry::Transient)
+            .with_hint("try again in a while; see www.githubstatus.com"),
+        false => error,
+    };
+    match request_id {
+        Some(id) => error.with_context("request_id", id),
+        None => error,
+    }
+}
+
+/// The failure that an entry of `errors` is.
+pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderMap) -> Error {
+    let said = about.words(&error.message);
+    let host = about.host;
+    match error.kind.as_deref().unwrap_or_default() {
+        "RATE_LIMITED" | "RATE_LIMIT" => {
+            rate_limited(host, headers, forge_http::rate_limit_wait(headers), &said)
+        }
+        "NOT_FOUND" => Error::not_found(noun(error), said)
+            .with_hint("look at the name, and whether the account may see it"),
+        "FORBIDDEN" => match headers
+            .get("x-github-sso")
+            .and_then(|v| v.to_str().ok())
+            .and_then(sso_url)
+        {
+            Some(url) => sso(host, &url),
+            None => forbidden(host, &said, &missing_scopes(headers)),
+        },
+        "INSUFFICIENT_SCOPES" => forbidden(host, &said, &scopes_in(&error.message)),
+        "SERVICE_UNAVAILABLE" => upstream(about, 503, headers, &said),
+        "MAX_NODE_LIMIT_EXCEEDED" | "RESOURCE_LIMITS_EXCEEDED" => Error::new(
+            ErrorKind::Internal,
+            format!("{host} refused a query of ours as too large: {said}"),
+        )
+        .with_hint("ask for less at once: a smaller --limit, or fewer fields"),
+        _ if error.code() == "undefinedField" || error.code() == "argumentNotAccepted" => {
+            Error::new(
+                ErrorKind::Protocol,
+                format!("{host} does not know a part of a query of ours: {said}"),
+            )
+            .with_hint(
+                "an older GitHub Enterprise Server may lack it; ask for fewer fields with --json",
+            )
+        }
+        "" if said.starts_with("Something went wrong while executing your query") => {
+            upstream(about, 502, headers, &said)
+        }
+        _ => from_message(about, &said),
+    }
+}
+
+fn upstream(about: About<'_>, status: u16, headers: &HeaderMap, said: &str) -> Error {
+    let request_id = headers
+        .get("x-github-request-id")
+        .and_then(|v| v.to_str().ok())
+        .map(str::to_owned);
+    let error = Error::new(
+        ErrorKind::Upstream { status, request_id },
+        format!("{} failed while it worked on this: {said}", about.host),
+    );
+    if about.write {
+        ambiguous(error)
+    } else {
+        error.with_retry(Retry::Transient).with_hint("try again")
+    }
+}
+
+/// Marks a write that may have happened.
+pub(crate) fn ambiguous(error: Error) -> Error {
+    error
+        .with_retry(Retry::Ambiguous)
+        .with_hint("look whether it happened before trying again: it may have")
+}
+
+/// There is no account for the host.
+pub(crate) fn no_token(host: &str) -> Error {
+    Error::new(
+        ErrorKind::Unauthenticated {
+            host: host.to_owned(),
+        },
+        format!("there is no account for {host}"),
+    )
+    .with_hint(login_hint(host))
+}
+
+fn login_hint(host: &str) -> String {
+    let variable =
+        if host == "github.com" || host == "github.localhost" || host.ends_with(".ghe.com") {
+            "GH_TOKEN"
+        } else {
+            "GH_ENTERPRISE_TOKEN"
+        };
+    format!("log in with 'forge auth login --host {host}' (or 'gh auth login'), or set {variable}")
+}
+
+fn refused_token(host: &str, said: &str) -> Error {
+    let said = if said.is_empty() { "HTTP 401" } else { said };
+    Error::new(
+        ErrorKind::Unauthenticated {
+            host: host.to_owned(),
+        },
+        format!("{host} refused the token: {said}"),
+    )
+    .with_hint(login_hint(host))
+}
+
+fn sso(host: &str, url: &str) -> Error {
+    Error::new(
+        ErrorKind::PermissionDenied {
+            missing: vec![],
+            sso_url: Some(url.to_owned()),
+        },
+        format!("the organisation on {host} wants this token to be authorised for single sign-on"),
+    )
+    .with_hint(format!("authorise it in a browser: {url}"))
+}
+
+fn sso_url(header: &str) -> Option<String> {
+    let url = header
+        .split(';')
+        .find_map(|part| part.trim().strip_prefix("url="))?;
+    (url.starts_with("https://") || url.starts_with("http://")).then(|| url.to_owned())
+}
+
+fn forbidden(host: &str, said: &str, missing: &[String]) -> Error {
+    let error = Error::new(
+        ErrorKind::PermissionDenied {
+            missing: missing.to_vec(),
+            sso_url: None,
+        },
+        format!("{host} does not allow this: {said}"),
+    );
+    if missing.is_empty() {
+        error.with_hint(
+            "the account needs more rights in the repository, or its token more permissions \
+             (pull requests: read and write; contents: write to merge)",
+        )
+    } else {
+        error.with_hint(scope_hint(host, missing))
+    }
+}
+
+fn scope_hint(host: &str, missing: &[String]) -> String {
+    format!(
+        "the token lacks the scope {}: run 'gh auth refresh -h {host} -s {}', or log in with a token that has it",
+        missing.join(" or "),
+        missing.first().map_or("repo", String::as_str)
+    )
+}
+
+/// The scopes that REST would have accepted, if the token has none of them.
+fn missing_scopes(headers: &HeaderMap) -> Vec<String> {
+    let list = |name: &str| -> Option<Vec<String>> {
+        let text = headers.get(name)?.to_str().ok()?;
+        Some(
+            text.split(',')
+                .map(|s| s.trim().to_owned())
+                .filter(|s| !s.is_empty())
+                .collect(),
+        )
+    };
+    match (list("x-accepted-oauth-scopes"), list("x-oauth-scopes")) {
+        (Some(accepted), Some(has)) if !accepted.iter().any(|s| has.contains(s)) => accepted,
+        _ => vec![],
+    }
+}
+
+/// The scopes that a message names: `requires one of the following scopes: ['read:org', 'repo']`.
+fn scopes_in(message: &str) -> Vec<String> {
+    let list = message
+        .split_once("following scopes: [")
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map_or("", |(list, _)| list);
+    list.split(',')
+        .map(|s| s.trim().trim_matches(['\'', '"']).to_owned())
+        .filter(|s| !s.is_empty())
+        .collect()
+}
+
+fn rate_limited(host: &str, headers: &HeaderMap, wait: std::time::Duration, said: &str) -> Error {
+    let resource = headers
+        .get("x-ratelimit-resource")
+        .and_then(|v| v.to_str().ok());
+    let bucket = if said.contains("secondary") {
+        "secondary"
+    } else {
+        resource.unwrap_or("requests")
+    };
+    let seconds = wait.as_secs();
+    let reset = Timestamp::from_unix(Timestamp::now().unix() + i64::try_from(seconds).unwrap_or(0));
+    Error::new(
+        ErrorKind::RateLimited {
+            bucket: bucket.to_owned(),
+            reset: Some(reset),
+        },
+        format!(
+            "{host} limits the rate of requests ({bucket}){}{said}",
+            if said.is_empty() { "" } else { ": " }
+        ),
+    )
+    .with_retry(Retry::After(wait))
+    .with_hint(format!("try again in {seconds} s (at {reset})"))
+}
+
+/// What a NOT_FOUND looked for, by the type in its message.
+fn noun(error: &GqlError) -> Noun {
+    let what = error
+        .message
+        .strip_prefix("Could not resolve to a")
+        .unwrap_or_default();
+    let what = what.trim_start_matches('n').trim_start();
+    for (name, noun) in [
+        ("Repository", Noun::Repo),
+        ("PullRequestReviewThread", Noun::Thread),
+        ("PullRequest", Noun::PullRequest),
+        ("issue or pull request", Noun::PullRequest),
+        ("User", Noun::Account),
+        ("Organization", Noun::Account),
+        ("Team", Noun::Account),
+        ("Label", Noun::Label),
+        ("Ref", Noun::Branch),
+    ] {
+        if what.starts_with(name) {
+            return noun;
+        }
+    }
+    Noun::Other
+}
+
+/// What a message of GitHub's means. Each row: a part of the message, and what to make of it.
+type Row = (&'static str, fn(String) -> Error);
+
+const MESSAGES: &[Row] = &[
+    ("pull request already exists", |m| {
+        Error::new(ErrorKind::AlreadyExists { existing: None }, m)
+            .with_hint("look at it with 'forge pr list --head <branch>'")
+    }),
+    ("Head sha can't be blank", |m| bad_head(m)),
+    ("Head ref must be a branch", |m| bad_head(m)),
+    ("Head repository can't be blank", |m| bad_head(m)),
+    ("Base sha can't be blank", |m| bad_base(m)),
+    ("Base ref must be a branch", |m| bad_base(m)),
+    // GitHub says this as well when a branch is missing, so it comes after those.
+    ("No commits between", |m| {
+        Error::precondition(Precondition::NothingToMerge, m)
+            .with_hint("commit and push something first")
+    }),
+    ("Proposed base branch", |m| bad_base(m)),
+    ("base branch was deleted", |m| bad_base(m)),
+    ("head repository was deleted", |m| bad_head(m)),
+    ("head branch was deleted", |m| bad_head(m)),
+    ("Draft pull requests are not supported", |m| {
+        Error::precondition(Precondition::Rule, m).with_hint("open it without --draft")
+    }),
+    ("Head branch was modified", |m| {
+        Error::new(
+            ErrorKind::Conflict {
+                expected: String::new(),
+                actual: String::new(),
+            },
+            m,
+        )
+        .with_hint("look at what was pushed, then merge again")
+    }),
+    ("Base branch was modified", |m| {
+        Error::new(
+            ErrorKind::Conflict {
+                expected: String::new(),
+                actual: String::new(),
+            },
+            m,
+        )
+        .with_hint("merge again")
+    }),
+    ("still a draft", |m| {
+        Error::precondition(Precondition::Draft, m).with_hint("make it ready with 'forge pr ready'")
+    }),
+    ("The pull request has been merged", |m| merged(m)),
+    ("pull request is already merged", |m| merged(m)),
+    ("Pull request is closed", |m| closed(m)),
+    ("Pull Request is closed", |m| closed(m)),
+    ("has merge conflicts", |m| conflicts(m)),
+    ("Merge conflict", |m| conflicts(m)),
+    ("approving review", |m| unmet(m)),
+    ("Required status check", |m| unmet(m)),
+    ("is not mergeable", |m| {
+        Error::precondition(Precondition::Rule, m)
+            .with_hint("look at what is missing with 'forge pr view' and 'forge pr checks'")
+    }),
+    ("commits are not allowed on this repository", |m| method(m)),
+    ("merges are not allowed on this repository", |m| method(m)),
+    ("merge commits are not allowed", |m| method(m)),
+    ("own pull request", |m| {
+        Error::precondition(Precondition::Rule, m)
+            .with_hint("comment instead: 'forge pr review --comment'")
+    }),
+    ("must be part of the diff", |m| bad_line(m)),
+    ("ine could not be resolved", |m| bad_line(m)),
+    ("Path could not be resolved", |m| {
+        Error::invalid("path", m).with_hint("name a file that 'forge pr diff' shows")
+    }),
+    ("was submitted too quickly", |m| {
+        Error::new(
+            ErrorKind::RateLimited {
+                bucket: "content".into(),
+                reset: None,
+            },
+            m,
+        )
+        .with_retry(Retry::After(std::time::Duration::from_secs(60)))
+        .with_hint("try again in a minute")
+    }),
+    ("not a collaborator", |m| {
+        Error::invalid("reviewers", m).with_hint("ask somebody with access to the repository")
+    }),
+    ("from collaborators", |m| {
+        Error::invalid("reviewers", m).with_hint("ask somebody with access to the repository")
+    }),
+    ("Review cannot be requested from pull request author", |m| {
+        Error::invalid("reviewers", m).with_hint("ask somebody else")
+    }),
+    ("Body is too long", |m| bad_text("body", m)),
+    ("body is too long", |m| bad_text("body", m)),
+    ("Body can't be blank", |m| bad_text("body", m)),
+    ("Body cannot be blank", |m| bad_text("body", m)),
+    ("Title can't be blank", |m| bad_text("title", m)),
+    ("Title is too long", |m| bad_text("title", m)),
+    ("Name has already been taken", |m| taken(m)),
+    ("already_exists", |m| taken(m)),
+    ("Name is too long", |m| bad_text("name", m)),
+    ("Color must be", |m| {
+        Error::invalid("color", m).with_hint("write six hex digits, such as d73a4a")
+    }),
+    ("Auto merge is not allowed", |m| {
+        Error::precondition(Precondition::Rule, m)
+            .with_hint("merge without --auto, or allow it in the repository's settings")
+    }),
+    ("Reference does not exist", |m| {
+        Error::not_found(Noun::Branch, m).with_hint("it is gone already")
+    }),
+    ("does not have the correct permissions", |m| denied(m)),
+    ("Resource not accessible by", |m| denied(m)),
+    ("Must have", |m| denied(m)),
+    ("must be a collaborator", |m| denied(m)),
+    ("archived", |m| {
+        Error::precondition(Precondition::Rule, m)
+            .with_hint("ask an admin to unarchive the repository")
+    }),
+    ("is part of a stack", |m| {
+        Error::precondition(Precondition::Rule, m).with_hint("merge the stack on GitHub's page")
+    }),
+];
+
+fn merged(message: String) -> Error {
+    Error::precondition(Precondition::Merged, message)
+        .with_hint("open a new pull request for further changes")
+}
+
+fn closed(message: String) -> Error {
+    Error::precondition(Precondition::Closed, message)
+        .with_hint("reopen it first with 'forge pr reopen'")
+}
+
+fn conflicts(message: String) -> Error {
+    Error::precondition(Precondition::Conflicts(vec![]), message)
+        .with_hint("merge the base branch into the head, solve the conflicts and push")
+}
+
+fn unmet(message: String) -> Error {
+    Error::precondition(Precondition::Rule, message).with_hint(
+        "look at 'forge pr checks' and the reviews; --auto merges when the rules are met, --admin despite them",
+    )
+}
+
+fn bad_text(field: &'static str, message: String) -> Error {
+    Error::invalid(field, message).with_hint("write something, within GitHub's limits")
+}
+
+fn taken(message: String) -> Error {
+    Error::new(ErrorKind::AlreadyExists { existing: None }, message)
+        .with_hint("choose another name, or change that one")
+}
+
+fn bad_head(message: String) -> Error {
+    Error::invalid("head", message)
+        .with_hint("push the head branch first, and name it as it is on the forge")
+}
+
+fn bad_base(message: String) -> Error {
+    Error::invalid("base", message)
+        .with_hint("name a branch that exists in the repository with --base")
+}
+
+fn bad_line(message: String) -> Error {
+    Error::invalid("line", message).with_hint("name a line that 'forge pr diff' shows")
+}
+
+fn method(message: String) -> Error {
+    Error::precondition(Precondition::Rule, message)
+        .with_hint("choose another method: --merge, --squash or --rebase")
+}
+
+fn denied(message: String) -> Error {
+    Error::new(
+        ErrorKind::PermissionDenied {
+            missing: vec![],
+            sso_url: None,
+        },
+        message,
+    )
+    .with_hint(
+        "the account needs more rights in the repository, or its token more permissions \
+         (pull requests: read and write; contents: write to merge)",
+    )
+}
+
+/// What a refusal means that has nothing but words.
+fn from_message(about: About<'_>, said: &str) -> Error {
+    let row = MESSAGES.iter().find(|(part, _)| said.contains(part));
+    match row {
+        Some((_, make)) => make(format!("{} says: {said}", about.host)),
+        None => Error::new(
+            ErrorKind::Precondition(Precondition::Rule),
+            format!("{} refused this: {said}", about.host),
+        )
+        .with_hint("see the page of the pull request for the rules that hold there"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

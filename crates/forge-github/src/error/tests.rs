@@ -1,0 +1,307 @@
+use std::fmt::Write;
+
+use forge_http::{RetryPolicy, Settings};
+
+use super::*;
+
+fn http() -> Http {
+    Http::new(Settings {
+        retry: RetryPolicy::without_pauses(),
+        ..Settings::default()
+    })
+    .unwrap()
+}
+
+fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+    pairs
+        .iter()
+        .map(|(k, v)| (k.parse().unwrap(), v.parse().unwrap()))
+        .collect()
+}
+
+fn line(out: &mut String, what: &str, error: &Error) {
+    writeln!(
+        out,
+        "{what}\n  {} | {} | {:?} | {}",
+        error.code(),
+        error.message(),
+        match error.retry() {
+            Retry::After(_) => "After".to_owned(),
+            other => format!("{other:?}"),
+        },
+        error.hint().map_or("-".to_owned(), |h| h
+            .split(" (at ")
+            .next()
+            .unwrap()
+            .to_owned()),
+    )
+    .unwrap();
+}
+
+/// Every message that GitHub is known to send, and what becomes of it.
+#[test]
+fn the_messages_of_graphql() {
+    let http = http();
+    let about = About {
+        host: "github.com",
+        http: &http,
+        write: true,
+    };
+    let mut out = String::new();
+    for (kind, message) in [
+        (
+            "NOT_FOUND",
+            "Could not resolve to a Repository with the name 'o/r'.",
+        ),
+        (
+            "NOT_FOUND",
+            "Could not resolve to a PullRequest with the number of 999.",
+        ),
+        (
+            "NOT_FOUND",
+            "Could not resolve to a User with the login of 'nobody'.",
+        ),
+        (
+            "NOT_FOUND",
+            "Could not resolve to a node with the global id of 'x'.",
+        ),
+        (
+            "FORBIDDEN",
+            "Resource not accessible by personal access token",
+        ),
+        ("FORBIDDEN", "Resource not accessible by integration"),
+        (
+            "INSUFFICIENT_SCOPES",
+            "Your token has not been granted the required scopes to execute this query. The 'name' field requires one of the following scopes: ['read:org', 'read:discussion'], but your token has only been granted the: ['repo'] scopes.",
+        ),
+        ("RATE_LIMITED", "API rate limit exceeded for user ID 1."),
+        (
+            "RATE_LIMIT",
+            "API rate limit already exceeded for user ID 1.",
+        ),
+        ("SERVICE_UNAVAILABLE", "Timeout on validation of query"),
+        (
+            "MAX_NODE_LIMIT_EXCEEDED",
+            "This query requests up to 1,000,000 possible nodes",
+        ),
+        (
+            "RESOURCE_LIMITS_EXCEEDED",
+            "Resource limits for this query exceeded.",
+        ),
+        (
+            "",
+            "Something went wrong while executing your query. Please include `A1:B2` when reporting this issue.",
+        ),
+        (
+            "UNPROCESSABLE",
+            "A pull request already exists for o:feature.",
+        ),
+        ("UNPROCESSABLE", "No commits between main and feature"),
+        (
+            "UNPROCESSABLE",
+            "Head sha can't be blank, Base sha can't be blank, No commits between main and x, Head ref must be a branch",
+        ),
+        ("UNPROCESSABLE", "Base ref must be a branch"),
+        (
+            "UNPROCESSABLE",
+            "Draft pull requests are not supported in this repository.",
+        ),
+        ("UNPROCESSABLE", "Pull Request is not mergeable"),
+        ("UNPROCESSABLE", "Pull Request is still a draft"),
+        ("UNPROCESSABLE", "Pull Request has merge conflicts"),
+        (
+            "UNPROCESSABLE",
+            "Head branch was modified. Review and try the merge again.",
+        ),
+        (
+            "UNPROCESSABLE",
+            "Base branch was modified. Review and try the merge again.",
+        ),
+        (
+            "UNPROCESSABLE",
+            "Merge commits are not allowed on this repository.",
+        ),
+        (
+            "UNPROCESSABLE",
+            "Squash merges are not allowed on this repository.",
+        ),
+        ("UNPROCESSABLE", "Can not approve your own pull request"),
+        (
+            "UNPROCESSABLE",
+            "Can not request changes on your own pull request",
+        ),
+        (
+            "UNPROCESSABLE",
+            "state cannot be changed. The pull request has been merged.",
+        ),
+        (
+            "UNPROCESSABLE",
+            "Pull request review thread line must be part of the diff",
+        ),
+        ("UNPROCESSABLE", "Body can't be blank"),
+        (
+            "UNPROCESSABLE",
+            "Body is too long (maximum is 65536 characters)",
+        ),
+        ("UNPROCESSABLE", "Title can't be blank"),
+        (
+            "UNPROCESSABLE",
+            "Reviews may only be requested from collaborators. One or more of the users or teams you specified is not a collaborator of the o/r repository.",
+        ),
+        ("UNPROCESSABLE", "Name has already been taken"),
+        ("UNPROCESSABLE", "was submitted too quickly"),
+        (
+            "UNPROCESSABLE",
+            "Auto merge is not allowed for this repository",
+        ),
+        (
+            "UNPROCESSABLE",
+            "This pull request is part of a stack and must be merged using the asynchronous merge REST API",
+        ),
+        (
+            "UNPROCESSABLE",
+            "At least 1 approving review is required by reviewers with write access.",
+        ),
+        (
+            "",
+            "o does not have the correct permissions to execute `MergePullRequest`",
+        ),
+        ("", "Repository was archived so is read-only."),
+        ("", "line one\nline two \u{1b}[31m ghp_canarycanarycanary"),
+    ] {
+        let error = GqlError {
+            kind: Some(kind.to_owned()).filter(|k| !k.is_empty()),
+            message: message.to_owned(),
+            ..GqlError::default()
+        };
+        line(
+            &mut out,
+            &format!("{kind} {message:?}"),
+            &from_graphql(about, &error, &HeaderMap::new()),
+        );
+    }
+    let undefined = GqlError {
+        message: "Field 'x' doesn't exist on type 'PullRequest'".into(),
+        extensions: Some(serde_json::json!({"code": "undefinedField"})),
+        ..GqlError::default()
+    };
+    line(
+        &mut out,
+        "undefinedField",
+        &from_graphql(about, &undefined, &HeaderMap::new()),
+    );
+    insta::assert_snapshot!("messages_of_graphql", out);
+}
+
+/// Every kind of HTTP refusal, and what becomes of it.
+#[test]
+fn the_answers_of_rest() {
+    let http = http();
+    let mut out = String::new();
+    let scopes = [
+        ("x-accepted-oauth-scopes", "repo, public_repo"),
+        ("x-oauth-scopes", "gist"),
+    ];
+    let sso = [(
+        "x-github-sso",
+        "required; url=https://github.com/orgs/o/sso?authorization_request=1",
+    )];
+    for (status, pairs, body) in [
+        (
+            401,
+            &[][..],
+            r#"{"message":"Bad credentials","status":"401"}"#,
+        ),
+        (
+            403,
+            &[],
+            r#"{"message":"Resource not accessible by personal access token"}"#,
+        ),
+        (403, &scopes, r#"{"message":"Must have admin rights"}"#),
+        (
+            403,
+            &sso,
+            r#"{"message":"Resource protected by organization SAML enforcement."}"#,
+        ),
+        (
+            403,
+            &[("retry-after", "30")],
+            r#"{"message":"You have exceeded a secondary rate limit"}"#,
+        ),
+        (
+            403,
+            &[],
+            r#"{"message":"You have exceeded a secondary rate limit"}"#,
+        ),
+        (429, &[], "{}"),
+        (404, &[], r#"{"message":"Not Found"}"#),
+        (404, &scopes, r#"{"message":"Not Found"}"#),
+        (
+            409,
+            &[],
+            r#"{"message":"Head branch was modified. Review and try the merge again."}"#,
+        ),
+        (
+            422,
+            &[],
+            r#"{"message":"Validation Failed","errors":[{"message":"A pull request already exists for o:x."}]}"#,
+        ),
+        (
+            422,
+            &[],
+            r#"{"message":"Validation Failed","errors":[{"resource":"Label","code":"already_exists","field":"name"}]}"#,
+        ),
+        (422, &[], r#"{"message":"Reference does not exist"}"#),
+        (
+            406,
+            &[],
+            r#"{"message":"Sorry, the diff exceeded the maximum number of lines (20000)"}"#,
+        ),
+        (500, &[], ""),
+        (
+            502,
+            &[("x-github-request-id", "A1:B2")],
+            "<html>Unicorn!</html>",
+        ),
+    ] {
+        for write in [false, true] {
+            if write && status < 500 {
+                continue;
+            }
+            let about = About {
+                host: "github.com",
+                http: &http,
+                write,
+            };
+            let error = from_http(
+                about,
+                StatusCode::from_u16(status).unwrap(),
+                &headers(pairs),
+                body.as_bytes(),
+            );
+            line(
+                &mut out,
+                &format!("{status} {pairs:?} {body} write={write}"),
+                &error,
+            );
+        }
+    }
+    insta::assert_snapshot!("answers_of_rest", out);
+}
+
+#[test]
+fn no_account_says_how_to_log_in() {
+    assert!(no_token("github.com").hint().unwrap().contains("GH_TOKEN"));
+    assert!(
+        no_token("git.example")
+            .hint()
+            .unwrap()
+            .contains("forge auth login --host git.example")
+    );
+    assert!(
+        no_token("git.example")
+            .hint()
+            .unwrap()
+            .contains("GH_ENTERPRISE_TOKEN")
+    );
+}

@@ -1,0 +1,121 @@
+//! Puts a document together from files.
+
+use std::fmt::Write;
+
+macro_rules! files {
+    ($dir:literal: $($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!($dir, "/", $name, ".graphql")))),*]
+    };
+}
+
+/// Every operation, by name.
+pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
+    "CreatePrepare", "EditPrepare", "Label", "Labels", "MergePrepare", "Node", "PullList", "PullMore",
+    "PullSearch", "PullStatus", "PullView", "ReplyPrepare", "Repository", "Threads", "Timeline",
+    "Viewer",
+);
+
+/// Every fragment, by name.
+pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
+    "Account", "CheckNode", "CommentNode", "CommitNode", "EventNode", "FileNode", "IssueLink",
+    "LabelNode", "LineComment", "PageEnd", "Person", "PullCore", "PullRow", "Reactions",
+    "RepositoryInfo", "Requested", "ReviewNode", "ReviewWithComments", "ThreadNode",
+);
+
+/// A document under construction.
+#[derive(Clone, Debug)]
+pub(crate) struct Document {
+    operation: String,
+    variables: String,
+    generated: String,
+}
+
+impl Document {
+    /// The operation of that name, from its file.
+    pub fn query(name: &'static str) -> Self {
+        let text = QUERIES
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map_or("", |(_, text)| *text);
+        Self {
+            operation: compact(text),
+            variables: String::new(),
+            generated: String::new(),
+        }
+    }
+
+    /// An operation that is generated whole: `query Name` or `mutation Name`, and its selection.
+    pub fn generated(head: &str, selection: &str) -> Self {
+        Self {
+            operation: format!("{head} {{ {selection} }}"),
+            variables: String::new(),
+            generated: String::new(),
+        }
+    }
+
+    /// Declares a variable; `ty` is GraphQL's type.
+    pub fn variable(&mut self, name: &str, ty: &str) {
+        let _ = write!(self.variables, "${name}: {ty} ");
+    }
+
+    /// Adds a generated fragment. An empty selection becomes the one field that every type has.
+    pub fn fragment(&mut self, name: &str, on: &str, selection: &str) {
+        let selection = if selection.is_empty() {
+            "__typename"
+        } else {
+            selection
+        };
+        let _ = write!(self.generated, " fragment {name} on {on} {{ {selection} }}");
+    }
+
+    /// The text to send: the operation with its variables, and every fragment that is used.
+    pub fn text(&self) -> String {
+        let mut text = match (self.variables.trim_end(), self.operation.split_once('(')) {
+            ("", _) => self.operation.clone(),
+            // The first parenthesis is that of the variables, unless a selection came before it.
+            (more, Some((head, rest))) if !head.contains('{') => format!("{head}({more} {rest}"),
+            (more, _) => {
+                let (head, rest) = self
+                    .operation
+                    .split_once('{')
+                    .unwrap_or((&self.operation, ""));
+                format!("{}({more}) {{{rest}", head.trim_end())
+            }
+        };
+        text.push_str(&self.generated);
+        let mut used: Vec<&str> = Vec::new();
+        let mut unread = 0;
+        while unread < text.len() {
+            let part = text.get(unread..).unwrap_or_default().to_owned();
+            unread = text.len();
+            for name in spreads(&part) {
+                let file = FRAGMENTS.iter().find(|(n, _)| *n == name);
+                if let Some((name, file)) = file.filter(|(n, _)| !used.contains(n)) {
+                    used.push(name);
+                    text.push(' ');
+                    text.push_str(&compact(file));
+                }
+            }
+        }
+        text
+    }
+}
+
+/// Without comments, indentation and line ends.
+fn compact(text: &str) -> String {
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+    words.join(" ")
+}
+
+/// The names of the fragments that a text spreads.
+fn spreads(text: &str) -> impl Iterator<Item = &str> {
+    text.split("...").skip(1).filter_map(|rest| {
+        let end = rest
+            .find(|c: char| !c.is_ascii_alphanumeric())
+            .unwrap_or(rest.len());
+        rest.get(..end).filter(|name| !name.is_empty())
+    })
+}

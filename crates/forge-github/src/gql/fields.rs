@@ -1,0 +1,176 @@
+//! The table of what a section of a pull request costs to ask for.
+
+use std::fmt::Write;
+
+use forge_core::model::PrFields;
+
+/// How much of a pull request comes before its sections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// What a row of a list shows.
+    Row,
+    /// All of it.
+    Core,
+}
+
+/// Which checks are required can be asked of one pull request, by a variable that names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Required {
+    /// It is not asked.
+    No,
+    /// `$number` names it.
+    Number,
+    /// `$id` names it.
+    Id,
+}
+
+/// A section that is a connection, which comes in pages of a hundred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Section {
+    Comments,
+    Reviews,
+    Threads,
+    Commits,
+    Files,
+    Checks,
+    LinkedIssues,
+}
+
+impl Section {
+    pub const ALL: &'static [Self] = &[
+        Self::Comments,
+        Self::Reviews,
+        Self::Threads,
+        Self::Commits,
+        Self::Files,
+        Self::Checks,
+        Self::LinkedIssues,
+    ];
+
+    /// The bit that asks for it.
+    pub const fn field(self) -> PrFields {
+        match self {
+            Self::Comments => PrFields::COMMENTS,
+            Self::Reviews => PrFields::REVIEWS,
+            Self::Threads => PrFields::THREADS,
+            Self::Commits => PrFields::COMMITS,
+            Self::Files => PrFields::FILES,
+            Self::Checks => PrFields::CHECKS,
+            Self::LinkedIssues => PrFields::LINKED_ISSUES,
+        }
+    }
+
+    /// Its key in the answer.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Comments => "allComments",
+            Self::Reviews => "reviews",
+            Self::Threads => "reviewThreads",
+            Self::Commits => "commits",
+            Self::Files => "files",
+            Self::Checks => "head",
+            Self::LinkedIssues => "closingIssuesReferences",
+        }
+    }
+
+    /// What it is called in a sentence.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Comments => "comments",
+            Self::Reviews => "reviews",
+            Self::Threads => "review threads",
+            Self::Commits => "commits",
+            Self::Files => "files",
+            Self::Checks => "checks",
+            Self::LinkedIssues => "linked issues",
+        }
+    }
+
+    /// The section with an answer's key.
+    pub fn of_key(key: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|s| s.key() == key)
+    }
+
+    /// Its selection; `after` is the variable that holds the position of a further page.
+    fn selection(self, after: Option<&str>, required: Required) -> String {
+        let first = match after {
+            Some(variable) => format!("first: 100, after: ${variable}"),
+            None => "first: 100".to_owned(),
+        };
+        let node = match self {
+            Self::Comments => "CommentNode",
+            Self::Reviews => "ReviewWithComments",
+            Self::Threads => "ThreadNode",
+            Self::Commits => "CommitNode",
+            Self::Files => "FileNode",
+            Self::LinkedIssues => "IssueLink",
+            Self::Checks => return checks(&first, required),
+        };
+        // Of the reviews, those that are not submitted are for their authors alone.
+        let submitted = if self == Self::Reviews {
+            ", states: [APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED]"
+        } else {
+            ""
+        };
+        // Their number is always wanted, and one field cannot be asked for in two ways.
+        let field = if self == Self::Comments {
+            "allComments: comments"
+        } else {
+            self.key()
+        };
+        format!("{field}({first}{submitted}) {{ nodes {{ ...{node} }} pageInfo {{ ...PageEnd }} }}")
+    }
+}
+
+fn checks(first: &str, required: Required) -> String {
+    let required = match required {
+        Required::No => String::new(),
+        by => {
+            let argument = match by {
+                Required::Number => "pullRequestNumber: $number",
+                _ => "pullRequestId: $id",
+            };
+            format!(
+                " ... on CheckRun {{ isRequired({argument}) }} ... on StatusContext {{ isRequired({argument}) }}"
+            )
+        }
+    };
+    format!(
+        "head: commits(last: 1) {{ nodes {{ commit {{ oid statusCheckRollup {{ contexts({first}) {{ \
+         nodes {{ ...CheckNode{required} }} pageInfo {{ ...PageEnd }} }} }} }} }} }}"
+    )
+}
+
+/// The selection of a pull request with the sections of `fields`.
+pub(crate) fn selection(base: Base, fields: PrFields, required: Required) -> String {
+    let mut text = match base {
+        Base::Row => "...PullRow".to_owned(),
+        Base::Core => "...PullCore".to_owned(),
+    };
+    if fields.contains(PrFields::STATS) {
+        text.push_str(" additions deletions changedFiles");
+    }
+    if fields.contains(PrFields::MERGEABILITY) {
+        text.push_str(" mergeable mergeStateStatus");
+    }
+    for section in Section::ALL.iter().filter(|s| fields.contains(s.field())) {
+        let _ = write!(text, " {}", section.selection(None, required));
+    }
+    text
+}
+
+/// The selection of further pages, each with the variable that holds its position.
+pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
+    let mut text = "id".to_owned();
+    for (section, variable) in sections {
+        let _ = write!(text, " {}", section.selection(Some(variable), Required::Id));
+    }
+    text
+}
+
+/// Whether a list of pull requests with these sections is heavy work for GitHub, which gives up
+/// after ten seconds.
+pub(crate) fn is_heavy(fields: PrFields) -> bool {
+    fields.contains(PrFields::MERGEABILITY)
+        || Section::ALL.iter().any(|s| fields.contains(s.field()))
+}

@@ -1,0 +1,17 @@
+//! GraphQL documents, their composition, and the shape of their answers.
+//!
+//! Operations and fragments are files. What depends on a request (the sections of a pull request,
+//! lookups by name, the mutations of an edit) is generated as further fragments and variables, so
+//! that nothing is queried that nobody asked for. A test validates all of it against the public
+//! schema.
+
+mod document;
+pub(crate) mod fields;
+pub(crate) mod lookups;
+pub(crate) mod mutation;
+pub(crate) mod types;
+
+pub(crate) use document::Document;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! Mutations: a table of those that are used, and one document of several.
+
+use serde_json::{Map, Value};
+
+use super::Document;
+
+/// A mutation, and what is selected of its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mutation {
+    /// Its name; its input type is the name with a capital and `Input`.
+    pub name: &'static str,
+    /// The selection.
+    pub selection: &'static str,
+}
+
+macro_rules! mutations {
+    ($($(#[$doc:meta])* $id:ident = $name:literal, $selection:literal;)*) => {
+        $($(#[$doc])* pub(crate) const $id: Mutation = Mutation { name: $name, selection: $selection };)*
+        /// Every mutation that is used.
+        #[cfg(test)]
+        pub(crate) const ALL: &[Mutation] = &[$($id),*];
+    };
+}
+
+mutations! {
+    CREATE_PULL = "createPullRequest", "pullRequest { ...PullCore }";
+    UPDATE_PULL = "updatePullRequest", "pullRequest { ...PullCore }";
+    CLOSE_PULL = "closePullRequest", "pullRequest { ...PullCore }";
+    REOPEN_PULL = "reopenPullRequest", "pullRequest { ...PullCore }";
+    MARK_READY = "markPullRequestReadyForReview", "pullRequest { ...PullCore }";
+    CONVERT_TO_DRAFT = "convertPullRequestToDraft", "pullRequest { ...PullCore }";
+    MERGE_PULL = "mergePullRequest", "pullRequest { ...PullCore }";
+    ENABLE_AUTO_MERGE = "enablePullRequestAutoMerge", "pullRequest { ...PullCore }";
+    ADD_LABELS = "addLabelsToLabelable", "labelable { ... on PullRequest { ...PullCore } }";
+    REMOVE_LABELS = "removeLabelsFromLabelable", "labelable { ... on PullRequest { ...PullCore } }";
+    ADD_ASSIGNEES = "addAssigneesToAssignable", "assignable { ... on PullRequest { ...PullCore } }";
+    REMOVE_ASSIGNEES = "removeAssigneesFromAssignable", "assignable { ... on PullRequest { ...PullCore } }";
+    REQUEST_REVIEWS = "requestReviews", "pullRequest { ...PullCore }";
+    DELETE_REF = "deleteRef", "clientMutationId";
+    ADD_COMMENT = "addComment", "commentEdge { node { ...CommentNode } }";
+    UPDATE_COMMENT = "updateIssueComment", "issueComment { ...CommentNode }";
+    UPDATE_LINE_COMMENT = "updatePullRequestReviewComment", "pullRequestReviewComment { ...LineComment }";
+    DELETE_COMMENT = "deleteIssueComment", "clientMutationId";
+    DELETE_LINE_COMMENT = "deletePullRequestReviewComment", "clientMutationId";
+    ADD_REVIEW = "addPullRequestReview", "pullRequestReview { ...ReviewWithComments }";
+    REPLY = "addPullRequestReviewThreadReply", "comment { ...LineComment }";
+    RESOLVE = "resolveReviewThread", "thread { ...ThreadNode }";
+    UNRESOLVE = "unresolveReviewThread", "thread { ...ThreadNode }";
+    CREATE_LABEL = "createLabel", "label { ...LabelNode }";
+    UPDATE_LABEL = "updateLabel", "label { ...LabelNode }";
+    DELETE_LABEL = "deleteLabel", "clientMutationId";
+}
+
+impl Mutation {
+    fn input_type(self) -> String {
+        let mut letters = self.name.chars();
+        let first = letters
+            .next()
+            .map(|c| c.to_ascii_uppercase())
+            .unwrap_or_default();
+        format!("{first}{}Input!", letters.as_str())
+    }
+}
+
+/// Several mutations in one document: GitHub runs them in order, one after the other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batch {
+    parts: Vec<(String, Mutation)>,
+    inputs: Map<String, Value>,
+}
+
+impl Batch {
+    /// Adds a mutation; the answer has its payload under `alias`.
+    pub fn push(&mut self, alias: &str, mutation: Mutation, input: Value) {
+        self.parts.push((alias.to_owned(), mutation));
+        self.inputs.insert(alias.to_owned(), input);
+    }
+
+    /// A document of one.
+    pub fn of(alias: &str, mutation: Mutation, input: Value) -> Self {
+        let mut batch = Self::default();
+        batch.push(alias, mutation, input);
+        batch
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The aliases, in order.
+    pub fn aliases(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(|(alias, _)| alias.as_str())
+    }
+
+    /// The document. The operation is named after its first mutation.
+    pub fn document(&self) -> String {
+        let name = self.parts.first().map_or("", |(_, m)| m.name);
+        let fields: Vec<String> = self
+            .parts
+            .iter()
+            .map(|(alias, m)| format!("{alias}: {}(input: ${alias}) {{ {} }}", m.name, m.selection))
+            .collect();
+        let mut document = Document::generated(&format!("mutation {name}"), &fields.join(" "));
+        for (alias, mutation) in &self.parts {
+            document.variable(alias, &mutation.input_type());
+        }
+        document.text()
+    }
+
+    /// The variables.
+    pub fn variables(&self) -> Value {
+        Value::Object(self.inputs.clone())
+    }
+}

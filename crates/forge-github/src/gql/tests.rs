@@ -1,0 +1,239 @@
+//! Every document that can be sent is valid against the public schema, and uses nothing that is
+//! deprecated.
+
+use std::{path::Path, sync::LazyLock};
+
+use apollo_compiler::{ExecutableDocument, Schema, executable, validation::Valid};
+use forge_core::model::{PrFields, Reviewer};
+use proptest::prelude::*;
+use serde_json::Map;
+
+use super::{
+    Document,
+    document::{FRAGMENTS, QUERIES},
+    fields::{self, Base, Required, Section},
+    lookups::Lookups,
+    mutation::{self, Batch},
+};
+use crate::pulls::view::comments_document;
+
+static SCHEMA: LazyLock<Valid<Schema>> = LazyLock::new(|| {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/github.graphql");
+    let text = std::fs::read_to_string(&path).unwrap();
+    Schema::parse_and_validate(text, path).unwrap()
+});
+
+/// Panics with the reason when a document is not valid, or uses a deprecated field.
+fn check(text: &str) {
+    let document = match ExecutableDocument::parse_and_validate(&SCHEMA, text, "document") {
+        Ok(document) => document,
+        Err(e) => panic!("{text}\n{}", e.errors),
+    };
+    let sets = document
+        .operations
+        .iter()
+        .map(|o| &o.selection_set)
+        .chain(document.fragments.values().map(|f| &f.selection_set));
+    for set in sets {
+        deprecated(set);
+    }
+}
+
+fn deprecated(set: &executable::SelectionSet) {
+    for selection in &set.selections {
+        match selection {
+            executable::Selection::Field(field) => {
+                let marked = field.definition.directives.get("deprecated");
+                assert!(marked.is_none(), "{}.{} is deprecated", set.ty, field.name);
+                deprecated(&field.selection_set);
+            }
+            executable::Selection::InlineFragment(inline) => deprecated(&inline.selection_set),
+            executable::Selection::FragmentSpread(_) => {}
+        }
+    }
+}
+
+fn sections(name: &'static str, selection: &str) -> String {
+    let mut document = Document::query(name);
+    document.fragment("PullSections", "PullRequest", selection);
+    document.text()
+}
+
+#[test]
+fn the_table_has_every_file() {
+    for (dir, table) in [("queries", QUERIES), ("fragments", FRAGMENTS)] {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("src/gql")
+            .join(dir);
+        let mut files: Vec<String> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|f| {
+                f.unwrap()
+                    .path()
+                    .file_stem()
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned()
+            })
+            .collect();
+        files.sort();
+        let names: Vec<&str> = table.iter().map(|(n, _)| *n).collect();
+        assert_eq!(names, files);
+        for (name, text) in table {
+            assert!(
+                text.contains(&format!(" {name}")),
+                "{name} is named otherwise in its file"
+            );
+        }
+    }
+}
+
+#[test]
+fn queries_without_generated_parts() {
+    for name in [
+        "Label",
+        "Labels",
+        "MergePrepare",
+        "Node",
+        "ReplyPrepare",
+        "Repository",
+        "Threads",
+        "Timeline",
+        "Viewer",
+    ] {
+        check(&Document::query(name).text());
+    }
+}
+
+#[test]
+fn every_combination_of_sections() {
+    let all = [PrFields::STATS, PrFields::MERGEABILITY]
+        .into_iter()
+        .chain(Section::ALL.iter().map(|s| s.field()));
+    let all: Vec<PrFields> = all.collect();
+    for mask in 0..1_u32 << all.len() {
+        let fields = all
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| mask & (1 << i) != 0)
+            .fold(PrFields::NONE, |sum, (_, f)| sum | *f);
+        // Each alone and all together on every document; the rest on one.
+        let special = mask.count_ones() <= 1 || mask.count_ones() as usize == all.len();
+        check(&sections(
+            "PullView",
+            &fields::selection(Base::Core, fields, Required::Number),
+        ));
+        if special {
+            for base in [Base::Core, Base::Row] {
+                for name in ["PullList", "PullSearch", "PullStatus"] {
+                    check(&sections(
+                        name,
+                        &fields::selection(base, fields, Required::No),
+                    ));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_combination_of_further_pages() {
+    for mask in 1..1_u32 << Section::ALL.len() {
+        let mut document = Document::query("PullMore");
+        let mut parts = Vec::new();
+        for (i, section) in Section::ALL
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| mask & (1 << i) != 0)
+        {
+            document.variable(&format!("after{i}"), "String");
+            parts.push((*section, format!("after{i}")));
+        }
+        document.fragment("PullSections", "PullRequest", &fields::continuation(&parts));
+        check(&document.text());
+    }
+    for n in [1, 2, 10] {
+        check(&comments_document((0..n).map(|_| ("id", Some("cursor".to_owned())))).0);
+    }
+}
+
+#[test]
+fn the_selections_that_operations_bring() {
+    for selection in [
+        "...PullCore headRef { id } newestComment: comments(last: 1) { nodes { id } }",
+        "...PullCore headRef { id } baseRef { id } newestComment: comments(last: 1) { nodes { id } }",
+        "...PullCore recentComments: comments(last: 20) { nodes { ...CommentNode } }",
+        "id number headRef { id }",
+        "id number newestComment: comments(last: 1) { nodes { id } }",
+        "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }",
+        "...PullRow mergeable mergeStateStatus",
+        "...PullRow newestReview: reviews(last: 1) { nodes { id } }",
+        "...PullRow recentReviews: reviews(last: 20) { nodes { viewerDidAuthor ...ReviewWithComments } }",
+    ] {
+        check(&sections("PullView", selection));
+    }
+    for selection in [
+        "commits(first: $first, after: $after) { totalCount nodes { ...CommitNode } pageInfo { ...PageEnd } }",
+        "comments(first: $first, after: $after) { totalCount nodes { ...CommentNode } pageInfo { ...PageEnd } }",
+        "reviews(first: $first, after: $after, states: [APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED]) { totalCount nodes { ...ReviewWithComments } pageInfo { ...PageEnd } }",
+    ] {
+        let mut document = Document::query("PullView");
+        document.variable("first", "Int!");
+        document.variable("after", "String");
+        document.fragment("PullSections", "PullRequest", selection);
+        check(&document.text());
+    }
+}
+
+#[test]
+fn every_mutation() {
+    for m in mutation::ALL {
+        check(&Batch::of("m", *m, serde_json::json!({})).document());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_batch_of_mutations(picks in proptest::collection::vec(0..mutation::ALL.len(), 1..8)) {
+        let mut batch = Batch::default();
+        for (i, pick) in picks.iter().enumerate() {
+            batch.push(&format!("m{i}"), mutation::ALL[*pick], serde_json::json!({}));
+        }
+        check(&batch.document());
+    }
+
+    #[test]
+    fn any_lookups(
+        labels in proptest::collection::vec("[a-z ]{1,8}", 0..4),
+        people in proptest::collection::vec("@me|[a-z]{1,8}", 0..4),
+        teams in proptest::collection::vec("[a-z]{1,4}/[a-z]{1,4}", 0..3),
+        milestone in proptest::option::of("[a-z]{1,4}"),
+        branch in any::<bool>(),
+        fork in any::<bool>(),
+    ) {
+        let mut lookups = Lookups::default();
+        lookups.labels(&labels);
+        lookups.assignees(&people);
+        let teams: Vec<Reviewer> = teams.iter().map(|t| Reviewer::parse(t)).collect();
+        lookups.reviewers(&teams);
+        if let Some(title) = &milestone {
+            lookups.milestone(title);
+        }
+        if branch {
+            lookups.branch("baseRef", "main");
+            lookups.branch("headRef", "feature");
+        }
+        if fork {
+            lookups.fork("o", "r", "b");
+        }
+        for name in ["CreatePrepare", "EditPrepare"] {
+            let mut document = Document::query(name);
+            let mut variables = Map::new();
+            lookups.add_to(&mut document, &mut variables);
+            check(&document.text());
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The shapes of answers. Nearly everything may be missing: a partial failure makes `null`s, and
+//! each document asks for some fields alone. Enumerations are text, because they grow.
+
+use forge_core::Timestamp;
+use serde::{Deserialize, Deserializer};
+
+/// A connection.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Nodes<T> {
+    #[serde(default = "Option::default")]
+    pub nodes: Option<Vec<Option<T>>>,
+    #[serde(default)]
+    pub page_info: Option<PageInfo>,
+    #[serde(default)]
+    pub total_count: Option<u64>,
+}
+
+impl<T> Default for Nodes<T> {
+    fn default() -> Self {
+        Self {
+            nodes: None,
+            page_info: None,
+            total_count: None,
+        }
+    }
+}
+
+impl<T> Nodes<T> {
+    /// The nodes that are there.
+    pub fn into_vec(self) -> Vec<T> {
+        self.nodes
+            .unwrap_or_default()
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// Where the next page starts.
+    pub fn next(&self) -> Option<String> {
+        self.page_info.as_ref().and_then(PageInfo::next)
+    }
+
+    /// Puts a further page behind this one.
+    pub fn extend(&mut self, page: Self) {
+        self.nodes
+            .get_or_insert_default()
+            .extend(page.nodes.unwrap_or_default());
+        self.page_info = page.page_info;
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PageInfo {
+    #[serde(default)]
+    pub has_next_page: bool,
+    #[serde(default)]
+    pub end_cursor: Option<String>,
+}
+
+impl PageInfo {
+    pub fn next(&self) -> Option<String> {
+        self.end_cursor.clone().filter(|_| self.has_next_page)
+    }
+}
+
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    d: D,
+) -> Result<T, D::Error> {
+    Ok(Option::<T>::deserialize(d)?.unwrap_or_default())
+}
+
+macro_rules! wire {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $ty:ty $(as $alias:literal)?,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Default, Deserialize)]
+            #[serde(rename_all = "camelCase")]
+            pub(crate) struct $name {
+                $(#[serde(default, deserialize_with = "or_default" $(, rename = $alias)?)] pub $field: $ty,)*
+            }
+        )*
+    };
+}
+
+wire! {
+    /// An account of any kind.
+    Account { kind: String as "__typename", login: String, name: Option<String>, }
+    /// A commit by its id.
+    Oid { oid: String, }
+    /// Something that has nothing but a login.
+    Login { login: String, }
+    /// A repository by name.
+    RepoName { name: String, owner: Login, }
+    /// A title.
+    Title { title: String, }
+    /// An id.
+    Id { id: String, }
+    Label { id: String, name: String, color: String, description: Option<String>, }
+    Requested {
+        kind: String as "__typename", id: String, login: String, team_name: Option<String>,
+        combined_slug: String,
+    }
+    ReviewRequest { requested_reviewer: Option<Requested>, }
+    Count { total_count: u64, }
+    ReactionGroup { content: String, reactors: Count, }
+    /// An issue comment, or a comment on lines.
+    Comment {
+        id: String, url: String, body: String,
+        created_at: Option<Timestamp>, last_edited_at: Option<Timestamp>,
+        author_association: Option<String>, is_minimized: bool, minimized_reason: Option<String>,
+        viewer_did_author: bool, author: Option<Account>, reaction_groups: Vec<ReactionGroup>,
+        path: Option<String>, line: Option<u64>, original_line: Option<u64>,
+        diff_hunk: Option<String>, reply_to: Option<Id>,
+    }
+    Review {
+        id: String, state: String, body: String, submitted_at: Option<Timestamp>,
+        author_association: Option<String>, author: Option<Account>, commit: Option<Oid>, viewer_did_author: bool,
+        comments: Nodes<Comment>,
+    }
+    Thread {
+        id: String, path: String, line: Option<u64>, start_line: Option<u64>,
+        original_line: Option<u64>, original_start_line: Option<u64>, diff_side: String,
+        is_resolved: bool, is_outdated: bool, resolved_by: Option<Account>,
+        comments: Nodes<Comment>,
+    }
+    Person { name: Option<String>, email: Option<String>, date: Option<Timestamp>, user: Option<Login>, }
+    Commit {
+        oid: String, message_headline: String, message_body: String,
+        authored_date: Option<Timestamp>, committed_date: Option<Timestamp>, authors: Nodes<Person>,
+        committer: Option<Person>, status_check_rollup: Option<Rollup>,
+    }
+    PullCommit { commit: Commit, }
+    File { path: String, additions: u64, deletions: u64, change_type: String, }
+    Rollup { contexts: Nodes<Check>, }
+    Workflow { name: String, }
+    WorkflowRun { event: String, workflow: Workflow, }
+    CheckSuite { workflow_run: Option<WorkflowRun>, }
+    /// A check run or a commit status.
+    Check {
+        kind: String as "__typename", name: String, status: String, conclusion: Option<String>,
+        started_at: Option<Timestamp>, completed_at: Option<Timestamp>, details_url: Option<String>,
+        title: Option<String>, check_suite: CheckSuite, context: String, state: String,
+        target_url: Option<String>, description: Option<String>, created_at: Option<Timestamp>,
+        is_required: Option<bool>,
+    }
+    Issue { number: u64, title: String, url: String, state: String, repository: RepoName, }
+    /// A pull request with whatever was asked for.
+    Pull {
+        id: String, number: u64, title: String, state: String, is_draft: bool, url: String,
+        created_at: Option<Timestamp>, updated_at: Option<Timestamp>, closed_at: Option<Timestamp>,
+        merged_at: Option<Timestamp>, base_ref_name: String, base_ref_oid: Option<String>,
+        head_ref_name: String, head_ref_oid: Option<String>, is_cross_repository: bool,
+        head_repository: Option<RepoName>, head_repository_owner: Option<Login>,
+        author: Option<Account>,
+        body: String, merged_by: Option<Account>, merge_commit: Option<Oid>, milestone: Option<Title>,
+        labels: Nodes<Label>, assignees: Nodes<Account>, review_requests: Nodes<ReviewRequest>,
+        review_decision: Option<String>, latest_reviews: Nodes<Review>,
+        latest_opinionated_reviews: Nodes<Review>,
+        additions: Option<u64>, deletions: Option<u64>, changed_files: Option<u64>,
+        mergeable: Option<String>, merge_state_status: Option<String>,
+        comments: Option<Nodes<Comment>>, all_comments: Option<Nodes<Comment>>,
+        reviews: Option<Nodes<Review>>,
+        review_threads: Option<Nodes<Thread>>, commits: Option<Nodes<PullCommit>>,
+        files: Option<Nodes<File>>, head: Option<Nodes<PullCommit>>,
+        closing_issues_references: Option<Nodes<Issue>>,
+        is_merge_queue_enabled: bool, is_in_merge_queue: bool, head_ref: Option<Id>,
+        base_ref: Option<Id>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
+        recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,
+        timeline_items: Option<Nodes<Event>>,
+    }
+    Repo {
+        name: String, owner: Login, url: String, description: Option<String>,
+        is_archived: bool, viewer_permission: Option<String>,
+        viewer_default_merge_method: Option<String>, merge_commit_allowed: bool,
+        squash_merge_allowed: bool, rebase_merge_allowed: bool, auto_merge_allowed: bool,
+        default_branch_ref: Option<Workflow>, parent: Option<RepoName>,
+    }
+    Event {
+        kind: String as "__typename", id: String, created_at: Option<Timestamp>,
+        actor: Option<Account>, commit: Option<Oid>, previous_title: String, current_title: String,
+        previous_ref_name: String, current_ref_name: String, after_commit: Option<Oid>,
+    }
+}

@@ -1,0 +1,240 @@
+//! Labels of a repository.
+
+use async_trait::async_trait;
+use forge_core::{
+    Cursor, Error, ErrorKind, Labels, Noun, Outcome, Page, PageReq, RepoId, Result,
+    model::{Label, NewLabel},
+    near, text,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    GitHub,
+    gql::{
+        Document,
+        mutation::{CREATE_LABEL, DELETE_LABEL, UPDATE_LABEL},
+        types::{self as wire, Nodes},
+    },
+    map,
+    mutate::or_read_back,
+    paged::LONGEST,
+    repo_variables,
+};
+
+const SCHEME: &str = "github-labels";
+/// The longest name of a label, in characters.
+const NAME_MAX: usize = 50;
+/// The longest description of a label, in characters.
+const DESCRIPTION_MAX: usize = 100;
+/// What GitHub's page offers for a label of no special colour.
+const COLOR: &str = "ededed";
+
+#[derive(Deserialize)]
+struct LabelsOf {
+    repository: Option<RepoLabels>,
+}
+
+#[derive(Default, Deserialize)]
+struct RepoLabels {
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    labels: Option<Nodes<wire::Label>>,
+    #[serde(default)]
+    label: Option<wire::Label>,
+}
+
+#[derive(Deserialize)]
+struct LabelPayload {
+    label: Option<wire::Label>,
+}
+
+#[async_trait]
+impl Labels for GitHub {
+    async fn labels(&self, repo: &RepoId, page: PageReq) -> Result<Page<Label>> {
+        let key = repo.comparison_key();
+        let cursor = page
+            .cursor
+            .as_ref()
+            .map(|c| c.position(SCHEME, &key))
+            .transpose()?;
+        let mut after = cursor.map(str::to_owned);
+        let text = Document::query("Labels").text();
+        let mut items = Vec::new();
+        loop {
+            let mut variables = repo_variables(repo)?;
+            variables.insert(
+                "first".into(),
+                json!((page.limit - items.len()).min(LONGEST)),
+            );
+            variables.insert("after".into(), json!(after));
+            let answer = self.api.query::<LabelsOf>(&text, &variables.into()).await?;
+            let found = self.api.whole(answer)?.repository.unwrap_or_default();
+            let nodes = found.labels.unwrap_or_default();
+            let (next, total) = (
+                nodes.next().filter(|n| Some(n) != after.as_ref()),
+                nodes.total_count,
+            );
+            items.extend(nodes.into_vec().into_iter().map(map::label));
+            after = next;
+            if after.is_none() || items.len() >= page.limit {
+                let next = after.map(|position| Cursor::new(SCHEME, &key, &position));
+                return Ok(Page {
+                    items,
+                    next,
+                    total,
+                    scanned: None,
+                    warnings: vec![],
+                });
+            }
+        }
+    }
+
+    async fn define_label(&self, repo: &RepoId, label: &NewLabel) -> Result<Outcome<Label>> {
+        check(label)?;
+        let (repo_id, existing) = self.find_label(repo, &label.name).await?;
+        let written = match &existing {
+            Some(old) if !label.overwrite => {
+                return Err(Error::new(
+                    ErrorKind::AlreadyExists { existing: None },
+                    format!("label '{}' exists in {repo}", old.name),
+                )
+                .with_hint("change it with --force"));
+            }
+            Some(old) => {
+                self.write_label(
+                    UPDATE_LABEL,
+                    input(label, json!({ "id": old.id }), Some(old)),
+                )
+                .await
+            }
+            None => {
+                self.write_label(
+                    CREATE_LABEL,
+                    input(label, json!({ "repositoryId": repo_id }), None),
+                )
+                .await
+            }
+        };
+        let (made, warning) = or_read_back(written, || async {
+            let found = self.find_label(repo, &label.name).await?.1;
+            Ok(found
+                .filter(|l| is(l, label, existing.as_ref()))
+                .map(map::label))
+        })
+        .await?;
+        let mut outcome = Outcome::immediate(made);
+        outcome.warnings.extend(warning);
+        Ok(outcome)
+    }
+
+    async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
+        let Some(label) = self.find_label(repo, name).await?.1 else {
+            let there = self.labels(repo, PageReq::first(LONGEST)).await;
+            let there = there.map(|page| page.items).unwrap_or_default();
+            let near = near::did_you_mean(name, there.iter().map(|l| l.name.as_str()));
+            return Err(Error::not_found(
+                Noun::Label,
+                format!("there is no label '{name}' in {repo}"),
+            )
+            .with_hint(near.unwrap_or_else(|| "see them all with 'forge label list'".to_owned())));
+        };
+        let written = self
+            .send_one::<Value>(DELETE_LABEL, json!({ "id": label.id }))
+            .await
+            .map(drop);
+        let ((), warning) = or_read_back(written, || async {
+            Ok(self.find_label(repo, name).await?.1.is_none().then_some(()))
+        })
+        .await?;
+        let mut outcome = Outcome::immediate(());
+        outcome.warnings.extend(warning);
+        Ok(outcome)
+    }
+}
+
+impl GitHub {
+    /// The repository's node id, and the label if it is there.
+    async fn find_label(&self, repo: &RepoId, name: &str) -> Result<(String, Option<wire::Label>)> {
+        let mut variables = repo_variables(repo)?;
+        variables.insert("label".into(), json!(name));
+        let text = Document::query("Label").text();
+        let answer = self.api.query::<LabelsOf>(&text, &variables.into()).await?;
+        let found = self.api.whole(answer)?.repository.unwrap_or_default();
+        Ok((found.id, found.label))
+    }
+
+    async fn write_label(
+        &self,
+        mutation: crate::gql::mutation::Mutation,
+        input: Value,
+    ) -> Result<Label> {
+        let payload: LabelPayload = self.send_one(mutation, input).await?;
+        Ok(map::label(payload.label.unwrap_or_default()))
+    }
+}
+
+fn color(label: &NewLabel) -> Option<String> {
+    label
+        .color
+        .as_ref()
+        .map(|c| c.trim_start_matches('#').to_ascii_lowercase())
+}
+
+fn check(label: &NewLabel) -> Result<()> {
+    let length = label.name.chars().count();
+    if label.name.trim().is_empty() {
+        return Err(Error::invalid("name", "the name of the label is empty").with_hint("name it"));
+    }
+    if length > NAME_MAX {
+        return Err(Error::invalid(
+            "name",
+            format!("the name of the label has {length} characters; {NAME_MAX} are allowed"),
+        )
+        .with_hint("shorten it"));
+    }
+    if label
+        .description
+        .as_ref()
+        .is_some_and(|d| d.chars().count() > DESCRIPTION_MAX)
+    {
+        return Err(Error::invalid(
+            "description",
+            format!("the description of a label may have {DESCRIPTION_MAX} characters"),
+        )
+        .with_hint("shorten it"));
+    }
+    let wrong = |c: &String| c.len() != 6 || !c.bytes().all(|b| b.is_ascii_hexdigit());
+    if color(label).as_ref().is_some_and(wrong) {
+        let said = text::one_line(label.color.as_deref().unwrap_or_default());
+        return Err(Error::invalid("color", format!("'{said}' is not a colour"))
+            .with_hint("write six hex digits, such as d73a4a"));
+    }
+    Ok(())
+}
+
+fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value {
+    if let Value::Object(map) = &mut input {
+        map.insert("name".into(), json!(label.name));
+        match (color(label), old) {
+            (Some(color), _) => drop(map.insert("color".into(), json!(color))),
+            (None, None) => drop(map.insert("color".into(), json!(COLOR))),
+            (None, Some(_)) => {}
+        }
+        if let Some(description) = &label.description {
+            map.insert("description".into(), json!(description));
+        }
+    }
+    input
+}
+
+/// Whether `found` is what was to be written, and not merely what was there before.
+fn is(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
+    let new = old.is_none_or(|o| o.name == wanted.name || found.name == wanted.name);
+    new && color(wanted).is_none_or(|c| c == found.color)
+        && wanted
+            .description
+            .as_deref()
+            .is_none_or(|d| d == found.description.as_deref().unwrap_or(""))
+}

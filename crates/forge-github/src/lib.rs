@@ -1,0 +1,162 @@
+//! Pull requests on GitHub, GitHub Enterprise Cloud and GitHub Enterprise Server.
+//!
+//! GitHub's GraphQL interface does nearly everything, in the fewest requests; REST brings diffs and
+//! the names that files had before. octocrab is the client below, over the workspace's transport.
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use forge_github::{FixedToken, GitHub};
+//! # fn main() -> forge_core::Result<()> {
+//! let http = forge_http::Http::new(forge_http::Settings::default())?;
+//! let forge = GitHub::new("github.com", http, Arc::new(FixedToken::new("ghp_…")));
+//! let client = forge_core::Client::new(Arc::new(forge), forge_core::Policy::default());
+//! # drop(client); Ok(())
+//! # }
+//! ```
+
+use std::{fmt, num::NonZeroUsize, sync::Arc};
+
+use forge_core::{Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, Result};
+use forge_http::{Http, RateLimit};
+use serde_json::{Map, Value, json};
+
+mod api;
+mod caps;
+mod checks;
+mod comments;
+mod decorate;
+mod endpoint;
+mod error;
+mod gql;
+mod labels;
+mod map;
+mod mutate;
+mod paged;
+mod pulls;
+mod reply;
+mod repos;
+mod reviews;
+mod summary;
+mod threads;
+mod token;
+mod validate;
+
+pub use caps::CAPABILITIES;
+pub use endpoint::Endpoint;
+pub use token::{FixedToken, TokenSource};
+
+use api::Api;
+
+/// One GitHub host, with one account.
+pub struct GitHub {
+    api: Api,
+    info: ForgeInfo,
+}
+
+impl GitHub {
+    /// The GitHub at `host` (`github.com`, `tenant.ghe.com`, a GitHub Enterprise Server). Nothing is
+    /// sent and no token is asked for yet.
+    #[must_use]
+    pub fn new(host: &str, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
+        let host = host.to_ascii_lowercase();
+        Self::at(&host, Endpoint::of_host(&host), http, tokens)
+    }
+
+    /// As [`Self::new`], with its interfaces elsewhere; for tests.
+    #[must_use]
+    pub fn at(host: &str, endpoint: Endpoint, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
+        let info = ForgeInfo {
+            kind: ForgeKind::GITHUB,
+            host: host.to_owned(),
+        };
+        Self {
+            api: Api::new(host.to_owned(), endpoint, http, tokens),
+            info,
+        }
+    }
+
+    /// The ref that holds the head of a pull request in the repository that it wants to change: it
+    /// can be fetched by anybody who can read that, and survives the head branch.
+    #[must_use]
+    pub fn head_ref(number: u64) -> String {
+        format!("refs/pull/{number}/head")
+    }
+
+    /// Where git clones and fetches a repository of this host over HTTP.
+    ///
+    /// # Errors
+    /// `invalid_input` for a repository that is not named by owner and name.
+    pub fn clone_url(&self, repo: &RepoId) -> Result<String> {
+        let (owner, name) = owner_and_name(repo)?;
+        Ok(format!("{}/{owner}/{name}.git", self.api.endpoint.web))
+    }
+
+    /// What the host has said about its rate limits so far.
+    #[must_use]
+    pub fn rate_limits(&self) -> Vec<RateLimit> {
+        let url = &self.api.endpoint.graphql;
+        let host = url
+            .split("://")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next());
+        self.api.http.rate_limits(host.unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for GitHub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GitHub")
+            .field("host", &self.info.host)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Forge for GitHub {
+    fn info(&self) -> &ForgeInfo {
+        &self.info
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn concurrency(&self) -> NonZeroUsize {
+        NonZeroUsize::new(self.api.http.settings().in_flight).unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+fn owner_and_name(repo: &RepoId) -> Result<(&str, &str)> {
+    repo.owner_and_name().ok_or_else(|| {
+        Error::invalid("repo", format!("'{repo}' is not a repository on GitHub"))
+            .with_hint("name it as owner/repo")
+    })
+}
+
+fn number(pr: &PrId) -> Result<u64> {
+    match &pr.key {
+        // GraphQL's numbers have 31 bits.
+        PrKey::Number(number) if i32::try_from(*number).is_ok() => Ok(*number),
+        PrKey::Number(_) => Err(paged::missing(pr)),
+        PrKey::Record(uri) => Err(Error::invalid(
+            "pr",
+            format!("'{uri}' is not a pull request on GitHub"),
+        )
+        .with_hint("name it by its number")),
+    }
+}
+
+/// The variables that name a repository.
+fn repo_variables(repo: &RepoId) -> Result<Map<String, Value>> {
+    let (owner, name) = owner_and_name(repo)?;
+    Ok(Map::from_iter([
+        ("owner".to_owned(), json!(owner)),
+        ("name".to_owned(), json!(name)),
+    ]))
+}
+
+/// The variables that name a pull request.
+fn pr_variables(pr: &PrId) -> Result<Map<String, Value>> {
+    let mut variables = repo_variables(&pr.repo)?;
+    variables.insert("number".to_owned(), json!(number(pr)?));
+    Ok(variables)
+}

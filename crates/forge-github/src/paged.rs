@@ -1,0 +1,94 @@
+//! Pages of one section of a pull request.
+
+use forge_core::{Cursor, Error, Noun, Page, PageReq, PrId, Result};
+use serde_json::json;
+
+use crate::{
+    GitHub,
+    gql::{
+        Document,
+        types::{self as wire, Nodes},
+    },
+    pr_variables,
+    pulls::view::RepositoryOf,
+};
+
+/// GitHub's longest page.
+pub(crate) const LONGEST: usize = 100;
+
+/// A section that is read by page: its name in cursors, its selection, and where its nodes are.
+pub(crate) struct Paged<T> {
+    pub scheme: &'static str,
+    /// Has `$first` and `$after`.
+    pub selection: &'static str,
+    pub take: fn(wire::Pull) -> Option<Nodes<T>>,
+}
+
+impl GitHub {
+    /// A page of a section, filled up to its limit.
+    pub(crate) async fn section_page<T>(
+        &self,
+        pr: &PrId,
+        page: &PageReq,
+        what: &Paged<T>,
+    ) -> Result<Page<T>> {
+        let key = pr.to_string();
+        let cursor = page
+            .cursor
+            .as_ref()
+            .map(|c| c.position(what.scheme, &key))
+            .transpose()?;
+        let mut after = cursor.map(str::to_owned);
+        let mut document = Document::query("PullView");
+        document.variable("first", "Int!");
+        document.variable("after", "String");
+        document.fragment("PullSections", "PullRequest", what.selection);
+        let text = document.text();
+        let mut items = Vec::new();
+        loop {
+            let mut variables = pr_variables(pr)?;
+            variables.insert(
+                "first".into(),
+                json!((page.limit - items.len()).min(LONGEST)),
+            );
+            variables.insert("after".into(), json!(after));
+            let answer = self
+                .api
+                .query::<RepositoryOf>(&text, &variables.into())
+                .await?;
+            let pull = self.api.whole(answer)?.pull().ok_or_else(|| missing(pr))?;
+            let nodes = (what.take)(pull).unwrap_or_default();
+            let (next, total) = (nodes.next(), nodes.total_count);
+            items.extend(nodes.into_vec());
+            let stuck = next == after;
+            after = next;
+            if after.is_none() || stuck || items.len() >= page.limit {
+                let next = after.filter(|_| !stuck);
+                return Ok(Page {
+                    items,
+                    next: next.map(|position| Cursor::new(what.scheme, &key, &position)),
+                    total,
+                    scanned: None,
+                    warnings: vec![],
+                });
+            }
+        }
+    }
+}
+
+/// There is no such pull request, and GitHub did not say so itself.
+pub(crate) fn missing(pr: &PrId) -> Error {
+    Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}"))
+        .with_hint("look at the numbers with 'forge pr list --state all'")
+}
+
+/// Gives a page's items another type.
+pub(crate) fn map<T, U>(page: Page<T>, each: impl FnMut(T) -> U) -> Page<U> {
+    Page {
+        items: page.items.into_iter().map(each).collect(),
+        next: page.next,
+        total: page.total,
+        scanned: page.scanned,
+        warnings: page.warnings,
+    }
+}

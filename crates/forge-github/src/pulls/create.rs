@@ -1,0 +1,322 @@
+//! Opening a pull request: one query that checks everything, one mutation that opens it, and one
+//! more that puts labels, people and the milestone onto it.
+
+use forge_core::{
+    Error, ErrorKind, Noun, Outcome, PageReq, Precondition, RepoId, Result, Retry, Step, Warning,
+    model::{CreatePull, PrFields, PullQuery, PullRequest, StateFilter},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::find::is_head;
+use crate::{
+    GitHub,
+    api::Answer,
+    decorate::Decoration,
+    gql::{
+        Document,
+        lookups::{self, Found, Lookups},
+        mutation::{Batch, CREATE_PULL},
+        types::{self as wire, Nodes},
+    },
+    mutate::{Payloads, PullPayload, failed, last_pull, or_read_back},
+    owner_and_name, repo_variables, validate,
+};
+
+#[derive(Deserialize)]
+struct Prepared {
+    viewer: Option<wire::Login>,
+    repository: Option<PreparedRepo>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PreparedRepo {
+    id: String,
+    #[serde(default)]
+    is_archived: bool,
+    #[serde(default)]
+    default_branch_ref: Option<Branch>,
+    #[serde(default)]
+    existing: Nodes<wire::Pull>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Branch {
+    name: String,
+}
+
+/// What is known before anything is written.
+struct Plan {
+    repo_id: String,
+    viewer: String,
+    base: String,
+    found: Found,
+}
+
+impl GitHub {
+    pub(super) async fn create_pull(
+        &self,
+        repo: &RepoId,
+        req: &CreatePull,
+    ) -> Result<Outcome<PullRequest>> {
+        validate::title(&req.title)?;
+        validate::body("description", &req.description)?;
+        validate::labels(&req.labels)?;
+        let plan = self.prepare_create(repo, req).await?;
+        let written = self.open_pull(repo, req, &plan).await;
+        let written = match written {
+            Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists { existing: None }) => {
+                let other = self.opened(repo, req, &plan.base).await.ok().flatten();
+                Err(other.map_or(e, |pull| exists(&pull.url, req, &plan.base)))
+            }
+            written => written,
+        };
+        let (pull, warning) = or_read_back(written, || async {
+            // There was none when we looked, so one that the viewer has opened since is this one.
+            let found = self.opened(repo, req, &plan.base).await?;
+            Ok(found.filter(|p| p.author.login.eq_ignore_ascii_case(&plan.viewer)))
+        })
+        .await?;
+        let mut outcome = Outcome::immediate(pull);
+        outcome.warnings.extend(warning);
+        self.decorate(req, &plan, &mut outcome).await;
+        Ok(outcome)
+    }
+
+    async fn prepare_create(&self, repo: &RepoId, req: &CreatePull) -> Result<Plan> {
+        let (owner, name) = owner_and_name(repo)?;
+        let fork = fork_owner(repo, req);
+        let mut lookups = Lookups::default();
+        lookups.labels(&req.labels);
+        lookups.assignees(&req.assignees);
+        lookups.reviewers(&req.reviewers);
+        if let Some(title) = &req.milestone {
+            lookups.milestone(title);
+        }
+        if let Some(base) = &req.base {
+            lookups.branch("baseRef", base);
+        }
+        match fork {
+            Some(fork) => lookups.fork(fork, name, &req.head.branch),
+            None => lookups.branch("headRef", &req.head.branch),
+        }
+        let mut document = Document::query("CreatePrepare");
+        let mut variables = repo_variables(repo)?;
+        variables.insert("head".into(), json!(req.head.branch));
+        lookups.add_to(&mut document, &mut variables);
+        let mut answer: Answer<Prepared> =
+            self.api.query(&document.text(), &variables.into()).await?;
+        answer.errors.retain(|e| !lookups.expects(e));
+        let prepared = self.api.whole(answer)?;
+        let found = prepared.repository.ok_or_else(|| {
+            Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
+                .with_hint("look at the name, and whether the account may see it")
+        })?;
+        if found.is_archived {
+            return Err(
+                Error::precondition(Precondition::Rule, format!("{repo} is archived"))
+                    .with_hint("ask an admin to unarchive it"),
+            );
+        }
+        let base = match (&req.base, found.default_branch_ref) {
+            (Some(base), _) if lookups::branch_exists(&found.rest, "baseRef") => base.clone(),
+            (Some(base), default) => {
+                let hint = default.map_or("push it first".to_owned(), |d| {
+                    format!("the default branch is '{}'", d.name)
+                });
+                return Err(Error::invalid(
+                    "base",
+                    format!("there is no branch {} in {repo}", shown(base)),
+                )
+                .with_hint(hint));
+            }
+            (None, Some(default)) => default.name,
+            (None, None) => {
+                return Err(Error::invalid(
+                    "base",
+                    format!("{repo} is empty: it has no branch to change"),
+                )
+                .with_hint("push a first commit to it"));
+            }
+        };
+        if fork.is_none() && req.head.branch == base {
+            return Err(
+                Error::invalid("head", format!("head and base are both {}", shown(&base)))
+                    .with_hint("commit on a branch of its own, and name it with --head"),
+            );
+        }
+        let pushed = match fork {
+            Some(_) => lookups::fork_branch_exists(&prepared.rest).unwrap_or(true),
+            None => lookups::branch_exists(&found.rest, "headRef"),
+        };
+        if !pushed {
+            let place = fork.map_or_else(|| repo.to_string(), |f| format!("{f}/{name}"));
+            return Err(Error::invalid(
+                "head",
+                format!("there is no branch {} in {place}", shown(&req.head.branch)),
+            )
+            .with_hint("push it first with 'git push -u <remote> <branch>'"));
+        }
+        let head_owner = fork.unwrap_or(owner);
+        let same = found.existing.into_vec().into_iter().find(|p| {
+            let of = p
+                .head_repository_owner
+                .as_ref()
+                .map_or("", |o| o.login.as_str());
+            p.base_ref_name == base && of.eq_ignore_ascii_case(head_owner)
+        });
+        if let Some(other) = same {
+            return Err(exists(&other.url, req, &base));
+        }
+        Ok(Plan {
+            found: lookups.resolve(&prepared.rest, &found.rest)?,
+            repo_id: found.id,
+            viewer: prepared.viewer.map(|v| v.login).unwrap_or_default(),
+            base,
+        })
+    }
+
+    async fn open_pull(&self, repo: &RepoId, req: &CreatePull, plan: &Plan) -> Result<PullRequest> {
+        let head = match fork_owner(repo, req) {
+            Some(owner) => format!("{owner}:{}", req.head.branch),
+            None => req.head.branch.clone(),
+        };
+        let mut input = json!({
+            "repositoryId": plan.repo_id,
+            "baseRefName": plan.base,
+            "headRefName": head,
+            "title": req.title,
+            "body": req.description,
+            "draft": req.draft,
+        });
+        if let (Value::Object(map), true) = (&mut input, fork_owner(repo, req).is_some()) {
+            map.insert(
+                "maintainerCanModify".into(),
+                json!(req.maintainer_can_modify),
+            );
+        }
+        let batch = Batch::of("create", CREATE_PULL, input);
+        let mut answer: Answer<Payloads<PullPayload>> = self.send(&batch).await?;
+        if failed(&answer, "create").is_some() {
+            return Err(self.api.first_error(&answer));
+        }
+        match last_pull(&batch, answer.data.take()) {
+            Some(pull) => self.domain(repo, pull, PrFields::NONE, vec![]),
+            None => Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous)),
+        }
+    }
+
+    /// The open pull request of the request's branches.
+    async fn opened(
+        &self,
+        repo: &RepoId,
+        req: &CreatePull,
+        base: &str,
+    ) -> Result<Option<PullRequest>> {
+        let query = PullQuery {
+            state: StateFilter::Open,
+            head: Some(req.head.branch.clone()),
+            base: Some(base.to_owned()),
+            ..PullQuery::default()
+        };
+        let page = self.list_pulls(repo, &query, PageReq::first(30)).await?;
+        Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
+    }
+
+    /// Puts labels, people and the milestone onto what was opened. What fails is a warning with the
+    /// command that finishes it: the pull request is there, and must not be opened again.
+    async fn decorate(&self, req: &CreatePull, plan: &Plan, outcome: &mut Outcome<PullRequest>) {
+        let wanted = Decoration {
+            labels: &req.labels,
+            assignees: &req.assignees,
+            reviewers: &req.reviewers,
+            milestone: req.milestone.as_deref(),
+        };
+        let batch = wanted.batch(&outcome.value.node_id, &plan.found);
+        if batch.is_empty() {
+            return;
+        }
+        outcome.steps.push(Step {
+            name: "open the pull request".into(),
+            done: true,
+        });
+        let repo = outcome.value.id.repo.clone();
+        let mut failures: Vec<(String, Error)> = Vec::new();
+        match self.send::<PullPayload>(&batch).await {
+            Ok(mut answer) => {
+                for alias in batch.aliases() {
+                    if let Some(e) = failed(&answer, alias) {
+                        failures.push((alias.to_owned(), self.api.error(&answer, e)));
+                    }
+                }
+                if let Some(pull) = last_pull(&batch, answer.data.take())
+                    && let Ok(pull) = self.domain(&repo, pull, PrFields::NONE, vec![])
+                {
+                    outcome.value = pull;
+                }
+            }
+            Err(error) => {
+                let lost = error.retry() == Retry::Ambiguous;
+                if lost && let Ok(pull) = self.fetch(&outcome.value.id, PrFields::NONE).await {
+                    outcome.value = pull;
+                }
+                let message = error.message().to_owned();
+                for alias in batch.aliases() {
+                    if !(lost && wanted.is_on(alias, &outcome.value, &plan.viewer)) {
+                        failures.push((
+                            alias.to_owned(),
+                            Error::new(error.kind().clone(), message.clone()),
+                        ));
+                    }
+                }
+            }
+        }
+        for alias in batch.aliases() {
+            let failure = failures.iter().find(|(a, _)| a == alias);
+            outcome.steps.push(Step {
+                name: format!("set the {alias}"),
+                done: failure.is_none(),
+            });
+            if let Some((_, error)) = failure {
+                let message = format!("the {alias} could not be set: {}", error.message());
+                let command = wanted.command(alias, &outcome.value);
+                outcome
+                    .warnings
+                    .push(Warning::new(message).with_hint(format!("run '{command}'")));
+            }
+        }
+    }
+}
+
+/// The owner of the head, where it is another repository.
+fn fork_owner<'a>(repo: &RepoId, req: &'a CreatePull) -> Option<&'a str> {
+    let own = owner_and_name(repo).map_or("", |(owner, _)| owner);
+    req.head
+        .owner
+        .as_deref()
+        .filter(|o| !o.eq_ignore_ascii_case(own))
+}
+
+/// A branch in a message: what a user typed may hold anything.
+pub(super) fn shown(branch: &str) -> String {
+    format!("'{}'", forge_core::text::one_line(branch))
+}
+
+fn exists(url: &str, req: &CreatePull, base: &str) -> Error {
+    Error::new(
+        ErrorKind::AlreadyExists {
+            existing: Some(url.to_owned()),
+        },
+        format!(
+            "a pull request from {} into {} is open already: {url}",
+            shown(&req.head.branch),
+            shown(base)
+        ),
+    )
+    .with_hint("change that one with 'forge pr edit', or push to its branch")
+}

@@ -1,0 +1,71 @@
+//! The diff: GitHub's own, streamed; rebuilt from the files where GitHub refuses it.
+
+use forge_core::{
+    PrId, Result, Warning,
+    model::{Diff, DiffFormat, DiffReq},
+};
+use http_body_util::BodyExt;
+
+use super::{files::route, rebuild};
+use crate::{GitHub, api::chunks, error, paged::missing};
+
+impl GitHub {
+    pub(super) async fn pull_diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
+        let accept = match req.format {
+            DiffFormat::Diff => "application/vnd.github.diff",
+            DiffFormat::Patch => "application/vnd.github.patch",
+        };
+        let mut warnings = Vec::new();
+        if req.context_lines.is_some_and(|n| n != 3) {
+            warnings.push(
+                Warning::new("GitHub sends three lines of context, whatever is asked for")
+                    .with_hint("for more, fetch the head and use git diff -U"),
+            );
+        }
+        let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
+        if parts.status.is_success() {
+            return Ok(Diff {
+                base_oid: None,
+                head_oid: String::new(),
+                body: chunks(body),
+                warnings,
+            });
+        }
+        let bytes = body
+            .collect()
+            .await
+            .map(|b| b.to_bytes())
+            .unwrap_or_default();
+        let error = error::from_http(self.api.about(false), parts.status, &parts.headers, &bytes);
+        match (parts.status.as_u16(), req.format) {
+            (404, _) => Err(missing(pr)),
+            // More than 20,000 lines, 1 MB or 300 files (docs.github.com, "Limits on diffs").
+            (406 | 422, DiffFormat::Diff) => {
+                let mut rebuilt = self.all_files(pr).await?;
+                warnings.push(
+                    Warning::new(format!(
+                        "the diff is too large for {}, and was put together from its files",
+                        self.info.host
+                    ))
+                    .with_hint(format!(
+                        "for the whole of it, fetch {} and use git diff",
+                        Self::head_ref(crate::number(pr)?)
+                    )),
+                );
+                warnings.append(&mut rebuilt.warnings);
+                Ok(Diff {
+                    base_oid: None,
+                    head_oid: String::new(),
+                    body: rebuild::stream(rebuilt.files),
+                    warnings,
+                })
+            }
+            (406 | 422, DiffFormat::Patch) => Err(error.with_hint(format!(
+                "the patch series is too large for {}: fetch {} and use git format-patch",
+                self.info.host,
+                Self::head_ref(crate::number(pr)?)
+            ))),
+            _ => Err(error),
+        }
+    }
+}

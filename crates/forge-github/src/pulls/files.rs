@@ -1,0 +1,165 @@
+//! Changed files, by REST: it alone knows the names that files had before.
+
+use forge_core::{
+    Cursor, Error, ErrorKind, Page, PageReq, PrId, Result,
+    model::{FileChange, FileStatus},
+};
+use http::{HeaderMap, Method, header};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde::Deserialize;
+
+use crate::{
+    GitHub, error, number, owner_and_name,
+    paged::{LONGEST, missing},
+};
+
+const SCHEME: &str = "github-files";
+/// The object id of an empty file, which has no lines and is not binary either.
+const EMPTY_BLOB: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+const SEGMENT: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'/')
+    .add(b'?')
+    .add(b'#')
+    .add(b'%')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\');
+
+/// A file as REST tells it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct RestFile {
+    pub sha: Option<String>,
+    pub filename: String,
+    pub status: String,
+    pub additions: u64,
+    pub deletions: u64,
+    pub patch: Option<String>,
+    pub previous_filename: Option<String>,
+}
+
+impl RestFile {
+    /// Binary: it changed, and there are no lines of it.
+    fn is_binary(&self) -> bool {
+        let lines = self.additions + self.deletions > 0 || self.patch.is_some();
+        let empty = self.sha.as_deref() == Some(EMPTY_BLOB);
+        !lines
+            && !empty
+            && matches!(
+                self.status.as_str(),
+                "added" | "modified" | "removed" | "changed"
+            )
+    }
+
+    pub fn kind(&self) -> FileStatus {
+        match self.status.as_str() {
+            "added" => FileStatus::Added,
+            "removed" => FileStatus::Deleted,
+            "renamed" => FileStatus::Renamed,
+            "copied" => FileStatus::Copied,
+            _ => FileStatus::Modified,
+        }
+    }
+
+    fn change(self) -> FileChange {
+        let text = !self.is_binary();
+        FileChange {
+            status: self.kind(),
+            additions: text.then_some(self.additions),
+            deletions: text.then_some(self.deletions),
+            previous_path: self.previous_filename,
+            path: self.filename,
+        }
+    }
+}
+
+/// The path of a pull request's REST routes.
+pub(super) fn route(pr: &PrId) -> Result<String> {
+    let (owner, name) = owner_and_name(&pr.repo)?;
+    let segment = |text| utf8_percent_encode(text, SEGMENT);
+    Ok(format!(
+        "/repos/{}/{}/pulls/{}",
+        segment(owner),
+        segment(name),
+        number(pr)?
+    ))
+}
+
+impl GitHub {
+    pub(super) async fn pull_files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
+        let key = pr.to_string();
+        let cursor = page
+            .cursor
+            .as_ref()
+            .map(|c| c.position(SCHEME, &key))
+            .transpose()?;
+        // GitHub counts pages, so all pages of one reading have the size of the first.
+        let (size, mut at) = match cursor {
+            None => (page.limit.min(LONGEST), 1),
+            Some(position) => position
+                .split_once('.')
+                .and_then(|(size, at)| Some((size.parse().ok()?, at.parse().ok()?)))
+                .ok_or_else(|| {
+                    Error::invalid("cursor", "the cursor is not one of ours")
+                        .with_hint("start again without a cursor")
+                })?,
+        };
+        let mut items = Vec::new();
+        loop {
+            let (files, more) = self.rest_files(pr, size, at).await?;
+            items.extend(files.into_iter().map(RestFile::change));
+            at += 1;
+            if !more || items.len() + size > page.limit {
+                let next = more.then(|| Cursor::new(SCHEME, &key, &format!("{size}.{at}")));
+                return Ok(Page {
+                    items,
+                    next,
+                    total: None,
+                    scanned: None,
+                    warnings: vec![],
+                });
+            }
+        }
+    }
+
+    /// A page of files, and whether there is another.
+    pub(super) async fn rest_files(
+        &self,
+        pr: &PrId,
+        size: usize,
+        page: usize,
+    ) -> Result<(Vec<RestFile>, bool)> {
+        let path = format!("{}/files?per_page={size}&page={page}", route(pr)?);
+        let (status, headers, bytes) = self
+            .api
+            .rest(Method::GET, &path, "application/vnd.github+json", None)
+            .await?;
+        if status.as_u16() == 404 {
+            return Err(missing(pr));
+        }
+        if !status.is_success() {
+            return Err(error::from_http(
+                self.api.about(false),
+                status,
+                &headers,
+                &bytes,
+            ));
+        }
+        let files: Vec<RestFile> = serde_json::from_slice(&bytes).map_err(|e| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!("the files of {pr} cannot be understood: {e}"),
+            )
+        })?;
+        let more = has_next(&headers).unwrap_or(files.len() == size);
+        Ok((files, more))
+    }
+}
+
+/// Whether a `Link` header has a next page; `None` without such a header.
+fn has_next(headers: &HeaderMap) -> Option<bool> {
+    let link = headers.get(header::LINK)?.to_str().ok()?;
+    Some(link.split(',').any(|part| part.contains("rel=\"next\"")))
+}

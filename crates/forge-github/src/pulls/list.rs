@@ -1,0 +1,223 @@
+//! Lists: the repository's own list, or a search where a filter needs one.
+
+use std::collections::HashSet;
+
+use forge_core::{
+    Cursor, Error, ErrorKind, Noun, Page, PageReq, RepoId, Result, Retry, Warning,
+    model::{PrFields, PullQuery, PullRequest},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::query;
+use crate::{
+    GitHub,
+    api::{Answer, Call},
+    gql::{
+        Document,
+        fields::{self, Base, Required},
+        types::{self as wire, Nodes},
+    },
+    paged::LONGEST,
+    repo_variables,
+};
+
+const SCHEME: &str = "github-pulls";
+/// The page for sections that are much work; it is halved when GitHub gives up.
+const HEAVY: usize = 25;
+/// A search gives no more than this.
+const SEARCH_MAX: u64 = 1000;
+
+#[derive(Deserialize)]
+struct ListOf {
+    repository: Option<PullsOf>,
+    search: Option<Found>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PullsOf {
+    pub pull_requests: Option<Nodes<wire::Pull>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    issue_count: Option<u64>,
+    #[serde(flatten)]
+    nodes: Nodes<wire::Pull>,
+}
+
+/// The selection of a row.
+pub(super) fn row(fields: PrFields) -> String {
+    let base = if fields.contains(PrFields::ROW) {
+        Base::Row
+    } else {
+        Base::Core
+    };
+    fields::selection(base, fields, Required::No)
+}
+
+/// One page of GitHub's.
+struct Chunk {
+    nodes: Nodes<wire::Pull>,
+    total: Option<u64>,
+    warnings: Vec<Warning>,
+}
+
+impl GitHub {
+    pub(super) async fn list_pulls(
+        &self,
+        repo: &RepoId,
+        query: &PullQuery,
+        page: PageReq,
+    ) -> Result<Page<PullRequest>> {
+        let key = (repo.comparison_key(), query);
+        let cursor = page
+            .cursor
+            .as_ref()
+            .map(|c| c.position(SCHEME, &key))
+            .transpose()?;
+        let mut after = cursor.map(str::to_owned);
+        let searches = query::needs_search(query);
+        let mut document = Document::query(if searches { "PullSearch" } else { "PullList" });
+        document.fragment("PullSections", "PullRequest", &row(query.fields));
+        let text = document.text();
+        let mut variables = if searches {
+            json!({ "query": query::search(repo, query)? })
+        } else {
+            let mut own = repo_variables(repo)?;
+            own.insert("states".into(), json!(query::states(query.state)));
+            own.insert("base".into(), json!(query.base));
+            own.insert("head".into(), json!(query.head));
+            Value::Object(own)
+        };
+        let heavy = fields::is_heavy(query.fields);
+        let mut size = if heavy { HEAVY } else { LONGEST };
+        let mut result = Page {
+            items: Vec::new(),
+            next: None,
+            total: None,
+            scanned: None,
+            warnings: Vec::new(),
+        };
+        let mut seen = HashSet::new();
+        let mut scanned = 0;
+        loop {
+            let first = size.min(page.limit - result.items.len());
+            if let Value::Object(map) = &mut variables {
+                map.insert("first".into(), json!(first));
+                map.insert("after".into(), json!(after));
+            }
+            let chunk = match self.chunk(repo, &text, &variables, heavy).await {
+                Ok(chunk) => chunk,
+                Err(error) if heavy && first > 1 && is_too_much(&error) => {
+                    size = first / 2;
+                    tracing::debug!(size, "the page was too much work, halving it");
+                    continue;
+                }
+                Err(error) if heavy && is_too_much(&error) => {
+                    return Err(error.with_hint(
+                        "even one pull request at a time is too much: ask for fewer fields with --json",
+                    ));
+                }
+                Err(error) => return Err(error),
+            };
+            result.total = chunk.total;
+            result.warnings.extend(chunk.warnings);
+            let next = chunk.nodes.next().filter(|n| Some(n) != after.as_ref());
+            for mut pull in chunk.nodes.into_vec() {
+                scanned += 1;
+                let fits = pull.number > 0 && (!searches || query::still_matches(query, &pull));
+                if !fits || !seen.insert(pull.number) {
+                    continue;
+                }
+                let warnings = self.complete(&mut pull).await;
+                let number = pull.number;
+                match self.domain(repo, pull, query.fields, warnings) {
+                    Ok(pull) => result.items.push(pull),
+                    Err(e) => result.warnings.push(Warning::new(format!(
+                        "pull request {number} could not be read: {}",
+                        e.message()
+                    ))),
+                }
+            }
+            after = next;
+            if after.is_none() || result.items.len() >= page.limit {
+                break;
+            }
+        }
+        if searches && result.total.is_some_and(|n| n > SEARCH_MAX) && after.is_none() {
+            result.warnings.push(
+                Warning::new(format!(
+                    "a search on {} finds no more than {SEARCH_MAX}",
+                    self.info.host
+                ))
+                .with_hint("narrow it, or list without filters that need a search"),
+            );
+        }
+        result.scanned = Some(scanned).filter(|n| *n > result.items.len() as u64);
+        result.next = after.map(|position| Cursor::new(SCHEME, &key, &position));
+        Ok(result)
+    }
+
+    async fn chunk(
+        &self,
+        repo: &RepoId,
+        text: &str,
+        variables: &Value,
+        heavy: bool,
+    ) -> Result<Chunk> {
+        let retries = heavy.then_some(0);
+        let call = Call {
+            document: text,
+            variables,
+            write: false,
+            retries,
+        };
+        let mut answer: Answer<ListOf> = self.api.graphql(call).await?;
+        let (nodes, total) = match answer.data.take() {
+            Some(ListOf {
+                search: Some(found),
+                ..
+            }) => (found.nodes, found.issue_count),
+            Some(ListOf {
+                repository:
+                    Some(PullsOf {
+                        pull_requests: Some(nodes),
+                    }),
+                ..
+            }) => {
+                let total = nodes.total_count;
+                (nodes, total)
+            }
+            _ if answer.errors.is_empty() => {
+                return Err(
+                    Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
+                        .with_hint("look at the name, and whether the account may see it"),
+                );
+            }
+            _ => return Err(self.api.first_error(&answer)),
+        };
+        let warnings = self
+            .api
+            .warnings(&answer, |_| "a part of a pull request".to_owned());
+        Ok(Chunk {
+            nodes,
+            total,
+            warnings,
+        })
+    }
+}
+
+/// GitHub gave up, or refused, because of the size of the page.
+fn is_too_much(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::Upstream { status, .. } => matches!(status, 502..=504),
+        ErrorKind::Internal | ErrorKind::Timeout { .. } => true,
+        ErrorKind::Network => {
+            error.retry() == Retry::Transient && !error.message().starts_with("no connection")
+        }
+        _ => false,
+    }
+}

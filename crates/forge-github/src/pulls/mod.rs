@@ -1,0 +1,109 @@
+//! Pull requests: one file for each operation.
+
+use async_trait::async_trait;
+use forge_core::{
+    Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
+    model::{
+        CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
+        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, StateFilter,
+        StatusEvent,
+    },
+};
+
+use crate::GitHub;
+
+mod commits;
+mod create;
+mod diff;
+mod edit;
+mod files;
+mod find;
+mod history;
+mod list;
+mod merge;
+mod query;
+mod rebuild;
+mod state;
+mod status;
+pub(crate) mod view;
+
+pub(crate) use state::{is_mine, same_text, since};
+
+#[async_trait]
+impl PullRequests for GitHub {
+    async fn create(&self, repo: &RepoId, req: &CreatePull) -> Result<Outcome<PullRequest>> {
+        self.create_pull(repo, req).await
+    }
+
+    async fn list(
+        &self,
+        repo: &RepoId,
+        query: &PullQuery,
+        page: PageReq,
+    ) -> Result<Page<PullRequest>> {
+        self.list_pulls(repo, query, page).await
+    }
+
+    async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
+        self.fetch(pr, fields).await
+    }
+
+    async fn find(
+        &self,
+        repo: &RepoId,
+        head: &HeadRef,
+        state: StateFilter,
+        fields: PrFields,
+    ) -> Result<Vec<PullRequest>> {
+        self.find_pulls(repo, head, state, fields).await
+    }
+
+    async fn status(
+        &self,
+        repo: &RepoId,
+        head: Option<&HeadRef>,
+        fields: PrFields,
+    ) -> Result<PullStatus> {
+        self.pull_status(repo, head, fields).await
+    }
+
+    async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
+        self.edit_pull(pr, edit).await
+    }
+
+    async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {
+        self.close_pull(pr, req).await
+    }
+
+    async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>> {
+        self.reopen_pull(pr, comment).await
+    }
+
+    async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
+        self.set_pull_draft(pr, draft).await
+    }
+
+    async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {
+        self.pull_mergeability(pr).await
+    }
+
+    async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
+        self.merge_pull(pr, req).await
+    }
+
+    async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
+        self.pull_diff(pr, req).await
+    }
+
+    async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
+        self.pull_files(pr, page).await
+    }
+
+    async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>> {
+        self.pull_commits(pr, page).await
+    }
+
+    async fn history(&self, pr: &PrId, page: PageReq) -> Result<Page<StatusEvent>> {
+        self.pull_history(pr, page).await
+    }
+}

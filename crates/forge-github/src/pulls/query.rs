@@ -1,0 +1,181 @@
+//! A list's filters as a search, where the plain list of a repository cannot filter.
+
+use forge_core::{
+    RepoId, Result,
+    model::{PullQuery, StateFilter},
+};
+
+use crate::{gql::types as wire, owner_and_name};
+
+/// Whether only a search can answer this.
+pub(crate) fn needs_search(q: &PullQuery) -> bool {
+    q.author.is_some()
+        || q.assignee.is_some()
+        || q.draft.is_some()
+        || q.search.is_some()
+        || !q.labels.is_empty()
+}
+
+/// Whether the words of a search choose the states themselves.
+fn names_state(search: &str) -> bool {
+    search.split_whitespace().any(|word| {
+        let word = word.trim_start_matches('-');
+        [
+            "is:open",
+            "is:closed",
+            "is:merged",
+            "is:unmerged",
+            "state:",
+            "merged:",
+            "closed:",
+        ]
+        .iter()
+        .any(|start| word.starts_with(start))
+    })
+}
+
+fn quoted(value: &str) -> String {
+    if !value.is_empty() && !value.contains([' ', ':', '"', '\t', '\r', '\n', '(', ')']) {
+        return value.to_owned();
+    }
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The search, in GitHub's syntax.
+pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
+    let (owner, name) = owner_and_name(repo)?;
+    let own = q.search.as_deref().unwrap_or_default().trim();
+    let mut words: Vec<String> = vec![own.to_owned()];
+    words.push(format!("repo:{owner}/{name}"));
+    words.push("is:pr".to_owned());
+    if !names_state(own) {
+        words.extend(match q.state {
+            StateFilter::Open => Some("state:open".to_owned()),
+            StateFilter::Closed => Some("state:closed".to_owned()),
+            StateFilter::Merged => Some("is:merged".to_owned()),
+            StateFilter::All => None,
+        });
+    }
+    for (key, value) in [
+        ("author", &q.author),
+        ("assignee", &q.assignee),
+        ("base", &q.base),
+        ("head", &q.head),
+    ] {
+        words.extend(value.as_ref().map(|v| format!("{key}:{}", quoted(v))));
+    }
+    words.extend(q.labels.iter().map(|l| format!("label:{}", quoted(l))));
+    words.extend(q.draft.map(|draft| format!("draft:{draft}")));
+    if !own.contains("sort:") {
+        words.push("sort:created-desc".to_owned());
+    }
+    Ok(words
+        .into_iter()
+        .filter(|w| !w.is_empty())
+        .collect::<Vec<_>>()
+        .join(" "))
+}
+
+/// Whether a found pull request is what was asked for: the index that a search runs on is minutes
+/// behind at times.
+pub(crate) fn still_matches(q: &PullQuery, pull: &wire::Pull) -> bool {
+    let state = names_state(q.search.as_deref().unwrap_or_default())
+        || match q.state {
+            StateFilter::Open => pull.state == "OPEN",
+            StateFilter::Closed => pull.state != "OPEN",
+            StateFilter::Merged => pull.state == "MERGED",
+            StateFilter::All => true,
+        };
+    state
+        && q.draft.is_none_or(|draft| draft == pull.is_draft)
+        && q.base
+            .as_ref()
+            .is_none_or(|base| *base == pull.base_ref_name)
+}
+
+/// The states of a filter, in GraphQL's words.
+pub(crate) fn states(state: StateFilter) -> &'static [&'static str] {
+    match state {
+        StateFilter::Open => &["OPEN"],
+        StateFilter::Closed => &["CLOSED", "MERGED"],
+        StateFilter::Merged => &["MERGED"],
+        StateFilter::All => &["OPEN", "CLOSED", "MERGED"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::{ForgeKind, RepoPath};
+
+    use super::*;
+
+    fn repo() -> RepoId {
+        let path = RepoPath::Named {
+            owner: "o".into(),
+            name: "r".into(),
+        };
+        RepoId {
+            kind: ForgeKind::GITHUB,
+            host: "github.com".into(),
+            path,
+        }
+    }
+
+    #[test]
+    fn filters_become_qualifiers() {
+        let q = PullQuery {
+            author: Some("@me".into()),
+            assignee: Some("ann".into()),
+            labels: vec!["help wanted".into(), "a,b".into()],
+            base: Some("main".into()),
+            head: Some("feature".into()),
+            draft: Some(false),
+            ..PullQuery::default()
+        };
+        assert_eq!(
+            search(&repo(), &q).unwrap(),
+            "repo:o/r is:pr state:open author:@me assignee:ann base:main head:feature \
+             label:\"help wanted\" label:a,b draft:false sort:created-desc"
+        );
+    }
+
+    #[test]
+    fn the_words_of_a_search_win() {
+        for (words, state, wanted) in [
+            (
+                "fix",
+                StateFilter::Open,
+                "fix repo:o/r is:pr state:open sort:created-desc",
+            ),
+            (
+                "is:merged",
+                StateFilter::Open,
+                "is:merged repo:o/r is:pr sort:created-desc",
+            ),
+            (
+                "x sort:updated-asc",
+                StateFilter::All,
+                "x sort:updated-asc repo:o/r is:pr",
+            ),
+            (
+                "-is:closed",
+                StateFilter::Merged,
+                "-is:closed repo:o/r is:pr sort:created-desc",
+            ),
+        ] {
+            let q = PullQuery {
+                search: Some(words.into()),
+                state,
+                ..PullQuery::default()
+            };
+            assert_eq!(search(&repo(), &q).unwrap(), wanted);
+        }
+    }
+
+    #[test]
+    fn odd_values_are_quoted() {
+        assert_eq!(quoted("a\"b c\\"), "\"a\\\"b c\\\\\"");
+        assert_eq!(quoted(""), "\"\"");
+        assert_eq!(quoted("a:b"), "\"a:b\"");
+    }
+}

@@ -1,0 +1,308 @@
+//! Close, reopen, ready and draft: one query for the id and the state, one document of mutations.
+
+use forge_core::{
+    Error, Outcome, PrId, Precondition, Result, Retry, Step, Warning,
+    model::{CloseReq, PrFields, PrState, PullRequest},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    GitHub,
+    gql::{
+        mutation::{
+            ADD_COMMENT, Batch, CLOSE_PULL, CONVERT_TO_DRAFT, DELETE_REF, MARK_READY, Mutation,
+            REOPEN_PULL,
+        },
+        types as wire,
+    },
+    mutate::{PullPayload, failed, last_pull, or_read_back},
+    validate,
+};
+
+/// What tells a comment that was made from those that were there.
+const NEWEST: &str = "newestComment: comments(last: 1) { nodes { id } }";
+/// The comments among which it is looked for when its answer was lost.
+const RECENT: &str = "recentComments: comments(last: 20) { nodes { ...CommentNode } }";
+
+impl GitHub {
+    pub(super) async fn close_pull(
+        &self,
+        pr: &PrId,
+        req: &CloseReq,
+    ) -> Result<Outcome<PullRequest>> {
+        if let Some(comment) = &req.comment {
+            validate::said("body", comment)?;
+        }
+        let extra = if req.delete_branch {
+            "headRef { id }"
+        } else {
+            ""
+        };
+        let (wire, pull) = self.before(pr, req.comment.is_some(), extra).await?;
+        match pull.state {
+            PrState::Merged => return Err(merged(pr, "closed")),
+            PrState::Closed => return Ok(unchanged(pull, "closed")),
+            PrState::Open => {}
+        }
+        let comment = req.comment.as_deref();
+        let mut outcome = self
+            .change(pr, &wire, CLOSE_PULL, comment, |p| {
+                p.state == PrState::Closed
+            })
+            .await?;
+        if req.delete_branch {
+            self.delete_head(pr, &wire, &mut outcome.steps, &mut outcome.warnings)
+                .await;
+        }
+        Ok(outcome)
+    }
+
+    pub(super) async fn reopen_pull(
+        &self,
+        pr: &PrId,
+        comment: Option<&str>,
+    ) -> Result<Outcome<PullRequest>> {
+        if let Some(comment) = comment {
+            validate::said("body", comment)?;
+        }
+        let (wire, pull) = self
+            .before(pr, comment.is_some(), "headRef { id } baseRef { id }")
+            .await?;
+        match pull.state {
+            PrState::Merged => return Err(merged(pr, "reopened")),
+            PrState::Open => return Ok(unchanged(pull, "open")),
+            PrState::Closed => {}
+        }
+        for (field, branch, there) in [
+            ("head", &pull.head_branch, wire.head_ref.is_some()),
+            ("base", &pull.base_branch, wire.base_ref.is_some()),
+        ] {
+            if !there {
+                return Err(Error::invalid(
+                    field,
+                    format!("the {field} branch '{branch}' of {pr} is gone"),
+                )
+                .with_hint("push the branch again, then reopen"));
+            }
+        }
+        self.change(pr, &wire, REOPEN_PULL, comment, |p| {
+            p.state == PrState::Open
+        })
+        .await
+    }
+
+    pub(super) async fn set_pull_draft(
+        &self,
+        pr: &PrId,
+        draft: bool,
+    ) -> Result<Outcome<PullRequest>> {
+        let (wire, pull) = self.before(pr, false, "").await?;
+        match pull.state {
+            PrState::Merged => {
+                return Err(merged(
+                    pr,
+                    if draft { "made a draft" } else { "made ready" },
+                ));
+            }
+            PrState::Closed => {
+                return Err(
+                    Error::precondition(Precondition::Closed, format!("{pr} is closed"))
+                        .with_hint("reopen it first with 'forge pr reopen'"),
+                );
+            }
+            PrState::Open if pull.draft == draft => {
+                return Ok(unchanged(pull, if draft { "a draft" } else { "ready" }));
+            }
+            PrState::Open => {}
+        }
+        let mutation = if draft { CONVERT_TO_DRAFT } else { MARK_READY };
+        self.change(pr, &wire, mutation, None, |p| p.draft == draft)
+            .await
+    }
+
+    /// The pull request before a change, on the wire and in the domain.
+    async fn before(
+        &self,
+        pr: &PrId,
+        comments: bool,
+        extra: &str,
+    ) -> Result<(wire::Pull, PullRequest)> {
+        let newest = if comments { NEWEST } else { "" };
+        let (mut wire, warnings) = self
+            .lookup(pr, &format!("...PullCore {extra} {newest}"))
+            .await?;
+        let (head_ref, base_ref) = (wire.head_ref.take(), wire.base_ref.take());
+        let newest = std::mem::take(&mut wire.newest_comment);
+        let id = wire.id.clone();
+        let pull = self.domain(&pr.repo, wire, PrFields::NONE, warnings)?;
+        let rest = wire::Pull {
+            id,
+            head_ref,
+            base_ref,
+            newest_comment: newest,
+            ..wire::Pull::default()
+        };
+        Ok((rest, pull))
+    }
+
+    /// Sends a change of state, and a comment with it in the same document.
+    async fn change(
+        &self,
+        pr: &PrId,
+        before: &wire::Pull,
+        mutation: Mutation,
+        comment: Option<&str>,
+        done: impl Fn(&PullRequest) -> bool,
+    ) -> Result<Outcome<PullRequest>> {
+        let mut batch = Batch::default();
+        if let Some(comment) = comment {
+            batch.push(
+                "comment",
+                ADD_COMMENT,
+                json!({ "subjectId": before.id, "body": comment }),
+            );
+        }
+        batch.push("change", mutation, json!({ "pullRequestId": before.id }));
+        let written = self.changed(pr, &batch).await;
+        let (outcome, warning) = or_read_back(written, || async {
+            let (mut wire, warnings) = self.lookup(pr, &format!("...PullCore {RECENT}")).await?;
+            let recent = std::mem::take(&mut wire.recent_comments).into_vec();
+            let pull = self.domain(&pr.repo, wire, PrFields::NONE, warnings)?;
+            if !done(&pull) {
+                return Ok(None);
+            }
+            let mut outcome = Outcome::immediate(pull);
+            if let Some(body) = comment
+                && since(recent, before, |c| &c.id).all(|c| !is_mine(&c, body))
+            {
+                outcome
+                    .warnings
+                    .push(comment_failed(pr, "its answer was lost"));
+            }
+            Ok(Some(outcome))
+        })
+        .await?;
+        let mut outcome = outcome;
+        outcome.warnings.extend(warning);
+        Ok(outcome)
+    }
+
+    async fn changed(&self, pr: &PrId, batch: &Batch) -> Result<Outcome<PullRequest>> {
+        let mut answer = self.send::<PullPayload>(batch).await?;
+        if let Some(e) = failed(&answer, "change") {
+            return Err(self.api.error(&answer, e));
+        }
+        let comment = failed(&answer, "comment").map(|e| self.api.error(&answer, e));
+        let Some(pull) = last_pull(batch, answer.data.take()) else {
+            return Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous));
+        };
+        let mut outcome =
+            Outcome::immediate(self.domain(&pr.repo, pull, PrFields::NONE, vec![])?);
+        outcome
+            .warnings
+            .extend(comment.map(|e| comment_failed(pr, e.message())));
+        Ok(outcome)
+    }
+
+    /// Deletes the head branch after what was asked for has happened. It is a request of its own:
+    /// in one document with the other change it would be gone even if that one failed.
+    pub(super) async fn delete_head(
+        &self,
+        pr: &PrId,
+        before: &wire::Pull,
+        steps: &mut Vec<Step>,
+        warnings: &mut Vec<Warning>,
+    ) -> bool {
+        let name = "delete the head branch".to_owned();
+        let Some(head) = &before.head_ref else {
+            warnings.push(Warning::new(format!(
+                "the head branch of {pr} is gone already"
+            )));
+            return false;
+        };
+        let written = self
+            .send_one::<Value>(DELETE_REF, json!({ "refId": head.id }))
+            .await
+            .map(drop);
+        let gone = |e: &Error| e.is_not_found();
+        let written = match written {
+            Err(e) if gone(&e) => Ok(()),
+            other => other,
+        };
+        let done = or_read_back(written, || async {
+            let (now, _) = self.lookup(pr, "id number headRef { id }").await?;
+            Ok(now.head_ref.is_none().then_some(()))
+        })
+        .await;
+        steps.push(Step {
+            name,
+            done: done.is_ok(),
+        });
+        match done {
+            Ok(_) => true,
+            Err(e) => {
+                let warning = Warning::new(format!(
+                    "the head branch could not be deleted: {}",
+                    e.message()
+                ));
+                warnings.push(
+                    warning.with_hint("delete it with 'git push <remote> --delete <branch>'"),
+                );
+                false
+            }
+        }
+    }
+}
+
+/// What is newer than the newest that was there before, oldest first.
+pub(crate) fn since<T>(
+    recent: Vec<T>,
+    before: &wire::Pull,
+    id: impl Fn(&T) -> &String,
+) -> impl Iterator<Item = T> {
+    let known: Vec<&wire::Id> = [&before.newest_comment, &before.newest_review]
+        .into_iter()
+        .flat_map(|n| n.nodes.iter().flatten().flatten())
+        .collect();
+    let old = recent
+        .iter()
+        .rposition(|item| known.iter().any(|k| k.id == *id(item)));
+    recent.into_iter().skip(old.map_or(0, |i| i + 1))
+}
+
+/// Whether a comment is the one that the viewer wrote.
+pub(crate) fn is_mine(comment: &wire::Comment, body: &str) -> bool {
+    comment.viewer_did_author && same_text(&comment.body, body)
+}
+
+/// Whether GitHub has this text: it may have changed line ends and trimmed the end.
+pub(crate) fn same_text(stored: &str, sent: &str) -> bool {
+    stored
+        .lines()
+        .map(str::trim_end)
+        .eq(sent.trim_end().lines().map(str::trim_end))
+        || stored.trim_end() == sent.trim_end()
+}
+
+fn comment_failed(pr: &PrId, why: &str) -> Warning {
+    Warning::new(format!("the comment was not made: {why}")).with_hint(format!(
+        "make it with 'forge pr comment {} -R {} --body …'",
+        pr.key, pr.repo
+    ))
+}
+
+fn merged(pr: &PrId, what: &str) -> Error {
+    Error::precondition(
+        Precondition::Merged,
+        format!("{pr} is merged, and cannot be {what}"),
+    )
+    .with_hint("open a new pull request for further changes")
+}
+
+fn unchanged(pull: PullRequest, what: &str) -> Outcome<PullRequest> {
+    let warning = Warning::new(format!(
+        "{} is {what} already; nothing was changed",
+        pull.id
+    ));
+    Outcome::unchanged(pull, warning)
+}

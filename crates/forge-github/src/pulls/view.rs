@@ -1,0 +1,331 @@
+//! One pull request with any sections, in one request for each hundred of the longest.
+
+use forge_core::{
+    Error, PrId, RepoId, Result, Warning,
+    model::{PrFields, PullRequest},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    GitHub,
+    api::Answer,
+    error::GqlError,
+    gql::{
+        Document,
+        fields::{self, Base, Required, Section},
+        types::{self as wire, Nodes},
+    },
+    map, paged, pr_variables,
+};
+
+/// The answer of a query for one pull request of a repository.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RepositoryOf {
+    repository: Option<PullOf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PullOf {
+    pull_request: Option<wire::Pull>,
+}
+
+impl RepositoryOf {
+    pub fn pull(self) -> Option<wire::Pull> {
+        self.repository?.pull_request
+    }
+}
+
+#[derive(Deserialize)]
+struct NodeOf {
+    node: Option<wire::Pull>,
+}
+
+/// How many lists of comments of reviews and threads are continued at once.
+const NESTED: usize = 10;
+
+impl GitHub {
+    /// A pull request with the sections of `fields`, each in full.
+    pub(crate) async fn fetch(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
+        let base = if fields.contains(PrFields::ROW) {
+            Base::Row
+        } else {
+            Base::Core
+        };
+        let selection = fields::selection(base, fields, Required::Number);
+        let (mut pull, mut warnings) = self.lookup(pr, &selection).await?;
+        warnings.extend(self.complete(&mut pull).await);
+        self.domain(&pr.repo, pull, fields, warnings)
+    }
+
+    /// A pull request with a selection of one's own. What could not be read is a warning.
+    pub(crate) async fn lookup(
+        &self,
+        pr: &PrId,
+        selection: &str,
+    ) -> Result<(wire::Pull, Vec<Warning>)> {
+        let mut document = Document::query("PullView");
+        document.fragment("PullSections", "PullRequest", selection);
+        let mut answer: Answer<RepositoryOf> = self
+            .api
+            .query(&document.text(), &pr_variables(pr)?.into())
+            .await?;
+        match answer.data.take().and_then(RepositoryOf::pull) {
+            Some(pull) => {
+                let warnings = self.api.warnings(&answer, |e| title(e, 2));
+                Ok((pull, warnings))
+            }
+            None => Err(self.not_found(pr, &answer)),
+        }
+    }
+
+    /// Why an answer has no pull request.
+    pub(crate) fn not_found<T>(&self, pr: &PrId, answer: &Answer<T>) -> Error {
+        if answer.errors.is_empty() {
+            return paged::missing(pr);
+        }
+        self.api.first_error(answer)
+    }
+
+    /// Makes the domain's pull request of an answer.
+    pub(crate) fn domain(
+        &self,
+        repo: &RepoId,
+        pull: wire::Pull,
+        fields: PrFields,
+        warnings: Vec<Warning>,
+    ) -> Result<PullRequest> {
+        let mut pull = map::pull(&self.info.host, repo, pull, fields)?;
+        pull.warnings = warnings;
+        Ok(pull)
+    }
+
+    /// Reads on where a section has more than came with the first page: all sections together, one
+    /// request for each further hundred. A failure is a warning of the sections it concerns.
+    pub(crate) async fn complete(&self, pull: &mut wire::Pull) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let mut open = unfinished(pull);
+        while !open.is_empty() {
+            let page = self.more(&pull.id, &open).await;
+            let (further, errors) = match page {
+                Ok(Answer {
+                    data:
+                        Some(NodeOf {
+                            node: Some(further),
+                        }),
+                    errors,
+                    ..
+                }) => (further, errors),
+                Ok(answer) => {
+                    warnings.extend(cut(&open, &self.api.first_error(&answer)));
+                    break;
+                }
+                Err(error) => {
+                    warnings.extend(cut(&open, &error));
+                    break;
+                }
+            };
+            for e in &errors {
+                let message = self.api.about(false).words(&e.message);
+                warnings.push(Warning::new(format!(
+                    "{} could not be read in full: {message}",
+                    title(e, 1)
+                )));
+            }
+            extend(pull, further);
+            // A position that stays where it is would be asked for again without end.
+            let next = unfinished(pull);
+            open = next
+                .into_iter()
+                .filter(|section| !open.contains(section))
+                .collect();
+        }
+        warnings.extend(self.complete_comments(pull).await);
+        warnings
+    }
+
+    async fn more(&self, id: &str, open: &[(Section, String)]) -> Result<Answer<NodeOf>> {
+        let mut document = Document::query("PullMore");
+        let mut variables = Map::from_iter([("id".to_owned(), json!(id))]);
+        let mut sections = Vec::new();
+        for (i, (section, after)) in open.iter().enumerate() {
+            let variable = format!("after{i}");
+            document.variable(&variable, "String");
+            variables.insert(variable.clone(), json!(after));
+            sections.push((*section, variable));
+        }
+        document.fragment(
+            "PullSections",
+            "PullRequest",
+            &fields::continuation(&sections),
+        );
+        self.api
+            .query(&document.text(), &Value::Object(variables))
+            .await
+    }
+
+    /// Reads on in reviews and threads that have more than a hundred comments.
+    async fn complete_comments(&self, pull: &mut wire::Pull) -> Vec<Warning> {
+        let reviews = pull
+            .reviews
+            .iter_mut()
+            .flat_map(|n| n.nodes.iter_mut().flatten().flatten());
+        let threads = pull
+            .review_threads
+            .iter_mut()
+            .flat_map(|n| n.nodes.iter_mut().flatten().flatten());
+        let mut lists: Vec<(String, &mut Nodes<wire::Comment>)> = reviews
+            .map(|r| (r.id.clone(), &mut r.comments))
+            .chain(threads.map(|t| (t.id.clone(), &mut t.comments)))
+            .collect();
+        loop {
+            lists.retain(|(_, list)| list.next().is_some());
+            let count = NESTED.min(lists.len());
+            let Some(part) = lists.get_mut(..count).filter(|p| !p.is_empty()) else {
+                return vec![];
+            };
+            if let Err(error) = self.more_comments(part).await {
+                let message = format!(
+                    "comments on lines could not be read in full: {}",
+                    error.message()
+                );
+                return vec![Warning::new(message)];
+            }
+        }
+    }
+
+    async fn more_comments(&self, lists: &mut [(String, &mut Nodes<wire::Comment>)]) -> Result<()> {
+        let (text, variables) =
+            comments_document(lists.iter().map(|(id, list)| (id.as_str(), list.next())));
+        let answer: Answer<std::collections::BTreeMap<String, Option<CommentsOf>>> =
+            self.api.query(&text, &Value::Object(variables)).await?;
+        let mut data = self.api.whole(answer)?;
+        for (i, (_, list)) in lists.iter_mut().enumerate() {
+            let page = data
+                .remove(&format!("n{i}"))
+                .flatten()
+                .unwrap_or_default()
+                .comments;
+            let stuck = page.next() == list.next();
+            list.extend(page);
+            if stuck {
+                list.page_info = None;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct CommentsOf {
+    #[serde(default)]
+    comments: Nodes<wire::Comment>,
+}
+
+/// The document that continues several lists of comments on lines.
+pub(crate) fn comments_document<'a>(
+    lists: impl Iterator<Item = (&'a str, Option<String>)>,
+) -> (String, Map<String, Value>) {
+    let mut selection = Vec::new();
+    let mut variables = Map::new();
+    for (i, (id, after)) in lists.enumerate() {
+        let page = format!(
+            "comments(first: 100, after: $a{i}) {{ nodes {{ ...LineComment }} pageInfo {{ ...PageEnd }} }}"
+        );
+        selection.push(format!(
+            "n{i}: node(id: $n{i}) {{ ... on PullRequestReview {{ {page} }} ... on PullRequestReviewThread {{ {page} }} }}"
+        ));
+        variables.insert(format!("n{i}"), json!(id));
+        variables.insert(format!("a{i}"), json!(after));
+    }
+    let mut document = Document::generated("query CommentsMore", &selection.join(" "));
+    for i in 0..selection.len() {
+        document.variable(&format!("n{i}"), "ID!");
+        document.variable(&format!("a{i}"), "String");
+    }
+    (document.text(), variables)
+}
+
+/// What an error's path concerns; the section stands at `depth`.
+fn title(error: &GqlError, depth: usize) -> String {
+    let names = error.names();
+    match names.get(depth) {
+        Some(key) => Section::of_key(key)
+            .map_or_else(|| format!("the field {key}"), |s| s.title().to_owned()),
+        None => "a part of the pull request".to_owned(),
+    }
+}
+
+fn cut(open: &[(Section, String)], error: &Error) -> Vec<Warning> {
+    let warn = |(section, _): &(Section, String)| {
+        let warning = Warning::new(format!(
+            "{} could not be read in full: {}",
+            section.title(),
+            error.message()
+        ));
+        warning.with_hint(error.hint().unwrap_or("try again").to_owned())
+    };
+    open.iter().map(warn).collect()
+}
+
+fn contexts(pull: &mut wire::Pull) -> Option<&mut Nodes<wire::Check>> {
+    let head = pull.head.as_mut()?.nodes.as_mut()?.last_mut()?.as_mut()?;
+    Some(&mut head.commit.status_check_rollup.as_mut()?.contexts)
+}
+
+/// The sections that have more, and where.
+fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
+    let checks = contexts(pull).and_then(|n| n.next());
+    [
+        (
+            Section::Comments,
+            pull.all_comments.as_ref().and_then(Nodes::next),
+        ),
+        (
+            Section::Reviews,
+            pull.reviews.as_ref().and_then(Nodes::next),
+        ),
+        (
+            Section::Threads,
+            pull.review_threads.as_ref().and_then(Nodes::next),
+        ),
+        (
+            Section::Commits,
+            pull.commits.as_ref().and_then(Nodes::next),
+        ),
+        (Section::Files, pull.files.as_ref().and_then(Nodes::next)),
+        (Section::Checks, checks),
+        (
+            Section::LinkedIssues,
+            pull.closing_issues_references
+                .as_ref()
+                .and_then(Nodes::next),
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(section, next)| Some((section, next?)))
+    .collect()
+}
+
+/// Puts the further pages behind the first ones. A section that came without its page is finished.
+fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
+    fn put<T>(have: &mut Option<Nodes<T>>, page: Option<Nodes<T>>) {
+        if let Some(have) = have.as_mut().filter(|h| h.next().is_some()) {
+            have.extend(page.unwrap_or_default());
+        }
+    }
+    let checks = contexts(&mut further).map(std::mem::take);
+    put(&mut pull.all_comments, further.all_comments);
+    put(&mut pull.reviews, further.reviews);
+    put(&mut pull.review_threads, further.review_threads);
+    put(&mut pull.commits, further.commits);
+    put(&mut pull.files, further.files);
+    put(
+        &mut pull.closing_issues_references,
+        further.closing_issues_references,
+    );
+    if let Some(have) = contexts(pull).filter(|h| h.next().is_some()) {
+        have.extend(checks.unwrap_or_default());
+    }
+}

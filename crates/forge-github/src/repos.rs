@@ -1,0 +1,145 @@
+//! Repositories and the viewer.
+
+use async_trait::async_trait;
+use forge_core::{
+    Capability, Error, Noun, RepoId, Repos, Result, Support,
+    model::{Actor, MergeMethod, Permission, RepoInfo},
+};
+use serde::Deserialize;
+
+use crate::{
+    GitHub,
+    gql::{Document, types as wire},
+    map, repo_variables,
+};
+
+#[derive(Deserialize)]
+struct ViewerOf {
+    viewer: Option<wire::Account>,
+}
+
+#[derive(Deserialize)]
+struct RepoOf {
+    repository: Option<wire::Repo>,
+}
+
+#[async_trait]
+impl Repos for GitHub {
+    async fn viewer(&self, _: &RepoId) -> Result<Actor> {
+        let text = Document::query("Viewer").text();
+        let answer = self
+            .api
+            .query::<ViewerOf>(&text, &serde_json::json!({}))
+            .await?;
+        Ok(map::actor(self.api.whole(answer)?.viewer))
+    }
+
+    async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
+        let text = Document::query("Repository").text();
+        let answer = self
+            .api
+            .query::<RepoOf>(&text, &repo_variables(repo)?.into())
+            .await?;
+        let found = self.api.whole(answer)?.repository.ok_or_else(|| {
+            Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
+                .with_hint("look at the name, and whether the account may see it")
+        })?;
+        Ok(info(&self.info.host, found))
+    }
+}
+
+pub(crate) fn method(word: Option<&str>) -> Option<MergeMethod> {
+    match word? {
+        "MERGE" => Some(MergeMethod::Merge),
+        "SQUASH" => Some(MergeMethod::Squash),
+        "REBASE" => Some(MergeMethod::Rebase),
+        _ => None,
+    }
+}
+
+/// The methods that a repository allows, its default first.
+pub(crate) fn methods(repo: &wire::Repo) -> Vec<MergeMethod> {
+    let mut allowed: Vec<MergeMethod> = [
+        (MergeMethod::Merge, repo.merge_commit_allowed),
+        (MergeMethod::Squash, repo.squash_merge_allowed),
+        (MergeMethod::Rebase, repo.rebase_merge_allowed),
+    ]
+    .into_iter()
+    .filter_map(|(m, allowed)| allowed.then_some(m))
+    .collect();
+    let default = method(repo.viewer_default_merge_method.as_deref());
+    allowed.sort_by_key(|m| Some(*m) != default);
+    allowed
+}
+
+fn info(host: &str, repo: wire::Repo) -> RepoInfo {
+    let merge_methods = methods(&repo);
+    let no = |why, instead| Support::No { why, instead };
+    let mut overrides = Vec::new();
+    for (method, capability) in [
+        (MergeMethod::Merge, Capability::MergeCommit),
+        (MergeMethod::Squash, Capability::MergeSquash),
+        (MergeMethod::Rebase, Capability::MergeRebase),
+    ] {
+        if !merge_methods.contains(&method) {
+            let support = no(
+                "the repository does not allow this method",
+                "use another merge method",
+            );
+            overrides.push((capability, support));
+        }
+    }
+    if !repo.auto_merge_allowed {
+        let support = no(
+            "the repository does not allow auto-merge",
+            "merge when the checks have passed",
+        );
+        overrides.push((Capability::MergeAuto, support));
+    }
+    if repo.is_archived {
+        overrides.clear();
+        let reads = |c: &Capability| {
+            matches!(
+                c,
+                Capability::PrList
+                    | Capability::PrListSearch
+                    | Capability::PrView
+                    | Capability::PrMergeability
+                    | Capability::PrDiff
+                    | Capability::PrPatch
+                    | Capability::PrFiles
+                    | Capability::PrCommits
+                    | Capability::PrHistory
+                    | Capability::Checks
+                    | Capability::LabelList
+            )
+        };
+        let writes = Capability::ALL.iter().filter(|c| !reads(c));
+        overrides.extend(writes.map(|c| {
+            (
+                *c,
+                no("the repository is archived", "ask an admin to unarchive it"),
+            )
+        }));
+    }
+    let name = wire::RepoName {
+        name: repo.name,
+        owner: repo.owner,
+    };
+    RepoInfo {
+        id: map::repo_id(host, &name),
+        default_branch: repo.default_branch_ref.map(|r| r.name),
+        description: repo.description.filter(|d| !d.is_empty()),
+        url: repo.url,
+        archived: repo.is_archived,
+        parent: repo.parent.map(|p| map::repo_id(host, &p)),
+        permission: match repo.viewer_permission.as_deref() {
+            Some("ADMIN") => Permission::Admin,
+            Some("MAINTAIN" | "WRITE") => Permission::Write,
+            Some("TRIAGE") => Permission::Triage,
+            _ => Permission::Read,
+        },
+        merge_methods,
+        overrides,
+    }
+}

@@ -1,0 +1,178 @@
+//! Review threads.
+
+use forge_core::{
+    Cursor, Error, Noun, Outcome, Page, PageReq, PrId, Result,
+    model::{Thread, ThreadFilter, ThreadId},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    GitHub,
+    api::Answer,
+    gql::{
+        Document,
+        mutation::{RESOLVE, UNRESOLVE},
+        types as wire,
+    },
+    map,
+    mutate::or_read_back,
+    paged::LONGEST,
+    pr_variables,
+};
+
+const SCHEME: &str = "github-threads";
+
+#[derive(Deserialize)]
+struct ThreadsOf {
+    repository: Option<PullOf>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PullOf {
+    pull_request: Option<Threads>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Threads {
+    review_threads: Edges,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Edges {
+    total_count: u64,
+    edges: Vec<Option<Edge>>,
+    page_info: wire::PageInfo,
+}
+
+#[derive(Deserialize)]
+struct Edge {
+    cursor: String,
+    node: Option<wire::Thread>,
+}
+
+#[derive(Deserialize)]
+struct Resolved {
+    thread: Option<wire::Thread>,
+}
+
+#[derive(Deserialize)]
+struct NodeOf {
+    node: Option<wire::Thread>,
+}
+
+impl GitHub {
+    /// A page of the threads that pass `filter`; the filter runs here, so GitHub's pages are scanned
+    /// until this one is full.
+    pub(crate) async fn thread_page(
+        &self,
+        pr: &PrId,
+        filter: ThreadFilter,
+        page: PageReq,
+    ) -> Result<Page<Thread>> {
+        let key = (pr.to_string(), filter);
+        let cursor = page
+            .cursor
+            .as_ref()
+            .map(|c| c.position(SCHEME, &key))
+            .transpose()?;
+        let mut after = cursor.map(str::to_owned);
+        let text = Document::query("Threads").text();
+        let mut result = Page {
+            items: vec![],
+            next: None,
+            total: None,
+            scanned: None,
+            warnings: vec![],
+        };
+        let mut scanned = 0;
+        loop {
+            // One more than there is room for shows whether there is a next page.
+            let first = match filter {
+                ThreadFilter::All => (page.limit - result.items.len() + 1).min(LONGEST),
+                _ => LONGEST,
+            };
+            let mut variables = pr_variables(pr)?;
+            variables.insert("first".into(), json!(first));
+            variables.insert("after".into(), json!(after));
+            let mut answer: Answer<ThreadsOf> = self.api.query(&text, &variables.into()).await?;
+            let found = match answer
+                .data
+                .take()
+                .and_then(|d| d.repository)
+                .and_then(|r| r.pull_request)
+            {
+                Some(found) if answer.errors.is_empty() => found.review_threads,
+                Some(_) => return Err(self.api.first_error(&answer)),
+                None => return Err(self.not_found(pr, &answer)),
+            };
+            if filter == ThreadFilter::All {
+                result.total = Some(found.total_count);
+            }
+            let mut position = after.clone();
+            for edge in found.edges.into_iter().flatten() {
+                scanned += 1;
+                let passes = |t: &wire::Thread| match filter {
+                    ThreadFilter::All => true,
+                    ThreadFilter::Unresolved => !t.is_resolved,
+                    ThreadFilter::Resolved => t.is_resolved,
+                };
+                if let Some(thread) = edge.node.filter(passes) {
+                    if result.items.len() == page.limit {
+                        result.next = position.map(|p| Cursor::new(SCHEME, &key, &p));
+                        result.scanned = Some(scanned - 1);
+                        return Ok(result);
+                    }
+                    result.items.push(map::thread(thread));
+                }
+                position = Some(edge.cursor);
+            }
+            let next = found.page_info.next().filter(|n| Some(n) != after.as_ref());
+            after = next;
+            if after.is_none() {
+                result.scanned = Some(scanned).filter(|_| filter != ThreadFilter::All);
+                return Ok(result);
+            }
+        }
+    }
+
+    /// Resolving what is resolved changes nothing on GitHub either, so nothing is asked first.
+    pub(crate) async fn set_resolved(
+        &self,
+        id: &ThreadId,
+        resolved: bool,
+    ) -> Result<Outcome<Thread>> {
+        let mutation = if resolved { RESOLVE } else { UNRESOLVE };
+        let written = self
+            .send_one::<Resolved>(mutation, json!({ "threadId": id.key }))
+            .await;
+        let written = written
+            .map(|r| r.thread.unwrap_or_default())
+            .map_err(|e| if e.is_not_found() { no_thread(id) } else { e });
+        let (thread, warning) = or_read_back(written, || async {
+            let text = Document::query("Node").text();
+            let answer: Answer<NodeOf> = self.api.query(&text, &json!({ "id": id.key })).await?;
+            Ok(self
+                .api
+                .whole(answer)?
+                .node
+                .filter(|t| t.is_resolved == resolved))
+        })
+        .await?;
+        let mut outcome = Outcome::immediate(map::thread(thread));
+        outcome.warnings.extend(warning);
+        Ok(outcome)
+    }
+}
+
+fn no_thread(id: &ThreadId) -> Error {
+    let key = forge_core::text::one_line(&id.key).into_owned();
+    Error::not_found(
+        Noun::Thread,
+        format!("there is no review thread '{key}' on {}", id.pr),
+    )
+    .with_hint("see the keys with 'forge pr thread list'")
+}

@@ -1,0 +1,226 @@
+//! Tokens, scopes, sign-on and rate limits; and that no token is ever shown.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use forge_core::{ErrorKind, Result, model::PrFields};
+use forge_github::{FixedToken, TokenSource};
+use forge_http::Secret;
+use serde_json::json;
+use wiremock::ResponseTemplate;
+
+use crate::{
+    script::{Script, Step, answer, body, data, error},
+    wire::{one, pull, user},
+};
+
+fn refused(status: u16, message: &str) -> ResponseTemplate {
+    ResponseTemplate::new(status).set_body_json(json!({ "message": message }))
+}
+
+fn viewer(answer_: ResponseTemplate) -> Step {
+    answer("Viewer", answer_)
+}
+
+#[tokio::test]
+async fn without_a_token_nothing_is_sent() {
+    let script = Script::with_token(vec![], Arc::new(FixedToken::none())).await;
+    let e = script.repo.viewer().await.unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::Unauthenticated { host } if host == "github.com"));
+    assert!(
+        e.hint()
+            .unwrap()
+            .contains("forge auth login --host github.com")
+    );
+    script.sent();
+}
+
+/// Gives `old`, and `new` once that was refused.
+#[derive(Debug, Default)]
+struct Expiring {
+    asked: AtomicUsize,
+    renewed: AtomicUsize,
+}
+
+#[async_trait]
+impl TokenSource for Expiring {
+    async fn token(&self, _: &str) -> Result<Option<Secret>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Ok(Some(Secret::new("old")))
+    }
+    async fn renewed(&self, _: &str, refused: &Secret) -> Result<Option<Secret>> {
+        self.renewed.fetch_add(1, Ordering::SeqCst);
+        Ok(Some(Secret::new("new")).filter(|_| refused.expose() == "old"))
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_expired_is_renewed_once() {
+    let tokens = Arc::new(Expiring::default());
+    let script = Script::with_token(
+        vec![
+            viewer(refused(401, "Bad credentials")),
+            data("Viewer", json!({ "viewer": user("ada") })),
+            data("Viewer", json!({ "viewer": user("ada") })),
+            viewer(refused(401, "Bad credentials")),
+        ],
+        tokens.clone(),
+    )
+    .await;
+    script.repo.viewer().await.unwrap();
+    script.repo.viewer().await.unwrap();
+    let e = script.repo.viewer().await.unwrap_err();
+    assert_eq!(e.code(), "unauthenticated");
+    assert_eq!(
+        (
+            tokens.asked.load(Ordering::SeqCst),
+            tokens.renewed.load(Ordering::SeqCst)
+        ),
+        (1, 2)
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn sign_on_gives_its_address() {
+    let url = "https://github.com/orgs/octo/sso?authorization_request=x";
+    let sso = refused(403, "Resource protected by organization SAML enforcement.")
+        .insert_header("x-github-sso", format!("required; url={url}").as_str());
+    let script = Script::play(vec![viewer(sso)]).await;
+    let e = script.repo.viewer().await.unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::PermissionDenied { sso_url: Some(u), .. } if u == url));
+    assert!(e.hint().unwrap().contains(url));
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_missing_scope_is_named() {
+    let message = "Your token has not been granted the required scopes to execute this query. The 'name' field requires one of the following scopes: ['read:user'], but your token has only been granted the: [''] scopes.";
+    let script = Script::play(vec![body(
+        "Viewer",
+        json!({ "errors": [error(&["viewer", "name"], "INSUFFICIENT_SCOPES", message)] }),
+    )])
+    .await;
+    let e = script.repo.viewer().await.unwrap_err();
+    assert!(
+        matches!(e.kind(), ErrorKind::PermissionDenied { missing, .. } if *missing == ["read:user"])
+    );
+    assert!(e.hint().unwrap().contains("read:user"));
+    script.sent();
+}
+
+fn limit(kind: &str) -> ResponseTemplate {
+    ResponseTemplate::new(200).set_body_json(json!({ "errors": [{ "type": kind, "message": "API rate limit exceeded for user ID 1." }] }))
+}
+
+#[tokio::test]
+async fn a_limit_in_the_body_is_waited_for_when_it_is_short() {
+    for kind in ["RATE_LIMITED", "RATE_LIMIT"] {
+        let script = Script::play(vec![
+            viewer(limit(kind).insert_header("retry-after", "5")),
+            data("Viewer", json!({ "viewer": user("ada") })),
+        ])
+        .await;
+        script.repo.viewer().await.unwrap();
+        script.sent();
+
+        let script = Script::play(vec![viewer(
+            limit(kind).insert_header("retry-after", "3600"),
+        )])
+        .await;
+        let e = script.repo.viewer().await.unwrap_err();
+        assert_eq!(e.code(), "rate_limited");
+        assert!(e.hint().unwrap().contains("3600 s"));
+        script.sent();
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_a_limit_refused_is_sent_again() {
+    let script = Script::play(vec![
+        data("PullView", one(pull(7))),
+        answer(
+            "closePullRequest",
+            limit("RATE_LIMITED").insert_header("retry-after", "1"),
+        ),
+        answer(
+            "closePullRequest",
+            refused(403, "You have exceeded a secondary rate limit")
+                .insert_header("retry-after", "1"),
+        ),
+        data(
+            "closePullRequest",
+            json!({ "change": { "pullRequest": pull(7) } }),
+        ),
+    ])
+    .await;
+    script
+        .repo
+        .close(&script.pr(), &Default::default())
+        .await
+        .unwrap();
+    script.sent();
+}
+
+#[tokio::test]
+async fn what_was_left_of_the_limit_is_known() {
+    let answer_ = ResponseTemplate::new(200)
+        .set_body_json(json!({ "data": { "viewer": user("ada") } }))
+        .insert_header("x-ratelimit-limit", "5000")
+        .insert_header("x-ratelimit-remaining", "4321")
+        .insert_header("x-ratelimit-reset", "1790000000")
+        .insert_header("x-ratelimit-resource", "graphql");
+    let script = Script::play(vec![viewer(answer_)]).await;
+    script.repo.viewer().await.unwrap();
+    assert_eq!(script.forge.rate_limits()[0].remaining, 4321);
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_the_token_does_not_get_it_shown() {
+    let echo = "the token canary-token is bad, and so is ghp_canarycanary";
+    for step in [
+        viewer(refused(401, echo)),
+        viewer(refused(403, echo)),
+        viewer(refused(422, echo)),
+        viewer(refused(500, echo)),
+        body(
+            "Viewer",
+            json!({ "errors": [error(&["viewer"], "FORBIDDEN", echo)] }),
+        ),
+        body(
+            "Viewer",
+            json!({ "errors": [error(&["viewer"], "NOT_FOUND", echo)] }),
+        ),
+        answer(
+            "Viewer",
+            ResponseTemplate::new(200).set_body_string("{\"data\": canary-token"),
+        ),
+    ] {
+        let script = Script::play(vec![step]).await;
+        let e = script.repo.viewer().await.unwrap_err();
+        let said = format!(
+            "{e} {e:?} {:?} {:?} {:?}",
+            e.hint(),
+            e.context(),
+            script.forge
+        );
+        assert!(!said.contains("canary"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_with_a_line_break_is_refused_without_showing_it() {
+    let script = Script::with_token(vec![], Arc::new(FixedToken::new("canary\ntoken"))).await;
+    let e = script
+        .repo
+        .view(&script.pr(), PrFields::NONE)
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "unauthenticated");
+    assert!(!format!("{e:?}").contains("canary"));
+    script.sent();
+}

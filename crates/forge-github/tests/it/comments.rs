@@ -1,0 +1,227 @@
+//! Comments: made, answered, changed, deleted, listed.
+
+use forge_core::{PageReq, model::CommentId};
+use insta::assert_json_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    script::{Script, data, refused},
+    wire::{comment, line_comment, nodes, one, page, thread},
+};
+
+fn before() -> Value {
+    one(json!({ "id": "PR_7", "number": 7, "newestComment": { "nodes": [{ "id": "IC_0" }] } }))
+}
+
+fn id(script: &Script, key: &str) -> CommentId {
+    CommentId {
+        pr: script.pr(),
+        key: key.into(),
+    }
+}
+
+#[tokio::test]
+async fn a_comment_is_two_requests() {
+    let script = Script::play(vec![
+        data("PullView", before()),
+        data(
+            "addComment",
+            json!({ "m": { "commentEdge": { "node": comment("IC_1", "ada", "Hello") } } }),
+        ),
+    ])
+    .await;
+    let made = script
+        .repo
+        .comment(&script.pr(), "Hello", None)
+        .await
+        .unwrap();
+    assert_json_snapshot!("comment", (script.sent(), made));
+}
+
+fn threads(list: Value, kind: &str) -> Value {
+    json!({ "node": { "__typename": kind }, "repository": { "pullRequest": { "id": "PR_7", "reviewThreads": list } } })
+}
+
+#[tokio::test]
+async fn a_comment_on_lines_is_answered_in_its_thread() {
+    let script = Script::play(vec![
+        data(
+            "ReplyPrepare",
+            threads(
+                page(vec![thread("PRRT_1", false)], "t1"),
+                "PullRequestReviewComment",
+            ),
+        ),
+        data(
+            "ReplyPrepare",
+            threads(
+                nodes(vec![thread("PRRT_2", false)]),
+                "PullRequestReviewComment",
+            ),
+        ),
+        data(
+            "addPullRequestReviewThreadReply",
+            json!({ "m": { "comment": line_comment("PRRC_9", "Because.") } }),
+        ),
+    ])
+    .await;
+    let root = id(&script, "PRRC_PRRT_2");
+    let made = script
+        .repo
+        .comment(&script.pr(), "Because.", Some(&root))
+        .await
+        .unwrap();
+    assert_eq!(made.value.file_path.as_deref(), Some("src/lib.rs"));
+    assert_json_snapshot!("reply", script.sent());
+}
+
+#[tokio::test]
+async fn a_comment_of_the_conversation_is_answered_by_quoting_it() {
+    let answered = comment(
+        "IC_2",
+        "ada",
+        "> Why?\n\nBecause.\n\n<!-- in-reply-to: IC_1 -->",
+    );
+    let script = Script::play(vec![
+        data("ReplyPrepare", threads(nodes(vec![]), "IssueComment")),
+        data("Node", json!({ "node": comment("IC_1", "grace", "Why?") })),
+        data("PullView", before()),
+        data(
+            "addComment",
+            json!({ "m": { "commentEdge": { "node": answered } } }),
+        ),
+    ])
+    .await;
+    let made = script
+        .repo
+        .comment(&script.pr(), "Because.", Some(&id(&script, "IC_1")))
+        .await
+        .unwrap();
+    assert_eq!(made.value.reply_to.as_deref(), Some("IC_1"));
+    let sent = script.sent();
+    assert_eq!(
+        sent[3].1["m"]["body"],
+        "> Why?\n\nBecause.\n\n<!-- in-reply-to: IC_1 -->"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_to_nothing() {
+    let mut missing = json!({ "data": threads(nodes(vec![]), "") });
+    missing["data"]["node"] = Value::Null;
+    missing["errors"] = json!([crate::script::error(
+        &["node"],
+        "NOT_FOUND",
+        "Could not resolve to a node with the global id of 'x'"
+    )]);
+    let script = Script::play(vec![crate::script::body("ReplyPrepare", missing)]).await;
+    let e = script
+        .repo
+        .comment(&script.pr(), "Because.", Some(&id(&script, "x")))
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "not_found");
+    script.sent();
+}
+
+#[tokio::test]
+async fn comments_are_changed_and_deleted_by_their_kind() {
+    let script = Script::play(vec![
+        data(
+            "updateIssueComment",
+            json!({ "m": { "issueComment": comment("IC_1", "ada", "New") } }),
+        ),
+        data(
+            "updatePullRequestReviewComment",
+            json!({ "m": { "pullRequestReviewComment": line_comment("PRRC_1", "New") } }),
+        ),
+        data("deleteIssueComment", json!({ "m": {} })),
+        data("deletePullRequestReviewComment", json!({ "m": {} })),
+        refused(
+            "deleteIssueComment",
+            "m",
+            "NOT_FOUND",
+            "Could not resolve to a node with the global id of 'IC_2'",
+        ),
+    ])
+    .await;
+    let repo = &script.repo;
+    assert_eq!(
+        repo.edit_comment(&id(&script, "IC_1"), "New")
+            .await
+            .unwrap()
+            .value
+            .body,
+        "New"
+    );
+    assert_eq!(
+        repo.edit_comment(&id(&script, "PRRC_1"), "New")
+            .await
+            .unwrap()
+            .value
+            .body,
+        "New"
+    );
+    repo.delete_comment(&id(&script, "IC_1")).await.unwrap();
+    repo.delete_comment(&id(&script, "PRRC_1")).await.unwrap();
+    let e = repo.delete_comment(&id(&script, "IC_2")).await.unwrap_err();
+    assert!(e.is_not_found() && e.message().contains("IC_2"));
+    assert_json_snapshot!("comment_changes", script.sent());
+}
+
+#[tokio::test]
+async fn comments_are_paged() {
+    let of = |list: Value| one(json!({ "comments": list }));
+    let script = Script::play(vec![
+        data(
+            "PullView",
+            of(page(
+                vec![comment("IC_1", "ada", "1"), comment("IC_2", "ada", "2")],
+                "c2",
+            )),
+        ),
+        data("PullView", of(nodes(vec![comment("IC_3", "ada", "3")]))),
+    ])
+    .await;
+    let first = script
+        .repo
+        .comments(&script.pr(), PageReq::first(2))
+        .await
+        .unwrap();
+    let rest = script
+        .repo
+        .comments(&script.pr(), PageReq::after(first.next.unwrap(), 2))
+        .await
+        .unwrap();
+    assert_eq!(
+        (first.items.len(), rest.items.len(), rest.next),
+        (2, 1, None)
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn texts_that_say_nothing_are_never_sent() {
+    let script = Script::play(vec![]).await;
+    for text in ["", " \n\t", &"x".repeat(65_537)] {
+        assert_eq!(
+            script
+                .repo
+                .comment(&script.pr(), text, None)
+                .await
+                .unwrap_err()
+                .code(),
+            "invalid_input"
+        );
+        assert_eq!(
+            script
+                .repo
+                .edit_comment(&id(&script, "IC_1"), text)
+                .await
+                .unwrap_err()
+                .code(),
+            "invalid_input"
+        );
+    }
+    script.sent();
+}

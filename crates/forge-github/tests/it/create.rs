@@ -1,0 +1,418 @@
+//! Opening: two requests, three with labels and people, nothing before everything is known.
+
+use forge_core::{
+    ErrorKind,
+    model::{CreatePull, HeadRef, Reviewer},
+};
+use insta::assert_json_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    script::{Script, body, data, error, gateway, refused},
+    wire::{changed, label, pull, user},
+};
+
+pub fn prepared(other: Value) -> Value {
+    let mut data = json!({
+        "viewer": { "login": "ada" },
+        "repository": {
+            "__typename": "Repository", "id": "R_1", "isArchived": false, "defaultBranchRef": { "name": "main" },
+            "existing": { "nodes": [] }, "headRef": { "id": "REF_1", "name": "feature" },
+        },
+    });
+    for (key, value) in other.as_object().unwrap() {
+        match value {
+            Value::Object(more) if key == "repository" => {
+                data[key].as_object_mut().unwrap().extend(more.clone())
+            }
+            value => data[key] = value.clone(),
+        }
+    }
+    data
+}
+
+fn lookups() -> Value {
+    prepared(json!({
+        "repository": {
+            "label0": { "id": "LA_bug", "name": "bug" }, "label1": null,
+            "labels": { "nodes": [label("bug"), label("Help wanted")] },
+            "assignableUsers": { "nodes": [{ "login": "grace" }] },
+            "milestones": { "nodes": [{ "id": "MI_1", "title": "1.0" }] },
+        },
+        "user0": { "id": "U_grace", "login": "grace" },
+        "team0": { "team": { "id": "T_core" }, "teams": { "nodes": [{ "slug": "core" }] } },
+        "me": { "id": "U_ada", "login": "ada" },
+    }))
+}
+
+fn full() -> CreatePull {
+    CreatePull {
+        description: "Why.".into(),
+        labels: vec!["bug".into(), "help WANTED".into()],
+        assignees: vec!["@me".into(), "grace".into()],
+        reviewers: vec![Reviewer::parse("grace"), Reviewer::parse("octo/core")],
+        milestone: Some("1.0".into()),
+        ..CreatePull::new("feature", "Add it")
+    }
+}
+
+fn decorated() -> Value {
+    let done = changed(
+        7,
+        json!({
+            "labels": { "nodes": [label("bug"), label("Help wanted")] },
+            "assignees": { "nodes": [user("ada"), user("grace")] },
+        }),
+    );
+    json!({
+        "milestone": { "pullRequest": pull(7) },
+        "labels": { "labelable": pull(7) },
+        "assignees": { "assignable": pull(7) },
+        "reviewers": { "pullRequest": done },
+    })
+}
+
+#[tokio::test]
+async fn a_plain_one_is_two_requests() {
+    let script = Script::play(vec![
+        data("CreatePrepare", prepared(json!({}))),
+        data(
+            "createPullRequest",
+            json!({ "create": { "pullRequest": pull(7) } }),
+        ),
+    ])
+    .await;
+    let made = script
+        .repo
+        .create(&CreatePull::new("feature", "Add it"))
+        .await
+        .unwrap();
+    assert!(made.warnings.is_empty() && made.steps.is_empty());
+    assert_json_snapshot!("create", (script.sent(), made));
+}
+
+#[tokio::test]
+async fn with_labels_people_and_milestone_it_is_three() {
+    let script = Script::play(vec![
+        data("CreatePrepare", lookups()),
+        data(
+            "createPullRequest",
+            json!({ "create": { "pullRequest": pull(7) } }),
+        ),
+        data("updatePullRequest", decorated()),
+    ])
+    .await;
+    let made = script.repo.create(&full()).await.unwrap();
+    assert_eq!(made.value.labels.len(), 2);
+    assert_json_snapshot!("create_full", (script.sent(), &made.steps, &made.warnings));
+}
+
+#[tokio::test]
+async fn from_a_fork() {
+    let script = Script::play(vec![
+        data(
+            "CreatePrepare",
+            prepared(json!({ "fork": { "ref": { "id": "REF_2" } } })),
+        ),
+        data(
+            "createPullRequest",
+            json!({ "create": { "pullRequest": pull(7) } }),
+        ),
+    ])
+    .await;
+    let mut req = CreatePull::new("feature", "Add it");
+    req.head = HeadRef {
+        owner: Some("grace".into()),
+        branch: "feature".into(),
+    };
+    req.base = None;
+    script.repo.create(&req).await.unwrap();
+    let input = script.sent()[1].1["create"].clone();
+    assert_eq!(input["headRefName"], "grace:feature");
+    assert_eq!(input["maintainerCanModify"], true);
+}
+
+#[tokio::test]
+async fn a_fork_of_another_name_is_left_to_github() {
+    let mut answer = json!({ "data": prepared(json!({ "fork": null })) });
+    answer["errors"] = json!([error(
+        &["fork"],
+        "NOT_FOUND",
+        "Could not resolve to a Repository with the name 'grace/tools'."
+    )]);
+    let script = Script::play(vec![
+        body("CreatePrepare", answer),
+        data(
+            "createPullRequest",
+            json!({ "create": { "pullRequest": pull(7) } }),
+        ),
+    ])
+    .await;
+    let mut req = CreatePull::new("feature", "Add it");
+    req.head.owner = Some("grace".into());
+    script.repo.create(&req).await.unwrap();
+    script.sent();
+}
+
+async fn refusal(answer: Value, req: CreatePull) -> forge_core::Error {
+    let script = Script::play(vec![body("CreatePrepare", answer)]).await;
+    let e = script.repo.create(&req).await.unwrap_err();
+    assert!(e.hint().is_some(), "{e:?}");
+    assert_eq!(script.names(), ["CreatePrepare"], "nothing was made");
+    e
+}
+
+#[tokio::test]
+async fn nothing_is_made_when_a_name_is_wrong() {
+    let base = |other: Value| json!({ "data": prepared(other) });
+    let plain = || CreatePull::new("feature", "Add it");
+    let repo = |part: Value| base(json!({ "repository": part }));
+
+    let e = refusal(repo(json!({ "headRef": null })), plain()).await;
+    assert!(
+        matches!(
+            e.kind(),
+            ErrorKind::InvalidInput {
+                field: Some("head")
+            }
+        ),
+        "{e:?}"
+    );
+    let into = CreatePull {
+        base: Some("maain".into()),
+        ..plain()
+    };
+    let e = refusal(repo(json!({ "baseRef": null })), into).await;
+    assert!(
+        matches!(
+            e.kind(),
+            ErrorKind::InvalidInput {
+                field: Some("base")
+            }
+        ) && e.message().contains("maain")
+    );
+    let e = refusal(
+        repo(json!({ "defaultBranchRef": { "name": "feature" } })),
+        plain(),
+    )
+    .await;
+    assert!(matches!(
+        e.kind(),
+        ErrorKind::InvalidInput {
+            field: Some("head")
+        }
+    ));
+    let e = refusal(repo(json!({ "isArchived": true })), plain()).await;
+    assert_eq!(e.code(), "precondition_failed");
+
+    let labels =
+        json!({ "label0": null, "labels": { "nodes": [label("bug"), label("documentation")] } });
+    let e = refusal(
+        repo(labels),
+        CreatePull {
+            labels: vec!["documentatoin".into()],
+            ..plain()
+        },
+    )
+    .await;
+    assert!(matches!(
+        e.kind(),
+        ErrorKind::InvalidInput {
+            field: Some("labels")
+        }
+    ));
+    assert_eq!(e.hint(), Some("did you mean 'documentation'?"));
+
+    let mut nobody = repo(json!({ "assignableUsers": { "nodes": [{ "login": "grace" }] } }));
+    nobody["data"]["user0"] = Value::Null;
+    nobody["errors"] = json!([error(
+        &["user0"],
+        "NOT_FOUND",
+        "Could not resolve to a User with the login of 'grcae'."
+    )]);
+    let e = refusal(
+        nobody,
+        CreatePull {
+            reviewers: vec![Reviewer::parse("grcae")],
+            ..plain()
+        },
+    )
+    .await;
+    assert!(matches!(
+        e.kind(),
+        ErrorKind::InvalidInput {
+            field: Some("reviewers")
+        }
+    ));
+    assert_eq!(e.hint(), Some("did you mean 'grace'?"));
+
+    let teams =
+        base(json!({ "team0": { "team": null, "teams": { "nodes": [{ "slug": "core" }] } } }));
+    let e = refusal(
+        teams,
+        CreatePull {
+            reviewers: vec![Reviewer::parse("octo/cor")],
+            ..plain()
+        },
+    )
+    .await;
+    assert_eq!(e.hint(), Some("did you mean 'octo/core'?"));
+
+    let milestones = repo(json!({ "milestones": { "nodes": [{ "id": "MI_1", "title": "1.0" }] } }));
+    let e = refusal(
+        milestones,
+        CreatePull {
+            milestone: Some("2.0".into()),
+            ..plain()
+        },
+    )
+    .await;
+    assert!(matches!(
+        e.kind(),
+        ErrorKind::InvalidInput {
+            field: Some("milestone")
+        }
+    ));
+}
+
+#[tokio::test]
+async fn a_missing_scope_for_teams_is_named() {
+    let mut answer = json!({ "data": prepared(json!({ "team0": null })) });
+    answer["errors"] = json!([error(
+        &["team0", "team"],
+        "INSUFFICIENT_SCOPES",
+        "Your token has not been granted the required scopes to execute this query. The 'team' field requires one of the following scopes: ['read:org'], but your token has only been granted the: ['repo'] scopes."
+    )]);
+    let e = refusal(
+        answer,
+        CreatePull {
+            reviewers: vec![Reviewer::parse("octo/core")],
+            ..CreatePull::new("feature", "T")
+        },
+    )
+    .await;
+    assert!(
+        matches!(e.kind(), ErrorKind::PermissionDenied { missing, .. } if *missing == ["read:org"]),
+        "{e:?}"
+    );
+}
+
+#[tokio::test]
+async fn one_that_is_open_already_is_shown() {
+    let other = json!({ "number": 3, "url": "https://github.com/octo/tools/pull/3", "baseRefName": "main",
+        "isCrossRepository": false, "headRepositoryOwner": { "login": "octo" } });
+    let answer =
+        json!({ "data": prepared(json!({ "repository": { "existing": { "nodes": [other] } } })) });
+    let e = refusal(answer, CreatePull::new("feature", "Again")).await;
+    assert!(
+        matches!(e.kind(), ErrorKind::AlreadyExists { existing: Some(url) } if url.ends_with("/pull/3"))
+    );
+}
+
+#[tokio::test]
+async fn one_that_somebody_opened_meanwhile_is_shown_too() {
+    let script = Script::play(vec![
+        data("CreatePrepare", prepared(json!({}))),
+        refused(
+            "createPullRequest",
+            "create",
+            "UNPROCESSABLE",
+            "A pull request already exists for octo:feature.",
+        ),
+        data(
+            "PullList",
+            json!({ "repository": { "pullRequests": { "nodes": [pull(3)] } } }),
+        ),
+    ])
+    .await;
+    let e = script
+        .repo
+        .create(&CreatePull::new("feature", "Again"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(e.kind(), ErrorKind::AlreadyExists { existing: Some(url) } if url.ends_with("/pull/3"))
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn what_cannot_be_put_onto_it_is_a_warning_with_its_command() {
+    let mut answer = json!({ "data": decorated() });
+    answer["data"]["reviewers"] = Value::Null;
+    answer["errors"] = json!([error(
+        &["reviewers"],
+        "UNPROCESSABLE",
+        "Reviews may only be requested from collaborators. One or more of the users or teams you specified is not a collaborator of the octo/tools repository."
+    )]);
+    let script = Script::play(vec![
+        data("CreatePrepare", lookups()),
+        data(
+            "createPullRequest",
+            json!({ "create": { "pullRequest": pull(7) } }),
+        ),
+        body("updatePullRequest", answer),
+    ])
+    .await;
+    let made = script.repo.create(&full()).await.unwrap();
+    assert_eq!(made.value.number, Some(7));
+    assert_json_snapshot!("create_half", (&made.steps, &made.warnings));
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_lost_answer_to_the_labels_is_read_back() {
+    let now = changed(
+        7,
+        json!({ "labels": { "nodes": [label("bug"), label("Help wanted")] }, "milestone": { "title": "1.0" } }),
+    );
+    let script = Script::play(vec![
+        data("CreatePrepare", lookups()),
+        data(
+            "createPullRequest",
+            json!({ "create": { "pullRequest": pull(7) } }),
+        ),
+        gateway("updatePullRequest"),
+        data("PullView", crate::wire::one(now)),
+    ])
+    .await;
+    let made = script.repo.create(&full()).await.unwrap();
+    let commands: Vec<_> = made
+        .warnings
+        .iter()
+        .filter_map(|w| w.hint.clone())
+        .collect();
+    assert_eq!(
+        commands,
+        [
+            "run 'forge pr edit 7 -R gh:octo/tools --add-assignee @me --add-assignee grace'",
+            "run 'forge pr edit 7 -R gh:octo/tools --add-reviewer grace --add-reviewer octo/core'",
+        ]
+        .map(|c| c.replace("gh:octo/tools", &crate::script::repo_id().to_string()))
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn what_is_wrong_by_itself_is_never_sent() {
+    let script = Script::play(vec![]).await;
+    for req in [
+        CreatePull::new("feature", " "),
+        CreatePull::new("feature", "x".repeat(257)),
+        CreatePull::new("feature", "one\ntwo"),
+        CreatePull {
+            description: "x".repeat(65_537),
+            ..CreatePull::new("feature", "T")
+        },
+        CreatePull {
+            labels: (0..101).map(|n| n.to_string()).collect(),
+            ..CreatePull::new("feature", "T")
+        },
+    ] {
+        assert_eq!(
+            script.repo.create(&req).await.unwrap_err().code(),
+            "invalid_input"
+        );
+    }
+    script.sent();
+}

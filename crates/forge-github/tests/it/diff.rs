@@ -1,0 +1,225 @@
+//! Diffs and files.
+
+use forge_core::{
+    PageReq,
+    model::{Diff, DiffFormat, DiffReq},
+};
+use futures::TryStreamExt;
+use insta::assert_json_snapshot;
+use serde_json::{Value, json};
+use wiremock::ResponseTemplate;
+
+use crate::script::{Script, rest};
+
+const PULL: &str = "GET /repos/octo/tools/pulls/7";
+
+async fn text(diff: Diff) -> String {
+    let chunks: Vec<Vec<u8>> = diff.body.try_collect().await.unwrap();
+    String::from_utf8(chunks.concat()).unwrap()
+}
+
+fn file(name: &str, status: &str, patch: Option<&str>) -> Value {
+    json!({ "sha": "1", "filename": name, "status": status, "additions": u8::from(patch.is_some()), "deletions": 0, "patch": patch })
+}
+
+fn files(page: &str, list: Vec<Value>, next: bool) -> crate::script::Step {
+    let link = if next {
+        "<https://api.github.com/x?page=2>; rel=\"next\""
+    } else {
+        "<https://api.github.com/x?page=1>; rel=\"first\""
+    };
+    rest(
+        &format!("{PULL}/files?{page}"),
+        ResponseTemplate::new(200)
+            .set_body_json(list)
+            .insert_header("link", link),
+    )
+}
+
+#[tokio::test]
+async fn a_diff_is_one_request() {
+    let script = Script::play(vec![
+        rest(
+            PULL,
+            ResponseTemplate::new(200).set_body_string("diff --git a/x b/x\n"),
+        ),
+        rest(
+            PULL,
+            ResponseTemplate::new(200).set_body_string("From abc\n"),
+        ),
+    ])
+    .await;
+    let diff = script
+        .repo
+        .diff(&script.pr(), &DiffReq::default())
+        .await
+        .unwrap();
+    assert!(diff.warnings.is_empty());
+    assert_eq!(text(diff).await, "diff --git a/x b/x\n");
+    let req = DiffReq {
+        format: DiffFormat::Patch,
+        context_lines: Some(9),
+    };
+    let patch = script.repo.diff(&script.pr(), &req).await.unwrap();
+    assert!(patch.warnings[0].message.contains("three lines"));
+    assert_eq!(text(patch).await, "From abc\n");
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_diff_that_is_too_large_is_put_together_from_its_files() {
+    for status in [406, 422] {
+        let script = Script::play(vec![
+            rest(
+                PULL,
+                ResponseTemplate::new(status).set_body_json(json!({ "message": "too large" })),
+            ),
+            files(
+                "per_page=100&page=1",
+                vec![
+                    file("a.rs", "modified", Some("@@ -1 +1 @@\n-a\n+b")),
+                    file("logo.png", "added", None),
+                ],
+                false,
+            ),
+        ])
+        .await;
+        let diff = script
+            .repo
+            .diff(&script.pr(), &DiffReq::default())
+            .await
+            .unwrap();
+        let said: Vec<_> = diff.warnings.iter().map(|w| w.message.clone()).collect();
+        assert!(
+            said[0].contains("put together") && said[1].contains("logo.png"),
+            "{said:?}"
+        );
+        assert_eq!(said.len(), 2);
+        let text = text(diff).await;
+        assert!(text.starts_with(
+            "diff --git a/a.rs b/a.rs\n--- a/a.rs\n+++ b/a.rs\n@@ -1 +1 @@\n-a\n+b\n"
+        ));
+        assert!(text.contains("Binary files /dev/null and b/logo.png differ"));
+        script.sent();
+    }
+}
+
+#[tokio::test]
+async fn a_series_that_is_too_large_cannot_be_put_together() {
+    let script = Script::play(vec![rest(
+        PULL,
+        ResponseTemplate::new(406).set_body_json(json!({ "message": "too large" })),
+    )])
+    .await;
+    let req = DiffReq {
+        format: DiffFormat::Patch,
+        ..DiffReq::default()
+    };
+    let e = script.repo.diff(&script.pr(), &req).await.unwrap_err();
+    assert!(e.hint().unwrap().contains("refs/pull/7/head"));
+    script.sent();
+}
+
+#[tokio::test]
+async fn patches_that_were_left_out_are_asked_for_in_small_pages() {
+    let long = format!("@@ -0,0 +1,15000 @@\n{}", "+x\n".repeat(15_000));
+    let mut first = vec![file("big", "added", Some(&long))];
+    first.extend((1..12).map(|n| file(&format!("f{n}"), "added", Some("@@ -0,0 +1 @@\n+y"))));
+    let mut cut = first.clone();
+    cut[11] = file("f11", "added", None);
+    cut[3] = file("f3", "added", None);
+    let script = Script::play(vec![
+        rest(PULL, ResponseTemplate::new(406)),
+        files("per_page=100&page=1", cut, false),
+        files("per_page=10&page=1", first[..10].to_vec(), true),
+        files("per_page=10&page=2", first[10..].to_vec(), false),
+    ])
+    .await;
+    let diff = script
+        .repo
+        .diff(&script.pr(), &DiffReq::default())
+        .await
+        .unwrap();
+    assert_eq!(diff.warnings.len(), 1, "{:?}", diff.warnings);
+    assert_eq!(text(diff).await.matches("+y\n").count(), 11);
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_pull_request_that_is_not_there() {
+    let gone = || ResponseTemplate::new(404).set_body_json(json!({ "message": "Not Found" }));
+    let script = Script::play(vec![
+        rest(PULL, gone()),
+        rest(&format!("{PULL}/files?per_page=5&page=1"), gone()),
+    ])
+    .await;
+    assert!(
+        script
+            .repo
+            .diff(&script.pr(), &DiffReq::default())
+            .await
+            .unwrap_err()
+            .is_not_found()
+    );
+    assert!(
+        script
+            .repo
+            .files(&script.pr(), PageReq::first(5))
+            .await
+            .unwrap_err()
+            .is_not_found()
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn files_have_their_old_names() {
+    let mut moved = file("new", "renamed", None);
+    moved["previous_filename"] = json!("old");
+    let mut empty = file("empty", "added", None);
+    empty["sha"] = json!("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+    let list = vec![
+        moved,
+        empty,
+        file("logo.png", "modified", None),
+        file("gone", "removed", Some("@@ -1 +0,0 @@\n-x")),
+    ];
+    let script = Script::play(vec![
+        files("per_page=4&page=1", list, true),
+        files(
+            "per_page=4&page=2",
+            vec![file("last", "added", Some("+x"))],
+            false,
+        ),
+        files(
+            "per_page=100&page=1",
+            vec![file("a", "added", Some("+x"))],
+            true,
+        ),
+        files(
+            "per_page=100&page=2",
+            vec![file("b", "added", Some("+x"))],
+            false,
+        ),
+    ])
+    .await;
+    let first = script
+        .repo
+        .files(&script.pr(), PageReq::first(4))
+        .await
+        .unwrap();
+    assert_json_snapshot!("files", first.items);
+    let rest = script
+        .repo
+        .files(&script.pr(), PageReq::after(first.next.unwrap(), 4))
+        .await
+        .unwrap();
+    assert_eq!((rest.items.len(), rest.next), (1, None));
+    let all = script
+        .repo
+        .files(&script.pr(), PageReq::first(350))
+        .await
+        .unwrap();
+    assert_eq!((all.items.len(), all.next), (2, None));
+    script.sent();
+}

@@ -1,0 +1,582 @@
+//! The backend against the GitHub double: it executes what is sent on GitHub's schema, keeps state
+//! and counts requests.
+
+use std::sync::Arc;
+
+use forge_core::{
+    Client, ErrorKind, ForgeKind, PageReq, Policy, PrId, Repo, RepoId, RepoPath,
+    model::{
+        CheckRollup, CloseReq, CommentId, CreatePull, DiffReq, EditPull, HeadRef, MergeMethod,
+        MergeReq, MergeState, NewLabel, NewReview, NewThread, PrFields, PrState, PullQuery,
+        Reviewer, SetChange, Side, StateFilter, ThreadFilter, ThreadId, Verdict,
+    },
+};
+use forge_github::{FixedToken, GitHub};
+use forge_http::{Http, Proxies, RetryPolicy, Settings};
+use forge_testkit::github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission};
+use futures::TryStreamExt;
+
+const REPO: &str = "octo/tools";
+
+/// A handle on the double, through the proxy, as gh goes there.
+pub fn handle(double: &GitHubDouble, token: &str) -> Repo {
+    let url = double.url();
+    let get = |name: &str| (name == "HTTP_PROXY").then(|| url.clone());
+    let settings = Settings {
+        proxies: Proxies::from_env(&get).unwrap(),
+        retry: RetryPolicy::without_pauses(),
+        ..Settings::default()
+    };
+    let http = Http::new(settings).unwrap();
+    let forge = GitHub::new("github.localhost", http, Arc::new(FixedToken::new(token)));
+    let path = RepoPath::Named {
+        owner: "octo".into(),
+        name: "tools".into(),
+    };
+    let id = RepoId {
+        kind: ForgeKind::GITHUB,
+        host: "github.localhost".into(),
+        path,
+    };
+    Client::new(Arc::new(forge), Policy::default()).repo(id)
+}
+
+pub struct World {
+    pub double: GitHubDouble,
+    pub ada: Repo,
+    pub grace: Repo,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let double = GitHubDouble::start(Options::default()).unwrap();
+        {
+            let mut seed = double.seed();
+            seed.org(
+                "octo",
+                &[("ada", Permission::Admin), ("grace", Permission::Write)],
+            );
+            seed.token("canary-ada", "ada", ALL_SCOPES);
+            seed.token("canary-grace", "grace", ALL_SCOPES);
+            seed.team("octo", "core", &["grace"]);
+            seed.repo_with_readme(REPO);
+            seed.collaborator(REPO, "ada", Permission::Admin);
+            seed.collaborator(REPO, "grace", Permission::Write);
+            seed.label(REPO, "bug");
+            seed.label(REPO, "help, wanted");
+            seed.milestone(REPO, "1.0");
+            seed.commit(
+                REPO,
+                "feature",
+                &[("a.txt", Some("one\ntwo\nthree\n"))],
+                "Add a",
+            );
+        }
+        let (ada, grace) = (
+            handle(&double, "canary-ada"),
+            handle(&double, "canary-grace"),
+        );
+        Self { double, ada, grace }
+    }
+
+    fn open(&self, head: &str) -> PrId {
+        let mut seed = self.double.seed();
+        let pull = PullSeed {
+            author: "ada",
+            title: "Title",
+            head,
+            ..PullSeed::default()
+        };
+        let number = seed.open_pull(REPO, &pull);
+        self.ada.pr(number)
+    }
+
+    /// How many requests `what` took.
+    async fn count<T>(&self, what: impl Future<Output = T>) -> (T, usize) {
+        self.double.reset_record();
+        let value = what.await;
+        (value, self.double.counts().api)
+    }
+}
+
+fn labels(add: &[&str], remove: &[&str]) -> SetChange<String> {
+    let own = |list: &[&str]| list.iter().map(|s| (*s).to_owned()).collect();
+    SetChange {
+        add: own(add),
+        remove: own(remove),
+    }
+}
+
+#[tokio::test]
+async fn a_life_from_opening_to_merge() {
+    let world = World::new();
+    let req = CreatePull {
+        description: "Ünïcode".into(),
+        labels: vec!["Help, wanted".into(), "bug".into()],
+        assignees: vec!["@me".into(), "grace".into()],
+        reviewers: vec![Reviewer::parse("grace"), Reviewer::parse("octo/core")],
+        milestone: Some("1.0".into()),
+        draft: true,
+        ..CreatePull::new("feature", "Add a")
+    };
+    let (made, n) = world.count(world.ada.create(&req)).await;
+    let made = made.unwrap();
+    assert_eq!((n, &made.warnings[..]), (3, &[][..]));
+    let pull = made.value;
+    assert!(pull.draft && pull.labels.len() == 2 && pull.assignees.len() == 2);
+    assert_eq!(
+        (pull.pending_reviewers.len(), pull.milestone.as_deref()),
+        (2, Some("1.0"))
+    );
+    let id = pull.id.clone();
+
+    let (ready, n) = world.count(world.ada.set_draft(&id, false)).await;
+    assert_eq!((ready.unwrap().value.draft, n), (false, 2));
+    let (said, n) = world.count(world.grace.comment(&id, "Hello", None)).await;
+    assert_eq!(
+        (said.unwrap().value.author.login, n),
+        ("grace".to_owned(), 2)
+    );
+
+    let mut review = NewReview::new(Verdict::RequestChanges, "Please.");
+    review.threads = vec![NewThread {
+        path: "a.txt".into(),
+        line: 2,
+        start_line: None,
+        side: Side::Right,
+        body: "Why?".into(),
+    }];
+    let (reviewed, n) = world.count(world.grace.submit_review(&id, &review)).await;
+    assert_eq!((reviewed.unwrap().value.comments.len(), n), (1, 2));
+
+    let threads = world
+        .ada
+        .threads(&id, ThreadFilter::Unresolved, PageReq::first(10))
+        .await
+        .unwrap()
+        .items;
+    assert_eq!((threads.len(), threads[0].line), (1, Some(2)));
+    let root = CommentId {
+        pr: id.clone(),
+        key: threads[0].comments[0].id.clone(),
+    };
+    let (reply, n) = world
+        .count(world.ada.comment(&id, "Because.", Some(&root)))
+        .await;
+    assert_eq!((reply.unwrap().value.body.as_str(), n), ("Because.", 2));
+    let thread = ThreadId {
+        pr: id.clone(),
+        key: threads[0].id.clone(),
+    };
+    assert!(
+        world
+            .ada
+            .resolve_thread(&thread, true)
+            .await
+            .unwrap()
+            .value
+            .resolved
+    );
+    let resolved = world
+        .ada
+        .threads(&id, ThreadFilter::Resolved, PageReq::first(10))
+        .await
+        .unwrap()
+        .items;
+    assert_eq!(resolved[0].comments.len(), 2);
+    world
+        .grace
+        .submit_review(&id, &NewReview::new(Verdict::Approve, ""))
+        .await
+        .unwrap();
+
+    let edit = EditPull {
+        title: Some("Add a file".into()),
+        description: Some("Better".into()),
+        labels: labels(&[], &["bug"]),
+        assignees: labels(&[], &["grace"]),
+        milestone: Some(None),
+        expected_version: None,
+        ..EditPull::default()
+    };
+    let (edited, n) = world.count(world.ada.edit(&id, &edit)).await;
+    let edited = edited.unwrap().value;
+    assert_eq!(
+        (
+            edited.title.as_str(),
+            edited.labels.len(),
+            edited.milestone,
+            n
+        ),
+        ("Add a file", 1, None, 2)
+    );
+
+    let everything = PrFields::STATS
+        | PrFields::MERGEABILITY
+        | PrFields::COMMENTS
+        | PrFields::REVIEWS
+        | PrFields::THREADS
+        | PrFields::COMMITS
+        | PrFields::FILES
+        | PrFields::CHECKS
+        | PrFields::LINKED_ISSUES;
+    let (view, n) = world.count(world.ada.view(&id, everything)).await;
+    let view = view.unwrap();
+    assert_eq!((n, &view.warnings[..]), (1, &[][..]));
+    assert_eq!((view.approvals, view.changes_requested), (1, 0));
+    assert_eq!(
+        (
+            view.comments.unwrap().len(),
+            view.reviews.unwrap().len(),
+            view.threads.unwrap().len()
+        ),
+        (1, 3, 1)
+    );
+    assert_eq!(
+        (
+            view.commits.unwrap().len(),
+            view.files.unwrap().len(),
+            view.additions
+        ),
+        (1, 1, Some(3))
+    );
+
+    let found = world.ada.mergeability(&id).await.unwrap();
+    assert_eq!(found.state, MergeState::Mergeable);
+    let req = MergeReq {
+        method: Some(MergeMethod::Squash),
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    let (merged, n) = world.count(world.ada.merge(&id, &req)).await;
+    let merged = merged.unwrap();
+    assert_eq!(
+        (n, &merged.warnings[..]),
+        (3, &[][..]),
+        "the third deletes the branch"
+    );
+    assert!(merged.value.branch_deleted && merged.value.commit.is_some());
+    let again = world
+        .ada
+        .merge(&id, &MergeReq::default())
+        .await
+        .unwrap()
+        .value;
+    assert!(again.already_merged);
+    let kinds: Vec<_> = world
+        .ada
+        .history(&id, PageReq::first(50))
+        .await
+        .unwrap()
+        .items;
+    assert!(kinds.len() >= 4, "{kinds:?}");
+}
+
+#[tokio::test]
+async fn the_budgets_of_small_things() {
+    let world = World::new();
+    let id = world.open("feature");
+    let (plain, n) = {
+        world
+            .double
+            .seed()
+            .commit(REPO, "second", &[("b.txt", Some("b\n"))], "Add b");
+        world
+            .count(world.ada.create(&CreatePull::new("second", "Second")))
+            .await
+    };
+    assert_eq!((plain.unwrap().warnings.len(), n), (0, 2));
+    let (checks, n) = world.count(world.ada.checks(&id)).await;
+    assert_eq!((checks.unwrap().overall, n), (CheckRollup::Neutral, 1));
+    let (diff, n) = world.count(world.ada.diff(&id, &DiffReq::default())).await;
+    let text: Vec<Vec<u8>> = diff.unwrap().body.try_collect().await.unwrap();
+    assert_eq!(
+        (
+            String::from_utf8(text.concat()).unwrap().contains("+two"),
+            n
+        ),
+        (true, 1)
+    );
+    let req = CloseReq {
+        comment: Some("Bye".into()),
+        ..CloseReq::default()
+    };
+    let (closed, n) = world.count(world.ada.close(&id, &req)).await;
+    assert_eq!((closed.unwrap().value.state, n), (PrState::Closed, 2));
+    let (open, n) = world.count(world.ada.reopen(&id, Some("Hello"))).await;
+    assert_eq!((open.unwrap().value.state, n), (PrState::Open, 2));
+    let (list, n) = world
+        .count(world.ada.list(&PullQuery::default(), PageReq::first(30)))
+        .await;
+    assert_eq!((list.unwrap().items.len(), n), (2, 1));
+    let query = PullQuery {
+        author: Some("@me".into()),
+        ..PullQuery::default()
+    };
+    let (list, n) = world
+        .count(world.ada.list(&query, PageReq::first(30)))
+        .await;
+    assert_eq!((list.unwrap().items.len(), n), (2, 1));
+    let head = HeadRef::branch("feature");
+    let (status, n) = world
+        .count(world.ada.status(Some(&head), PrFields::ROW))
+        .await;
+    let status = status.unwrap();
+    assert_eq!(
+        (
+            status.created_by.len(),
+            status.current_branch.unwrap().number,
+            n
+        ),
+        (2, Some(id.key.to_string().parse().unwrap()), 1)
+    );
+    let found = world
+        .ada
+        .find(&head, StateFilter::Open, PrFields::NONE)
+        .await
+        .unwrap();
+    assert_eq!(found.len(), 1);
+}
+
+#[tokio::test]
+async fn many_are_one_request_per_hundred() {
+    let world = World::new();
+    world.double.seed().many_pulls(REPO, 250);
+    let query = PullQuery {
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    let (list, n) = world
+        .count(world.ada.list(&query, PageReq::first(250)))
+        .await;
+    assert_eq!((list.unwrap().items.len(), n), (250, 3));
+}
+
+#[tokio::test]
+async fn checks_are_read_and_required_ones_known() {
+    let world = World::new();
+    let id = world.open("feature");
+    let number = id.key.to_string().parse().unwrap();
+    {
+        let mut seed = world.double.seed();
+        seed.check(REPO, number, "CI", "build", "FAILURE");
+        seed.check(REPO, number, "CI", "build", "SUCCESS");
+        seed.status(REPO, number, "ci/legacy", "PENDING");
+    }
+    let report = world.ada.checks(&id).await.unwrap();
+    let names: Vec<_> = report
+        .checks
+        .iter()
+        .map(|c| (c.name.as_str(), c.required))
+        .collect();
+    assert_eq!(names, [("ci/legacy", Some(false)), ("build", Some(false))]);
+    assert_eq!(report.overall, CheckRollup::Pending);
+}
+
+#[tokio::test]
+async fn large_ones_are_read_past_a_hundred() {
+    let world = World::new();
+    {
+        let mut seed = world.double.seed();
+        for n in 0..130 {
+            let path = format!("dir/{n:03}");
+            seed.commit(REPO, "big", &[(&path, Some("x\n"))], &format!("Commit {n}"));
+        }
+        let files: Vec<(String, &str)> =
+            (0..220).map(|n| (format!("more/{n:03}"), "y\n")).collect();
+        let files: Vec<(&str, Option<&str>)> =
+            files.iter().map(|(p, t)| (p.as_str(), Some(*t))).collect();
+        seed.commit(REPO, "big", &files, "Many files");
+    }
+    let id = world.open("big");
+    let (view, n) = world
+        .count(world.ada.view(&id, PrFields::COMMITS | PrFields::FILES))
+        .await;
+    let view = view.unwrap();
+    assert_eq!(
+        (view.commits.unwrap().len(), view.files.unwrap().len(), n),
+        (131, 350, 4)
+    );
+    assert_eq!(
+        world
+            .ada
+            .commits(&id, PageReq::first(500))
+            .await
+            .unwrap()
+            .items
+            .len(),
+        131
+    );
+    assert_eq!(
+        world
+            .ada
+            .files(&id, PageReq::first(500))
+            .await
+            .unwrap()
+            .items
+            .len(),
+        350
+    );
+    // More than 300 files: GitHub refuses the diff.
+    let diff = world.ada.diff(&id, &DiffReq::default()).await.unwrap();
+    assert!(
+        diff.warnings[0].message.contains("put together"),
+        "{:?}",
+        diff.warnings
+    );
+    let text: Vec<Vec<u8>> = diff.body.try_collect().await.unwrap();
+    let text = String::from_utf8(text.concat()).unwrap();
+    assert_eq!(text.matches("diff --git").count(), 350);
+}
+
+#[tokio::test]
+async fn labels_are_defined_and_deleted() {
+    let world = World::new();
+    let new = NewLabel {
+        name: "new one".into(),
+        color: Some("ff0000".into()),
+        ..NewLabel::default()
+    };
+    world.ada.define_label(&new).await.unwrap();
+    assert_eq!(
+        world.ada.define_label(&new).await.unwrap_err().code(),
+        "already_exists"
+    );
+    let names: Vec<_> = world
+        .ada
+        .labels(PageReq::first(2))
+        .await
+        .unwrap()
+        .items
+        .into_iter()
+        .map(|l| l.name)
+        .collect();
+    assert_eq!(names, ["bug", "help, wanted"]);
+    world.ada.delete_label("New One").await.unwrap();
+    assert!(
+        world
+            .ada
+            .delete_label("new one")
+            .await
+            .unwrap_err()
+            .is_not_found()
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_created_when_something_is_wrong() {
+    let world = World::new();
+    let field = |e: &forge_core::Error| match e.kind() {
+        ErrorKind::InvalidInput { field } => field.unwrap_or_default(),
+        other => panic!("{other:?}"),
+    };
+    let plain = || CreatePull::new("feature", "Title");
+    for (req, wanted) in [
+        (
+            CreatePull {
+                labels: vec!["bgu".into()],
+                ..plain()
+            },
+            "labels",
+        ),
+        (
+            CreatePull {
+                reviewers: vec![Reviewer::parse("grcae")],
+                ..plain()
+            },
+            "reviewers",
+        ),
+        (
+            CreatePull {
+                reviewers: vec![Reviewer::parse("octo/cor")],
+                ..plain()
+            },
+            "reviewers",
+        ),
+        (
+            CreatePull {
+                assignees: vec!["grcae".into()],
+                ..plain()
+            },
+            "assignees",
+        ),
+        (
+            CreatePull {
+                milestone: Some("2.0".into()),
+                ..plain()
+            },
+            "milestone",
+        ),
+        (
+            CreatePull {
+                base: Some("nowhere".into()),
+                ..plain()
+            },
+            "base",
+        ),
+        (CreatePull::new("nowhere", "Title"), "head"),
+        (CreatePull::new("main", "Title"), "head"),
+    ] {
+        let e = world.ada.create(&req).await.unwrap_err();
+        assert_eq!(field(&e), wanted);
+        assert!(e.hint().is_some(), "{e:?}");
+    }
+    assert!(world.double.seed().pulls_of(REPO).is_empty());
+    assert_eq!(world.double.counts().mutations, 0);
+    world.ada.create(&plain()).await.unwrap();
+    let e = world.ada.create(&plain()).await.unwrap_err();
+    assert!(matches!(
+        e.kind(),
+        ErrorKind::AlreadyExists { existing: Some(_) }
+    ));
+    assert!(
+        world
+            .ada
+            .view(&world.ada.pr(999), PrFields::NONE)
+            .await
+            .unwrap_err()
+            .is_not_found()
+    );
+}
+
+#[tokio::test]
+async fn a_pull_request_from_a_fork() {
+    let world = World::new();
+    {
+        let mut seed = world.double.seed();
+        seed.fork(REPO, "grace");
+        seed.commit("grace/tools", "theirs", &[("c.txt", Some("c\n"))], "Add c");
+    }
+    let mut req = CreatePull::new("theirs", "From a fork");
+    req.head.owner = Some("grace".into());
+    let made = world.grace.create(&req).await.unwrap().value;
+    assert_eq!(
+        made.head_repo.unwrap().owner_and_name(),
+        Some(("grace", "tools"))
+    );
+    let head = HeadRef {
+        owner: Some("grace".into()),
+        branch: "theirs".into(),
+    };
+    assert_eq!(
+        world
+            .ada
+            .find(&head, StateFilter::Open, PrFields::NONE)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert!(
+        world
+            .ada
+            .find(
+                &HeadRef::branch("theirs"),
+                StateFilter::Open,
+                PrFields::NONE
+            )
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}

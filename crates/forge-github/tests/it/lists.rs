@@ -1,0 +1,350 @@
+//! Lists: one request per hundred, searches, heavy sections, find and status.
+
+use forge_core::{
+    PageReq,
+    model::{HeadRef, PrFields, PullQuery, StateFilter},
+};
+use insta::assert_json_snapshot;
+use serde_json::{Value, json};
+use wiremock::ResponseTemplate;
+
+use crate::{
+    script::{Script, Step, answer, body, data, error, gateway},
+    wire::{changed, head, nodes, pull},
+};
+
+fn list(pulls: Vec<Value>, total: u64, next: Option<&str>) -> Value {
+    json!({ "repository": { "pullRequests": {
+        "totalCount": total, "nodes": pulls,
+        "pageInfo": { "hasNextPage": next.is_some(), "endCursor": next },
+    }}})
+}
+
+fn found(pulls: Vec<Value>, total: u64, next: Option<&str>) -> Value {
+    json!({ "search": {
+        "issueCount": total, "nodes": pulls,
+        "pageInfo": { "hasNextPage": next.is_some(), "endCursor": next },
+    }})
+}
+
+fn pulls(range: std::ops::Range<u64>) -> Vec<Value> {
+    range.map(pull).collect()
+}
+
+#[tokio::test]
+async fn a_list_is_one_request() {
+    let script = Script::play(vec![data("PullList", list(pulls(1..4), 3, None))]).await;
+    let query = PullQuery {
+        base: Some("main".into()),
+        ..PullQuery::default()
+    };
+    let page = script.repo.list(&query, PageReq::first(30)).await.unwrap();
+    assert_json_snapshot!(
+        "list",
+        (script.sent(), page.items[0].clone(), page.total, page.next)
+    );
+}
+
+#[tokio::test]
+async fn each_further_hundred_is_one_more() {
+    let script = Script::play(vec![
+        data("PullList", list(pulls(1..101), 250, Some("c1"))),
+        data("PullList", list(pulls(100..201), 250, Some("c2"))),
+        data("PullList", list(pulls(201..251), 250, None)),
+    ])
+    .await;
+    let page = script
+        .repo
+        .list(&PullQuery::default(), PageReq::first(250))
+        .await
+        .unwrap();
+    assert_eq!(page.items.len(), 250, "one that came twice is there once");
+    let sent = script.sent();
+    let firsts: Vec<_> = sent
+        .iter()
+        .map(|(_, v)| v["first"].as_u64().unwrap())
+        .collect();
+    assert_eq!(firsts, [100, 100, 50]);
+}
+
+#[tokio::test]
+async fn a_cursor_goes_on_where_the_page_ended_and_belongs_to_its_query() {
+    let script = Script::play(vec![
+        data("PullList", list(pulls(1..3), 3, Some("c1"))),
+        data("PullList", list(pulls(3..4), 3, None)),
+    ])
+    .await;
+    let query = PullQuery::default();
+    let first = script.repo.list(&query, PageReq::first(2)).await.unwrap();
+    let cursor = first.next.unwrap();
+    let rest = script
+        .repo
+        .list(&query, PageReq::after(cursor.clone(), 2))
+        .await
+        .unwrap();
+    assert_eq!((rest.items.len(), rest.next), (1, None));
+    let other = PullQuery {
+        state: StateFilter::All,
+        ..PullQuery::default()
+    };
+    let e = script
+        .repo
+        .list(&other, PageReq::after(cursor, 2))
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "invalid_input");
+    assert_eq!(script.sent()[1].1["after"], json!("c1"));
+}
+
+#[tokio::test]
+async fn states_are_githubs_words() {
+    let steps = (0..4)
+        .map(|_| data("PullList", list(vec![], 0, None)))
+        .collect();
+    let script = Script::play(steps).await;
+    for state in [
+        StateFilter::Open,
+        StateFilter::Closed,
+        StateFilter::Merged,
+        StateFilter::All,
+    ] {
+        let query = PullQuery {
+            state,
+            ..PullQuery::default()
+        };
+        script.repo.list(&query, PageReq::first(1)).await.unwrap();
+    }
+    let states: Vec<_> = script
+        .sent()
+        .iter()
+        .map(|(_, v)| v["states"].to_string())
+        .collect();
+    assert_eq!(
+        states,
+        [
+            r#"["OPEN"]"#,
+            r#"["CLOSED","MERGED"]"#,
+            r#"["MERGED"]"#,
+            r#"["OPEN","CLOSED","MERGED"]"#
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_search_scans_until_the_page_is_full() {
+    let stale = changed(2, json!({ "state": "CLOSED" }));
+    let script = Script::play(vec![
+        data(
+            "PullSearch",
+            found(
+                vec![pull(1), stale, json!({ "__typename": "Issue" })],
+                5,
+                Some("s1"),
+            ),
+        ),
+        data("PullSearch", found(pulls(3..5), 5, Some("s2"))),
+    ])
+    .await;
+    let query = PullQuery {
+        author: Some("@me".into()),
+        labels: vec!["help wanted".into()],
+        ..PullQuery::default()
+    };
+    let page = script.repo.list(&query, PageReq::first(3)).await.unwrap();
+    let numbers: Vec<_> = page.items.iter().filter_map(|p| p.number).collect();
+    assert_eq!(
+        (numbers, page.scanned, page.total),
+        (vec![1, 3, 4], Some(5), Some(5))
+    );
+    let sent = script.sent();
+    assert_eq!(
+        sent[0].1["query"],
+        "repo:octo/tools is:pr state:open author:@me label:\"help wanted\" sort:created-desc"
+    );
+    assert_eq!(sent[1].1["first"], 2);
+}
+
+#[tokio::test]
+async fn a_search_that_ends_at_githubs_thousand_says_so() {
+    let script = Script::play(vec![data("PullSearch", found(pulls(1..3), 4000, None))]).await;
+    let query = PullQuery {
+        search: Some("x".into()),
+        ..PullQuery::default()
+    };
+    let page = script.repo.list(&query, PageReq::first(100)).await.unwrap();
+    assert!(page.warnings[0].message.contains("1000"));
+    script.sent();
+}
+
+fn heavy(range: std::ops::Range<u64>) -> Vec<Value> {
+    range
+        .map(|n| changed(n, json!({ "head": head(nodes(vec![])) })))
+        .collect()
+}
+
+fn firsts(script: &Script) -> Vec<u64> {
+    script
+        .sent()
+        .iter()
+        .map(|(_, v)| v["first"].as_u64().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn heavy_sections_come_in_small_pages() {
+    let script = Script::play(vec![
+        data("PullList", list(heavy(1..26), 60, Some("c1"))),
+        data("PullList", list(heavy(26..51), 60, Some("c2"))),
+        data("PullList", list(heavy(51..61), 60, None)),
+    ])
+    .await;
+    let query = PullQuery {
+        fields: PrFields::CHECKS,
+        ..PullQuery::default()
+    };
+    let page = script.repo.list(&query, PageReq::first(60)).await.unwrap();
+    assert_eq!(page.items.len(), 60);
+    assert_eq!(firsts(&script), [25, 25, 10]);
+}
+
+#[tokio::test]
+async fn heavy_pages_shrink_when_github_gives_up() {
+    let too_large = || {
+        body(
+            "PullList",
+            json!({ "errors": [error(&[], "RESOURCE_LIMITS_EXCEEDED", "Resource limits for this query exceeded.")] }),
+        )
+    };
+    let script = Script::play(vec![
+        gateway("PullList"),
+        answer("PullList", ResponseTemplate::new(504)),
+        too_large(),
+        data("PullList", list(heavy(1..4), 5, Some("c1"))),
+        data("PullList", list(heavy(4..6), 5, None)),
+    ])
+    .await;
+    let query = PullQuery {
+        fields: PrFields::CHECKS,
+        ..PullQuery::default()
+    };
+    let page = script.repo.list(&query, PageReq::first(30)).await.unwrap();
+    assert_eq!(page.items.len(), 5);
+    assert_eq!(firsts(&script), [25, 12, 6, 3, 3]);
+}
+
+#[tokio::test]
+async fn heavy_pages_shrink_to_one_and_then_it_fails() {
+    let steps: Vec<Step> = (0..5).map(|_| gateway("PullList")).collect();
+    let script = Script::play(steps).await;
+    let query = PullQuery {
+        fields: PrFields::CHECKS,
+        ..PullQuery::default()
+    };
+    let e = script
+        .repo
+        .list(&query, PageReq::first(30))
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "upstream");
+    assert!(e.hint().unwrap().contains("fewer fields"));
+    assert_eq!(firsts(&script), [25, 12, 6, 3, 1]);
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_read_is_a_warning_of_the_list() {
+    let strange = changed(2, json!({ "state": "HAUNTED" }));
+    let mut answer = json!({ "data": list(vec![pull(1), strange, Value::Null], 3, None) });
+    answer["errors"] = json!([error(
+        &["repository", "pullRequests", "nodes"],
+        "FORBIDDEN",
+        "Resource not accessible by integration"
+    )]);
+    let script = Script::play(vec![body("PullList", answer)]).await;
+    let page = script
+        .repo
+        .list(&PullQuery::default(), PageReq::first(10))
+        .await
+        .unwrap();
+    assert_eq!(page.items.len(), 1);
+    assert_eq!(page.warnings.len(), 2);
+    assert!(page.warnings[1].message.contains("HAUNTED"));
+    script.sent();
+}
+
+#[tokio::test]
+async fn find_knows_forks_and_puts_open_ones_first() {
+    let fork = |n, state: &str| {
+        changed(
+            n,
+            json!({ "state": state, "isCrossRepository": true, "headRepository": { "name": "tools", "owner": { "login": "grace" } } }),
+        )
+    };
+    let all = vec![
+        changed(5, json!({ "state": "CLOSED" })),
+        fork(4, "OPEN"),
+        pull(3),
+        fork(2, "MERGED"),
+    ];
+    let steps = (0..2)
+        .map(|_| data("PullList", list(all.clone(), 4, None)))
+        .collect();
+    let script = Script::play(steps).await;
+    let numbers = |pulls: Vec<forge_core::model::PullRequest>| {
+        pulls.iter().filter_map(|p| p.number).collect::<Vec<_>>()
+    };
+    let own = script
+        .repo
+        .find(
+            &HeadRef::branch("feature"),
+            StateFilter::All,
+            PrFields::NONE,
+        )
+        .await
+        .unwrap();
+    assert_eq!(numbers(own), [3, 5]);
+    let theirs = HeadRef {
+        owner: Some("Grace".into()),
+        branch: "feature".into(),
+    };
+    let theirs = script
+        .repo
+        .find(&theirs, StateFilter::All, PrFields::NONE)
+        .await
+        .unwrap();
+    assert_eq!(numbers(theirs), [4, 2]);
+    assert_json_snapshot!("find", script.sent()[0]);
+}
+
+#[tokio::test]
+async fn status_is_one_request() {
+    let answer = json!({
+        "repository": { "pullRequests": { "nodes": [changed(9, json!({ "state": "MERGED" })), pull(8)] } },
+        "created": { "nodes": [pull(8), pull(6)] },
+        "requested": { "nodes": [pull(5), changed(4, json!({ "state": "CLOSED" }))] },
+    });
+    let without =
+        json!({ "repository": {}, "created": { "nodes": [] }, "requested": { "nodes": [] } });
+    let script = Script::play(vec![
+        data("PullStatus", answer),
+        data("PullStatus", without),
+    ])
+    .await;
+    let head = HeadRef::branch("feature");
+    let status = script
+        .repo
+        .status(Some(&head), PrFields::ROW)
+        .await
+        .unwrap();
+    assert_eq!(status.current_branch.unwrap().number, Some(8));
+    assert_eq!((status.created_by.len(), status.needs_review.len()), (2, 1));
+    assert!(
+        script
+            .repo
+            .status(None, PrFields::ROW)
+            .await
+            .unwrap()
+            .current_branch
+            .is_none()
+    );
+    assert_json_snapshot!("status", script.sent());
+}

@@ -1,0 +1,403 @@
+//! Writes whose answer is lost: sent once, read back, and told as they are.
+
+use forge_core::{
+    Result, Retry,
+    model::{CloseReq, CommentId, CreatePull, EditPull, MergeReq, NewReview, ThreadId, Verdict},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    create::prepared,
+    merge::{merged, ready},
+    script::{Script, Step, data, gateway},
+    wire::{changed, comment, line_comment, nodes, one, pull, review, thread},
+};
+
+/// One write: what is asked before it, its mutation, what is read back when it happened and when it
+/// did not.
+struct Lost {
+    before: Vec<(&'static str, Value)>,
+    mutation: &'static str,
+    read: &'static str,
+    happened: Value,
+    not: Value,
+}
+
+fn closed() -> Value {
+    changed(
+        7,
+        json!({ "state": "CLOSED", "headRef": { "id": "H" }, "baseRef": { "id": "B" } }),
+    )
+}
+
+fn with(mut pull: Value, key: &str, value: Value) -> Value {
+    pull[key] = value;
+    pull
+}
+
+fn listed(pulls: Vec<Value>) -> Value {
+    json!({ "repository": { "pullRequests": { "nodes": pulls } } })
+}
+
+fn newest() -> Value {
+    one(json!({ "id": "PR_7", "number": 7, "newestComment": { "nodes": [{ "id": "IC_0" }] } }))
+}
+
+fn recent(list: Vec<Value>) -> Value {
+    one(json!({ "id": "PR_7", "number": 7, "recentComments": { "nodes": list } }))
+}
+
+fn reviewed(key: &str, list: Vec<Value>) -> Value {
+    one(changed(7, json!({ key: { "nodes": list } })))
+}
+
+fn mine(mut review: Value) -> Value {
+    review["viewerDidAuthor"] = json!(true);
+    review
+}
+
+async fn check<T, F>(lost: Lost, write: impl Fn(Script) -> F)
+where
+    T: std::fmt::Debug,
+    F: Future<Output = (Script, Result<forge_core::Outcome<T>>)>,
+{
+    let count = lost.before.len() + 2;
+    let steps = |after: &Value| -> Vec<Step> {
+        let mut steps: Vec<Step> = lost
+            .before
+            .iter()
+            .map(|(n, v)| data(n, v.clone()))
+            .collect();
+        steps.push(gateway(lost.mutation));
+        steps.push(data(lost.read, after.clone()));
+        steps
+    };
+    let (script, outcome) = write(Script::play(steps(&lost.happened)).await).await;
+    let outcome = outcome.unwrap();
+    assert!(
+        outcome
+            .warnings
+            .iter()
+            .any(|w| w.message.starts_with("it happened, although")),
+        "{:?}",
+        outcome.warnings
+    );
+    assert_eq!(script.names().len(), count);
+
+    let (script, outcome) = write(Script::play(steps(&lost.not)).await).await;
+    let error = outcome.unwrap_err();
+    assert_eq!(
+        (error.code(), error.retry()),
+        ("upstream", Retry::Ambiguous)
+    );
+    assert!(
+        error.hint().unwrap().contains("did not happen"),
+        "{error:?}"
+    );
+    assert_eq!(script.names().len(), count);
+}
+
+#[tokio::test]
+async fn create() {
+    let lost = Lost {
+        before: vec![("CreatePrepare", prepared(json!({})))],
+        mutation: "createPullRequest",
+        read: "PullList",
+        happened: listed(vec![pull(7)]),
+        not: listed(vec![with(pull(8), "author", crate::wire::user("mallory"))]),
+    };
+    check(lost, |script| async move {
+        let made = script.repo.create(&CreatePull::new("feature", "T")).await;
+        (script, made)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn close_with_a_comment() {
+    let lost = Lost {
+        before: vec![(
+            "PullView",
+            one(with(
+                pull(7),
+                "newestComment",
+                json!({ "nodes": [{ "id": "IC_0" }] }),
+            )),
+        )],
+        mutation: "addComment",
+        read: "PullView",
+        happened: one(with(
+            closed(),
+            "recentComments",
+            json!({ "nodes": [comment("IC_0", "ada", "Bye"), comment("IC_1", "ada", "Bye")] }),
+        )),
+        not: one(with(pull(7), "recentComments", json!({ "nodes": [] }))),
+    };
+    check(lost, |script| async move {
+        let req = CloseReq {
+            comment: Some("Bye".into()),
+            ..CloseReq::default()
+        };
+        let made = script.repo.close(&script.pr(), &req).await;
+        (script, made)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_close_without_its_comment_says_so() {
+    let old = json!({ "nodes": [comment("IC_0", "ada", "Bye")] });
+    let script = Script::play(vec![
+        data(
+            "PullView",
+            one(with(
+                pull(7),
+                "newestComment",
+                json!({ "nodes": [{ "id": "IC_0" }] }),
+            )),
+        ),
+        gateway("addComment"),
+        data("PullView", one(with(closed(), "recentComments", old))),
+    ])
+    .await;
+    let req = CloseReq {
+        comment: Some("Bye".into()),
+        ..CloseReq::default()
+    };
+    let made = script.repo.close(&script.pr(), &req).await.unwrap();
+    assert!(
+        made.warnings
+            .iter()
+            .any(|w| w.message.contains("comment was not made"))
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn reopen_and_draft() {
+    let lost = Lost {
+        before: vec![("PullView", one(closed()))],
+        mutation: "reopenPullRequest",
+        read: "PullView",
+        happened: one(pull(7)),
+        not: one(closed()),
+    };
+    check(lost, |script| async move {
+        let made = script.repo.reopen(&script.pr(), None).await;
+        (script, made)
+    })
+    .await;
+    let lost = Lost {
+        before: vec![("PullView", one(pull(7)))],
+        mutation: "convertPullRequestToDraft",
+        read: "PullView",
+        happened: one(changed(7, json!({ "isDraft": true }))),
+        not: one(pull(7)),
+    };
+    check(lost, |script| async move {
+        let made = script.repo.set_draft(&script.pr(), true).await;
+        (script, made)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn edit() {
+    let before = json!({ "repository": { "pullRequest": pull(7) } });
+    let lost = Lost {
+        before: vec![("EditPrepare", before)],
+        mutation: "updatePullRequest",
+        read: "PullView",
+        happened: one(changed(7, json!({ "title": "New" }))),
+        not: one(pull(7)),
+    };
+    check(lost, |script| async move {
+        let edit = EditPull {
+            title: Some("New".into()),
+            ..EditPull::default()
+        };
+        let made = script.repo.edit(&script.pr(), &edit).await;
+        (script, made)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn merge() {
+    let lost = Lost {
+        before: vec![("MergePrepare", ready(json!({})))],
+        mutation: "mergePullRequest",
+        read: "PullView",
+        happened: one(merged()),
+        not: one(pull(7)),
+    };
+    check(lost, |script| async move {
+        let made = script.repo.merge(&script.pr(), &MergeReq::default()).await;
+        (script, made)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_comment() {
+    let lost = Lost {
+        before: vec![("PullView", newest())],
+        mutation: "addComment",
+        read: "PullView",
+        happened: recent(vec![
+            comment("IC_0", "ada", "Same"),
+            comment("IC_1", "ada", "Same\r\n"),
+        ]),
+        // The same words were there before, and somebody else has said them since.
+        not: recent(vec![
+            comment("IC_0", "ada", "Same"),
+            comment("IC_1", "grace", "Same"),
+        ]),
+    };
+    check(lost, |script| async move {
+        let made = script.repo.comment(&script.pr(), "Same", None).await;
+        (script, made)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_reply() {
+    let mut mine = line_comment("PRRC_2", "Because.");
+    mine["viewerDidAuthor"] = json!(true);
+    let mut replied = thread("PRRT_1", false);
+    replied["comments"] = nodes(vec![line_comment("PRRC_1", "Why?"), mine]);
+    let found = json!({ "node": { "__typename": "PullRequestReviewThread" },
+        "repository": { "pullRequest": { "id": "PR_7", "reviewThreads": nodes(vec![]) } } });
+    let lost = Lost {
+        before: vec![("ReplyPrepare", found)],
+        mutation: "addPullRequestReviewThreadReply",
+        read: "Node",
+        happened: json!({ "node": replied }),
+        not: json!({ "node": thread("PRRT_1", false) }),
+    };
+    check(lost, |script| async move {
+        let to = CommentId {
+            pr: script.pr(),
+            key: "PRRT_1".into(),
+        };
+        let made = script
+            .repo
+            .comment(&script.pr(), "Because.", Some(&to))
+            .await;
+        (script, made)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn changes_to_a_comment() {
+    let lost = || Lost {
+        before: vec![],
+        mutation: "updateIssueComment",
+        read: "Node",
+        happened: json!({ "node": comment("IC_1", "ada", "New") }),
+        not: json!({ "node": comment("IC_1", "ada", "Old") }),
+    };
+    check(lost(), |script| async move {
+        let id = CommentId {
+            pr: script.pr(),
+            key: "IC_1".into(),
+        };
+        let made = script.repo.edit_comment(&id, "New").await;
+        (script, made)
+    })
+    .await;
+    let gone = Lost {
+        mutation: "deleteIssueComment",
+        happened: json!({ "node": null }),
+        ..lost()
+    };
+    check(gone, |script| async move {
+        let id = CommentId {
+            pr: script.pr(),
+            key: "IC_1".into(),
+        };
+        let made = script.repo.delete_comment(&id).await;
+        (script, made)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_review() {
+    let lost = Lost {
+        before: vec![(
+            "PullView",
+            reviewed("newestReview", vec![json!({ "id": "PRR_0" })]),
+        )],
+        mutation: "addPullRequestReview",
+        read: "PullView",
+        happened: reviewed(
+            "recentReviews",
+            vec![
+                mine(review("PRR_0", "ada", "APPROVED")),
+                mine(review("PRR_1", "ada", "APPROVED")),
+            ],
+        ),
+        not: reviewed(
+            "recentReviews",
+            vec![
+                mine(review("PRR_0", "ada", "APPROVED")),
+                review("PRR_1", "grace", "APPROVED"),
+            ],
+        ),
+    };
+    check(lost, |script| async move {
+        let made = script
+            .repo
+            .submit_review(&script.pr(), &NewReview::new(Verdict::Approve, "Words."))
+            .await;
+        (script, made)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn resolving() {
+    let lost = Lost {
+        before: vec![],
+        mutation: "resolveReviewThread",
+        read: "Node",
+        happened: json!({ "node": thread("PRRT_1", true) }),
+        not: json!({ "node": thread("PRRT_1", false) }),
+    };
+    check(lost, |script| async move {
+        let id = ThreadId {
+            pr: script.pr(),
+            key: "PRRT_1".into(),
+        };
+        let made = script.repo.resolve_thread(&id, true).await;
+        (script, made)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn when_reading_back_fails_too_the_first_failure_stands() {
+    let script = Script::play(vec![
+        data("PullView", newest()),
+        gateway("addComment"),
+        gateway("PullView"),
+        gateway("PullView"),
+        gateway("PullView"),
+        gateway("PullView"),
+    ])
+    .await;
+    let e = script
+        .repo
+        .comment(&script.pr(), "Hello", None)
+        .await
+        .unwrap_err();
+    assert_eq!((e.code(), e.retry()), ("upstream", Retry::Ambiguous));
+    assert!(e.hint().unwrap().contains("look whether it happened"));
+    assert_eq!(
+        script.names().iter().filter(|n| *n == "addComment").count(),
+        1
+    );
+}

@@ -1,0 +1,29 @@
+//! The backend against scripted answers: what it sends, how often, and what it makes of the answer.
+//!
+//! A script is a list of answers in order. A request that the script does not expect fails the test,
+//! and so does an answer that nobody asked for.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that fails here has failed"
+)]
+
+mod auth;
+mod comments;
+mod create;
+mod diff;
+mod double;
+mod edit;
+mod fault_plans;
+mod labels;
+mod lists;
+mod lost;
+mod merge;
+mod partial;
+mod repos;
+mod reviews;
+mod script;
+mod state;
+mod view;
+mod wire;

@@ -1,0 +1,377 @@
+//! Merging and whether it is possible.
+
+use forge_core::{
+    ErrorKind, Precondition,
+    model::{MergeMethod, MergeReq, MergeState},
+};
+use insta::assert_json_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    script::{Script, data, gateway, refused},
+    wire::{changed, one},
+};
+
+pub fn ready(pull: Value) -> Value {
+    let mut base = json!({
+        "mergeable": "MERGEABLE", "mergeStateStatus": "CLEAN", "isMergeQueueEnabled": false,
+        "isInMergeQueue": false, "headRef": { "id": "H" },
+    });
+    base.as_object_mut()
+        .unwrap()
+        .extend(pull.as_object().unwrap().clone());
+    json!({ "repository": {
+        "viewerDefaultMergeMethod": "SQUASH", "mergeCommitAllowed": true, "squashMergeAllowed": true,
+        "rebaseMergeAllowed": false, "pullRequest": changed(7, base),
+    }})
+}
+
+pub fn merged() -> Value {
+    changed(
+        7,
+        json!({
+            "state": "MERGED", "mergedAt": "2026-01-04T00:00:00Z", "closedAt": "2026-01-04T00:00:00Z",
+            "mergeCommit": { "oid": "c".repeat(40) },
+        }),
+    )
+}
+
+#[tokio::test]
+async fn a_merge_is_two_requests() {
+    let script = Script::play(vec![
+        data("MergePrepare", ready(json!({}))),
+        data(
+            "mergePullRequest",
+            json!({ "merge": { "pullRequest": merged() } }),
+        ),
+    ])
+    .await;
+    let req = MergeReq {
+        method: Some(MergeMethod::Merge),
+        expected_head: Some("aaaaaaa".into()),
+        subject: Some("Subject".into()),
+        body: Some("Body".into()),
+        author_email: Some("a@example.com".into()),
+        ..MergeReq::default()
+    };
+    let made = script.repo.merge(&script.pr(), &req).await.unwrap();
+    assert_json_snapshot!("merge", (script.sent(), made));
+}
+
+#[tokio::test]
+async fn the_default_is_the_repositorys_and_the_branch_goes_afterwards() {
+    let script = Script::play(vec![
+        data("MergePrepare", ready(json!({}))),
+        data(
+            "mergePullRequest",
+            json!({ "merge": { "pullRequest": merged() } }),
+        ),
+        data("deleteRef", json!({ "m": {} })),
+    ])
+    .await;
+    let req = MergeReq {
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    let made = script.repo.merge(&script.pr(), &req).await.unwrap().value;
+    assert_eq!(
+        (made.method, made.branch_deleted),
+        (Some(MergeMethod::Squash), true)
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn unknown_mergeability_is_read_again() {
+    let unknown = || ready(json!({ "mergeable": "UNKNOWN", "mergeStateStatus": "UNKNOWN" }));
+    let script = Script::play(vec![
+        data("MergePrepare", unknown()),
+        data("MergePrepare", ready(json!({}))),
+        data(
+            "mergePullRequest",
+            json!({ "merge": { "pullRequest": merged() } }),
+        ),
+    ])
+    .await;
+    assert!(
+        script
+            .repo
+            .merge(&script.pr(), &MergeReq::default())
+            .await
+            .unwrap()
+            .warnings
+            .is_empty()
+    );
+    script.sent();
+
+    let mut steps: Vec<_> = (0..4).map(|_| data("MergePrepare", unknown())).collect();
+    steps.push(data(
+        "mergePullRequest",
+        json!({ "merge": { "pullRequest": merged() } }),
+    ));
+    let script = Script::play(steps).await;
+    let made = script
+        .repo
+        .merge(&script.pr(), &MergeReq::default())
+        .await
+        .unwrap();
+    assert!(made.warnings[0].message.contains("had not worked out"));
+    script.sent();
+
+    let of = |word: &str| {
+        one(changed(
+            7,
+            json!({ "mergeable": word, "mergeStateStatus": word }),
+        ))
+    };
+    let script = Script::play(vec![
+        data("PullView", of("UNKNOWN")),
+        data("PullView", of("MERGEABLE")),
+    ])
+    .await;
+    let found = script.repo.mergeability(&script.pr()).await.unwrap();
+    assert_eq!(found.state, MergeState::Mergeable);
+    assert_json_snapshot!("mergeability", (script.sent(), found));
+}
+
+#[tokio::test]
+async fn what_stands_against_it_is_said_before_anything_is_sent() {
+    let is = |e: &forge_core::Error, why: &Precondition| matches!(e.kind(), ErrorKind::Precondition(p) if p == why);
+    for (state, why) in [
+        (json!({ "state": "CLOSED" }), Precondition::Closed),
+        (
+            json!({ "isDraft": true, "mergeStateStatus": "BLOCKED" }),
+            Precondition::Draft,
+        ),
+        (
+            json!({ "mergeable": "CONFLICTING", "mergeStateStatus": "DIRTY" }),
+            Precondition::Conflicts(vec![]),
+        ),
+        (json!({ "mergeStateStatus": "BLOCKED" }), Precondition::Rule),
+        (json!({ "mergeStateStatus": "BEHIND" }), Precondition::Rule),
+    ] {
+        let script = Script::play(vec![data("MergePrepare", ready(state))]).await;
+        let e = script
+            .repo
+            .merge(&script.pr(), &MergeReq::default())
+            .await
+            .unwrap_err();
+        assert!(is(&e, &why) && e.hint().is_some(), "{e:?}");
+        script.sent();
+    }
+    let script = Script::play(vec![
+        data("MergePrepare", ready(json!({}))),
+        data("MergePrepare", ready(json!({}))),
+    ])
+    .await;
+    let rebase = MergeReq {
+        method: Some(MergeMethod::Rebase),
+        ..MergeReq::default()
+    };
+    let e = script.repo.merge(&script.pr(), &rebase).await.unwrap_err();
+    assert!(
+        is(&e, &Precondition::Rule) && e.hint().unwrap().contains("squash, merge"),
+        "{e:?}"
+    );
+    let stale = MergeReq {
+        expected_head: Some("f".repeat(40)),
+        ..MergeReq::default()
+    };
+    let e = script.repo.merge(&script.pr(), &stale).await.unwrap_err();
+    let wanted = ErrorKind::Conflict {
+        expected: "f".repeat(40),
+        actual: "a".repeat(40),
+    };
+    assert_eq!(*e.kind(), wanted);
+    script.sent();
+}
+
+#[tokio::test]
+async fn rules_are_overruled_when_that_is_asked_for() {
+    let script = Script::play(vec![
+        data(
+            "MergePrepare",
+            ready(json!({ "mergeStateStatus": "BLOCKED" })),
+        ),
+        data(
+            "mergePullRequest",
+            json!({ "merge": { "pullRequest": merged() } }),
+        ),
+    ])
+    .await;
+    let req = MergeReq {
+        admin: true,
+        ..MergeReq::default()
+    };
+    script.repo.merge(&script.pr(), &req).await.unwrap();
+    script.sent();
+}
+
+#[tokio::test]
+async fn auto_waits_where_there_is_something_to_wait_for() {
+    let auto = MergeReq {
+        auto: true,
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    let script = Script::play(vec![
+        data(
+            "MergePrepare",
+            ready(json!({ "mergeStateStatus": "BLOCKED" })),
+        ),
+        data(
+            "enablePullRequestAutoMerge",
+            json!({ "merge": { "pullRequest": changed(7, json!({})) } }),
+        ),
+        data("MergePrepare", ready(json!({}))),
+        data(
+            "mergePullRequest",
+            json!({ "merge": { "pullRequest": merged() } }),
+        ),
+        data("deleteRef", json!({ "m": {} })),
+    ])
+    .await;
+    let later = script.repo.merge(&script.pr(), &auto).await.unwrap();
+    assert!(later.value.queued && later.warnings[0].message.contains("kept until"));
+    assert!(
+        !script
+            .repo
+            .merge(&script.pr(), &auto)
+            .await
+            .unwrap()
+            .value
+            .queued
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_queue_does_the_merging_where_there_is_one() {
+    let script = Script::play(vec![
+        data(
+            "MergePrepare",
+            ready(json!({ "isMergeQueueEnabled": true })),
+        ),
+        data(
+            "enablePullRequestAutoMerge",
+            json!({ "merge": { "pullRequest": changed(7, json!({})) } }),
+        ),
+        data("MergePrepare", ready(json!({ "isInMergeQueue": true }))),
+    ])
+    .await;
+    assert!(
+        script
+            .repo
+            .merge(&script.pr(), &MergeReq::default())
+            .await
+            .unwrap()
+            .value
+            .queued
+    );
+    assert!(
+        script
+            .repo
+            .merge(&script.pr(), &MergeReq::default())
+            .await
+            .unwrap()
+            .value
+            .queued
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn one_that_is_merged_stays_merged() {
+    let script = Script::play(vec![data("MergePrepare", ready(merged()))]).await;
+    let made = script
+        .repo
+        .merge(&script.pr(), &MergeReq::default())
+        .await
+        .unwrap()
+        .value;
+    assert!(made.already_merged);
+    assert_eq!(made.commit, Some("c".repeat(40)));
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_head_that_moved_under_the_merge_is_named() {
+    let moved = changed(7, json!({ "headRefOid": "d".repeat(40) }));
+    let script = Script::play(vec![
+        data("MergePrepare", ready(json!({}))),
+        refused(
+            "mergePullRequest",
+            "merge",
+            "UNPROCESSABLE",
+            "Head branch was modified. Review and try the merge again.",
+        ),
+        data("PullView", one(moved)),
+    ])
+    .await;
+    let e = script
+        .repo
+        .merge(&script.pr(), &MergeReq::default())
+        .await
+        .unwrap_err();
+    let wanted = ErrorKind::Conflict {
+        expected: "a".repeat(40),
+        actual: "d".repeat(40),
+    };
+    assert_eq!(*e.kind(), wanted);
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_branch_that_cannot_be_deleted_is_a_warning() {
+    for (answer, read_back, deleted) in [
+        (
+            refused(
+                "deleteRef",
+                "m",
+                "UNPROCESSABLE",
+                "Reference does not exist",
+            ),
+            None,
+            true,
+        ),
+        (
+            refused(
+                "deleteRef",
+                "m",
+                "FORBIDDEN",
+                "Resource not accessible by integration",
+            ),
+            None,
+            false,
+        ),
+        (
+            gateway("deleteRef"),
+            Some(json!({ "id": "PR_7", "number": 7, "headRef": null })),
+            true,
+        ),
+        (
+            gateway("deleteRef"),
+            Some(json!({ "id": "PR_7", "number": 7, "headRef": { "id": "H" } })),
+            false,
+        ),
+    ] {
+        let mut steps = vec![
+            data("MergePrepare", ready(json!({}))),
+            data(
+                "mergePullRequest",
+                json!({ "merge": { "pullRequest": merged() } }),
+            ),
+            answer,
+        ];
+        steps.extend(read_back.map(|p| data("PullView", one(p))));
+        let script = Script::play(steps).await;
+        let req = MergeReq {
+            delete_branch: true,
+            ..MergeReq::default()
+        };
+        let made = script.repo.merge(&script.pr(), &req).await.unwrap();
+        assert_eq!(made.value.branch_deleted, deleted);
+        assert_eq!(made.warnings.is_empty(), deleted);
+        script.sent();
+    }
+}

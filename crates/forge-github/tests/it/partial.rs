@@ -1,0 +1,154 @@
+//! Answers of which a part failed.
+
+use forge_core::model::{PrFields, PullQuery};
+use serde_json::{Value, json};
+use wiremock::ResponseTemplate;
+
+use crate::{
+    script::{Script, answer, body, data, error, gateway},
+    wire::{changed, comment, nodes, one, page},
+};
+
+#[tokio::test]
+async fn a_section_that_failed_is_a_warning_and_the_rest_is_right() {
+    let pull = changed(
+        7,
+        json!({ "reviews": null, "allComments": nodes(vec![comment("IC_1", "ada", "1")]) }),
+    );
+    let mut answer = json!({ "data": one(pull) });
+    let denied = "Resource not accessible by personal access token";
+    answer["errors"] = json!([
+        error(
+            &["repository", "pullRequest", "reviews"],
+            "FORBIDDEN",
+            denied
+        ),
+        error(
+            &["repository", "pullRequest", "reviews", "nodes"],
+            "FORBIDDEN",
+            denied
+        ),
+        error(
+            &["repository", "pullRequest", "milestone"],
+            "FORBIDDEN",
+            denied
+        ),
+    ]);
+    let script = Script::play(vec![body("PullView", answer)]).await;
+    let pull = script
+        .repo
+        .view(&script.pr(), PrFields::COMMENTS | PrFields::REVIEWS)
+        .await
+        .unwrap();
+    assert_eq!(pull.comments.unwrap().len(), 1);
+    assert_eq!(pull.reviews.unwrap().len(), 0);
+    let said: Vec<_> = pull
+        .warnings
+        .iter()
+        .map(|w| w.message.split(" could").next().unwrap())
+        .collect();
+    assert_eq!(said, ["reviews", "the field milestone"]);
+    assert!(pull.warnings[0].hint.is_some());
+    script.sent();
+}
+
+#[tokio::test]
+async fn further_pages_that_fail_are_a_warning() {
+    let first = changed(
+        7,
+        json!({ "allComments": page(vec![comment("IC_1", "ada", "1")], "c1") }),
+    );
+    let mut steps = vec![data("PullView", one(first))];
+    steps.extend((0..4).map(|_| gateway("PullMore")));
+    let script = Script::play(steps).await;
+    let pull = script
+        .repo
+        .view(&script.pr(), PrFields::COMMENTS)
+        .await
+        .unwrap();
+    assert_eq!(pull.comments.unwrap().len(), 1);
+    assert!(
+        pull.warnings[0]
+            .message
+            .starts_with("comments could not be read in full")
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn checks_that_are_not_whole_are_an_error() {
+    let mut answer = json!({ "data": one(changed(7, json!({ "head": null }))) });
+    answer["errors"] = json!([error(
+        &["repository", "pullRequest", "head"],
+        "FORBIDDEN",
+        "Resource not accessible by integration"
+    )]);
+    let script = Script::play(vec![body("PullView", answer)]).await;
+    let e = script.repo.checks(&script.pr()).await.unwrap_err();
+    assert!(e.message().starts_with("checks could not be read"));
+    script.sent();
+}
+
+#[tokio::test]
+async fn an_error_that_nulls_what_is_never_null_keeps_its_words() {
+    let strange = json!({ "data": { "repository": { "pullRequests": { "nodes": "haunted" } } },
+        "errors": [error(&["repository"], "SERVICE_UNAVAILABLE", "Try again later")] });
+    let script = Script::play(vec![body("PullList", strange)]).await;
+    let e = script
+        .repo
+        .list(&PullQuery::default(), forge_core::PageReq::first(1))
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "upstream");
+    script.sent();
+}
+
+#[tokio::test]
+async fn answers_that_are_no_answers() {
+    for text in [
+        "",
+        "{}",
+        "[]",
+        "null",
+        "<html>",
+        "{\"data\": 1}",
+        "{\"data\": {\"repository\": {\"pullRequest\": {\"number\": 7}}}}",
+    ] {
+        let step = answer("PullView", ResponseTemplate::new(200).set_body_string(text));
+        let script = Script::play(vec![step]).await;
+        let e = script
+            .repo
+            .view(&script.pr(), PrFields::NONE)
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), "protocol", "{text}: {e}");
+        script.sent();
+    }
+}
+
+#[tokio::test]
+async fn a_pull_request_that_is_not_there() {
+    let mut gone = json!({ "data": one(Value::Null) });
+    gone["errors"] = json!([error(
+        &["repository", "pullRequest"],
+        "NOT_FOUND",
+        "Could not resolve to a PullRequest with the number of 7."
+    )]);
+    let script = Script::play(vec![
+        body("PullView", gone),
+        data("PullView", one(Value::Null)),
+    ])
+    .await;
+    for _ in 0..2 {
+        let e = script
+            .repo
+            .view(&script.pr(), PrFields::NONE)
+            .await
+            .unwrap_err();
+        assert!(
+            e.is_not_found() && e.hint().is_some() && !e.message().ends_with('.'),
+            "{e:?}"
+        );
+    }
+    script.sent();
+}

@@ -1,0 +1,279 @@
+//! Reviews and threads.
+
+use forge_core::{
+    ErrorKind, PageReq,
+    model::{NewReview, NewThread, Side, ThreadFilter, ThreadId, Verdict},
+};
+use insta::assert_json_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    script::{Script, data, refused},
+    wire::{changed, line_comment, nodes, one, page, review, thread},
+};
+
+fn on(line: u64) -> NewThread {
+    NewThread {
+        path: "src/lib.rs".into(),
+        line,
+        start_line: None,
+        side: Side::Right,
+        body: "Hm.".into(),
+    }
+}
+
+fn before(state: &str) -> Value {
+    one(changed(
+        7,
+        json!({ "state": state, "newestReview": { "nodes": [] } }),
+    ))
+}
+
+#[tokio::test]
+async fn a_review_with_threads_is_two_requests() {
+    let mut made = review("PRR_1", "ada", "CHANGES_REQUESTED");
+    made["comments"] = nodes(vec![line_comment("PRRC_1", "Hm.")]);
+    let script = Script::play(vec![
+        data("PullView", before("OPEN")),
+        data(
+            "addPullRequestReview",
+            json!({ "m": { "pullRequestReview": made } }),
+        ),
+    ])
+    .await;
+    let mut review = NewReview::new(Verdict::RequestChanges, "Please.");
+    review.threads = vec![
+        on(10),
+        NewThread {
+            start_line: Some(3),
+            side: Side::Left,
+            ..on(5)
+        },
+    ];
+    review.expected_head = Some("a".repeat(40));
+    let outcome = script
+        .repo
+        .submit_review(&script.pr(), &review)
+        .await
+        .unwrap();
+    assert_json_snapshot!("submit_review", (script.sent(), outcome));
+}
+
+#[tokio::test]
+async fn a_review_is_refused_before_anything_is_sent() {
+    let script = Script::play(vec![
+        data("PullView", before("OPEN")),
+        data("PullView", before("CLOSED")),
+        data("PullView", before("MERGED")),
+    ])
+    .await;
+    let (repo, pr) = (&script.repo, script.pr());
+    for bad in [
+        NewReview::new(Verdict::RequestChanges, " "),
+        NewReview::new(Verdict::Comment, ""),
+        NewReview {
+            threads: vec![on(0)],
+            ..NewReview::new(Verdict::Approve, "")
+        },
+        NewReview {
+            threads: vec![NewThread {
+                start_line: Some(9),
+                ..on(5)
+            }],
+            ..NewReview::new(Verdict::Approve, "")
+        },
+        NewReview {
+            threads: vec![NewThread {
+                body: " ".into(),
+                ..on(5)
+            }],
+            ..NewReview::new(Verdict::Approve, "")
+        },
+    ] {
+        assert_eq!(
+            repo.submit_review(&pr, &bad).await.unwrap_err().code(),
+            "invalid_input"
+        );
+    }
+    let stale = NewReview {
+        expected_head: Some("f".repeat(40)),
+        ..NewReview::new(Verdict::Approve, "")
+    };
+    assert_eq!(
+        repo.submit_review(&pr, &stale).await.unwrap_err().code(),
+        "conflict"
+    );
+    for _ in 0..2 {
+        let e = repo
+            .submit_review(&pr, &NewReview::new(Verdict::Approve, ""))
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), "precondition_failed");
+    }
+    script.sent();
+}
+
+#[tokio::test]
+async fn githubs_refusals_name_the_line() {
+    let script = Script::play(vec![
+        data("PullView", before("OPEN")),
+        refused(
+            "addPullRequestReview",
+            "m",
+            "UNPROCESSABLE",
+            "Pull request review thread line must be part of the diff",
+        ),
+        data("PullView", before("OPEN")),
+        refused(
+            "addPullRequestReview",
+            "m",
+            "UNPROCESSABLE",
+            "Review Can not approve your own pull request",
+        ),
+    ])
+    .await;
+    let review = NewReview {
+        threads: vec![on(99)],
+        ..NewReview::new(Verdict::Approve, "")
+    };
+    let e = script
+        .repo
+        .submit_review(&script.pr(), &review)
+        .await
+        .unwrap_err();
+    assert!(matches!(
+        e.kind(),
+        ErrorKind::InvalidInput {
+            field: Some("line")
+        }
+    ));
+    assert!(e.message().starts_with("src/lib.rs:99 "), "{e}");
+    let e = script
+        .repo
+        .submit_review(&script.pr(), &NewReview::new(Verdict::Approve, ""))
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "precondition_failed");
+    script.sent();
+}
+
+#[tokio::test]
+async fn reviews() {
+    let of = |list: Value| one(json!({ "reviews": list }));
+    let script = Script::play(vec![data(
+        "PullView",
+        of(page(vec![review("PRR_1", "grace", "DISMISSED")], "r1")),
+    )])
+    .await;
+    let got = script
+        .repo
+        .reviews(&script.pr(), PageReq::first(1))
+        .await
+        .unwrap();
+    assert_json_snapshot!("reviews", (script.sent(), got.items));
+}
+
+fn edges(list: &[(&str, bool)], next: Option<&str>) -> Value {
+    let edges: Vec<Value> = list
+        .iter()
+        .map(
+            |(id, resolved)| json!({ "cursor": format!("at-{id}"), "node": thread(id, *resolved) }),
+        )
+        .collect();
+    one(json!({ "reviewThreads": {
+        "totalCount": 9, "edges": edges, "pageInfo": { "hasNextPage": next.is_some(), "endCursor": next },
+    }}))
+}
+
+#[tokio::test]
+async fn threads() {
+    let script = Script::play(vec![data("Threads", edges(&[("1", false)], None))]).await;
+    let got = script
+        .repo
+        .threads(&script.pr(), ThreadFilter::All, PageReq::first(10))
+        .await
+        .unwrap();
+    assert_json_snapshot!("threads", (script.sent(), got));
+}
+
+#[tokio::test]
+async fn a_filter_scans_until_the_page_is_full() {
+    let script = Script::play(vec![
+        data(
+            "Threads",
+            edges(&[("1", true), ("2", false), ("3", true)], Some("p1")),
+        ),
+        data(
+            "Threads",
+            edges(&[("4", true), ("5", false), ("6", false)], None),
+        ),
+        data("Threads", edges(&[("6", false)], None)),
+    ])
+    .await;
+    let (repo, pr) = (&script.repo, script.pr());
+    let first = repo
+        .threads(&pr, ThreadFilter::Unresolved, PageReq::first(2))
+        .await
+        .unwrap();
+    let ids: Vec<_> = first.items.iter().map(|t| t.id.as_str()).collect();
+    assert_eq!((ids, first.scanned), (vec!["2", "5"], Some(5)));
+    let rest = PageReq::after(first.next.unwrap(), 2);
+    let rest = repo
+        .threads(&pr, ThreadFilter::Unresolved, rest)
+        .await
+        .unwrap();
+    assert_eq!((rest.items.len(), rest.next), (1, None));
+    assert_eq!(script.sent()[2].1["after"], "at-5");
+}
+
+#[tokio::test]
+async fn resolve_and_unresolve_are_one_request() {
+    let script = Script::play(vec![
+        data(
+            "resolveReviewThread",
+            json!({ "m": { "thread": thread("PRRT_1", true) } }),
+        ),
+        data(
+            "unresolveReviewThread",
+            json!({ "m": { "thread": thread("PRRT_1", false) } }),
+        ),
+        refused(
+            "resolveReviewThread",
+            "m",
+            "NOT_FOUND",
+            "Could not resolve to a node with the global id of 'x'",
+        ),
+    ])
+    .await;
+    let id = |key: &str| ThreadId {
+        pr: script.pr(),
+        key: key.into(),
+    };
+    assert!(
+        script
+            .repo
+            .resolve_thread(&id("PRRT_1"), true)
+            .await
+            .unwrap()
+            .value
+            .resolved
+    );
+    assert!(
+        !script
+            .repo
+            .resolve_thread(&id("PRRT_1"), false)
+            .await
+            .unwrap()
+            .value
+            .resolved
+    );
+    assert!(
+        script
+            .repo
+            .resolve_thread(&id("x"), true)
+            .await
+            .unwrap_err()
+            .is_not_found()
+    );
+    assert_json_snapshot!("resolve", script.sent());
+}

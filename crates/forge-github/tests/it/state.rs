@@ -1,0 +1,195 @@
+//! Close, reopen, ready and draft: two requests.
+
+use forge_core::model::CloseReq;
+use insta::assert_json_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    script::{Script, body, data, error, refused},
+    wire::{changed, comment, one, pull},
+};
+
+fn closed() -> Value {
+    changed(
+        7,
+        json!({ "state": "CLOSED", "closedAt": "2026-01-04T00:00:00Z", "headRef": { "id": "H" }, "baseRef": { "id": "B" } }),
+    )
+}
+
+fn merged() -> Value {
+    changed(7, json!({ "state": "MERGED", "headRef": null }))
+}
+
+#[tokio::test]
+async fn close_with_a_comment_is_two_requests() {
+    let script = Script::play(vec![
+        data("PullView", one(pull(7))),
+        data("addComment", json!({ "comment": { "commentEdge": { "node": comment("IC_1", "ada", "Bye") } }, "change": { "pullRequest": closed() } })),
+    ])
+    .await;
+    let req = CloseReq {
+        comment: Some("Bye".into()),
+        ..CloseReq::default()
+    };
+    let made = script.repo.close(&script.pr(), &req).await.unwrap();
+    assert!(made.warnings.is_empty());
+    assert_json_snapshot!("close", (script.sent(), made.value.state));
+}
+
+#[tokio::test]
+async fn the_branch_is_deleted_in_a_request_of_its_own() {
+    let open = changed(7, json!({ "headRef": { "id": "H" } }));
+    let script = Script::play(vec![
+        data("PullView", one(open)),
+        data(
+            "closePullRequest",
+            json!({ "change": { "pullRequest": closed() } }),
+        ),
+        data("deleteRef", json!({ "m": { "clientMutationId": null } })),
+    ])
+    .await;
+    let req = CloseReq {
+        delete_branch: true,
+        ..CloseReq::default()
+    };
+    let made = script.repo.close(&script.pr(), &req).await.unwrap();
+    assert!(made.steps[0].done);
+    assert_eq!(script.sent()[2].1, json!({ "m": { "refId": "H" } }));
+}
+
+#[tokio::test]
+async fn a_close_that_failed_keeps_the_branch() {
+    let open = changed(7, json!({ "headRef": { "id": "H" } }));
+    let script = Script::play(vec![
+        data("PullView", one(open)),
+        refused(
+            "closePullRequest",
+            "change",
+            "FORBIDDEN",
+            "Resource not accessible by integration",
+        ),
+    ])
+    .await;
+    let req = CloseReq {
+        delete_branch: true,
+        ..CloseReq::default()
+    };
+    assert_eq!(
+        script
+            .repo
+            .close(&script.pr(), &req)
+            .await
+            .unwrap_err()
+            .code(),
+        "permission_denied"
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_comment_that_failed_is_a_warning_of_the_close() {
+    let mut half = json!({ "data": { "comment": null, "change": { "pullRequest": closed() } } });
+    half["errors"] = json!([error(
+        &["comment"],
+        "UNPROCESSABLE",
+        "was submitted too quickly"
+    )]);
+    let script = Script::play(vec![
+        data("PullView", one(pull(7))),
+        body("addComment", half),
+    ])
+    .await;
+    let req = CloseReq {
+        comment: Some("Bye".into()),
+        ..CloseReq::default()
+    };
+    let made = script.repo.close(&script.pr(), &req).await.unwrap();
+    assert!(made.warnings[0].message.contains("comment was not made"));
+    script.sent();
+}
+
+#[tokio::test]
+async fn what_is_so_already_is_one_request_and_a_warning() {
+    let draft = changed(7, json!({ "isDraft": true }));
+    let script = Script::play(vec![
+        data("PullView", one(closed())),
+        data("PullView", one(pull(7))),
+        data("PullView", one(pull(7))),
+        data("PullView", one(draft)),
+    ])
+    .await;
+    let (repo, pr) = (&script.repo, script.pr());
+    for made in [
+        repo.close(&pr, &CloseReq::default()).await,
+        repo.reopen(&pr, None).await,
+        repo.set_draft(&pr, false).await,
+        repo.set_draft(&pr, true).await,
+    ] {
+        assert_eq!(made.unwrap().warnings.len(), 1);
+    }
+    script.sent();
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused_after_one_request() {
+    let gone = changed(
+        7,
+        json!({ "state": "CLOSED", "headRef": null, "baseRef": { "id": "B" } }),
+    );
+    let script = Script::play(vec![
+        data("PullView", one(merged())),
+        data("PullView", one(merged())),
+        data("PullView", one(merged())),
+        data("PullView", one(closed())),
+        data("PullView", one(gone)),
+    ])
+    .await;
+    let (repo, pr) = (&script.repo, script.pr());
+    let codes = [
+        repo.close(&pr, &CloseReq::default()).await.unwrap_err(),
+        repo.reopen(&pr, None).await.unwrap_err(),
+        repo.set_draft(&pr, true).await.unwrap_err(),
+        repo.set_draft(&pr, true).await.unwrap_err(),
+        repo.reopen(&pr, None).await.unwrap_err(),
+    ]
+    .map(|e| e.code());
+    assert_eq!(
+        codes,
+        [
+            "precondition_failed",
+            "precondition_failed",
+            "precondition_failed",
+            "precondition_failed",
+            "invalid_input"
+        ]
+    );
+    script.sent();
+}
+
+#[tokio::test]
+async fn reopen_ready_and_draft_are_two_requests() {
+    let draft = || changed(7, json!({ "isDraft": true }));
+    let script = Script::play(vec![
+        data("PullView", one(closed())),
+        data(
+            "reopenPullRequest",
+            json!({ "change": { "pullRequest": pull(7) } }),
+        ),
+        data("PullView", one(draft())),
+        data(
+            "markPullRequestReadyForReview",
+            json!({ "change": { "pullRequest": pull(7) } }),
+        ),
+        data("PullView", one(pull(7))),
+        data(
+            "convertPullRequestToDraft",
+            json!({ "change": { "pullRequest": draft() } }),
+        ),
+    ])
+    .await;
+    let (repo, pr) = (&script.repo, script.pr());
+    repo.reopen(&pr, None).await.unwrap();
+    assert!(!repo.set_draft(&pr, false).await.unwrap().value.draft);
+    assert!(repo.set_draft(&pr, true).await.unwrap().value.draft);
+    assert_json_snapshot!("states", script.sent());
+}

@@ -1,0 +1,72 @@
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use forge_core::Error;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+
+use crate::failure;
+
+/// The body of an answer: held in memory, or still arriving.
+#[derive(Debug)]
+pub struct Body(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Whole(Option<Bytes>),
+    Stream { body: reqwest::Body, host: String },
+}
+
+impl Body {
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        Self(Kind::Whole(Some(bytes).filter(|b| !b.is_empty())))
+    }
+
+    pub(crate) fn stream(body: reqwest::Body, host: String) -> Self {
+        Self(Kind::Stream { body, host })
+    }
+
+    /// What is held in memory; `None` for one that is still arriving ([`crate::Streamed`]).
+    #[must_use]
+    pub fn into_bytes(self) -> Option<Bytes> {
+        match self.0 {
+            Kind::Whole(bytes) => Some(bytes.unwrap_or_default()),
+            Kind::Stream { .. } => None,
+        }
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        match &mut self.get_mut().0 {
+            Kind::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
+            Kind::Stream { body, host } => Pin::new(body)
+                .poll_frame(cx)
+                .map(|frame| frame.map(|f| f.map_err(|e| failure::broken_body(&e, host)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Whole(bytes) => bytes.is_none(),
+            Kind::Stream { body, .. } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64))
+            }
+            Kind::Stream { body, .. } => body.size_hint(),
+        }
+    }
+}

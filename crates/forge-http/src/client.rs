@@ -1,0 +1,408 @@
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use bytes::{Bytes, BytesMut};
+use forge_core::{Error, ErrorKind, Result, Retry};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use tracing::{Instrument, Span, debug_span, field};
+use url::Url;
+
+use crate::{
+    Body, RateLimit, Secret, Settings,
+    failure::{self, Failure},
+    gate::Gates,
+    proxy, rate,
+    rate::Rates,
+    redact, redirect,
+    resolve::Resolver,
+    tls,
+};
+
+/// What repeating a request can do; an extension of [`http::Request`]. Without it, `GET` and `HEAD`
+/// are reads and the rest are writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// It changes nothing.
+    Read,
+    /// It changes something, and twice is not the same as once.
+    Write,
+    /// It changes something, and twice is the same as once (a put under a key of our choice).
+    Replay,
+}
+
+/// An extension of [`http::Request`]: hand the body of a success on while it arrives, of any size.
+#[derive(Clone, Copy, Debug)]
+pub struct Streamed;
+
+/// An extension of [`http::Request`]: repeat at most so often, for a caller who has something
+/// better to do about a failure than the same request again.
+#[derive(Clone, Copy, Debug)]
+pub struct MaxRetries(pub u32);
+
+/// The transport. Clones share connections, gates and state.
+#[derive(Clone)]
+pub struct Http(Arc<Inner>);
+
+struct Inner {
+    client: reqwest::Client,
+    settings: Settings,
+    gates: Gates,
+    rates: Rates,
+    secrets: Mutex<HashSet<Secret>>,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("user_agent", &self.0.settings.user_agent)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Http {
+    /// A transport. No connection is made yet.
+    ///
+    /// # Errors
+    /// `config` when certificates cannot be read.
+    pub fn new(settings: Settings) -> Result<Self> {
+        let proxies = settings.proxies.clone();
+        let client = reqwest::Client::builder()
+            .use_preconfigured_tls(tls::config(&settings.roots)?)
+            .user_agent(&settings.user_agent)
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .no_proxy()
+            .proxy(reqwest::Proxy::custom(move |url| {
+                proxies.for_url(url).cloned()
+            }))
+            .dns_resolver(Arc::new(Resolver))
+            .connect_timeout(settings.connect_timeout)
+            .read_timeout(settings.idle_timeout)
+            .pool_idle_timeout(Duration::from_secs(90))
+            .tcp_nodelay(true)
+            .build()
+            .map_err(|e| {
+                Error::new(
+                    ErrorKind::Internal,
+                    format!("the HTTP client cannot start: {e}"),
+                )
+            })?;
+        let gates = Gates::new(settings.in_flight);
+        Ok(Self(Arc::new(Inner {
+            client,
+            settings,
+            gates,
+            rates: Rates::default(),
+            secrets: Mutex::default(),
+        })))
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// What `host` has said about its rate limits.
+    #[must_use]
+    pub fn rate_limits(&self, host: &str) -> Vec<RateLimit> {
+        self.0.rates.of(host)
+    }
+
+    /// Remembers a credential, so that [`Self::redact`] knows it whatever its shape. Those in
+    /// `Authorization` headers are remembered by themselves.
+    pub fn remember(&self, secret: &Secret) {
+        if secret.expose().len() >= 4 {
+            let mut secrets = self
+                .0
+                .secrets
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            secrets.insert(secret.clone());
+        }
+    }
+
+    /// `text` without anything that has the shape of a credential, and without those in use here.
+    #[must_use]
+    pub fn redact(&self, text: &str) -> String {
+        let mut clean = redact(text).into_owned();
+        for secret in self
+            .0
+            .secrets
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+        {
+            if clean.contains(secret.expose()) {
+                clean = clean.replace(secret.expose(), "***");
+            }
+        }
+        clean
+    }
+
+    /// Sends a request by the rules of [`crate::RetryPolicy`]; the URI must be absolute.
+    ///
+    /// Every status is an answer: a 5xx to a write means that it may have happened.
+    ///
+    /// # Errors
+    /// `network` or `timeout` without a whole answer, with [`Retry::Ambiguous`] when it was a write
+    /// that may have been received and [`Retry::Transient`] else; `protocol` for a body that is too
+    /// large; `config` for an address that would need clear text on a network.
+    pub async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
+        let class = class(&request);
+        self.remember_authorization(request.headers());
+        for _ in 0..=redirect::MOST {
+            let url = self.checked_url(&request)?;
+            let response = self.with_retries(&request, &url, class).await?;
+            match redirect::next(&request, &url, response.status(), response.headers()) {
+                Some(next) => request = next,
+                None => return Ok(response),
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Protocol,
+            format!(
+                "more than {} redirects, the last to {}",
+                redirect::MOST,
+                host_of(&self.checked_url(&request)?)
+            ),
+        ))
+    }
+
+    fn remember_authorization(&self, headers: &HeaderMap) {
+        let value = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|v| v.to_str().ok());
+        if let Some(value) = value {
+            let credential = value
+                .split_once(' ')
+                .map_or(value, |(_, credential)| credential);
+            self.remember(&Secret::new(credential.trim()));
+        }
+    }
+
+    /// The address, if a request may go there: in clear text only where neither the connection nor
+    /// the proxy leaves this machine.
+    fn checked_url(&self, request: &Request<Bytes>) -> Result<Url> {
+        let text = request.uri().to_string();
+        let url = Url::parse(&text).map_err(|e| {
+            Error::new(
+                ErrorKind::Internal,
+                format!("a request has no absolute URL: {e}"),
+            )
+        })?;
+        let ends_here = |url: &Url| url.host().is_some_and(|h| proxy::is_loopback(&h));
+        match url.scheme() {
+            "https" => Ok(url),
+            "http"
+                if self
+                    .0
+                    .settings
+                    .proxies
+                    .for_url(&url)
+                    .map_or_else(|| ends_here(&url), ends_here) =>
+            {
+                Ok(url)
+            }
+            scheme => Err(Error::new(
+                ErrorKind::Config,
+                format!(
+                    "{scheme}://{} would be reached in clear text",
+                    host_of(&url)
+                ),
+            )
+            .with_hint("use https; http works to this machine and to a proxy on it alone")),
+        }
+    }
+
+    async fn with_retries(
+        &self,
+        request: &Request<Bytes>,
+        url: &Url,
+        class: Class,
+    ) -> Result<Response<Body>> {
+        let policy = &self.0.settings.retry;
+        let most = request
+            .extensions()
+            .get::<MaxRetries>()
+            .map_or(policy.retries, |m| m.0);
+        let again = class != Class::Write;
+        let host = host_of(url);
+        let _pass = self.0.gates.pass(&host, class != Class::Read, policy).await;
+        let mut attempt = 0;
+        let mut budget = policy.budget;
+        let mut limited = 0;
+        loop {
+            let span = debug_span!(
+                "http.request",
+                method = %request.method(),
+                host,
+                path = %redact(url.path()),
+                attempt,
+                status = field::Empty,
+                bytes = field::Empty,
+                request_id = field::Empty,
+                rate_remaining = field::Empty,
+            );
+            let outcome = self
+                .once(request, url, &host, &span)
+                .instrument(span.clone())
+                .await;
+            let pause = match outcome {
+                Ok(response) => {
+                    let status = response.status();
+                    if let Some(wait) = rate::limited_for(status, response.headers()) {
+                        if wait > budget || limited >= policy.retries {
+                            return Ok(response);
+                        }
+                        limited += 1;
+                        budget -= wait;
+                        tracing::warn!(parent: &span, seconds = wait.as_secs(), "rate limited, waiting");
+                        policy.wait(wait).await;
+                        continue;
+                    }
+                    if !(again && is_gateway(status) && attempt < most) {
+                        return Ok(response);
+                    }
+                    policy.pause(attempt)
+                }
+                Err(Failure::NotSent { error, again }) => {
+                    if !again || attempt >= most {
+                        return Err(error);
+                    }
+                    policy.pause(attempt)
+                }
+                Err(Failure::Unknown(error)) => {
+                    if !again {
+                        return Err(error.with_retry(Retry::Ambiguous).with_hint(
+                            "look whether it happened before trying again: it may have",
+                        ));
+                    }
+                    if attempt >= most {
+                        return Err(error.with_retry(Retry::Transient).with_hint("try again"));
+                    }
+                    policy.pause(attempt)
+                }
+                Err(Failure::Final(error)) if class == Class::Write => {
+                    return Err(error.with_retry(Retry::Ambiguous));
+                }
+                Err(Failure::Final(error)) => return Err(error),
+            };
+            tracing::debug!(parent: &span, millis = pause.as_millis(), "trying again");
+            policy.wait(pause).await;
+            attempt += 1;
+        }
+    }
+
+    async fn once(
+        &self,
+        request: &Request<Bytes>,
+        url: &Url,
+        host: &str,
+        span: &Span,
+    ) -> Result<Response<Body>, Failure> {
+        let failed =
+            |e: reqwest::Error| failure::from_reqwest(&e, host, self.0.settings.idle_timeout);
+        if tracing::enabled!(tracing::Level::TRACE) {
+            self.trace_body("request body", request.body());
+        }
+        let mut sent = reqwest::Request::new(request.method().clone(), url.clone());
+        *sent.headers_mut() = request.headers().clone();
+        if !request.body().is_empty() {
+            *sent.body_mut() = Some(request.body().clone().into());
+        }
+        let response = self.0.client.execute(sent).await.map_err(failed)?;
+        let status = response.status();
+        let headers = response.headers().clone();
+        span.record("status", status.as_u16());
+        if let Some(id) = headers
+            .get("x-github-request-id")
+            .and_then(|v| v.to_str().ok())
+        {
+            span.record("request_id", id);
+        }
+        if let Some(left) = self.0.rates.note(host, &headers) {
+            span.record("rate_remaining", left);
+        }
+        let streamed = request.extensions().get::<Streamed>().is_some() && status.is_success();
+        let body = if streamed {
+            Body::stream(response.into(), host.to_owned())
+        } else {
+            let bytes = self.collect(response, host).await?;
+            span.record("bytes", bytes.len());
+            if tracing::enabled!(tracing::Level::TRACE) {
+                self.trace_body("answer body", &bytes);
+            }
+            Body::whole(bytes)
+        };
+        tracing::debug!(parent: span, "answered");
+        let mut answer = Response::new(body);
+        *answer.status_mut() = status;
+        *answer.headers_mut() = headers;
+        Ok(answer)
+    }
+
+    /// Reads a body into memory, up to the cap.
+    async fn collect(&self, mut response: reqwest::Response, host: &str) -> Result<Bytes, Failure> {
+        let max = self.0.settings.body_max;
+        let too_large = || {
+            Failure::Final(
+                Error::new(
+                    ErrorKind::Protocol,
+                    format!("{host} sent more than {max} bytes"),
+                )
+                .with_hint("ask for less at once: a smaller --limit, or fewer fields"),
+            )
+        };
+        let announced = response
+            .content_length()
+            .and_then(|n| usize::try_from(n).ok());
+        if announced.is_some_and(|n| n > max) {
+            return Err(too_large());
+        }
+        let mut bytes = BytesMut::with_capacity(announced.unwrap_or(0));
+        loop {
+            let chunk = response.chunk().await;
+            match chunk
+                .map_err(|e| failure::from_reqwest(&e, host, self.0.settings.idle_timeout))?
+            {
+                Some(chunk) if bytes.len() + chunk.len() > max => return Err(too_large()),
+                Some(chunk) => bytes.extend_from_slice(&chunk),
+                None => return Ok(bytes.freeze()),
+            }
+        }
+    }
+
+    fn trace_body(&self, what: &str, bytes: &[u8]) {
+        tracing::trace!(body = %self.redact(&String::from_utf8_lossy(bytes)), "{what}");
+    }
+}
+
+fn class(request: &Request<Bytes>) -> Class {
+    request
+        .extensions()
+        .get::<Class>()
+        .copied()
+        .unwrap_or_else(|| match *request.method() {
+            Method::GET | Method::HEAD => Class::Read,
+            _ => Class::Write,
+        })
+}
+
+fn is_gateway(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+/// Host, and port where it is not the scheme's own.
+fn host_of(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port()
+        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}

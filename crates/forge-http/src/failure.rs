@@ -1,0 +1,106 @@
+//! What went wrong below HTTP, as the workspace's error.
+
+use std::{error::Error as StdError, io, time::Duration};
+
+use forge_core::{Error, ErrorKind, Retry};
+
+use crate::redact;
+
+/// A request that got no whole answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// There was no connection, so nothing was sent.
+    NotSent { error: Error, again: bool },
+    /// It may have been sent, and there is no whole answer.
+    Unknown(Error),
+    /// It was sent, and its answer cannot be used.
+    Final(Error),
+}
+
+/// A failure of reqwest before or while the answer arrives.
+pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -> Failure {
+    let why = cause(error);
+    if let Some(tls) = rustls_error(error) {
+        let error = Error::new(
+            ErrorKind::Network,
+            format!("the TLS connection to {host} failed: {tls}"),
+        )
+        .with_hint(
+            "behind a proxy that opens TLS, set FORGE_CA_BUNDLE to its certificate (PEM), \
+                 or tls.roots to system",
+        )
+        .with_retry(Retry::Never);
+        return Failure::NotSent {
+            error,
+            again: false,
+        };
+    }
+    if error.is_connect() {
+        let error = Error::new(
+            ErrorKind::Network,
+            format!("no connection to {host}: {why}"),
+        )
+        .with_hint("look at the network and the proxy settings, then try again");
+        return Failure::NotSent { error, again: true };
+    }
+    if error.is_builder() || error.is_redirect() {
+        let error = Error::new(
+            ErrorKind::Internal,
+            format!("a request to {host} could not be made: {why}"),
+        );
+        return Failure::NotSent {
+            error,
+            again: false,
+        };
+    }
+    if error.is_timeout() {
+        return Failure::Unknown(Error::new(
+            ErrorKind::Timeout { after: idle },
+            format!("{host} sent nothing for {} s", idle.as_secs()),
+        ));
+    }
+    Failure::Unknown(Error::new(
+        ErrorKind::Network,
+        format!("the connection to {host} broke before the answer was complete: {why}"),
+    ))
+}
+
+/// A stream that broke off while it was read.
+pub(crate) fn broken_body(error: &reqwest::Error, host: &str) -> Error {
+    let what = if error.is_timeout() {
+        "fell silent"
+    } else {
+        "broke"
+    };
+    let why = cause(error);
+    Error::new(
+        ErrorKind::Network,
+        format!("the connection to {host} {what} in the middle of the answer: {why}"),
+    )
+    .with_hint("try again")
+}
+
+/// The innermost cause: the outer ones repeat the URL and say little.
+fn cause(error: &(dyn StdError + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    redact(&innermost.to_string()).into_owned()
+}
+
+fn rustls_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
+    let mut next = Some(error);
+    while let Some(e) = next {
+        if let Some(found) = e.downcast_ref::<rustls::Error>() {
+            return Some(found);
+        }
+        // `source()` of an `io::Error` skips the error that it wraps.
+        let wrapped = e.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        next = match wrapped {
+            Some(inner) => Some(inner as &(dyn StdError + 'static)),
+            None => e.source(),
+        };
+    }
+    None
+}

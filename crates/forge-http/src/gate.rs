@@ -1,0 +1,120 @@
+//! How many requests a host gets at once, and how fast writes follow each other.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Mutex as AsyncMutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+
+use crate::RetryPolicy;
+
+/// GitHub allows 80 writes a minute that make content: after this many, they are spaced.
+const FREE_WRITES: u32 = 20;
+/// By how much.
+const SPACING: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+struct Writes {
+    done: u32,
+    last: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Gate {
+    slots: Arc<Semaphore>,
+    writes: Arc<AsyncMutex<Writes>>,
+}
+
+/// Held while a request is under way.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    _slot: Option<OwnedSemaphorePermit>,
+    write: Option<OwnedMutexGuard<Writes>>,
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if let Some(writes) = &mut self.write {
+            writes.done = writes.done.saturating_add(1);
+            writes.last = Some(Instant::now());
+        }
+    }
+}
+
+/// The gates of all hosts.
+#[derive(Debug)]
+pub(crate) struct Gates {
+    hosts: Mutex<HashMap<String, Arc<Gate>>>,
+    in_flight: usize,
+}
+
+impl Gates {
+    pub(crate) fn new(in_flight: usize) -> Self {
+        Self {
+            hosts: Mutex::default(),
+            in_flight: in_flight.max(1),
+        }
+    }
+
+    /// Waits for a place at `host`: one of a few for a read, the only one for a write.
+    pub(crate) async fn pass(&self, host: &str, write: bool, policy: &RetryPolicy) -> Pass {
+        let gate = {
+            let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(hosts.entry(host.to_owned()).or_insert_with(|| {
+                Arc::new(Gate {
+                    slots: Arc::new(Semaphore::new(self.in_flight)),
+                    writes: Arc::default(),
+                })
+            }))
+        };
+        let mut turn = None;
+        if write {
+            let writes = Arc::clone(&gate.writes).lock_owned().await;
+            if let (true, Some(last)) = (writes.done >= FREE_WRITES, writes.last) {
+                policy.wait(SPACING.saturating_sub(last.elapsed())).await;
+            }
+            turn = Some(writes);
+        }
+        // The semaphore is never closed, so this is always a permit.
+        let slot = Arc::clone(&gate.slots).acquire_owned().await.ok();
+        Pass {
+            _slot: slot,
+            write: turn,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn reads_share_the_slots_and_writes_wait_for_each_other() {
+        let gates = Gates::new(2);
+        let policy = RetryPolicy::without_pauses();
+        let a = gates.pass("h", false, &policy).await;
+        let b = gates.pass("h", true, &policy).await;
+        let blocked = |write| {
+            let (gates, policy) = (&gates, &policy);
+            async move {
+                let pass = gates.pass("h", write, policy);
+                tokio::time::timeout(Duration::from_millis(20), pass)
+                    .await
+                    .is_err()
+            }
+        };
+        assert!(blocked(false).await, "both slots are taken");
+        drop(a);
+        assert!(!blocked(false).await);
+        assert!(blocked(true).await, "one write at a time");
+        drop(b);
+        assert!(!blocked(true).await);
+        let elsewhere = gates.pass("other", true, &policy).await;
+        assert!(elsewhere.write.is_some(), "each host has its own gate");
+    }
+}

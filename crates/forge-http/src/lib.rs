@@ -1,0 +1,35 @@
+//! The one HTTP transport of the workspace.
+//!
+//! Everything that has to hold for every request is here, once: TLS and its roots, proxies, which
+//! connections may be in clear text, redirects, how many requests are in flight, what may be
+//! repeated after a failure, rate-limit state, size caps, tracing, and the redaction of secrets.
+//! Backends bring requests with a [`Class`]; [`Http::send`] answers with whatever status the
+//! server sent, or with a [`forge_core::Error`] that says whether trying again is safe.
+//!
+//! [`Leaf`] is the same as a `tower` service, for clients of other crates.
+
+mod body;
+mod client;
+mod failure;
+mod gate;
+mod leaf;
+mod proxy;
+mod rate;
+mod redact;
+mod redirect;
+mod resolve;
+mod retry;
+mod secret;
+mod settings;
+mod tls;
+
+pub use body::Body;
+pub use client::{Class, Http, MaxRetries, Streamed};
+pub use leaf::Leaf;
+pub use proxy::Proxies;
+pub use rate::{RateLimit, limited_for, rate_limit_wait};
+pub use redact::redact;
+pub use retry::RetryPolicy;
+pub use secret::Secret;
+pub use settings::{ENV, Settings};
+pub use tls::{RootSource, Roots};

@@ -1,0 +1,189 @@
+//! What a server says about its limits.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use forge_core::Timestamp;
+use http::{HeaderMap, StatusCode};
+
+/// One bucket of a host's rate limit, from the headers of the last answer that named it.
+///
+/// Source: `x-ratelimit-*` of GitHub's REST documentation, "Rate limits for the REST API".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// The bucket: `core`, `graphql`, `search`.
+    pub resource: String,
+    /// How much the window allows.
+    pub limit: u64,
+    /// How much is left of it.
+    pub remaining: u64,
+    /// When the window ends.
+    pub reset: Timestamp,
+}
+
+impl RateLimit {
+    /// The limit that an answer's headers tell of.
+    #[must_use]
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
+        Some(Self {
+            resource: text(headers, "x-ratelimit-resource")
+                .unwrap_or("core")
+                .to_owned(),
+            limit: number(headers, "x-ratelimit-limit")?,
+            remaining: number(headers, "x-ratelimit-remaining")?,
+            reset: Timestamp::from_unix(i64::try_from(number(headers, "x-ratelimit-reset")?).ok()?),
+        })
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+    text(headers, name)?.trim().parse().ok()
+}
+
+/// How long a server that refused a request for its rate limit wants us to wait; `None` when the
+/// answer is no such refusal.
+///
+/// A refusal is 429, or 403 with `Retry-After` or without any requests left. It says when to come
+/// back by `Retry-After` (seconds), else by `x-ratelimit-reset` once nothing is left, else not at
+/// all: then a minute is the rule (GitHub's REST documentation, "Exceeding the rate limit"). The
+/// time until the reset is counted from the answer's own `Date`, so that a wrong clock on our side
+/// does not matter.
+#[must_use]
+pub fn limited_for(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+    let retry_after = number(headers, "retry-after");
+    let nothing_left = number(headers, "x-ratelimit-remaining") == Some(0);
+    let refused = status == StatusCode::TOO_MANY_REQUESTS
+        || status == StatusCode::FORBIDDEN && (retry_after.is_some() || nothing_left);
+    refused.then(|| rate_limit_wait(headers))
+}
+
+/// The wait alone, for an answer whose body says that it is such a refusal.
+#[must_use]
+pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
+    if let Some(seconds) = number(headers, "retry-after") {
+        return Duration::from_secs(seconds);
+    }
+    let reset = RateLimit::from_headers(headers).filter(|limit| limit.remaining == 0);
+    let Some(reset) = reset.map(|limit| limit.reset.unix()) else {
+        return Duration::from_secs(60);
+    };
+    let now = text(headers, "date")
+        .and_then(date)
+        .unwrap_or_else(|| Timestamp::now().unix());
+    Duration::from_secs(u64::try_from(reset - now).unwrap_or(0).max(1))
+}
+
+/// Seconds since the epoch of `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, IMF-fixdate).
+fn date(text: &str) -> Option<i64> {
+    let mut words = text.split_once(", ")?.1.split(' ');
+    let day: i64 = words.next()?.parse().ok()?;
+    let month = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+    .iter()
+    .position(|m| Some(*m) == text.get(8..11))?;
+    words.next()?;
+    let year: i64 = words.next()?.parse().ok()?;
+    let time = words.next()?;
+    let rfc3339 = format!("{year:04}-{:02}-{day:02}T{time}Z", month + 1);
+    rfc3339.parse::<Timestamp>().ok().map(|t| t.unix())
+}
+
+/// The limits that were seen, by host and bucket.
+#[derive(Debug, Default)]
+pub(crate) struct Rates(Mutex<BTreeMap<(String, String), RateLimit>>);
+
+impl Rates {
+    pub(crate) fn note(&self, host: &str, headers: &HeaderMap) -> Option<u64> {
+        let limit = RateLimit::from_headers(headers)?;
+        let remaining = limit.remaining;
+        let key = (host.to_owned(), limit.resource.clone());
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key, limit);
+        Some(remaining)
+    }
+
+    pub(crate) fn of(&self, host: &str) -> Vec<RateLimit> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter()
+            .filter(|((h, _), _)| h == host)
+            .map(|(_, limit)| limit.clone())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(k, v)| (k.parse().unwrap(), v.parse().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn every_shape_of_a_refusal_says_how_long_to_wait() {
+        let reset = [
+            ("x-ratelimit-limit", "5000"),
+            ("x-ratelimit-remaining", "0"),
+            ("x-ratelimit-reset", "784111807"),
+            ("date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+        ];
+        let wait = |status, h: &[(&'static str, &str)]| {
+            limited_for(status, &headers(h)).map(|d| d.as_secs())
+        };
+        assert_eq!(
+            wait(StatusCode::FORBIDDEN, &[("retry-after", "7")]),
+            Some(7)
+        );
+        assert_eq!(
+            wait(StatusCode::TOO_MANY_REQUESTS, &[("retry-after", "7")]),
+            Some(7)
+        );
+        assert_eq!(wait(StatusCode::FORBIDDEN, &reset), Some(30));
+        assert_eq!(wait(StatusCode::TOO_MANY_REQUESTS, &[]), Some(60));
+        assert_eq!(wait(StatusCode::FORBIDDEN, &[]), None);
+        assert_eq!(wait(StatusCode::OK, &reset), None);
+    }
+
+    #[test]
+    fn a_reset_in_the_past_is_one_second() {
+        let h = headers(&[
+            ("x-ratelimit-limit", "1"),
+            ("x-ratelimit-remaining", "0"),
+            ("x-ratelimit-reset", "1"),
+        ]);
+        assert_eq!(
+            limited_for(StatusCode::FORBIDDEN, &h),
+            Some(Duration::from_secs(1))
+        );
+    }
+
+    #[test]
+    fn the_last_word_on_a_bucket_counts() {
+        let rates = Rates::default();
+        for left in ["10", "9"] {
+            let h = headers(&[
+                ("x-ratelimit-resource", "graphql"),
+                ("x-ratelimit-limit", "10"),
+                ("x-ratelimit-remaining", left),
+                ("x-ratelimit-reset", "1"),
+            ]);
+            rates.note("a.example", &h);
+        }
+        assert_eq!(rates.of("a.example").len(), 1);
+        assert_eq!(rates.of("a.example")[0].remaining, 9);
+        assert!(rates.of("b.example").is_empty());
+    }
+}

@@ -1,0 +1,291 @@
+//! Takes credentials out of text that somebody may read: log lines, error messages, bodies.
+//!
+//! Shapes: GitHub tokens (`ghp_`, `gho_`, `ghu_`, `ghs_`, `ghr_`, `github_pat_`), JWTs, app
+//! passwords (`xxxx-xxxx-xxxx-xxxx`), the values of `Authorization`, `Proxy-Authorization`, `DPoP`,
+//! `Cookie` and `Set-Cookie`, `Bearer …`, user information in URLs, and the values of query
+//! parameters and JSON members that are named after a credential.
+
+use std::borrow::Cow;
+
+const MARK: &str = "***";
+
+/// Header names whose whole value is a credential.
+const HEADERS: &[&str] = &[
+    "authorization",
+    "proxy-authorization",
+    "dpop",
+    "cookie",
+    "set-cookie",
+    "x-api-key",
+];
+
+/// Names of query parameters and JSON members whose value is a credential.
+const NAMES: &[&str] = &[
+    "access_token",
+    "accessjwt",
+    "client_secret",
+    "oauth_token",
+    "password",
+    "private_token",
+    "refresh_token",
+    "refreshjwt",
+    "secret",
+    "token",
+];
+
+/// `text` without credentials: each is replaced by `***`.
+#[must_use]
+pub fn redact(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        let found = if word_starts(bytes, at) {
+            secret_at(bytes, at)
+        } else {
+            None
+        }
+        .or_else(|| userinfo_at(bytes, at));
+        match found {
+            Some((start, end)) => {
+                out.push_str(text.get(copied..start).unwrap_or_default());
+                out.push_str(MARK);
+                copied = end;
+                at = end.max(at + 1);
+            }
+            None => at += 1,
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(text.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+fn byte(bytes: &[u8], at: usize) -> Option<u8> {
+    bytes.get(at).copied()
+}
+
+fn tail(bytes: &[u8], at: usize) -> &[u8] {
+    bytes.get(at..).unwrap_or_default()
+}
+
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'-'
+}
+
+fn word_starts(bytes: &[u8], at: usize) -> bool {
+    byte(bytes, at).is_some_and(|b| b.is_ascii_alphanumeric())
+        && at
+            .checked_sub(1)
+            .and_then(|i| byte(bytes, i))
+            .is_none_or(|b| !is_word(b))
+}
+
+fn run(bytes: &[u8], from: usize, ok: impl Fn(u8) -> bool) -> usize {
+    from + tail(bytes, from).iter().take_while(|b| ok(**b)).count()
+}
+
+/// The range of the credential in the word that starts at `at`, or that the word announces.
+fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    token(bytes, at)
+        .or_else(|| jwt(bytes, at))
+        .or_else(|| app_password(bytes, at))
+        .map(|end| (at, end))
+        .or_else(|| announced(bytes, at))
+}
+
+/// `ghp_…` and its kin. Newer ones have dots in them, so everything up to the end of the word goes.
+fn token(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = tail(bytes, at);
+    let prefix = if rest.starts_with(b"github_pat_") {
+        11
+    } else if matches!(
+        rest,
+        [b'g', b'h', b'p' | b'o' | b'u' | b's' | b'r', b'_', ..]
+    ) {
+        4
+    } else {
+        return None;
+    };
+    let end = run(bytes, at + prefix, |b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')
+    });
+    (end - at - prefix >= 4).then_some(end)
+}
+
+/// Three parts of base64url, the first of which begins as `{"` does.
+fn jwt(bytes: &[u8], at: usize) -> Option<usize> {
+    let part = |from| run(bytes, from, is_word);
+    if !tail(bytes, at).starts_with(b"eyJ") {
+        return None;
+    }
+    let first = part(at);
+    let second = (byte(bytes, first) == Some(b'.')).then(|| part(first + 1))?;
+    if byte(bytes, second) == Some(b'.') {
+        Some(part(second + 1))
+    } else {
+        Some(second)
+    }
+}
+
+/// `xxxx-xxxx-xxxx-xxxx`, lower case letters and digits, and nothing joined to it (a UUID is not).
+fn app_password(bytes: &[u8], at: usize) -> Option<usize> {
+    let shape = bytes.get(at..at + 19)?;
+    let fits = shape.iter().enumerate().all(|(i, b)| {
+        if i % 5 == 4 {
+            *b == b'-'
+        } else {
+            b.is_ascii_lowercase() || b.is_ascii_digit()
+        }
+    });
+    (fits && byte(bytes, at + 19).is_none_or(|b| !is_word(b))).then_some(at + 19)
+}
+
+/// A header, member, parameter or scheme name, and the credential that follows it.
+fn announced(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let end = run(bytes, at, is_word);
+    let word = std::str::from_utf8(bytes.get(at..end)?)
+        .ok()?
+        .to_ascii_lowercase();
+    if word == "bearer" || word == "dpop" && byte(bytes, end) == Some(b' ') {
+        let start = run(bytes, end, |b| b == b' ');
+        let stop = run(bytes, start, |b| {
+            !b.is_ascii_whitespace() && b != b'"' && b != b'\''
+        });
+        return (start > end && stop >= start + 8).then_some((start, stop));
+    }
+    let header = HEADERS.contains(&word.as_str());
+    if !header && !NAMES.contains(&word.as_str()) {
+        return None;
+    }
+    let quote = run(bytes, end, |b| matches!(b, b'"' | b'\''));
+    let blank = run(bytes, quote, |b| b == b' ');
+    if !matches!(byte(bytes, blank), Some(b':' | b'=')) {
+        return None;
+    }
+    let value = run(bytes, blank + 1, |b| b == b' ');
+    let (start, stop) = match byte(bytes, value) {
+        Some(q @ (b'"' | b'\'')) => (value + 1, run(bytes, value + 1, |b| b != q)),
+        _ if header => (value, run(bytes, value, |b| b != b'\r' && b != b'\n')),
+        _ => (
+            value,
+            run(bytes, value, |b| {
+                !b.is_ascii_whitespace() && !matches!(b, b'&' | b',' | b';' | b'}')
+            }),
+        ),
+    };
+    (stop > start).then_some((start, stop))
+}
+
+/// The user information of a URL: what stands between `://` and the last `@` before the path.
+fn userinfo_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    if !tail(bytes, at).starts_with(b"://") {
+        return None;
+    }
+    let start = at + 3;
+    let end = run(bytes, start, |b| {
+        !b.is_ascii_whitespace() && !matches!(b, b'/' | b'?' | b'#' | b'"' | b'\'')
+    });
+    let at_sign = bytes.get(start..end)?.iter().rposition(|b| *b == b'@')?;
+    (at_sign > 0).then_some((start, start + at_sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn every_shape_is_taken_out() {
+        let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl";
+        for secret in [
+            "ghp_0123456789abcdefghij",
+            "gho_0123456789abcdefghij",
+            "ghu_0123456789abcdefghij",
+            "ghs_12345_eyJhbGci.eyJzdWIi.c2ln",
+            "ghr_0123456789abcdefghij",
+            "github_pat_11AAAAAAA0_abcdefghij",
+            jwt,
+            "abcd-ef12-gh34-ij56",
+        ] {
+            for text in [
+                secret.to_owned(),
+                format!("token {secret}, again"),
+                format!("\"{secret}\""),
+                format!("https://x.example/?a={secret}&b=1"),
+            ] {
+                let clean = redact(&text);
+                assert!(!clean.contains(secret), "{text} became {clean}");
+                assert!(clean.contains(MARK), "{text} became {clean}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_name_announces_is_taken_out() {
+        for (text, clean) in [
+            ("Authorization: token canary", "Authorization: ***"),
+            (
+                "authorization: Basic Y2FuYXJ5\r\nAccept: x",
+                "authorization: ***\r\nAccept: x",
+            ),
+            (
+                "{\"authorization\":\"canary\",\"a\":1}",
+                "{\"authorization\":\"***\",\"a\":1}",
+            ),
+            ("DPoP: canary", "DPoP: ***"),
+            ("Cookie: a=canary; b=canary", "Cookie: ***"),
+            ("set-cookie: a=canary", "set-cookie: ***"),
+            ("Bearer canary-canary", "Bearer ***"),
+            ("DPoP canary-canary", "DPoP ***"),
+            (
+                "https://canary@github.com/o/r",
+                "https://***@github.com/o/r",
+            ),
+            ("http://u:canary@h:80/x", "http://***@h:80/x"),
+            ("/x?access_token=canary&y=1", "/x?access_token=***&y=1"),
+            ("{\"password\": \"can ary\"}", "{\"password\": \"***\"}"),
+            ("accessJwt=canary", "accessJwt=***"),
+        ] {
+            assert_eq!(redact(text), clean);
+        }
+    }
+
+    #[test]
+    fn ordinary_text_stays() {
+        for text in [
+            "",
+            "the token is missing",
+            "ghp_",
+            "a bearer of news",
+            "commit 0123456789012345678901234567890123456789",
+            "550e8400-e29b-41d4-a716-446655440000",
+            "https://github.com/o/r/pull/7?x=a@b",
+            "mail a@b.example",
+            "ünïcödé ☃ 0000",
+        ] {
+            assert_eq!(redact(text), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_and_a_second_pass_changes_nothing(text in ".{0,200}") {
+            let once = redact(&text).into_owned();
+            prop_assert_eq!(redact(&once).into_owned(), once.clone());
+        }
+
+        #[test]
+        fn a_token_in_any_surroundings_is_taken_out(
+            before in "[ \\t\"'(:=/,;]{0,3}", after in "[ \\t\"'),;&]{0,3}", tail in "[A-Za-z0-9]{36}",
+        ) {
+            let token = format!("ghp_{tail}");
+            let text = format!("{before}{token}{after}");
+            prop_assert!(!redact(&text).contains(&tail));
+        }
+    }
+}

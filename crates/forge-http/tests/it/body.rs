@@ -1,0 +1,120 @@
+//! Size caps, compression and streams.
+
+use bytes::Bytes;
+use forge_core::Retry;
+use forge_http::{Class, Http, RetryPolicy, Settings, Streamed};
+use http::Request;
+use http_body_util::BodyExt;
+
+use crate::double::{Double, answer, truncated};
+
+fn small() -> Http {
+    Http::new(Settings {
+        retry: RetryPolicy::without_pauses(),
+        body_max: 1000,
+        ..Settings::default()
+    })
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_body_is_held_up_to_the_cap_and_refused_beyond_it() {
+    for (length, fits) in [(1000, true), (1001, false)] {
+        let body = "x".repeat(length);
+        let chunked = format!(
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n"
+        );
+        for act in [
+            answer("200 OK", "", &body),
+            crate::double::Act::Send(chunked),
+        ] {
+            let double = Double::start(vec![act]).await;
+            let got = small()
+                .send(Request::get(&double.url).body(Bytes::new()).unwrap())
+                .await;
+            assert_eq!(double.count(), 1);
+            match got {
+                Ok(response) => {
+                    assert!(fits);
+                    assert_eq!(response.into_body().into_bytes().unwrap().len(), length);
+                }
+                Err(error) => {
+                    assert!(!fits);
+                    assert_eq!(error.code(), "protocol");
+                    assert!(error.message().contains("more than 1000 bytes"));
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_too_large_may_have_happened() {
+    let double = Double::start(vec![answer("200 OK", "", &"x".repeat(2000))]).await;
+    let error = small()
+        .send(Request::post(&double.url).body(Bytes::new()).unwrap())
+        .await
+        .unwrap_err();
+    assert_eq!((error.retry(), double.count()), (Retry::Ambiguous, 1));
+}
+
+#[tokio::test]
+async fn a_stream_has_no_cap_and_says_where_it_broke() {
+    let long = "x".repeat(5000);
+    let request = |url: &str| {
+        Request::get(url)
+            .extension(Streamed)
+            .body(Bytes::new())
+            .unwrap()
+    };
+    let double = Double::start(vec![answer("200 OK", "", &long)]).await;
+    let body = small()
+        .send(request(&double.url))
+        .await
+        .unwrap()
+        .into_body();
+    assert_eq!(body.collect().await.unwrap().to_bytes().len(), 5000);
+
+    let double = Double::start(vec![truncated(&long)]).await;
+    let body = small()
+        .send(request(&double.url))
+        .await
+        .unwrap()
+        .into_body();
+    let error = body.collect().await.unwrap_err();
+    assert!(error.message().contains("in the middle of the answer"));
+    assert_eq!(error.retry(), Retry::Transient);
+}
+
+#[tokio::test]
+async fn a_failed_stream_is_an_answer_in_memory() {
+    let double = Double::start(vec![answer(
+        "406 Not Acceptable",
+        "",
+        "{\"message\":\"too large\"}",
+    )])
+    .await;
+    let request = Request::get(&double.url)
+        .extension(Streamed)
+        .body(Bytes::new())
+        .unwrap();
+    let response = small().send(request).await.unwrap();
+    assert_eq!(
+        response.into_body().into_bytes().unwrap(),
+        "{\"message\":\"too large\"}"
+    );
+}
+
+#[tokio::test]
+async fn reads_are_repeated_when_the_body_is_cut() {
+    let double = Double::start(vec![truncated("{"), answer("200 OK", "", "{}")]).await;
+    let request = Request::post(&double.url)
+        .extension(Class::Read)
+        .body(Bytes::new())
+        .unwrap();
+    let body = small().send(request).await.unwrap().into_body();
+    assert_eq!(
+        (body.into_bytes().unwrap(), double.count()),
+        (Bytes::from_static(b"{}"), 2)
+    );
+}

@@ -1,0 +1,13 @@
+//! The transport against servers that answer, refuse, lie and break off.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that fails here has failed"
+)]
+
+mod body;
+mod clear_text;
+mod double;
+mod redirects;
+mod retries;
+mod secrets;

@@ -1,0 +1,103 @@
+//! A canary token runs through every path; it appears nowhere.
+
+use std::{
+    fmt::{Debug, Write},
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use forge_http::{Class, Http, RetryPolicy, Settings};
+use http::Request;
+use tracing::{
+    Event, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+use crate::double::{Act, Double, answer, truncated};
+
+const CANARY: &str = "no-known-shape.CANARY";
+
+/// Writes down every field of every span and event.
+#[derive(Clone, Default)]
+struct Everything(Arc<Mutex<String>>);
+
+impl Visit for Everything {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        writeln!(self.0.lock().unwrap(), "{field}={value:?}").unwrap();
+    }
+}
+
+impl Subscriber for Everything {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, attributes: &span::Attributes<'_>) -> span::Id {
+        attributes.record(&mut self.clone());
+        span::Id::from_u64(1)
+    }
+    fn record(&self, _: &span::Id, values: &span::Record<'_>) {
+        values.record(&mut self.clone());
+    }
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut self.clone());
+    }
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[tokio::test]
+async fn the_canary_appears_nowhere() {
+    let log = Everything::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let http = Http::new(Settings {
+        retry: RetryPolicy::without_pauses(),
+        ..Settings::default()
+    })
+    .unwrap();
+    let echo = format!("{{\"message\":\"token {CANARY} is bad\"}}");
+    let mut said = String::new();
+    for act in [
+        answer("200 OK", "x-github-request-id: A1:B2\r\n", &echo),
+        answer("401 Unauthorized", "", &echo),
+        answer("502 Bad Gateway", "", &echo),
+        truncated(&echo),
+        Act::Reset,
+        Act::Send(format!("HTTP/1.1 {CANARY}\r\n\r\n")),
+    ] {
+        let double = Double::start(vec![act]).await;
+        for class in [Class::Read, Class::Write] {
+            let request = Request::post(format!("{}/graphql?access_token={CANARY}", double.url))
+                .extension(class)
+                .header("authorization", format!("Bearer {CANARY}"))
+                .body(Bytes::from(echo.clone()))
+                .unwrap();
+            match http.send(request).await {
+                Ok(response) => {
+                    let body = response.into_body().into_bytes().unwrap();
+                    write!(said, "{}", http.redact(&String::from_utf8_lossy(&body))).unwrap();
+                }
+                Err(error) => write!(said, "{error} {error:?} {:?}", error.context()).unwrap(),
+            }
+        }
+        assert!(
+            double.heads().iter().all(|h| h.contains(CANARY)),
+            "it is sent to where it belongs"
+        );
+    }
+    write!(said, "{http:?} {:?}", http.settings()).unwrap();
+    let log = log.0.lock().unwrap().clone();
+    for needle in [
+        "method=POST",
+        "path=/graphql",
+        "status=200",
+        "attempt=3",
+        "request_id=\"A1:B2\"",
+        "is bad",
+    ] {
+        assert!(log.contains(needle), "{needle} is missing in {log}");
+    }
+    assert!(!log.contains(CANARY), "{log}");
+    assert!(!said.contains(CANARY), "{said}");
+}

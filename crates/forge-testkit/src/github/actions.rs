@@ -1,0 +1,236 @@
+//! What GitHub does to pull requests when git refs move.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use super::{
+    git,
+    graphql::{Ctx, Fail},
+    mutations, resolve,
+    state::{Event, EventKind, Id, Lazy, MergeInfo, Pull, PullState, State, Token},
+};
+
+/// Branches of a repository, with their tips.
+pub(crate) type Branches = BTreeMap<String, String>;
+
+/// The branches of a repository as they are now.
+pub(crate) fn branches(state: &State, repo: Id) -> Branches {
+    state
+        .repos
+        .get(&repo)
+        .and_then(|repo| git::refs(&repo.git_dir, "refs/heads/").ok())
+        .unwrap_or_default()
+}
+
+/// Brings the pull requests up to date after branches of a repository moved.
+pub(crate) fn refs_moved(state: &mut State, repo: Id, before: &Branches, actor: Id) {
+    let after = branches(state, repo);
+    let now = state.tick();
+    let changed: Vec<String> = before
+        .keys()
+        .chain(after.keys())
+        .filter(|name| before.get(*name) != after.get(*name))
+        .cloned()
+        .collect();
+    if changed.is_empty() {
+        return;
+    }
+    if let Some(repo) = state.repos.get_mut(&repo) {
+        repo.pushed_at = now;
+    }
+    for full in changed {
+        let Some(branch) = full.strip_prefix("refs/heads/") else {
+            continue;
+        };
+        match after.get(&full) {
+            Some(tip) => {
+                head_moved(state, repo, branch, tip, actor);
+                base_moved(state, repo, branch, tip, actor);
+            }
+            None => branch_deleted(state, repo, branch, actor),
+        }
+    }
+}
+
+fn open_pulls(state: &State, of: impl Fn(&Pull) -> bool) -> Vec<Id> {
+    state
+        .pulls
+        .values()
+        .filter(|pull| pull.state == PullState::Open && of(pull))
+        .map(|pull| pull.id)
+        .collect()
+}
+
+fn git_dir(state: &State, repo: Id) -> Option<PathBuf> {
+    state.repos.get(&repo).map(|repo| repo.git_dir.clone())
+}
+
+fn head_moved(state: &mut State, repo: Id, branch: &str, tip: &str, actor: Id) {
+    for id in open_pulls(state, |it| {
+        it.head_repo == Some(repo) && it.head_branch == branch
+    }) {
+        if let Err(error) = set_head(state, id, tip, actor) {
+            // Only a broken bare repository gets here; the next read of the head shows it.
+            eprintln!("forge-github-double: {error}");
+        }
+    }
+}
+
+/// Points a pull request, and its ref in the base repository, at a new head.
+pub(crate) fn set_head(
+    state: &mut State,
+    id: Id,
+    tip: &str,
+    actor: Id,
+) -> Result<(), git::GitError> {
+    let Some(pull) = state.pulls.get(&id).cloned() else {
+        return Ok(());
+    };
+    let Some(dir) = git_dir(state, pull.repo) else {
+        return Ok(());
+    };
+    let name = format!("refs/pull/{}/head", pull.number);
+    match pull.head_repo.filter(|repo| *repo != pull.repo) {
+        Some(fork) => {
+            if let Some(from) = git_dir(state, fork) {
+                let source = format!("refs/heads/{}", pull.head_branch);
+                git::fetch(&dir, &from, &source, &name)?;
+            }
+        }
+        None => git::update_ref(&dir, &name, tip, None)?,
+    }
+    let forced = !pull.head_oid.is_empty() && !git::is_ancestor(&dir, &pull.head_oid, tip);
+    if forced {
+        let kind = EventKind::ForcePushed(pull.head_oid.clone(), tip.to_owned());
+        log(state, id, actor, kind);
+    }
+    let now = state.now();
+    if let Some(pull) = state.pulls.get_mut(&id) {
+        tip.clone_into(&mut pull.head_oid);
+        pull.updated_at = now;
+    }
+    stale(state, id);
+    Ok(())
+}
+
+/// Makes the merge state unknown again.
+pub(crate) fn stale(state: &mut State, id: Id) {
+    if let Some(pull) = state.pulls.get_mut(&id) {
+        pull.lazy = Lazy::Stale {
+            reads: 0,
+            request: 0,
+        };
+    }
+}
+
+/// Notes an event of a pull request.
+pub(crate) fn log(state: &mut State, pull: Id, actor: Id, kind: EventKind) {
+    let id = state.next_id();
+    let at = state.now();
+    if let Some(pull) = state.pulls.get_mut(&pull) {
+        pull.events.push(Event {
+            id,
+            actor,
+            at,
+            kind,
+        });
+    }
+}
+
+fn base_moved(state: &mut State, repo: Id, branch: &str, tip: &str, actor: Id) {
+    for id in open_pulls(state, |it| it.repo == repo && it.base_branch == branch) {
+        let Some(pull) = state.pulls.get(&id).cloned() else {
+            continue;
+        };
+        let landed =
+            git_dir(state, repo).is_some_and(|dir| git::is_ancestor(&dir, &pull.head_oid, tip));
+        if landed {
+            // Pushed to the base by hand: GitHub marks it as merged.
+            finish_merge(state, id, tip.to_owned(), actor);
+            continue;
+        }
+        if let Some(pull) = state.pulls.get_mut(&id) {
+            tip.clone_into(&mut pull.base_oid);
+        }
+        stale(state, id);
+    }
+}
+
+fn branch_deleted(state: &mut State, repo: Id, branch: &str, actor: Id) {
+    let ended: Vec<Id> = state
+        .pulls
+        .values()
+        .filter(|it| it.head_repo == Some(repo) && it.head_branch == branch)
+        .map(|pull| pull.id)
+        .collect();
+    for id in ended {
+        log(state, id, actor, EventKind::HeadDeleted);
+    }
+    let with = |it: &Pull| {
+        (it.head_repo == Some(repo) && it.head_branch == branch)
+            || (it.repo == repo && it.base_branch == branch)
+    };
+    for id in open_pulls(state, with) {
+        close(state, id, actor);
+    }
+}
+
+/// Closes a pull request without merging it.
+pub(crate) fn close(state: &mut State, id: Id, actor: Id) {
+    let now = state.tick();
+    if let Some(pull) = state.pulls.get_mut(&id) {
+        pull.state = PullState::Closed;
+        pull.closed_at = Some(now.clone());
+        pull.updated_at = now;
+        pull.auto_merge = None;
+    }
+    log(state, id, actor, EventKind::Closed);
+}
+
+/// Marks a pull request as merged by a commit, and closes the issues it names.
+pub(crate) fn finish_merge(state: &mut State, id: Id, commit: String, by: Id) {
+    let now = state.tick();
+    let Some(pull) = state.pulls.get_mut(&id) else {
+        return;
+    };
+    pull.state = PullState::Merged;
+    pull.closed_at = Some(now.clone());
+    pull.updated_at = now.clone();
+    pull.auto_merge = None;
+    pull.merge = Some(MergeInfo {
+        commit,
+        by,
+        at: now.clone(),
+    });
+    let pull = pull.clone();
+    for issue in resolve::closing_issues(state, &pull) {
+        if let Some(issue) = state.issues.get_mut(&issue) {
+            issue.state = PullState::Closed;
+            issue.closed_at = Some(now.clone());
+        }
+    }
+    log(state, id, by, EventKind::Merged);
+    log(state, id, by, EventKind::Closed);
+}
+
+/// Merges what waits for nothing any more.
+pub(crate) fn auto_merges(state: &mut State, web: &str) -> Result<(), Fail> {
+    let waiting: Vec<(Id, Id)> = state
+        .pulls
+        .values()
+        .filter(|pull| pull.state == PullState::Open)
+        .filter_map(|pull| Some((pull.id, pull.auto_merge.as_ref()?.by)))
+        .collect();
+    for (id, by) in waiting {
+        let token = Token {
+            account: by,
+            scopes: None,
+            read_only: false,
+            authorised: state.accounts.keys().copied().collect(),
+            revoked: false,
+            remaining: 0,
+        };
+        let ctx = Ctx::new(state, "", token, web, 0);
+        mutations::merge_when_clean(&ctx, id)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! GitHub's shapes of GraphQL errors.
+
+use apollo_compiler::{
+    ExecutableDocument, Schema,
+    resolvers::FieldError,
+    response::{GraphQLError, ResponseDataPathSegment},
+    validation::Valid,
+};
+use serde_json::{Value, json};
+
+use super::value::Fail;
+
+/// Between type and message on their way through the executor, which knows messages only.
+const SEPARATOR: char = '\u{1}';
+
+/// Wraps an error for the executor.
+pub(crate) fn raise(fail: Fail) -> FieldError {
+    FieldError {
+        message: format!(
+            "{}{SEPARATOR}{}",
+            fail.kind.unwrap_or_default(),
+            fail.message
+        ),
+    }
+}
+
+/// An error of a field as GitHub writes it.
+pub(crate) fn field(error: &GraphQLError) -> Value {
+    let path: Vec<Value> = error
+        .path
+        .iter()
+        .map(|segment| match segment {
+            ResponseDataPathSegment::Field(name) => json!(name.as_str()),
+            ResponseDataPathSegment::ListIndex(index) => json!(index),
+        })
+        .collect();
+    let message = error
+        .message
+        .strip_prefix("resolver error: ")
+        .unwrap_or(&error.message);
+    let (kind, message) = message.split_once(SEPARATOR).unwrap_or(("", message));
+    let mut value = serde_json::Map::new();
+    if !kind.is_empty() {
+        value.insert("type".to_owned(), json!(kind));
+    }
+    value.insert("path".to_owned(), json!(path));
+    if message.contains("SAML enforcement") {
+        value.insert("extensions".to_owned(), json!({ "saml_failure": true }));
+    }
+    value.insert("locations".to_owned(), locations(error));
+    value.insert("message".to_owned(), json!(message));
+    Value::Object(value)
+}
+
+fn locations(error: &GraphQLError) -> Value {
+    error
+        .locations
+        .iter()
+        .map(|at| json!({ "line": at.line, "column": at.column }))
+        .collect()
+}
+
+/// An answer without data that holds one error.
+pub(crate) fn plain(message: &str) -> Value {
+    json!({ "errors": [{ "message": message }] })
+}
+
+/// Parses and validates a document.
+///
+/// GitHub takes fields of two types under one name when they differ in being nullable alone, as
+/// in gh's `reviewRequests`; the GraphQL specification does not, so that problem is let pass.
+pub(crate) fn validated(
+    schema: &Valid<Schema>,
+    query: &str,
+) -> Result<Valid<ExecutableDocument>, Value> {
+    let problem = match ExecutableDocument::parse_and_validate(schema, query, "request.graphql") {
+        Ok(document) => return Ok(document),
+        Err(problem) => problem,
+    };
+    let mut errors = Vec::new();
+    for diagnostic in problem.errors.iter() {
+        let standard = diagnostic.unstable_to_json_compat();
+        if differs_in_null_alone(&standard.message) {
+            continue;
+        }
+        errors.push(in_githubs_words(&standard));
+    }
+    if errors.is_empty() {
+        return Ok(Valid::assume_valid(problem.partial));
+    }
+    Err(json!({ "errors": errors }))
+}
+
+/// Reads both types out of the reference implementation's message.
+fn differs_in_null_alone(message: &str) -> bool {
+    message
+        .split_once("conflicting types \"")
+        .and_then(|(_, rest)| rest.split_once("\"."))
+        .and_then(|(types, _)| types.split_once(" and \""))
+        .is_some_and(|(one, other)| one.replace('!', "") == other.replace('!', ""))
+}
+
+/// Rewrites the reference implementation's messages to GitHub's.
+fn in_githubs_words(error: &GraphQLError) -> Value {
+    let quoted: Vec<&str> = error.message.split('"').skip(1).step_by(2).collect();
+    let locations = locations(error);
+    match (quoted.as_slice(), error.message.as_str()) {
+        ([field, on, ..], text) if text.starts_with("Cannot query field") => json!({
+            "path": [],
+            "extensions": { "code": "undefinedField", "typeName": on, "fieldName": field },
+            "locations": locations,
+            "message": format!("Field '{field}' doesn't exist on type '{on}'"),
+        }),
+        ([argument, coordinate, ..], text) if text.starts_with("Unknown argument") => json!({
+            "path": [],
+            "extensions": { "code": "argumentNotAccepted", "argumentName": argument },
+            "locations": locations,
+            "message": format!(
+                "Field '{}' doesn't accept argument '{argument}'",
+                coordinate.rsplit('.').next().unwrap_or(coordinate)
+            ),
+        }),
+        _ => json!({ "path": [], "locations": locations, "message": error.message }),
+    }
+}

@@ -1,0 +1,146 @@
+//! Executes GraphQL documents over the reduced schema with the resolvers of the double.
+
+mod analysis;
+mod context;
+mod defaults;
+mod errors;
+mod ids;
+mod object;
+mod page;
+mod value;
+
+use apollo_compiler::{
+    ExecutableDocument, request::coerce_variable_values, resolvers::Execution, response::JsonMap,
+    validation::Valid,
+};
+use serde_json::{Map, Value, json};
+
+pub(crate) use context::Ctx;
+pub(crate) use ids::{account_node, find, node_id};
+pub(crate) use page::unbase64;
+pub(crate) use value::{Args, Connection, Fail, Node, Resolved, Val};
+
+use super::schema;
+
+/// A GraphQL request.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) query: String,
+    pub(crate) operation: Option<String>,
+    pub(crate) variables: Map<String, Value>,
+}
+
+impl Request {
+    /// Reads a request body; `None` when it is not one.
+    pub(crate) fn parse(body: &[u8]) -> Option<Self> {
+        let value: Value = serde_json::from_slice(body).ok()?;
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some(Self {
+            query: text("query")?,
+            operation: text("operationName").filter(|name| !name.is_empty()),
+            variables: value
+                .get("variables")
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default(),
+        })
+    }
+}
+
+/// What a document asks for, read without executing it.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Outline {
+    /// Name of the operation.
+    pub(crate) name: Option<String>,
+    /// Whether it is a mutation.
+    pub(crate) mutation: bool,
+    /// Names of its top-level fields.
+    pub(crate) fields: Vec<String>,
+}
+
+/// Reads the outline of a request; empty when the document is broken.
+pub(crate) fn outline(request: &Request) -> Outline {
+    let Ok(document) = apollo_compiler::ast::Document::parse(&request.query, "request.graphql")
+    else {
+        return Outline::default();
+    };
+    for definition in &document.definitions {
+        let apollo_compiler::ast::Definition::OperationDefinition(operation) = definition else {
+            continue;
+        };
+        let name = operation.name.as_ref().map(ToString::to_string);
+        if request.operation.is_some() && request.operation != name {
+            continue;
+        }
+        return Outline {
+            name,
+            mutation: operation.operation_type == apollo_compiler::ast::OperationType::Mutation,
+            fields: operation
+                .selection_set
+                .iter()
+                .filter_map(|selection| selection.as_field())
+                .map(|field| field.name.to_string())
+                .collect(),
+        };
+    }
+    Outline::default()
+}
+
+/// Executes a request and returns the body of the answer.
+pub(crate) fn execute(ctx: &Ctx<'_>, request: &Request) -> Value {
+    let parsed = match schema::parsed() {
+        Ok(parsed) => parsed,
+        Err(problem) => return errors::plain(&format!("the double's schema is broken: {problem}")),
+    };
+    let document = match errors::validated(&parsed.schema, &request.query) {
+        Ok(document) => document,
+        Err(answer) => return answer,
+    };
+    let operation = match document.operations.get(request.operation.as_deref()) {
+        Ok(operation) => operation.clone(),
+        Err(problem) => return errors::plain(&problem.message().to_string()),
+    };
+    let raw: JsonMap = request
+        .variables
+        .iter()
+        .map(|(name, value)| (name.as_str().into(), value.clone().into()))
+        .collect();
+    let variables = match coerce_variable_values(&parsed.schema, &operation, &raw) {
+        Ok(variables) => variables,
+        Err(problem) => return errors::plain(&problem.message().to_string()),
+    };
+    let cost = match analysis::measure(&document, &operation, &variables) {
+        Ok(cost) => cost,
+        Err(answer) => return answer,
+    };
+    ctx.charge(&cost);
+    run(ctx, &document, &operation, &variables, parsed)
+}
+
+fn run(
+    ctx: &Ctx<'_>,
+    document: &Valid<ExecutableDocument>,
+    operation: &apollo_compiler::executable::Operation,
+    variables: &Valid<JsonMap>,
+    parsed: &schema::Parsed,
+) -> Value {
+    let root = object::Object::root(ctx, operation.is_mutation());
+    let response = Execution::new(&parsed.schema, document)
+        .implementers_map(&parsed.implementers)
+        .operation(operation)
+        .coerced_variable_values(variables)
+        .enable_schema_introspection(true)
+        .execute_sync(&root);
+    match response {
+        Ok(response) => {
+            let data = serde_json::to_value(&response.data).unwrap_or_default();
+            let errors: Vec<Value> = response.errors.iter().map(errors::field).collect();
+            if errors.is_empty() {
+                json!({ "data": data })
+            } else {
+                json!({ "data": data, "errors": errors })
+            }
+        }
+        Err(problem) => errors::plain(&problem.message().to_string()),
+    }
+}

@@ -1,0 +1,217 @@
+//! Merging, now or when everything required is there.
+
+use super::{Payload, pull::with_pull, pull_target};
+use crate::github::{
+    actions, git,
+    graphql::{Args, Ctx, Fail},
+    messages,
+    resolve::{contexts, get_pull, mail, merge_state},
+    state::{AutoMerge, Id, Permission, Pull, PullState, Repo},
+};
+
+/// What a merge is asked to do.
+struct Wish {
+    method: String,
+    headline: Option<String>,
+    body: Option<String>,
+    email: Option<String>,
+}
+
+impl Wish {
+    fn read(input: &Args) -> Self {
+        Self {
+            method: input
+                .string("mergeMethod")
+                .unwrap_or_else(|| "MERGE".to_owned()),
+            headline: input.string("commitHeadline"),
+            body: input.string("commitBody"),
+            email: input.string("authorEmail"),
+        }
+    }
+}
+
+pub(super) fn merge(ctx: &Ctx<'_>, input: &Args) -> Payload {
+    let id = pull_target(ctx, input, "pullRequestId")?;
+    let pull = get_pull(ctx, id)?;
+    ctx.require(pull.repo, Permission::Write, "MergePullRequest")?;
+    if pull.state != PullState::Open {
+        return Err(Fail::unprocessable("Pull Request is not mergeable"));
+    }
+    if pull.draft {
+        return Err(Fail::unprocessable("Pull Request is still a draft"));
+    }
+    check_head(&pull, input)?;
+    let wish = Wish::read(input);
+    let repo = ctx.repo(pull.repo)?;
+    check_method(&repo, &wish.method)?;
+    let contexts = contexts(ctx, pull.repo, &pull.head_oid);
+    if let Some(missing) = merge_state::missing(ctx, &pull, &contexts)
+        && !merge_state::may_bypass(ctx, &pull)
+    {
+        return Err(Fail::unprocessable(missing));
+    }
+    carry_out(ctx, &pull, &repo, &wish)?;
+    with_pull(id, Vec::new())
+}
+
+fn check_head(pull: &Pull, input: &Args) -> Result<(), Fail> {
+    match input.str("expectedHeadOid") {
+        Some(expected) if expected != pull.head_oid => Err(Fail::unprocessable(
+            "Head branch was modified. Review and try the merge again.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_method(repo: &Repo, method: &str) -> Result<(), Fail> {
+    let (allowed, what) = match method {
+        "SQUASH" => (repo.allow_squash, "Squash merges"),
+        "REBASE" => (repo.allow_rebase, "Rebase merges"),
+        _ => (repo.allow_merge, "Merge commits"),
+    };
+    if allowed {
+        return Ok(());
+    }
+    Err(Fail::unprocessable(format!(
+        "{what} are not allowed on this repository."
+    )))
+}
+
+/// Makes the commits, moves the base branch, and brings all pull requests up to date.
+fn carry_out(ctx: &Ctx<'_>, pull: &Pull, repo: &Repo, wish: &Wish) -> Result<(), Fail> {
+    let dir = &repo.git_dir;
+    let not_mergeable = || Fail::unprocessable("Pull Request is not mergeable");
+    let (login, name, now) = {
+        let mut state = ctx.state();
+        let now = state.tick();
+        let login = state.login(ctx.viewer).to_owned();
+        let name = state
+            .accounts
+            .get(&ctx.viewer)
+            .and_then(|account| account.name.clone());
+        (login, name, now)
+    };
+    let author = git::Person {
+        name: name.unwrap_or_else(|| login.clone()),
+        email: wish.email.clone().unwrap_or_else(|| mail(&login)),
+        date: now.clone(),
+    };
+    let github = git::Person {
+        name: "GitHub".to_owned(),
+        email: "noreply@github.com".to_owned(),
+        date: now,
+    };
+    let (headline, body) = messages::default(&ctx.state(), dir, pull, &wish.method);
+    let headline = wish.headline.clone().unwrap_or(headline);
+    let body = wish.body.clone().unwrap_or(body);
+    let message = if body.is_empty() {
+        headline
+    } else {
+        format!("{headline}\n\n{body}")
+    };
+    let (base, head) = (pull.base_oid.as_str(), pull.head_oid.as_str());
+    let commit = match wish.method.as_str() {
+        "REBASE" => {
+            let from = git::merge_base(dir, base, head).ok_or_else(not_mergeable)?;
+            git::rebase(dir, &from, head, base, &github)?.ok_or_else(not_mergeable)?
+        }
+        method => {
+            let tree = git::merge_tree(dir, None, base, head)?.ok_or_else(not_mergeable)?;
+            let parents: &[&str] = if method == "SQUASH" {
+                &[base]
+            } else {
+                &[base, head]
+            };
+            git::commit_tree(dir, &tree, parents, &message, &author, &github)?
+        }
+    };
+    let mut state = ctx.state();
+    let before = actions::branches(&state, repo.id);
+    let name = format!("refs/heads/{}", pull.base_branch);
+    git::update_ref(dir, &name, &commit, Some(base)).map_err(|_| {
+        Fail::unprocessable("Base branch was modified. Review and try the merge again.")
+    })?;
+    actions::finish_merge(&mut state, pull.id, commit, ctx.viewer);
+    if repo.delete_branch_on_merge && pull.head_repo == Some(repo.id) {
+        git::delete_ref(dir, &format!("refs/heads/{}", pull.head_branch))?;
+    }
+    actions::refs_moved(&mut state, repo.id, &before, ctx.viewer);
+    Ok(())
+}
+
+pub(super) fn enable_auto(ctx: &Ctx<'_>, input: &Args) -> Payload {
+    let id = pull_target(ctx, input, "pullRequestId")?;
+    let pull = get_pull(ctx, id)?;
+    ctx.require(pull.repo, Permission::Write, "EnablePullRequestAutoMerge")?;
+    let repo = ctx.repo(pull.repo)?;
+    if !repo.allow_auto_merge {
+        return Err(Fail::unprocessable(
+            "Auto merge is not allowed for this repository",
+        ));
+    }
+    if pull.state != PullState::Open {
+        return Err(Fail::unprocessable("Pull request is closed"));
+    }
+    check_head(&pull, input)?;
+    let wish = Wish::read(input);
+    check_method(&repo, &wish.method)?;
+    let now = merge_state::compute(ctx, &pull)?;
+    if now.status == "CLEAN" {
+        return Err(Fail::unprocessable("Pull request is in clean status"));
+    }
+    if now.status == "UNSTABLE" {
+        return Err(Fail::unprocessable("Pull request is in unstable status"));
+    }
+    let mut state = ctx.state();
+    let at = state.tick();
+    if let Some(pull) = state.pulls.get_mut(&id) {
+        pull.auto_merge = Some(AutoMerge {
+            by: ctx.viewer,
+            at,
+            method: wish.method,
+            headline: wish.headline,
+            body: wish.body,
+            email: wish.email,
+        });
+    }
+    with_pull(id, Vec::new())
+}
+
+pub(super) fn disable_auto(ctx: &Ctx<'_>, input: &Args) -> Payload {
+    let id = pull_target(ctx, input, "pullRequestId")?;
+    let pull = get_pull(ctx, id)?;
+    ctx.require(pull.repo, Permission::Write, "DisablePullRequestAutoMerge")?;
+    let mut state = ctx.state();
+    let disabled = state
+        .pulls
+        .get_mut(&id)
+        .and_then(|pull| pull.auto_merge.take());
+    if disabled.is_none() {
+        return Err(Fail::unprocessable(
+            "Can't disable auto-merge for this pull request.",
+        ));
+    }
+    with_pull(id, Vec::new())
+}
+
+/// Merges a pull request that waits, when nothing is missing any more.
+pub(crate) fn merge_when_clean(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
+    let pull = get_pull(ctx, id)?;
+    let Some(auto) = pull.auto_merge.clone() else {
+        return Ok(());
+    };
+    if !matches!(
+        merge_state::compute(ctx, &pull)?.status,
+        "CLEAN" | "UNSTABLE" | "HAS_HOOKS"
+    ) {
+        return Ok(());
+    }
+    let repo = ctx.repo(pull.repo)?;
+    let wish = Wish {
+        method: auto.method,
+        headline: auto.headline,
+        body: auto.body,
+        email: auto.email,
+    };
+    carry_out(ctx, &pull, &repo, &wish)
+}

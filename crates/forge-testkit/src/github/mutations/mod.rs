@@ -1,0 +1,221 @@
+//! Mutations, one file per family.
+
+mod branch;
+mod checks;
+mod comment;
+mod issue;
+mod labels;
+mod merge;
+mod people;
+mod project;
+mod pull;
+mod refs;
+mod review;
+mod thread;
+
+pub(crate) use merge::merge_when_clean;
+pub(crate) use pull::blank as blank_pull;
+
+use super::{
+    graphql::{Args, Ctx, Fail, Node, Resolved, Val, find},
+    state::{Id, Permission},
+};
+
+/// Fields of a payload.
+type Payload = Result<Vec<(&'static str, Val)>, Fail>;
+
+/// Runs the mutation behind a field of `Mutation`, `None` when there is none.
+pub(crate) fn run(ctx: &Ctx<'_>, name: &str, args: &Args) -> Resolved {
+    let input = args.object("input").unwrap_or_default();
+    let outcome = dispatch(ctx, name, &input);
+    let mut fields = match outcome {
+        Some(outcome) => outcome?,
+        None => return Ok(None),
+    };
+    let actor = ctx.viewer_node();
+    fields.extend([
+        ("actor", actor.into()),
+        (
+            "clientMutationId",
+            Val::option(input.string("clientMutationId")),
+        ),
+    ]);
+    let web = ctx.web.clone();
+    super::actions::auto_merges(&mut ctx.state(), &web)?;
+    Ok(Some(Val::record(
+        &format!("{}Payload", capital(name)),
+        fields,
+    )))
+}
+
+fn capital(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+fn dispatch(ctx: &Ctx<'_>, name: &str, input: &Args) -> Option<Payload> {
+    Some(match name {
+        "createPullRequest" => pull::create(ctx, input),
+        "updatePullRequest" => pull::update(ctx, input),
+        "closePullRequest" => pull::close(ctx, input),
+        "reopenPullRequest" => pull::reopen(ctx, input),
+        "markPullRequestReadyForReview" => pull::ready(ctx, input),
+        "convertPullRequestToDraft" => pull::draft(ctx, input),
+        "lockLockable" => pull::lock(ctx, input),
+        "unlockLockable" => pull::unlock(ctx, input),
+        "mergePullRequest" => merge::merge(ctx, input),
+        "enablePullRequestAutoMerge" => merge::enable_auto(ctx, input),
+        "disablePullRequestAutoMerge" => merge::disable_auto(ctx, input),
+        "updatePullRequestBranch" => branch::update(ctx, input),
+        "revertPullRequest" => branch::revert(ctx, input),
+        "addLabelsToLabelable" => labels::add(ctx, input),
+        "removeLabelsFromLabelable" => labels::remove(ctx, input),
+        "createLabel" => labels::create(ctx, input),
+        "updateLabel" => labels::update(ctx, input),
+        "deleteLabel" => labels::delete(ctx, input),
+        "addAssigneesToAssignable" => people::add_assignees(ctx, input),
+        "removeAssigneesFromAssignable" => people::remove_assignees(ctx, input),
+        "replaceActorsForAssignable" => people::replace_actors(ctx, input),
+        "requestReviews" => people::request_reviews(ctx, input),
+        "requestReviewsByLogin" => people::request_reviews_by_login(ctx, input),
+        "addComment" => comment::add(ctx, input),
+        "updateIssueComment" => comment::update(ctx, input),
+        "deleteIssueComment" => comment::delete(ctx, input),
+        "minimizeComment" => comment::minimize(ctx, input, true),
+        "unminimizeComment" => comment::minimize(ctx, input, false),
+        "addReaction" => comment::react(ctx, input, true),
+        "removeReaction" => comment::react(ctx, input, false),
+        "addPullRequestReview" => review::add(ctx, input),
+        "submitPullRequestReview" => review::submit(ctx, input),
+        "updatePullRequestReview" => review::update(ctx, input),
+        "deletePullRequestReview" => review::delete(ctx, input),
+        "dismissPullRequestReview" => review::dismiss(ctx, input),
+        "addPullRequestReviewThread" => thread::add(ctx, input),
+        "addPullRequestReviewThreadReply" => thread::reply(ctx, input),
+        "addPullRequestReviewComment" => thread::add_comment(ctx, input),
+        "updatePullRequestReviewComment" => thread::update_comment(ctx, input),
+        "deletePullRequestReviewComment" => thread::delete_comment(ctx, input),
+        "resolveReviewThread" => thread::resolve(ctx, input, true),
+        "unresolveReviewThread" => thread::resolve(ctx, input, false),
+        "createRef" => refs::create(ctx, input),
+        "updateRef" => refs::update(ctx, input),
+        "deleteRef" => refs::delete(ctx, input),
+        "createCheckSuite" => checks::create_suite(ctx, input),
+        "createCheckRun" => checks::create_run(ctx, input),
+        "updateCheckRun" => checks::update_run(ctx, input),
+        "createIssue" => issue::create(ctx, input),
+        "updateIssue" => issue::update(ctx, input),
+        "closeIssue" => issue::close(ctx, input, true),
+        "reopenIssue" => issue::close(ctx, input, false),
+        "addProjectV2ItemById" => project::add(ctx, input),
+        "deleteProjectV2Item" => project::delete(ctx, input),
+        "updateProjectV2ItemFieldValue" => project::set_field(ctx, input),
+        _ => return None,
+    })
+}
+
+/// The object that an id of the input names, when the viewer may see it.
+fn target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Node, Fail> {
+    let id = input.str(name).unwrap_or_default();
+    let node = find(&ctx.state(), id)?;
+    match super::resolve::repo_of(ctx, &node) {
+        Some(repo) if !ctx.may_see(repo) => Err(no_node(id)),
+        _ => Ok(node),
+    }
+}
+
+fn no_node(id: &str) -> Fail {
+    Fail::not_found(format!(
+        "Could not resolve to a node with the global id of '{id}'"
+    ))
+}
+
+/// The pull request that an id of the input names.
+fn pull_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
+    match target(ctx, input, name)? {
+        Node::Pull(id) => Ok(id),
+        _ => Err(no_node(input.str(name).unwrap_or_default())),
+    }
+}
+
+/// The repository that an id of the input names.
+fn repo_target(ctx: &Ctx<'_>, input: &Args, name: &str) -> Result<Id, Fail> {
+    match target(ctx, input, name)? {
+        Node::Repo(id) => Ok(id),
+        _ => Err(no_node(input.str(name).unwrap_or_default())),
+    }
+}
+
+/// Numbers behind a list of ids of one kind.
+fn ids_of(
+    ctx: &Ctx<'_>,
+    ids: &[String],
+    pick: impl Fn(&Node) -> Option<Id>,
+) -> Result<Vec<Id>, Fail> {
+    let state = ctx.state();
+    ids.iter()
+        .map(|id| pick(&find(&state, id)?).ok_or_else(|| no_node(id)))
+        .collect()
+}
+
+/// Repository and author of an issue or a pull request.
+fn subject(ctx: &Ctx<'_>, node: &Node) -> Result<(Id, Id), Fail> {
+    let state = ctx.state();
+    match node {
+        Node::Pull(id) => state.pulls.get(id).map(|it| (it.repo, it.author)),
+        Node::Issue(id) => state.issues.get(id).map(|it| (it.repo, it.author)),
+        _ => None,
+    }
+    .ok_or_else(|| Fail::not_found("Could not resolve to an issue or pull request."))
+}
+
+/// Refuses who is neither the author nor has the permission.
+fn author_or(ctx: &Ctx<'_>, node: &Node, least: Permission, mutation: &str) -> Result<Id, Fail> {
+    let (repo, author) = subject(ctx, node)?;
+    let least = if author == ctx.viewer {
+        Permission::Read
+    } else {
+        least
+    };
+    ctx.require(repo, least, mutation)?;
+    Ok(repo)
+}
+
+/// Notes a change of an issue or a pull request.
+fn touch(ctx: &Ctx<'_>, node: &Node) {
+    let mut state = ctx.state();
+    let now = state.tick();
+    match node {
+        Node::Pull(id) => {
+            if let Some(pull) = state.pulls.get_mut(id) {
+                pull.updated_at = now;
+            }
+        }
+        Node::Issue(id) => {
+            if let Some(issue) = state.issues.get_mut(id) {
+                issue.updated_at = now;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Refuses a text that is blank or too long.
+fn check_body(ctx: &Ctx<'_>, body: &str, blank: bool) -> Result<(), Fail> {
+    if !blank && body.trim().is_empty() {
+        return Err(Fail::unprocessable("Body can't be blank"));
+    }
+    check_length(ctx, body)
+}
+
+fn check_length(ctx: &Ctx<'_>, body: &str) -> Result<(), Fail> {
+    let most = ctx.state().limits.body;
+    if body.chars().count() > most {
+        return Err(Fail::unprocessable(format!(
+            "Body is too long (maximum is {most} characters)"
+        )));
+    }
+    Ok(())
+}

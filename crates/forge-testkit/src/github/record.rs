@@ -1,0 +1,74 @@
+//! What the double remembers of requests. Tokens are not among it.
+
+/// A request that was answered.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// Number of the request, from 1.
+    pub index: u64,
+    /// Method.
+    pub method: String,
+    /// Path without the query.
+    pub path: String,
+    /// Host it was for.
+    pub host: String,
+    /// `User-Agent`.
+    pub agent: String,
+    /// Name of the GraphQL operation.
+    pub operation: Option<String>,
+    /// Top-level fields of the GraphQL operation.
+    pub fields: Vec<String>,
+    /// Whether it is a GraphQL mutation.
+    pub mutation: bool,
+    /// The GraphQL document.
+    pub document: Option<String>,
+    /// The variables of the GraphQL document, as JSON.
+    pub variables: Option<String>,
+    /// Whether it speaks git's protocol.
+    pub git: bool,
+    /// Bytes of the request's body.
+    pub request_bytes: usize,
+    /// HTTP status of the answer; 0 when the connection was reset.
+    pub status: u16,
+    /// Bytes of the answer's body.
+    pub response_bytes: usize,
+    /// Whether a fault acted on it.
+    pub faulted: bool,
+    /// Whether it was carried out.
+    pub executed: bool,
+}
+
+/// Numbers of requests since the counters were last set back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests to the API, GraphQL and REST.
+    pub api: usize,
+    /// GraphQL queries.
+    pub queries: usize,
+    /// GraphQL mutations.
+    pub mutations: usize,
+    /// REST requests.
+    pub rest: usize,
+    /// Requests of git's protocol.
+    pub git: usize,
+}
+
+impl Counts {
+    pub(crate) fn of(requests: &[Recorded]) -> Self {
+        let mut counts = Self::default();
+        for request in requests {
+            if request.git {
+                counts.git += 1;
+                continue;
+            }
+            counts.api += 1;
+            if !request.path.ends_with("/graphql") {
+                counts.rest += 1;
+            } else if request.mutation {
+                counts.mutations += 1;
+            } else {
+                counts.queries += 1;
+            }
+        }
+        counts
+    }
+}

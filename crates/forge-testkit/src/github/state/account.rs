@@ -1,0 +1,118 @@
+//! Accounts, teams and tokens.
+
+use std::{collections::BTreeMap, fmt};
+
+use super::Id;
+
+/// What kind of account it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountKind {
+    /// A person.
+    User,
+    /// An organisation.
+    Organization,
+    /// A GitHub App's bot.
+    Bot,
+}
+
+/// What an account may do in a repository, from least to most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Permission {
+    /// Read.
+    Read,
+    /// Read, label and close.
+    Triage,
+    /// Push and merge.
+    Write,
+    /// Manage all but dangerous settings.
+    Maintain,
+    /// Everything.
+    Admin,
+}
+
+impl Permission {
+    /// GitHub's name of the permission.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "READ",
+            Self::Triage => "TRIAGE",
+            Self::Write => "WRITE",
+            Self::Maintain => "MAINTAIN",
+            Self::Admin => "ADMIN",
+        }
+    }
+}
+
+/// A user, an organisation or a bot.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// Number of the account.
+    pub id: Id,
+    /// Login.
+    pub login: String,
+    /// Display name.
+    pub name: Option<String>,
+    /// Kind.
+    pub kind: AccountKind,
+    /// Members of an organisation, with their permission in its repositories.
+    pub members: BTreeMap<Id, Permission>,
+    /// Tokens must be authorised for this organisation through its SAML provider.
+    pub sso: bool,
+    /// When it was made.
+    pub created_at: String,
+}
+
+/// A team of an organisation.
+#[derive(Debug, Clone)]
+pub struct Team {
+    /// Number of the team.
+    pub id: Id,
+    /// The organisation.
+    pub org: Id,
+    /// Name.
+    pub name: String,
+    /// Name as it stands in addresses.
+    pub slug: String,
+    /// Members.
+    pub members: Vec<Id>,
+    /// When it was made.
+    pub created_at: String,
+}
+
+/// What an access token allows.
+#[derive(Clone)]
+pub struct Token {
+    /// Whose token it is.
+    pub account: Id,
+    /// Scopes of a classic token, `None` for a fine-grained one.
+    pub scopes: Option<Vec<String>>,
+    /// A fine-grained token that may only read.
+    pub read_only: bool,
+    /// Organisations with single sign-on that it is authorised for.
+    pub authorised: Vec<Id>,
+    /// A revoked token answers like an unknown one.
+    pub revoked: bool,
+    /// Points left of the hourly budget.
+    pub remaining: u64,
+}
+
+/// Points an hour of a person's token.
+pub(crate) const POINTS_AN_HOUR: u64 = 5_000;
+
+impl Token {
+    /// Whether a classic token has one of the scopes, or the token is fine-grained.
+    pub fn has_scope(&self, any_of: &[&str]) -> bool {
+        self.scopes
+            .as_ref()
+            .is_none_or(|scopes| scopes.iter().any(|scope| any_of.contains(&scope.as_str())))
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token")
+            .field("account", &self.account)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,70 @@
+//! Check suites, check runs and commit statuses.
+
+use super::Id;
+
+/// The check runs of one workflow run, or of one app, on a commit.
+#[derive(Debug, Clone)]
+pub struct CheckSuite {
+    /// Number of the suite.
+    pub id: Id,
+    /// The repository.
+    pub repo: Id,
+    /// The commit.
+    pub commit: String,
+    /// Name of the app.
+    pub app: String,
+    /// Name of the workflow, when it is a run of GitHub Actions.
+    pub workflow: Option<String>,
+    /// The event that started the workflow.
+    pub event: Option<String>,
+    /// When it was made.
+    pub created_at: String,
+}
+
+/// A check run.
+#[derive(Debug, Clone)]
+pub struct CheckRun {
+    /// Number of the run.
+    pub id: Id,
+    /// The suite.
+    pub suite: Id,
+    /// Name.
+    pub name: String,
+    /// GitHub's name of the status.
+    pub status: String,
+    /// GitHub's name of the conclusion.
+    pub conclusion: Option<String>,
+    /// When it started.
+    pub started_at: Option<String>,
+    /// When it ended.
+    pub completed_at: Option<String>,
+    /// Page with details.
+    pub details_url: Option<String>,
+    /// Title of its output.
+    pub title: Option<String>,
+    /// Summary of its output.
+    pub summary: Option<String>,
+}
+
+/// A commit status.
+#[derive(Debug, Clone)]
+pub struct CommitStatus {
+    /// Number of the status.
+    pub id: Id,
+    /// The repository.
+    pub repo: Id,
+    /// The commit.
+    pub commit: String,
+    /// Name.
+    pub context: String,
+    /// GitHub's name of the state.
+    pub state: String,
+    /// Description.
+    pub description: Option<String>,
+    /// Page with details.
+    pub target_url: Option<String>,
+    /// Who set it.
+    pub creator: Id,
+    /// When it was made.
+    pub created_at: String,
+}

@@ -1,0 +1,110 @@
+//! Issues, comments, labels, milestones and reactions.
+
+use super::{Id, PullState};
+
+/// An issue.
+#[derive(Debug, Clone)]
+pub struct Issue {
+    /// Number of the object.
+    pub id: Id,
+    /// The repository.
+    pub repo: Id,
+    /// Number in the repository.
+    pub number: u64,
+    /// Title.
+    pub title: String,
+    /// Body.
+    pub body: String,
+    /// Who opened it.
+    pub author: Id,
+    /// Open or closed.
+    pub state: PullState,
+    /// Labels.
+    pub labels: Vec<Id>,
+    /// Assignees.
+    pub assignees: Vec<Id>,
+    /// Milestone.
+    pub milestone: Option<Id>,
+    /// Reason of a lock.
+    pub locked: Option<Option<String>>,
+    /// When it was made.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+    /// When it was closed.
+    pub closed_at: Option<String>,
+}
+
+/// A comment on an issue or a pull request.
+#[derive(Debug, Clone)]
+pub struct Comment {
+    /// Number of the comment.
+    pub id: Id,
+    /// The issue or pull request.
+    pub subject: Id,
+    /// Who wrote it.
+    pub author: Id,
+    /// Text.
+    pub body: String,
+    /// When it was made.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+    /// Whether it was edited.
+    pub edited: bool,
+    /// Why it is folded away.
+    pub minimized: Option<String>,
+}
+
+/// A label.
+#[derive(Debug, Clone)]
+pub struct Label {
+    /// Number of the label.
+    pub id: Id,
+    /// The repository.
+    pub repo: Id,
+    /// Name.
+    pub name: String,
+    /// Colour, six hexadecimal digits.
+    pub color: String,
+    /// Description.
+    pub description: Option<String>,
+    /// When it was made.
+    pub created_at: String,
+}
+
+/// A milestone.
+#[derive(Debug, Clone)]
+pub struct Milestone {
+    /// Number of the object.
+    pub id: Id,
+    /// The repository.
+    pub repo: Id,
+    /// Number in the repository.
+    pub number: u64,
+    /// Title.
+    pub title: String,
+    /// Description.
+    pub description: Option<String>,
+    /// When it is due.
+    pub due_on: Option<String>,
+    /// Who made it.
+    pub creator: Id,
+    /// Whether it is closed.
+    pub closed: bool,
+    /// When it was made.
+    pub created_at: String,
+}
+
+/// A reaction.
+#[derive(Debug, Clone)]
+pub struct Reaction {
+    /// Number of the reaction.
+    pub id: Id,
+    /// Who reacted.
+    pub user: Id,
+    /// GitHub's name of the reaction.
+    pub content: String,
+    /// When.
+    pub created_at: String,
+}

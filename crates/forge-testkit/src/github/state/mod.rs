@@ -1,0 +1,218 @@
+//! What the double remembers: plain structs in maps by number, behind one lock.
+
+mod account;
+mod checks;
+mod issue;
+mod project;
+mod pull;
+mod repo;
+mod review;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+};
+
+pub(crate) use account::POINTS_AN_HOUR;
+pub use account::{Account, AccountKind, Permission, Team, Token};
+pub use checks::{CheckRun, CheckSuite, CommitStatus};
+pub use issue::{Comment, Issue, Label, Milestone, Reaction};
+pub use project::{Project, ProjectItem};
+pub use pull::{AutoMerge, Event, EventKind, Lazy, MergeInfo, Pull, PullState, Reviewer};
+pub use repo::{Protection, Repo};
+pub use review::{Review, ReviewComment, ReviewState, Thread};
+
+use super::git::{CommitInfo, DiffSummary};
+
+/// Number of an object. Numbers are unique in a double, across all kinds of objects.
+pub type Id = u64;
+
+/// Everything the double remembers.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Directory that holds the bare repositories.
+    pub root: PathBuf,
+    /// Users, organisations and bots.
+    pub accounts: BTreeMap<Id, Account>,
+    /// Teams of organisations.
+    pub teams: BTreeMap<Id, Team>,
+    /// Access tokens by their text.
+    pub tokens: HashMap<String, Token>,
+    /// Repositories.
+    pub repos: BTreeMap<Id, Repo>,
+    /// Pull requests.
+    pub pulls: BTreeMap<Id, Pull>,
+    /// Issues.
+    pub issues: BTreeMap<Id, Issue>,
+    /// Labels.
+    pub labels: BTreeMap<Id, Label>,
+    /// Milestones.
+    pub milestones: BTreeMap<Id, Milestone>,
+    /// Comments on issues and pull requests, but not on lines.
+    pub comments: BTreeMap<Id, Comment>,
+    /// Reviews.
+    pub reviews: BTreeMap<Id, Review>,
+    /// Review threads.
+    pub threads: BTreeMap<Id, Thread>,
+    /// Comments in review threads.
+    pub review_comments: BTreeMap<Id, ReviewComment>,
+    /// Reactions by the object they are on.
+    pub reactions: BTreeMap<Id, Vec<Reaction>>,
+    /// Check suites.
+    pub suites: BTreeMap<Id, CheckSuite>,
+    /// Check runs.
+    pub runs: BTreeMap<Id, CheckRun>,
+    /// Commit statuses.
+    pub statuses: BTreeMap<Id, CommitStatus>,
+    /// Projects.
+    pub projects: BTreeMap<Id, Project>,
+    /// Items of projects.
+    pub items: BTreeMap<Id, ProjectItem>,
+    /// How many requests must read a stale merge state as `UNKNOWN` before it is known.
+    pub lag: u32,
+    /// Diff limits of the `.diff` media type.
+    pub limits: Limits,
+    pub(crate) commit_cache: HashMap<(Id, String), CommitInfo>,
+    pub(crate) diff_cache: HashMap<(Id, String, String), DiffSummary>,
+    next: Id,
+    seconds: i64,
+}
+
+/// Limits of the REST diff, as github.com documents them.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Files a diff may have.
+    pub diff_files: usize,
+    /// Lines a diff may have.
+    pub diff_lines: usize,
+    /// Files that `/files` lists at most.
+    pub listed_files: usize,
+    /// Characters a body may have.
+    pub body: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            diff_files: 300,
+            diff_lines: 20_000,
+            listed_files: 3_000,
+            body: 65_536,
+        }
+    }
+}
+
+/// Seconds from the epoch to 2026-01-01T00:00:00Z, where the double's clock starts.
+const CLOCK_START: i64 = 1_767_225_600;
+
+impl State {
+    pub(crate) fn new(root: PathBuf, lag: u32) -> Self {
+        Self {
+            root,
+            lag,
+            ..Self::default()
+        }
+    }
+
+    /// The next unused number.
+    pub fn next_id(&mut self) -> Id {
+        self.next += 1;
+        self.next
+    }
+
+    /// Moves the clock a second on and returns the new time.
+    pub fn tick(&mut self) -> String {
+        self.seconds += 1;
+        self.now()
+    }
+
+    /// The clock's time, RFC 3339 in UTC.
+    pub fn now(&self) -> String {
+        format_time(CLOCK_START + self.seconds)
+    }
+
+    /// The clock's time in seconds since the epoch.
+    pub fn now_seconds(&self) -> i64 {
+        CLOCK_START + self.seconds
+    }
+
+    /// Finds an account by login, in any case.
+    pub fn account(&self, login: &str) -> Option<&Account> {
+        self.accounts
+            .values()
+            .find(|account| account.login.eq_ignore_ascii_case(login))
+    }
+
+    /// Login of an account, `ghost` when it is gone.
+    pub fn login(&self, id: Id) -> &str {
+        self.accounts
+            .get(&id)
+            .map_or("ghost", |account| account.login.as_str())
+    }
+
+    /// Finds a repository by owner and name, in any case.
+    pub fn repo(&self, owner: &str, name: &str) -> Option<&Repo> {
+        self.repos.values().find(|repo| {
+            repo.name.eq_ignore_ascii_case(name)
+                && self.login(repo.owner).eq_ignore_ascii_case(owner)
+        })
+    }
+
+    /// `owner/name` of a repository.
+    pub fn full_name(&self, repo: Id) -> String {
+        self.repos.get(&repo).map_or_else(String::new, |repo| {
+            format!("{}/{}", self.login(repo.owner), repo.name)
+        })
+    }
+
+    /// Finds a pull request by its number in a repository.
+    pub fn pull(&self, repo: Id, number: u64) -> Option<&Pull> {
+        self.pulls
+            .values()
+            .find(|pull| pull.repo == repo && pull.number == number)
+    }
+
+    /// Finds an issue by its number in a repository.
+    pub fn issue(&self, repo: Id, number: u64) -> Option<&Issue> {
+        self.issues
+            .values()
+            .find(|issue| issue.repo == repo && issue.number == number)
+    }
+
+    /// Takes the next number for an issue or pull request of a repository.
+    pub fn next_number(&mut self, repo: Id) -> u64 {
+        self.repos.get_mut(&repo).map_or(0, |repo| {
+            repo.last_number += 1;
+            repo.last_number
+        })
+    }
+
+    /// What an account may do in a repository.
+    pub fn permission(&self, account: Id, repo: &Repo) -> Option<Permission> {
+        if repo.owner == account {
+            return Some(Permission::Admin);
+        }
+        let by_owner = self
+            .accounts
+            .get(&repo.owner)
+            .and_then(|owner| owner.members.get(&account).copied());
+        let own = repo.collaborators.get(&account).copied();
+        let public = (!repo.private).then_some(Permission::Read);
+        [by_owner, own, public].into_iter().flatten().max()
+    }
+
+    /// The branch protection that applies to a branch.
+    pub fn protection(&self, repo: Id, branch: &str) -> Option<&Protection> {
+        self.repos
+            .get(&repo)
+            .and_then(|repo| repo.protections.get(branch))
+    }
+}
+
+/// Formats seconds since the epoch as GitHub writes times.
+pub(crate) fn format_time(seconds: i64) -> String {
+    chrono::DateTime::from_timestamp(seconds, 0).map_or_else(
+        || "1970-01-01T00:00:00Z".to_owned(),
+        |time| time.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    )
+}

@@ -1,0 +1,181 @@
+//! Pull requests.
+
+use super::Id;
+
+/// Where a pull request or an issue stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PullState {
+    /// Open.
+    Open,
+    /// Closed without a merge.
+    Closed,
+    /// Merged.
+    Merged,
+}
+
+impl PullState {
+    /// GitHub's name of the state.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "OPEN",
+            Self::Closed => "CLOSED",
+            Self::Merged => "MERGED",
+        }
+    }
+}
+
+/// Who is asked for a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reviewer {
+    /// A user or a bot.
+    Account(Id),
+    /// A team.
+    Team(Id),
+}
+
+/// Whether the merge state is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lazy {
+    /// It must be computed anew; so many requests have read it since.
+    Stale {
+        /// Requests that read it.
+        reads: u32,
+        /// The last request that read it.
+        request: u64,
+    },
+    /// It is known.
+    Known,
+}
+
+/// How a pull request was merged.
+#[derive(Debug, Clone)]
+pub struct MergeInfo {
+    /// The commit that brought it into the base.
+    pub commit: String,
+    /// Who merged.
+    pub by: Id,
+    /// When.
+    pub at: String,
+}
+
+/// A merge that happens when everything required is there.
+#[derive(Debug, Clone)]
+pub struct AutoMerge {
+    /// Who asked for it.
+    pub by: Id,
+    /// When.
+    pub at: String,
+    /// `MERGE`, `SQUASH` or `REBASE`.
+    pub method: String,
+    /// First line of the commit message.
+    pub headline: Option<String>,
+    /// Rest of the commit message.
+    pub body: Option<String>,
+    /// Author's address of the commit.
+    pub email: Option<String>,
+}
+
+/// A pull request.
+#[derive(Debug, Clone)]
+pub struct Pull {
+    /// Number of the object.
+    pub id: Id,
+    /// The repository it wants to change.
+    pub repo: Id,
+    /// Number in the repository.
+    pub number: u64,
+    /// Title.
+    pub title: String,
+    /// Body.
+    pub body: String,
+    /// Whether the body or title was edited.
+    pub edited: bool,
+    /// Who opened it.
+    pub author: Id,
+    /// Where it stands.
+    pub state: PullState,
+    /// Not ready for review.
+    pub draft: bool,
+    /// Branch it wants to change.
+    pub base_branch: String,
+    /// Tip of the base; frozen when the pull request ends.
+    pub base_oid: String,
+    /// Repository that holds the head branch, `None` when it was deleted.
+    pub head_repo: Option<Id>,
+    /// Owner of the head branch.
+    pub head_owner: Id,
+    /// Name of the head branch.
+    pub head_branch: String,
+    /// Tip of the head.
+    pub head_oid: String,
+    /// Maintainers may push to the head branch.
+    pub maintainer_can_modify: bool,
+    /// Labels.
+    pub labels: Vec<Id>,
+    /// Assignees.
+    pub assignees: Vec<Id>,
+    /// Milestone.
+    pub milestone: Option<Id>,
+    /// Who is asked for a review.
+    pub requested: Vec<Reviewer>,
+    /// A lock, and its reason.
+    pub locked: Option<Option<String>>,
+    /// How it was merged.
+    pub merge: Option<MergeInfo>,
+    /// A merge to come.
+    pub auto_merge: Option<AutoMerge>,
+    /// Whether the merge state is known.
+    pub lazy: Lazy,
+    /// What happened to it.
+    pub events: Vec<Event>,
+    /// When it was made.
+    pub created_at: String,
+    /// When it last changed.
+    pub updated_at: String,
+    /// When it was closed or merged.
+    pub closed_at: Option<String>,
+}
+
+/// Something that happened to a pull request.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// Number of the event.
+    pub id: Id,
+    /// Who did it.
+    pub actor: Id,
+    /// When.
+    pub at: String,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub enum EventKind {
+    /// Closed.
+    Closed,
+    /// Opened again.
+    Reopened,
+    /// Merged.
+    Merged,
+    /// Taken back to draft.
+    ConvertedToDraft,
+    /// Made ready.
+    ReadyForReview,
+    /// The head branch was forced from one commit to another.
+    ForcePushed(String, String),
+    /// The head branch was deleted.
+    HeadDeleted,
+    /// The title was changed from one to another.
+    Renamed(String, String),
+    /// The base was changed from one branch to another.
+    BaseChanged(String, String),
+    /// A label was added.
+    Labeled(Id),
+    /// A label was taken away.
+    Unlabeled(Id),
+    /// Somebody was assigned.
+    Assigned(Id),
+    /// A review was asked for.
+    ReviewRequested(Reviewer),
+}

@@ -1,0 +1,66 @@
+//! Repositories and branch protection.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use super::{Id, Permission};
+
+/// A repository; its git side is the bare repository at [`Repo::git_dir`].
+#[derive(Debug, Clone)]
+pub struct Repo {
+    /// Number of the repository.
+    pub id: Id,
+    /// The account that owns it.
+    pub owner: Id,
+    /// Name.
+    pub name: String,
+    /// Description.
+    pub description: Option<String>,
+    /// Seen by those with a permission only.
+    pub private: bool,
+    /// Read only.
+    pub archived: bool,
+    /// Name of the default branch.
+    pub default_branch: String,
+    /// The repository it was forked from.
+    pub parent: Option<Id>,
+    /// Where the bare repository lies.
+    pub git_dir: PathBuf,
+    /// Permissions beside those of the owner.
+    pub collaborators: BTreeMap<Id, Permission>,
+    /// Protected branches by name.
+    pub protections: BTreeMap<String, Protection>,
+    /// Merge commits may be made.
+    pub allow_merge: bool,
+    /// Squash merges may be made.
+    pub allow_squash: bool,
+    /// Rebase merges may be made.
+    pub allow_rebase: bool,
+    /// Pull requests may be set to merge by themselves.
+    pub allow_auto_merge: bool,
+    /// Branches go when their pull request is merged.
+    pub delete_branch_on_merge: bool,
+    /// Last number given to an issue or pull request.
+    pub last_number: u64,
+    /// When it was made.
+    pub created_at: String,
+    /// When it was last pushed to.
+    pub pushed_at: String,
+}
+
+/// The rules of a protected branch.
+#[derive(Debug, Clone, Default)]
+pub struct Protection {
+    /// Approvals needed.
+    pub approvals: u32,
+    /// Names of the checks that must pass.
+    pub checks: BTreeSet<String>,
+    /// The head must contain the base.
+    pub strict: bool,
+    /// Every thread must be resolved.
+    pub conversations: bool,
+    /// Administrators are bound too.
+    pub enforce_admins: bool,
+}

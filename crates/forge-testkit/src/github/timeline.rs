@@ -1,0 +1,144 @@
+//! The timeline of a pull request.
+
+use super::{
+    graphql::{Args, Connection, Ctx, Fail, Node, Val, account_node, node_id},
+    state::{Event, EventKind, Pull, ReviewState, Reviewer},
+};
+
+/// The items that the arguments of `timelineItems` select, oldest first.
+pub(crate) fn items(ctx: &Ctx<'_>, pull: &Pull, args: &Args) -> Result<Val, Fail> {
+    let wanted = args.strings("itemTypes");
+    let since = args.str("since").unwrap_or_default();
+    let mut items: Vec<(String, &'static str, Val)> = Vec::new();
+    {
+        let state = ctx.state();
+        for comment in state.comments.values().filter(|it| it.subject == pull.id) {
+            items.push((
+                comment.created_at.clone(),
+                "ISSUE_COMMENT",
+                Node::Comment(comment.id).into(),
+            ));
+        }
+        for review in state.reviews.values().filter(|it| it.pull == pull.id) {
+            if review.state != ReviewState::Pending {
+                let at = review.submitted_at.clone().unwrap_or_default();
+                items.push((at, "PULL_REQUEST_REVIEW", Node::Review(review.id).into()));
+            }
+        }
+    }
+    for event in &pull.events {
+        let (kind, value) = event_item(ctx, pull, event);
+        items.push((event.at.clone(), kind, value));
+    }
+    items.sort_by(|one, other| one.0.cmp(&other.0));
+    let nodes = items
+        .into_iter()
+        .filter(|(at, kind, _)| {
+            at.as_str() >= since
+                && wanted
+                    .as_ref()
+                    .is_none_or(|wanted| wanted.iter().any(|it| it == kind))
+        })
+        .map(|(_, _, value)| value)
+        .collect();
+    Ok(Val::Connection(Connection {
+        nodes,
+        ..Connection::default()
+    }))
+}
+
+fn event_item(ctx: &Ctx<'_>, pull: &Pull, event: &Event) -> (&'static str, Val) {
+    let commit = |oid: &str| Val::from(Node::Commit(pull.repo, oid.to_owned()));
+    let (kind, type_name, mut fields) = match &event.kind {
+        EventKind::Closed => ("CLOSED_EVENT", "ClosedEvent", Vec::new()),
+        EventKind::Reopened => ("REOPENED_EVENT", "ReopenedEvent", Vec::new()),
+        EventKind::Merged => {
+            let oid = pull.merge.as_ref().map(|merge| commit(&merge.commit));
+            (
+                "MERGED_EVENT",
+                "MergedEvent",
+                vec![
+                    ("commit", oid.unwrap_or(Val::NULL)),
+                    ("mergeRefName", (&pull.base_branch).into()),
+                ],
+            )
+        }
+        EventKind::ConvertedToDraft => {
+            ("CONVERT_TO_DRAFT_EVENT", "ConvertToDraftEvent", Vec::new())
+        }
+        EventKind::ReadyForReview => ("READY_FOR_REVIEW_EVENT", "ReadyForReviewEvent", Vec::new()),
+        EventKind::ForcePushed(before, after) => (
+            "HEAD_REF_FORCE_PUSHED_EVENT",
+            "HeadRefForcePushedEvent",
+            vec![
+                ("beforeCommit", commit(before)),
+                ("afterCommit", commit(after)),
+            ],
+        ),
+        EventKind::HeadDeleted => (
+            "HEAD_REF_DELETED_EVENT",
+            "HeadRefDeletedEvent",
+            vec![("headRefName", (&pull.head_branch).into())],
+        ),
+        EventKind::Renamed(before, after) => (
+            "RENAMED_TITLE_EVENT",
+            "RenamedTitleEvent",
+            vec![
+                ("previousTitle", before.into()),
+                ("currentTitle", after.into()),
+                ("subject", Node::Pull(pull.id).into()),
+            ],
+        ),
+        EventKind::BaseChanged(before, after) => (
+            "BASE_REF_CHANGED_EVENT",
+            "BaseRefChangedEvent",
+            vec![
+                ("previousRefName", before.into()),
+                ("currentRefName", after.into()),
+            ],
+        ),
+        EventKind::Labeled(label) => (
+            "LABELED_EVENT",
+            "LabeledEvent",
+            vec![("label", Node::Label(*label).into())],
+        ),
+        EventKind::Unlabeled(label) => (
+            "UNLABELED_EVENT",
+            "UnlabeledEvent",
+            vec![("label", Node::Label(*label).into())],
+        ),
+        EventKind::Assigned(account) => {
+            let node = Val::from(account_node(&ctx.state(), *account));
+            (
+                "ASSIGNED_EVENT",
+                "AssignedEvent",
+                vec![("assignee", node.clone()), ("user", node)],
+            )
+        }
+        EventKind::ReviewRequested(reviewer) => {
+            let node = match reviewer {
+                Reviewer::Account(account) => account_node(&ctx.state(), *account),
+                Reviewer::Team(team) => Node::Team(*team),
+            };
+            (
+                "REVIEW_REQUESTED_EVENT",
+                "ReviewRequestedEvent",
+                vec![("requestedReviewer", node.into())],
+            )
+        }
+    };
+    let node = Node::Pull(pull.id);
+    fields.extend([
+        (
+            "id",
+            Val::from(format!("{}_EVENT{}", node_id(&node), event.id)),
+        ),
+        ("actor", account_node(&ctx.state(), event.actor).into()),
+        ("createdAt", (&event.at).into()),
+        ("pullRequest", node.clone().into()),
+        ("closable", node.clone().into()),
+        ("labelable", node.clone().into()),
+        ("assignable", node.into()),
+    ]);
+    (kind, Val::record(type_name, fields))
+}

@@ -1,0 +1,93 @@
+//! gh's login, for people who have logged in there.
+
+use std::{path::PathBuf, process::Stdio, time::Duration};
+
+use tokio::process::Command;
+
+use super::Secret;
+use crate::config::{Env, Var};
+
+/// How long gh may take: it may have to renew a token that has expired.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The gh program, which knows where its tokens are: in its file, or in the system's keyring.
+#[derive(Clone, Debug)]
+pub(crate) struct Gh {
+    program: Option<PathBuf>,
+}
+
+impl Gh {
+    /// `GH_PATH`, else the `gh` of the path. An environment that is not the process's has no path,
+    /// so there it is `GH_PATH` or nothing.
+    pub fn of(env: &Env) -> Self {
+        let of_path = || env.is_process().then(|| PathBuf::from("gh"));
+        Self {
+            program: env.path(Var::GhPath).or_else(of_path),
+        }
+    }
+
+    /// The token that gh has for `host`: `None` without gh, and where gh has none.
+    ///
+    /// It may expire soon, so it is never kept.
+    pub async fn token(&self, host: &str) -> Option<Secret> {
+        let mut gh = Command::new(self.program.as_ref()?);
+        gh.args(["auth", "token", "--hostname", host])
+            .env("GH_PROMPT_DISABLED", "1")
+            .env("GH_NO_UPDATE_NOTIFIER", "1")
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        let output = tokio::time::timeout(PATIENCE, gh.output())
+            .await
+            .ok()?
+            .ok()?;
+        if !output.status.success() {
+            return None;
+        }
+        Secret::new(std::str::from_utf8(&output.stdout).ok()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    fn gh(dir: &tempfile::TempDir, script: &str) -> Gh {
+        use std::{fs, os::unix::fs::PermissionsExt as _};
+        let path = dir.path().join("gh");
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        Gh::of(&Env::fixed([("GH_PATH", path)]))
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn it_is_asked_for_the_token_of_the_host() {
+        let dir = tempfile::tempdir().unwrap();
+        let gh = gh(
+            &dir,
+            r#"test "$*" = "auth token --hostname git.example" && echo gho_x"#,
+        );
+        let token = gh.token("git.example").await;
+        assert_eq!(token.unwrap().expose(), "gho_x");
+        assert_eq!(gh.token("other.example").await, None);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn what_is_no_token_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        for script in ["exit 1", "true", "echo two words", "echo gho_x; exit 1"] {
+            assert_eq!(gh(&dir, script).token("github.com").await, None, "{script}");
+        }
+    }
+
+    #[tokio::test]
+    async fn without_gh_there_is_none() {
+        let absent = Gh::of(&Env::fixed([("GH_PATH", "/nonexistent/gh")]));
+        assert_eq!(absent.token("github.com").await, None);
+        let nobody = Gh::of(&Env::fixed([("HOME", "/h")]));
+        assert_eq!(nobody.token("github.com").await, None);
+    }
+}

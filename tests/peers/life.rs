@@ -1,0 +1,255 @@
+use crate::world::{REVIEWER, Tool, World};
+
+/// What both tools know of a pull request in every state.
+const CORE: &str = "number,title,body,state,isDraft,closed,author,baseRefName,headRefName,headRefOid,\
+    labels,assignees,milestone,reviewRequests,reviewDecision,comments,reviews,additions,deletions,\
+    changedFiles,createdAt,closedAt,mergedAt,mergedBy,mergeCommit,url,isCrossRepository,commits,files";
+
+fn create(world: &World, tool: Tool, branch: &str, more: &[&str]) {
+    world.push(branch);
+    let mut args = vec![
+        "pr",
+        "create",
+        "-t",
+        "Ünïcode ✓",
+        "-b",
+        "First line\n\nSecond.",
+    ];
+    args.extend(more);
+    let url = world.ok(tool, &args);
+    assert!(url.trim().ends_with("/octocat/tools/pull/1"), "{url}");
+}
+
+#[test]
+fn what_one_creates_the_other_lists_and_views() {
+    for (maker, other) in Tool::TURNS {
+        let world = World::new();
+        let metadata = [
+            "-l",
+            "bug",
+            "-l",
+            "help wanted",
+            "-a",
+            "@me",
+            "-r",
+            "reviewer",
+            "-m",
+            "v1.0",
+        ];
+        create(&world, maker, "feature", &metadata);
+        let row = world.ok(other, &["pr", "list"]);
+        assert!(row.starts_with("1\tÜnïcode ✓\tfeature\tOPEN\t"), "{row}");
+        let labels = world.fields(other, "1", "labels")["labels"].clone();
+        assert_eq!(labels.as_array().unwrap().len(), 2);
+        world.same("1", CORE);
+        world.same("feature", CORE);
+        world.same_output(&["pr", "view", "1"]);
+        world.same_output(&["pr", "list", "--label", "bug", "--author", "octocat"]);
+        world.same_output(&["pr", "diff", "1"]);
+    }
+}
+
+#[test]
+fn a_draft_becomes_ready_and_a_draft_again() {
+    for (maker, other) in Tool::TURNS {
+        let world = World::new();
+        create(&world, maker, "feature", &["--draft"]);
+        assert!(world.ok(other, &["pr", "list"]).contains("\tDRAFT\t"));
+        world.ok(other, &["pr", "ready", "1"]);
+        world.same("1", CORE);
+        world.ok(maker, &["pr", "ready", "1", "--undo"]);
+        world.same("1", CORE);
+        assert_eq!(world.fields(other, "1", "isDraft")["isDraft"], true);
+    }
+}
+
+#[test]
+fn both_comment_and_edit_what_they_said() {
+    for (maker, other) in Tool::TURNS {
+        let world = World::new();
+        create(&world, maker, "feature", &[]);
+        let url = world.ok(other, &["pr", "comment", "1", "-b", "From the other"]);
+        assert!(url.contains("#issuecomment-"), "{url}");
+        world.ok(maker, &["pr", "comment", "feature", "-b", "From the maker"]);
+        world.ok(
+            other,
+            &["pr", "comment", "1", "--edit-last", "-b", "Edited"],
+        );
+        world.same("1", "comments");
+        let bodies = world.ok(
+            maker,
+            &[
+                "pr",
+                "view",
+                "1",
+                "--json",
+                "comments",
+                "-q",
+                ".comments[].body",
+            ],
+        );
+        assert_eq!(bodies, "From the other\nEdited\n");
+        world.same_output(&["pr", "view", "1", "--comments"]);
+        world.ok(maker, &["pr", "comment", "1", "--delete-last", "--yes"]);
+        world.same("1", "comments");
+    }
+}
+
+#[test]
+fn reviews_of_one_count_for_the_other() {
+    for (maker, other) in Tool::TURNS {
+        let world = World::new();
+        create(&world, maker, "feature", &["-r", "reviewer"]);
+        let review = |tool: Tool, flag: &str, body: &str| {
+            let args = ["pr", "review", "1", flag, "-b", body];
+            let out = world.tool_as(tool, REVIEWER, &args).success();
+            assert!(out.stdout.is_empty(), "{out:?}");
+        };
+        review(other, "--request-changes", "Not yet.");
+        world.same("1", "reviews,reviewDecision,reviewRequests");
+        review(maker, "--approve", "Now.");
+        review(other, "--comment", "By the way.");
+        world.same("1", "reviews,reviewDecision,reviewRequests");
+        let states = world.ok(
+            other,
+            &[
+                "pr",
+                "view",
+                "1",
+                "--json",
+                "reviews",
+                "-q",
+                ".reviews[].state",
+            ],
+        );
+        assert_eq!(states, "CHANGES_REQUESTED\nAPPROVED\nCOMMENTED\n");
+    }
+}
+
+#[test]
+fn one_edits_what_the_other_made() {
+    for (maker, other) in Tool::TURNS {
+        let world = World::new();
+        create(&world, maker, "feature", &["-l", "bug"]);
+        world.git(&[
+            "push",
+            "--quiet",
+            "origin",
+            "origin/main:refs/heads/release",
+        ]);
+        world.ok(
+            other,
+            &[
+                "pr",
+                "edit",
+                "1",
+                "--title",
+                "New title",
+                "--body",
+                "New body",
+                "--add-label",
+                "\"good, first\"",
+                "--remove-label",
+                "bug",
+                "--add-assignee",
+                "octocat",
+                "--add-reviewer",
+                "reviewer",
+                "--milestone",
+                "v1.0",
+                "--base",
+                "release",
+            ],
+        );
+        world.same("1", CORE);
+        let view = world.fields(maker, "1", "title,labels,baseRefName");
+        assert_eq!(view["title"], "New title");
+        assert_eq!(view["labels"][0]["name"], "good, first");
+        assert_eq!(view["baseRefName"], "release");
+        world.ok(
+            maker,
+            &[
+                "pr",
+                "edit",
+                "1",
+                "--remove-reviewer",
+                "reviewer",
+                "--remove-milestone",
+            ],
+        );
+        world.same("1", CORE);
+    }
+}
+
+#[test]
+fn one_closes_and_the_other_reopens() {
+    for (maker, other) in Tool::TURNS {
+        let world = World::new();
+        create(&world, maker, "feature", &[]);
+        world.says(
+            other,
+            &["pr", "close", "1", "-c", "Not now."],
+            "Closed pull request octocat/tools#1 (Ünïcode ✓)",
+        );
+        world.same("1", CORE);
+        assert_eq!(world.ok(maker, &["pr", "list"]), "");
+        world.says(maker, &["pr", "close", "1"], "is already closed");
+        world.says(
+            maker,
+            &["pr", "reopen", "1"],
+            "Reopened pull request octocat/tools#1",
+        );
+        world.says(other, &["pr", "reopen", "1"], "is already open");
+        world.same("1", CORE);
+    }
+}
+
+#[test]
+fn one_merges_what_the_other_made() {
+    for (maker, other) in Tool::TURNS {
+        for method in ["--merge", "--squash", "--rebase"] {
+            let world = World::new();
+            create(&world, maker, "feature", &[]);
+            let out = world.tool(other, &["pr", "merge", "1", method]).success();
+            assert!(out.stdout.is_empty(), "{out:?}");
+            world.same("1", CORE);
+            assert_eq!(world.fields(maker, "1", "state")["state"], "MERGED");
+            world.says(maker, &["pr", "merge", "1", method], "already merged");
+            world.git(&["fetch", "--quiet"]);
+            assert_eq!(
+                world.git(&["show", "origin/main:feature.txt"]),
+                "one\ntwo\nthree\n"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_merge_deletes_the_branch_when_asked() {
+    for (maker, other) in Tool::TURNS {
+        let world = World::new();
+        create(&world, maker, "feature", &[]);
+        world.git(&["checkout", "--quiet", "main"]);
+        world.ok(
+            other,
+            &[
+                "pr",
+                "merge",
+                "1",
+                "--squash",
+                "--delete-branch",
+                "-t",
+                "Subject",
+                "-b",
+                "Body",
+            ],
+        );
+        let branches = world.git(&["ls-remote", "--heads", "origin"]);
+        assert!(!branches.contains("refs/heads/feature"), "{branches}");
+        world.git(&["fetch", "--quiet"]);
+        assert_eq!(
+            world.git(&["log", "-1", "--format=%s", "origin/main"]),
+            "Subject\n"
+        );
+    }
+}
