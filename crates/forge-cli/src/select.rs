@@ -98,16 +98,18 @@ pub async fn pull(
 
 async fn current(ctx: &Ctx, flag: Option<&str>, fields: PrFields) -> Result<Selected> {
     let repo = ctx.repo(flag).await?;
-    let git = ctx.git();
     if is_here(ctx, &repo).await {
         let head = current_head(ctx, &repo).await?.ok_or_else(detached)?;
         return by_head(repo, head, fields).await;
     }
-    let config = GitConfig::read(&git).await?;
-    match current_pull(&git, &config).await? {
+    let config = ctx.git_config().await?;
+    match current_pull(ctx.git(), config)
+        .await?
+        .ok_or_else(detached)?
+    {
         CurrentPull::Number { number, .. } => Ok(Selected::id(repo, PrKey::Number(number))),
         CurrentPull::Head { at, branch } => {
-            let owner = head_owner(&repo, &at, &config, ctx.forges()?.hosts());
+            let owner = head_owner(&repo, &at, config, ctx.forges()?.hosts());
             by_head(repo, HeadRef { owner, branch }, fields).await
         }
     }
@@ -118,18 +120,15 @@ async fn current(ctx: &Ctx, flag: Option<&str>, fields: PrFields) -> Result<Sele
 /// # Errors
 /// When git fails.
 pub async fn current_head(ctx: &Ctx, repo: &Repo) -> Result<Option<HeadRef>> {
-    let git = ctx.git();
     if is_here(ctx, repo).await {
-        return Ok(forge_git::current_branch(&git).await?.map(HeadRef::branch));
+        let branch = forge_git::current_branch(ctx.git()).await?;
+        return Ok(branch.map(HeadRef::branch));
     }
-    let config = GitConfig::read(&git).await?;
-    if forge_git::current_branch(&git).await?.is_none() {
-        return Ok(None);
-    }
-    Ok(match current_pull(&git, &config).await? {
-        CurrentPull::Number { .. } => None,
-        CurrentPull::Head { at, branch } => {
-            let owner = head_owner(repo, &at, &config, ctx.forges()?.hosts());
+    let config = ctx.git_config().await?;
+    Ok(match current_pull(ctx.git(), config).await? {
+        None | Some(CurrentPull::Number { .. }) => None,
+        Some(CurrentPull::Head { at, branch }) => {
+            let owner = head_owner(repo, &at, config, ctx.forges()?.hosts());
             Some(HeadRef { owner, branch })
         }
     })
@@ -171,7 +170,7 @@ fn head_owner(repo: &Repo, at: &PushedTo, config: &GitConfig, hosts: &Hosts) -> 
 /// itself), to name it in a hint; `origin` where none does.
 pub async fn remote_of(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> String {
     let found = async {
-        let config = GitConfig::read(&ctx.git()).await.ok()?;
+        let config = ctx.git_config().await.ok()?;
         let hosts = ctx.forges().ok()?.hosts();
         let is_it = |url: &str| {
             let Ok(id) = locator::parse_remote(url, hosts) else {
@@ -184,9 +183,10 @@ pub async fn remote_of(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> String {
                     .is_some_and(|(o, _)| o.eq_ignore_ascii_case(owner)),
             }
         };
-        config.remotes.into_iter().find(|r| is_it(&r.url))
+        config.remotes.iter().find(|r| is_it(&r.url))
     };
-    found.await.map_or_else(|| "origin".to_owned(), |r| r.name)
+    let name = found.await.map(|remote| remote.name.clone());
+    name.unwrap_or_else(|| "origin".to_owned())
 }
 
 async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected> {

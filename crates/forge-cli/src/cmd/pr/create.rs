@@ -7,7 +7,6 @@ use forge_core::{
     model::{CreatePull, HeadRef, Reviewer},
     text,
 };
-use forge_git::GitConfig;
 
 use super::{
     create_text::{self, Text},
@@ -95,7 +94,7 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     if !about_head || select::is_here(ctx, repo).await {
         return e;
     }
-    match forge_git::current_branch(&ctx.git()).await {
+    match forge_git::current_branch(ctx.git()).await {
         Ok(Some(branch)) if branch == head.branch => {
             let remote = select::remote_of(ctx, repo, head.owner.as_deref()).await;
             e.with_hint(format!("push it first: git push -u {remote} {branch}"))
@@ -141,7 +140,7 @@ async fn named_base(ctx: &Ctx, head: &HeadRef, named: Option<String>) -> Result<
     if named.is_some() {
         return Ok(named);
     }
-    if let Ok(config) = GitConfig::read(&ctx.git()).await
+    if let Ok(config) = ctx.git_config().await
         && let Some(base) = config.branch(&head.branch).merge_base
     {
         return Ok(Some(base));

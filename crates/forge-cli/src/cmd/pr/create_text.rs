@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 
 use forge_core::{Error, Repo, RepoPath, Result, model::HeadRef};
-use forge_git::GitConfig;
 
 use super::{
     body,
@@ -194,13 +193,13 @@ async fn commits(
     let head_name = format!("refs/heads/{}", head.branch);
     let clone = ctx.git();
     if let RepoPath::Dir(dir) = &repo.id().path
-        && (select::is_here(ctx, repo).await || !fill::has(&clone, &head_name).await)
+        && (select::is_here(ctx, repo).await || !fill::has(clone, &head_name).await)
     {
         let git = forge_git::Git::at(dir);
         let base = fill::known_as(&git, base, &[]).await?;
         return fill::messages(&git, &base, &head_name).await;
     }
-    let config = GitConfig::read(&clone).await?;
+    let config = ctx.git_config().await?;
     let hosts = ctx.forges()?.hosts();
     let wanted = repo.id().comparison_key();
     let remotes: Vec<&str> = config
@@ -212,8 +211,8 @@ async fn commits(
         })
         .map(|r| r.name.as_str())
         .collect();
-    let base = fill::known_as(&clone, base, &remotes).await?;
-    fill::messages(&clone, &base, &head_name).await
+    let base = fill::known_as(clone, base, &remotes).await?;
+    fill::messages(clone, &base, &head_name).await
 }
 
 /// The work tree's root.
