@@ -10,6 +10,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod attach;
 mod life;
 mod reading;
 mod refusals;

@@ -9,10 +9,10 @@ use crate::{
     Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
     Support,
     model::{
-        Actor, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff, DiffReq,
-        EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability, NewLabel, NewReview,
-        PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Review, StateFilter, StatusEvent,
-        Thread, ThreadFilter, ThreadId,
+        Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
+        DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability,
+        NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
+        Review, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
     },
     op::{Effect, Needs, Op},
 };
@@ -496,6 +496,15 @@ impl Repo {
         self.client
             .run(Op::ThreadResolve, &thread.pr, vec![], || {
                 self.forge().resolve_thread(thread, resolved)
+            })
+            .await
+    }
+
+    /// Uploads files, each with an answer of its own.
+    pub async fn attach(&self, files: &[NewAttachment]) -> Result<Vec<Result<Attachment>>> {
+        self.client
+            .run(Op::Attach, &self.id, vec![], || {
+                self.forge().attach(&self.id, files)
             })
             .await
     }

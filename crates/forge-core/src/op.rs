@@ -99,6 +99,8 @@ ops! {
     ThreadList = "thread.list", Read, Some(Capability::PrView);
     /// [`Reviews::resolve_thread`](crate::Reviews::resolve_thread)
     ThreadResolve = "thread.resolve", Write, Some(Capability::ThreadResolve);
+    /// [`Attachments::attach`](crate::Attachments::attach)
+    Attach = "attachment.upload", Write, Some(Capability::Attachments);
     /// [`Checks::checks`](crate::Checks::checks)
     Checks = "checks", Read, Some(Capability::Checks);
     /// [`Labels::labels`](crate::Labels::labels)
@@ -224,9 +226,13 @@ impl Needs for DiffReq {
 
 impl Needs for PullQuery {
     fn needs(&self) -> Vec<Capability> {
-        when(self.search.is_some(), Capability::PrListSearch)
-            .into_iter()
-            .collect()
+        [
+            when(self.search.is_some(), Capability::PrListSearch),
+            when(self.app.is_some(), Capability::PrListApp),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 

@@ -22,6 +22,9 @@ const API_VERSION: &str = "2022-11-28";
 /// `mergeStateStatus` was behind this preview, and still is on older Enterprise Servers.
 const GRAPHQL_ACCEPT: &str = "application/vnd.github.merge-info-preview+json, application/json";
 
+/// The media type of REST answers.
+pub(crate) const JSON: &str = "application/vnd.github+json";
+
 type Stream = BoxBody<Bytes, octocrab::Error>;
 
 /// The connection to one GitHub host.
@@ -237,19 +240,24 @@ impl Api {
         }
     }
 
-    /// The errors of an answer as warnings of the sections that `title` finds in their paths.
+    /// The errors of an answer as warnings of the sections that `part` finds in their paths: how a
+    /// sentence calls it, and the field of the model.
     pub fn warnings<T>(
         &self,
         answer: &Answer<T>,
-        title: impl Fn(&GqlError) -> String,
+        part: impl Fn(&GqlError) -> (String, Option<&'static str>),
     ) -> Vec<Warning> {
         let mut seen = BTreeSet::new();
         let mut warnings = Vec::new();
         for e in &answer.errors {
             let error = self.error(answer, e);
-            let message = format!("{} could not be read: {}", title(e), error.message());
+            let (title, section) = part(e);
+            let message = format!("{title} could not be read: {}", error.message());
             if seen.insert(message.clone()) {
-                let warning = Warning::new(message);
+                let warning = Warning {
+                    section,
+                    ..Warning::new(message)
+                };
                 warnings.push(match error.hint() {
                     Some(hint) => warning.with_hint(hint),
                     None => warning,
@@ -277,6 +285,17 @@ impl Api {
             None => Bytes::new(),
         };
         self.buffered(request, body, write).await
+    }
+
+    /// Uploads to the host of attachments, which is asked once.
+    pub async fn upload(&self, path: &str, body: Bytes) -> Result<(StatusCode, HeaderMap, Bytes)> {
+        let base = self.endpoint.uploads.as_deref().unwrap_or_default();
+        let request = Request::post(format!("{base}{path}"))
+            .header(header::ACCEPT, JSON)
+            .header(header::CONTENT_TYPE, "application/octet-stream")
+            .header("x-github-api-version", API_VERSION)
+            .extension(Class::Write);
+        self.buffered(request, body, true).await
     }
 
     /// A REST read whose body is handed on while it arrives.

@@ -21,6 +21,7 @@ use forge_http::{Http, RateLimit};
 use serde_json::{Map, Value, json};
 
 mod api;
+mod attachments;
 mod caps;
 mod checks;
 mod comments;
@@ -41,7 +42,7 @@ mod threads;
 mod token;
 mod validate;
 
-pub use caps::CAPABILITIES;
+pub use caps::{CAPABILITIES, SERVER_CAPABILITIES};
 pub use endpoint::Endpoint;
 pub use token::{FixedToken, TokenSource};
 
@@ -117,7 +118,11 @@ impl Forge for GitHub {
     }
 
     fn capabilities(&self) -> &'static Capabilities {
-        &CAPABILITIES
+        if self.api.endpoint.uploads.is_some() {
+            &CAPABILITIES
+        } else {
+            &SERVER_CAPABILITIES
+        }
     }
 
     fn concurrency(&self) -> NonZeroUsize {

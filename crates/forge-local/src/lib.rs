@@ -19,6 +19,7 @@ use forge_core::{
 };
 use forge_git::Git;
 
+mod attachments;
 mod caps;
 mod checks;
 mod diff;

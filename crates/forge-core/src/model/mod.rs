@@ -6,6 +6,7 @@
 //! terminal sees them.
 
 mod actor;
+mod attachment;
 mod change;
 mod check;
 mod comment;
@@ -18,6 +19,7 @@ mod request;
 mod review;
 
 pub use actor::{Actor, Reviewer};
+pub use attachment::{Attachment, NewAttachment};
 pub use change::{
     ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, Signature,
 };

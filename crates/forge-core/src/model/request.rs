@@ -161,6 +161,8 @@ pub struct PullQuery {
     pub state: StateFilter,
     /// By author's login; `@me` is the viewer.
     pub author: Option<String>,
+    /// By the app that opened it: its slug, without `app/`.
+    pub app: Option<String>,
     /// By assignee's login; `@me` is the viewer.
     pub assignee: Option<String>,
     /// By labels: all of them must be on it.

@@ -10,6 +10,7 @@ use crate::{gql::types as wire, owner_and_name};
 /// Whether only a search can answer this.
 pub(crate) fn needs_search(q: &PullQuery) -> bool {
     q.author.is_some()
+        || q.app.is_some()
         || q.assignee.is_some()
         || q.draft.is_some()
         || q.search.is_some()
@@ -64,6 +65,11 @@ pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     ] {
         words.extend(value.as_ref().map(|v| format!("{key}:{}", quoted(v))));
     }
+    words.extend(
+        q.app
+            .as_ref()
+            .map(|app| format!("author:{}", quoted(&format!("app/{app}")))),
+    );
     words.extend(q.labels.iter().map(|l| format!("label:{}", quoted(l))));
     words.extend(q.draft.map(|draft| format!("draft:{draft}")));
     if !own.contains("sort:") {

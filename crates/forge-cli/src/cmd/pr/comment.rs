@@ -5,7 +5,10 @@ use forge_core::{
     model::{Comment, CommentId, PrFields},
 };
 
-use super::body;
+use super::{
+    attach::{self, Files},
+    body,
+};
 use crate::{
     args::pr::CommentArgs,
     cmd::Ctx,
@@ -27,6 +30,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
         return Ok(Exit::Ok);
     }
+    let files = Files::read(
+        ctx,
+        &args.attach,
+        &selected.repo,
+        args.body.body_file.as_deref(),
+    )?;
     if args.delete_last {
         return delete_last(ctx, &selected, args.yes).await;
     }
@@ -40,25 +49,28 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     let before = last.as_ref().map_or("", |c| c.body.as_str());
     let text = match body::read(&args.body, &selected.repo)? {
         Some(text) => text,
+        // As for gh, files alone are added to what is there.
+        None if !files.is_empty() && !args.editor => before.to_owned(),
         None => editor::edit(ctx.config()?.editor().as_deref(), before)?,
     };
-    if text.trim().is_empty() {
+    if text.trim().is_empty() && files.is_empty() {
         return Err(Error::invalid("body", "the comment is empty")
             .with_hint("pass a text with --body or --body-file"));
     }
     let repo = &selected.repo;
+    let attached = files.upload(repo, text).await?;
     let written = match last {
         Some(last) => {
             let id = CommentId {
                 pr: selected.id.clone(),
                 key: last.id,
             };
-            repo.edit_comment(&id, &text).await?
+            repo.edit_comment(&id, &attached.text).await?
         }
-        None => repo.comment(&selected.id, &text, None).await?,
+        None => repo.comment(&selected.id, &attached.text, None).await?,
     };
     print(ctx, &ctx.ui.outcome(written)?)?;
-    Ok(Exit::Ok)
+    Ok(attached.report(ctx))
 }
 
 /// Its page, or its id where it has none.
@@ -82,7 +94,13 @@ fn check(ctx: &Ctx, args: &CommentArgs) -> Result<()> {
             "specify only one of `--body`, `--body-file`, `--editor`, or `--web`",
         ));
     }
-    if inputs == 0 && !args.delete_last && !ctx.ui.can_prompt() {
+    let files = !args.attach.attach.is_empty();
+    for (flag, given) in [("--web", args.web), ("--delete-last", args.delete_last)] {
+        if files && given {
+            return Err(attach::not_with(flag));
+        }
+    }
+    if inputs == 0 && !files && !args.delete_last && !ctx.ui.can_prompt() {
         return Err(
             Error::invalid("body", "flags required when not running interactively")
                 .with_hint("pass the text with --body or --body-file"),

@@ -9,6 +9,7 @@ use forge_core::{
 };
 
 use super::{
+    attach::Files,
     create_text::{self, Text},
     shared::{head_ref_label, names, repo_name},
 };
@@ -21,6 +22,7 @@ use crate::{args::pr::CreateArgs, cmd::Ctx, exit::Exit, select, ui::browser, ui:
 pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<Exit> {
     create_text::check(ctx, &args)?;
     let repo = ctx.repo(flag).await?;
+    let files = Files::read(ctx, &args.attach, &repo, args.body_file.as_deref())?;
     let head = head(ctx, &repo, flag, args.head.take()).await?;
     if args.web {
         return web(ctx, &repo).await;
@@ -34,7 +36,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     let Some(text) = create_text::write(ctx, &repo, &args, base.as_deref(), &head).await? else {
         return Err(crate::ui::prompt::cancelled());
     };
-    let req = CreatePull {
+    let mut req = CreatePull {
         title: text.draft.title.clone(),
         description: text.draft.body.clone(),
         base,
@@ -61,6 +63,17 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         let line = format!("Creating {what} for {head} into {base} in {name}");
         ctx.ui.note(&format!("\n{}\n", text::one_line(&line)));
     }
+    let attached = match files
+        .upload(&repo, std::mem::take(&mut req.description))
+        .await
+    {
+        Ok(attached) => attached,
+        Err(e) => {
+            keep(ctx, &text);
+            return Err(e);
+        }
+    };
+    req.description.clone_from(&attached.text);
     let created = match repo.create(&req).await {
         Ok(outcome) => ctx.ui.outcome(outcome)?,
         Err(e) => {
@@ -69,7 +82,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         }
     };
     ctx.ui.line(&created.url)?;
-    Ok(Exit::Ok)
+    Ok(attached.report(ctx))
 }
 
 /// What was typed by hand is not lost.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use forge_core::{Error, Repo, RepoPath, Result, model::HeadRef};
 
 use super::{
-    body,
+    attach, body,
     create::default_base,
     draft::Draft,
     fill::{self, Fill, Message},
@@ -43,6 +43,11 @@ pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
     }
     if args.web && !args.reviewer.is_empty() {
         return refuse("the `--reviewer` flag is not supported with `--web`");
+    }
+    for (flag, given) in [("--web", args.web), ("--dry-run", args.dry_run)] {
+        if given && !args.attach.attach.is_empty() {
+            return Err(attach::not_with(flag));
+        }
     }
     if args.editor && !ctx.ui.can_prompt() {
         return refuse("the `--editor` flag needs a terminal");

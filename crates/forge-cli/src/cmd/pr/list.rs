@@ -53,10 +53,8 @@ fn query(args: &ListArgs, selection: Option<&Selection<PullRequest, PrFields>>) 
             StateArg::Merged => StateFilter::Merged,
             StateArg::All => StateFilter::All,
         },
-        author: args
-            .author
-            .clone()
-            .or_else(|| args.app.as_ref().map(|app| format!("app/{app}"))),
+        author: args.author.clone(),
+        app: args.app.clone(),
         assignee: args.assignee.clone(),
         labels: names(&args.label),
         base: args.base.clone(),
@@ -112,6 +110,7 @@ fn row(p: &PullRequest) -> String {
 
 fn is_filtered(q: &PullQuery) -> bool {
     q.author.is_some()
+        || q.app.is_some()
         || q.assignee.is_some()
         || !q.labels.is_empty()
         || q.base.is_some()

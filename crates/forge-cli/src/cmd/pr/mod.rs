@@ -1,5 +1,6 @@
 //! `forge pr …`.
 
+mod attach;
 mod body;
 mod checks;
 mod close;

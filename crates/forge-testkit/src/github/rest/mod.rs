@@ -1,5 +1,6 @@
 //! The REST routes that pull request clients use beside GraphQL.
 
+mod assets;
 mod pulls;
 mod refs;
 mod repos;
@@ -27,6 +28,7 @@ pub(crate) fn answer(ctx: &Ctx<'_>, request: &Incoming) -> Reply {
         ("GET", ["user"]) => Reply::json(200, &account(ctx, ctx.viewer)),
         ("GET", ["users", login]) => user(ctx, login),
         ("GET", ["rate_limit"]) => rate_limit(ctx),
+        ("POST", ["user-attachments", "assets"]) => assets::upload(ctx, request),
         ("POST", ["orgs", owner, "repos"]) => repos::create(ctx, request, Some(owner)),
         ("POST", ["user", "repos"]) => repos::create(ctx, request, None),
         (method, ["repos", owner, name, rest @ ..]) => {

@@ -68,6 +68,8 @@ pub struct State {
     pub projects: BTreeMap<Id, Project>,
     /// Items of projects.
     pub items: BTreeMap<Id, ProjectItem>,
+    /// Uploaded files, in the order of their numbers.
+    pub assets: Vec<Asset>,
     /// How many requests must read a stale merge state as `UNKNOWN` before it is known.
     pub lag: u32,
     /// Diff limits of the `.diff` media type.
@@ -215,4 +217,15 @@ pub(crate) fn format_time(seconds: i64) -> String {
         || "1970-01-01T00:00:00Z".to_owned(),
         |time| time.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
     )
+}
+
+/// An uploaded file.
+#[derive(Debug, Clone)]
+pub struct Asset {
+    /// The repository it was uploaded for.
+    pub repo: Id,
+    /// Its name.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
 }
