@@ -133,9 +133,12 @@ fn reading_takes_one_request() {
     hub.costs(1, &["pr", "view", "1", R[0], R[1]]);
     hub.costs(1, &["pr", "view", "work", R[0], R[1]]);
     hub.costs(1, &["pr", "view", "1", R[0], R[1], "--comments"]);
-    let all =
-        "number,title,body,comments,reviews,commits,files,statusCheckRollup,mergeable,additions";
-    hub.costs(1, &["pr", "view", "1", R[0], R[1], "--json", all]);
+    let all: Vec<&str> = forge_cli::ui::json::PULL_FIELDS
+        .iter()
+        .map(|f| f.name)
+        .collect();
+    let all = all.join(",");
+    hub.costs(1, &["pr", "view", "1", R[0], R[1], "--json", &all]);
     hub.costs(1, &["pr", "diff", "1", R[0], R[1]]);
     hub.costs(1, &["pr", "diff", "1", R[0], R[1], "--name-only"]);
     hub.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
@@ -215,6 +218,20 @@ fn without_a_token_nothing_is_sent() {
         assert!(out.stderr_text().contains("forge auth login"), "{out:?}");
         assert_eq!(hub.double.counts().api, 0);
     }
+}
+
+#[test]
+fn boards_that_the_token_may_not_read_stop_nothing() {
+    let hub = Hub::with_pull();
+    let scopes = ["repo", "read:org"];
+    hub.double.seed().token(TOKEN, "ada", &scopes);
+    let out = hub.costs(1, &["pr", "view", "1", R[0], R[1]]);
+    assert!(out.stdout_text().contains("\nprojects:\t\n"), "{out:?}");
+    assert!(out.stderr.is_empty(), "{out:?}");
+    let asked = ["pr", "view", "1", "--json", "number,projectItems"];
+    let out = hub.costs(1, &[&asked[..], &R].concat());
+    assert_eq!(out.stdout_text(), "{\"number\":1,\"projectItems\":[]}\n");
+    assert!(out.stderr_text().contains("read:project"), "{out:?}");
 }
 
 #[test]

@@ -1,9 +1,7 @@
-use crate::world::{REVIEWER, Tool, World};
-
-/// What both tools know of a pull request in every state.
-const CORE: &str = "number,title,body,state,isDraft,closed,author,baseRefName,headRefName,headRefOid,\
-    labels,assignees,milestone,reviewRequests,reviewDecision,comments,reviews,additions,deletions,\
-    changedFiles,createdAt,closedAt,mergedAt,mergedBy,mergeCommit,url,isCrossRepository,commits,files";
+use crate::{
+    fields::FIELDS as CORE,
+    world::{REVIEWER, Tool, World},
+};
 
 fn create(world: &World, tool: Tool, branch: &str, more: &[&str]) {
     world.push(branch);

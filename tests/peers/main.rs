@@ -11,6 +11,7 @@
 )]
 
 mod attach;
+mod fields;
 mod life;
 mod reading;
 mod refusals;

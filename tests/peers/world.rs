@@ -150,23 +150,39 @@ impl World {
         self.git(&["push", "--quiet", "-u", "origin", branch]);
     }
 
-    /// Fields of a pull request as a tool tells them, without what only one of them can know.
+    /// Fields of a pull request as a tool tells them.
     pub fn fields(&self, tool: Tool, pull: &str, fields: &str) -> Value {
         let mut value = self
             .tool(tool, &["pr", "view", pull, "--json", fields])
             .success()
             .json();
-        strip(&mut value);
+        sorted(&mut value);
         value
     }
 
     /// Both tools see the same.
     #[track_caller]
     pub fn same(&self, pull: &str, fields: &str) {
+        if fields.contains("merge") {
+            // The first look has GitHub work out what can be merged.
+            self.fields(Tool::Gh, pull, "mergeable");
+        }
         let (ours, theirs) = (
             self.fields(Tool::Forge, pull, fields),
             self.fields(Tool::Gh, pull, fields),
         );
+        assert_eq!(ours, theirs, "forge on the left, gh on the right");
+    }
+
+    /// Both tools write the same JSON.
+    #[track_caller]
+    pub fn same_json(&self, args: &[&str]) {
+        let json = |tool: Tool| {
+            let mut value = self.tool(tool, args).success().json();
+            sorted(&mut value);
+            value
+        };
+        let (ours, theirs) = (json(Tool::Forge), json(Tool::Gh));
         assert_eq!(ours, theirs, "forge on the left, gh on the right");
     }
 
@@ -191,27 +207,20 @@ impl World {
     }
 }
 
-/// Takes out the ids of people and labels, which forge does not read, and brings lists whose order
-/// nobody promises into one order.
-fn strip(value: &mut Value) {
+/// Brings lists whose order nobody promises into one order.
+fn sorted(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            members.remove("id");
-            members.remove("databaseId");
             // gh prints the year 1 where GitHub has no time.
             for member in members.values_mut() {
                 if *member == "0001-01-01T00:00:00Z" {
                     *member = Value::Null;
                 }
             }
-            // A milestone: forge knows its title alone.
-            if members.contains_key("dueOn") {
-                members.retain(|name, _| name == "title");
-            }
-            members.values_mut().for_each(strip);
+            members.values_mut().for_each(sorted);
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(strip);
+            items.iter_mut().for_each(sorted);
             items.sort_by_key(Value::to_string);
         }
         _ => {}

@@ -123,7 +123,7 @@ fn when(condition: bool, capability: Capability) -> Option<Capability> {
 
 fn reviewers(list: &[Reviewer]) -> [Option<Capability>; 2] {
     let teams = list.iter().any(|r| matches!(r, Reviewer::Team { .. }));
-    let users = list.iter().any(|r| matches!(r, Reviewer::User { .. }));
+    let users = list.iter().any(|r| !matches!(r, Reviewer::Team { .. }));
     [
         when(users, Capability::PrReviewers),
         when(teams, Capability::PrReviewersTeam),

@@ -87,7 +87,7 @@ impl Decoration<'_> {
             "assignees" => self.assignees.iter().all(|l| has_assignee(pull, l, me)),
             "reviewers" => self.reviewers.iter().all(|r| has_reviewer(pull, r)),
             _ => {
-                pull.milestone.as_deref().map(str::to_lowercase)
+                pull.milestone.as_ref().map(|m| m.title.to_lowercase())
                     == self.milestone.map(str::to_lowercase)
             }
         }

@@ -17,6 +17,9 @@ pub struct Signature {
     /// The account it belongs to, where the forge knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
+    /// The forge's own id of that account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
 }
 
 /// A commit of a pull request.

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use super::PullRequest;
+use super::{Actor, PullRequest};
+use crate::Timestamp;
 
 /// How to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -52,6 +53,23 @@ pub struct Mergeability {
     pub head_oid: String,
     /// The base that was checked, hex.
     pub base_oid: String,
+}
+
+/// A merge that happens by itself once the requirements are met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AutoMerge {
+    /// The method.
+    pub method: MergeMethod,
+    /// Who asked for it.
+    pub enabled_by: Actor,
+    /// When, where that is known.
+    pub enabled_at: Option<Timestamp>,
+    /// First line of the commit message, where it was given.
+    pub subject: Option<String>,
+    /// The rest of the commit message, where it was given.
+    pub body: Option<String>,
+    /// The author's e-mail address of the commit, where it was given.
+    pub author_email: Option<String>,
 }
 
 /// A merge to make.

@@ -45,7 +45,9 @@ impl Lookups {
     pub fn reviewers<'a>(&mut self, reviewers: impl IntoIterator<Item = &'a Reviewer>) {
         for reviewer in reviewers {
             match reviewer {
-                Reviewer::User { login } => self.user(login, "reviewers"),
+                Reviewer::User { login, .. } | Reviewer::Bot { login } => {
+                    self.user(login, "reviewers")
+                }
                 Reviewer::Team { slug, .. } if !self.teams.contains(slug) => {
                     self.teams.push(slug.clone())
                 }
@@ -257,7 +259,9 @@ impl Found {
         let (mut users, mut teams) = (vec![], vec![]);
         for reviewer in reviewers {
             match reviewer {
-                Reviewer::User { login } => users.extend(self.user_id(login)),
+                Reviewer::User { login, .. } | Reviewer::Bot { login } => {
+                    users.extend(self.user_id(login))
+                }
                 Reviewer::Team { slug, .. } => {
                     teams.extend(self.teams.get(&slug.to_lowercase()).map(String::as_str));
                 }

@@ -108,7 +108,15 @@ fn queries_without_generated_parts() {
 
 #[test]
 fn every_combination_of_sections() {
-    let all = [PrFields::STATS, PrFields::MERGEABILITY]
+    let plain: Vec<PrFields> = fields::PLAIN.iter().map(|(field, _)| *field).collect();
+    for field in &plain {
+        check(&sections(
+            "PullView",
+            &fields::selection(Base::Row, *field, Required::Number),
+        ));
+    }
+    let plain = plain.into_iter().fold(PrFields::NONE, |sum, f| sum | f);
+    let all = [plain]
         .into_iter()
         .chain(Section::ALL.iter().map(|s| s.field()));
     let all: Vec<PrFields> = all.collect();

@@ -332,6 +332,6 @@ fn is_done(edit: &EditPull, now: &PullRequest, me: &str) -> bool {
             .any(|r| decorate::has_reviewer(now, r))
         && edit.milestone.as_ref().is_none_or(|wanted| {
             wanted.as_deref().map(str::to_lowercase)
-                == now.milestone.as_deref().map(str::to_lowercase)
+                == now.milestone.as_ref().map(|m| m.title.to_lowercase())
         })
 }

@@ -125,7 +125,10 @@ async fn a_life_from_opening_to_merge() {
     let pull = made.value;
     assert!(pull.draft && pull.labels.len() == 2 && pull.assignees.len() == 2);
     assert_eq!(
-        (pull.pending_reviewers.len(), pull.milestone.as_deref()),
+        (
+            pull.pending_reviewers.len(),
+            pull.milestone.as_ref().map(|m| m.title.as_str())
+        ),
         (2, Some("1.0"))
     );
     let id = pull.id.clone();

@@ -209,9 +209,7 @@ async fn removing_a_label_that_is_not_on_it(fx: Fixture) {
 
 async fn reviewers_are_added_and_removed(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let who = Reviewer::User {
-        login: fx.reviewer_login().await,
-    };
+    let who = Reviewer::user(fx.reviewer_login().await);
     let asked = EditPull {
         reviewers: set(vec![who.clone()], vec![]),
         ..Default::default()

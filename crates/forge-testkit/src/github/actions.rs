@@ -44,7 +44,8 @@ pub(crate) fn refs_moved(state: &mut State, repo: Id, before: &Branches, actor: 
         match after.get(&full) {
             Some(tip) => {
                 head_moved(state, repo, branch, tip, actor);
-                base_moved(state, repo, branch, tip, actor);
+                let old = before.get(&full).map(String::as_str);
+                base_moved(state, repo, branch, (old, tip), actor);
             }
             None => branch_deleted(state, repo, branch, actor),
         }
@@ -136,14 +137,25 @@ pub(crate) fn log(state: &mut State, pull: Id, actor: Id, kind: EventKind) {
     }
 }
 
-fn base_moved(state: &mut State, repo: Id, branch: &str, tip: &str, actor: Id) {
-    for id in open_pulls(state, |it| it.repo == repo && it.base_branch == branch) {
-        let Some(pull) = state.pulls.get(&id).cloned() else {
+fn base_moved(
+    state: &mut State,
+    repo: Id,
+    branch: &str,
+    (old, tip): (Option<&str>, &str),
+    actor: Id,
+) {
+    let open = open_pulls(state, |it| it.repo == repo && it.base_branch == branch);
+    if open.is_empty() {
+        return;
+    }
+    let landed = git_dir(state, repo)
+        .map(|dir| git::new_commits(&dir, old, tip))
+        .unwrap_or_default();
+    for id in open {
+        let Some(pull) = state.pulls.get(&id) else {
             continue;
         };
-        let landed =
-            git_dir(state, repo).is_some_and(|dir| git::is_ancestor(&dir, &pull.head_oid, tip));
-        if landed {
+        if landed.contains(&pull.head_oid) {
             // Pushed to the base by hand: GitHub marks it as merged.
             finish_merge(state, id, tip.to_owned(), actor);
             continue;

@@ -8,8 +8,8 @@ use super::{
     resolve::mail,
     state::{
         Account, AccountKind, CheckRun, CheckSuite, Comment, CommitStatus, Id, Issue, Label, Lazy,
-        Milestone, POINTS_AN_HOUR, Permission, Project, Protection, Pull, PullState, Repo, Review,
-        ReviewState, State, Team, Token,
+        Milestone, POINTS_AN_HOUR, Permission, Project, ProjectItem, Protection, Pull, PullState,
+        Reaction, Repo, Review, ReviewState, State, Team, Token,
     },
 };
 
@@ -795,6 +795,41 @@ impl Seed<'_> {
             },
         );
         id
+    }
+
+    /// Puts a pull request onto a project, into the column of that name if it is named.
+    pub fn project_item(&mut self, project: Id, full_name: &str, number: u64, status: &str) -> Id {
+        let content = self.find_pull(full_name, number);
+        let id = self.0.next_id();
+        let created_at = self.0.tick();
+        let options = self.0.projects.get(&project).map(|it| &it.options);
+        let status = options.and_then(|all| all.iter().position(|option| option == status));
+        self.0.items.insert(
+            id,
+            ProjectItem {
+                id,
+                project,
+                content,
+                status,
+                created_at,
+            },
+        );
+        id
+    }
+
+    /// Gives a pull request a reaction: GitHub's name of it, like `HEART`.
+    pub fn react(&mut self, full_name: &str, number: u64, login: &str, content: &str) {
+        let subject = self.find_pull(full_name, number);
+        let user = self.user(login);
+        let id = self.0.next_id();
+        let created_at = self.0.tick();
+        let reaction = Reaction {
+            id,
+            user,
+            content: content.to_owned(),
+            created_at,
+        };
+        self.0.reactions.entry(subject).or_default().push(reaction);
     }
 
     /// Merges what waited for a check.

@@ -204,15 +204,33 @@ fn in_git(ctx: &Ctx<'_>, pull: &Pull, name: &str, _args: &Args) -> Resolved {
         }
         "potentialMergeCommit" => {
             if pull.state == PullState::Open && pull.lazy == Lazy::Known {
-                let dir = ctx.repo(pull.repo)?.git_dir;
-                let name = format!("refs/pull/{}/merge", pull.number);
-                Val::option(git::commit_of(&dir, &name).map(|oid| Node::Commit(pull.repo, oid)))
+                let tried = tried_merge(ctx, pull)?;
+                Val::option(tried.map(|oid| Node::Commit(pull.repo, oid)))
             } else {
                 Val::NULL
             }
         }
         _ => return Ok(None),
     }))
+}
+
+/// The commit of a merge that was tried: the same one as long as both ends stay.
+fn tried_merge(ctx: &Ctx<'_>, pull: &Pull) -> Result<Option<String>, Fail> {
+    let dir = ctx.repo(pull.repo)?.git_dir;
+    let (base, head) = (pull.base_oid.as_str(), pull.head_oid.as_str());
+    let Some(tree) = git::merge_tree(&dir, None, base, head)? else {
+        return Ok(None);
+    };
+    let github = git::Person {
+        name: "GitHub".to_owned(),
+        email: "noreply@github.com".to_owned(),
+        date: pull.created_at.clone(),
+    };
+    let message = format!("Merge {head} into {base}");
+    let parents = [base, head];
+    Ok(Some(git::commit_tree(
+        &dir, &tree, &parents, &message, &github, &github,
+    )?))
 }
 
 fn commit_oids(ctx: &Ctx<'_>, pull: &Pull) -> Result<Vec<String>, Fail> {
