@@ -169,24 +169,27 @@ fn head_owner(repo: &Repo, at: &PushedTo, config: &GitConfig, hosts: &Hosts) -> 
 /// The remote that stands for the repository of `owner`'s head branches (`None`: for `repo`
 /// itself), to name it in a hint; `origin` where none does.
 pub async fn remote_of(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> String {
-    let found = async {
-        let config = ctx.git_config().await.ok()?;
-        let hosts = ctx.forges().ok()?.hosts();
-        let is_it = |url: &str| {
-            let Ok(id) = locator::parse_remote(url, hosts) else {
-                return false;
-            };
-            match owner {
-                None => id.comparison_key() == repo.id().comparison_key(),
-                Some(owner) => id
-                    .owner_and_name()
-                    .is_some_and(|(o, _)| o.eq_ignore_ascii_case(owner)),
-            }
-        };
-        config.remotes.iter().find(|r| is_it(&r.url))
-    };
-    let name = found.await.map(|remote| remote.name.clone());
+    let name = own_remote(ctx, repo, owner).await;
     name.unwrap_or_else(|| "origin".to_owned())
+}
+
+/// The remote that stands for a repository, if one does.
+pub async fn own_remote(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> Option<String> {
+    let config = ctx.git_config().await.ok()?;
+    let hosts = ctx.forges().ok()?.hosts();
+    let is_it = |url: &str| {
+        let Ok(id) = locator::parse_remote(url, hosts) else {
+            return false;
+        };
+        match owner {
+            None => id.comparison_key() == repo.id().comparison_key(),
+            Some(owner) => id
+                .owner_and_name()
+                .is_some_and(|(o, _)| o.eq_ignore_ascii_case(owner)),
+        }
+    };
+    let found = config.remotes.iter().find(|r| is_it(&r.url));
+    found.map(|remote| remote.name.clone())
 }
 
 async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected> {

@@ -23,7 +23,7 @@ pub use actor::{Actor, Reviewer};
 pub use attachment::{Attachment, NewAttachment};
 pub use board::{Milestone, ProjectItem, ProjectStatus};
 pub use change::{
-    ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, Signature,
+    ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, LocalClone, Signature,
 };
 pub use check::{Check, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};

@@ -2,7 +2,7 @@
 
 use forge_core::{
     PageReq, Result,
-    model::{DiffFormat, DiffReq, PrFields},
+    model::{DiffFormat, DiffReq, LocalClone, PrFields},
     text,
 };
 use futures::StreamExt as _;
@@ -86,6 +86,14 @@ fn quoted(path: &str) -> String {
     out + "\""
 }
 
+/// The clone that the user stands in, if it is one of this repository.
+async fn clone(ctx: &Ctx, selected: &Selected) -> Option<LocalClone> {
+    Some(LocalClone {
+        remote: select::own_remote(ctx, &selected.repo, None).await?,
+        dir: ctx.git().dir().to_owned(),
+    })
+}
+
 async fn stream(ctx: &Ctx, selected: &Selected, args: DiffArgs) -> Result<()> {
     let format = if args.patch {
         DiffFormat::Patch
@@ -99,6 +107,7 @@ async fn stream(ctx: &Ctx, selected: &Selected, args: DiffArgs) -> Result<()> {
             &DiffReq {
                 format,
                 context_lines: None,
+                clone: clone(ctx, selected).await,
             },
         )
         .await?;
