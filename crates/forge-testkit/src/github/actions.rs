@@ -233,16 +233,32 @@ pub(crate) fn auto_merges(state: &mut State, web: &str) -> Result<(), Fail> {
         .filter_map(|pull| Some((pull.id, pull.auto_merge.as_ref()?.by)))
         .collect();
     for (id, by) in waiting {
-        let token = Token {
-            account: by,
-            scopes: None,
-            read_only: false,
-            authorised: state.accounts.keys().copied().collect(),
-            revoked: false,
-            remaining: 0,
-        };
+        let token = everything(state, by);
         let ctx = Ctx::new(state, "", token, web, 0);
         mutations::merge_when_clean(&ctx, id)?;
     }
     Ok(())
+}
+
+/// Merges everything that waits in merge queues, in its order.
+pub(crate) fn run_queue(state: &mut State) -> Result<(), Fail> {
+    for id in state.queue.clone() {
+        let by = state.pulls.get(&id).map_or(0, |pull| pull.author);
+        let token = everything(state, by);
+        let ctx = Ctx::new(state, "", token, "", 0);
+        mutations::merge_queued(&ctx, id)?;
+    }
+    Ok(())
+}
+
+/// A token of an account that may do everything.
+fn everything(state: &State, account: Id) -> Token {
+    Token {
+        account,
+        scopes: None,
+        read_only: false,
+        authorised: state.accounts.keys().copied().collect(),
+        revoked: false,
+        remaining: 0,
+    }
 }

@@ -832,6 +832,20 @@ impl Seed<'_> {
         self.0.reactions.entry(subject).or_default().push(reaction);
     }
 
+    /// Makes a stack of pull requests, from the bottom to the top.
+    pub fn stack(&mut self, full_name: &str, numbers: &[u64]) {
+        let ids = numbers.iter().map(|n| self.find_pull(full_name, *n));
+        let ids = ids.collect();
+        self.0.stacks.push(ids);
+    }
+
+    /// Merges everything that waits in merge queues.
+    pub fn run_queue(&mut self) {
+        if let Err(fail) = actions::run_queue(&mut self.0) {
+            panic!("the queue failed: {}", fail.message);
+        }
+    }
+
     /// Merges what waited for a check.
     fn settle(&mut self) {
         if let Err(fail) = actions::auto_merges(&mut self.0, "") {

@@ -66,6 +66,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             Val::connection((0..pull.requested.len()).map(|index| Node::ReviewRequest(id, index)))
         }
         "statusCheckRollup" => super::check::of_commit(ctx, pull.repo, &pull.head_oid, name, args),
+        "mergeQueueEntry" => queue_entry(ctx, id),
         "mergeable" => merge_state::of(ctx, id)?.mergeable.into(),
         "mergeStateStatus" => merge_state::of(ctx, id)?.status.into(),
         "canBeRebased" => (merge_state::of(ctx, id)?.mergeable == "MERGEABLE").into(),
@@ -131,7 +132,12 @@ fn plain(ctx: &Ctx<'_>, pull: &Pull, name: &str) -> Option<Val> {
         "maintainerCanModify" => pull.maintainer_can_modify.into(),
         "locked" => pull.locked.is_some().into(),
         "activeLockReason" => Val::option(pull.locked.clone().flatten()),
-        "isInMergeQueue" | "isMergeQueueEnabled" => false.into(),
+        "isInMergeQueue" => ctx.state().queue.contains(&pull.id).into(),
+        "isMergeQueueEnabled" => ctx
+            .state()
+            .protection(pull.repo, &pull.base_branch)
+            .is_some_and(|rule| rule.merge_queue)
+            .into(),
         _ => return None,
     })
 }
@@ -325,6 +331,28 @@ fn viewer(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Resolved {
         }
         _ => return Ok(None),
     }))
+}
+
+/// The place in the merge queue.
+pub(crate) fn queue_entry(ctx: &Ctx<'_>, id: Id) -> Val {
+    let place = ctx.state().queue.iter().position(|it| *it == id);
+    let Some(place) = place else {
+        return Val::NULL;
+    };
+    let created_at = get(ctx, id).map(|pull| pull.updated_at);
+    Val::record(
+        "MergeQueueEntry",
+        vec![
+            ("id", format!("MQE_{id}").into()),
+            ("position", (place + 1).into()),
+            ("state", "QUEUED".into()),
+            ("jump", false.into()),
+            ("solo", false.into()),
+            ("enqueuer", common::actor(ctx, ctx.viewer)),
+            ("enqueuedAt", Val::option(created_at.ok())),
+            ("pullRequest", Node::Pull(id).into()),
+        ],
+    )
 }
 
 fn auto_merge(ctx: &Ctx<'_>, pull: &Pull) -> Val {
