@@ -8,11 +8,11 @@ use forge_testkit::{
     github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
 };
 
-const REPO: &str = "octo/tools";
+pub const REPO: &str = "octo/tools";
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 
-struct Hub {
-    double: GitHubDouble,
+pub struct Hub {
+    pub double: GitHubDouble,
     scratch: Scratch,
 }
 
@@ -38,7 +38,7 @@ impl Hub {
     }
 
     /// With pull request 1, from `work`.
-    fn with_pull() -> Self {
+    pub fn with_pull() -> Self {
         let hub = Self::new();
         hub.double.seed().open_pull(
             REPO,
@@ -52,7 +52,7 @@ impl Hub {
         hub
     }
 
-    fn forge(&self, args: &[&str]) -> Run {
+    pub fn forge(&self, args: &[&str]) -> Run {
         let run = self.scratch.forge(&self.scratch.path(""), &Identity::ADA);
         let run = self
             .double

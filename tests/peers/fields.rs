@@ -50,7 +50,7 @@ fn world() -> World {
         seed.status(REPO, 2, "deploy", "PENDING");
         seed.react(REPO, 2, "reviewer", "HEART");
         seed.react(REPO, 2, "octocat", "THUMBS_UP");
-        let board = seed.project("octocat", "Roadmap", &["Todo", "Done"]);
+        let board = seed.project("octocat", "Sooner", &["Todo", "Done"]);
         seed.project_item(board, REPO, 2, "Done");
         let board = seed.project("octocat", "Later", &["Todo"]);
         seed.project_item(board, REPO, 2, "");

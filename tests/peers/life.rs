@@ -33,6 +33,8 @@ fn what_one_creates_the_other_lists_and_views() {
             "reviewer",
             "-m",
             "v1.0",
+            "-p",
+            "roadmap",
         ];
         create(&world, maker, "feature", &metadata);
         let row = world.ok(other, &["pr", "list"]);
@@ -157,6 +159,8 @@ fn one_edits_what_the_other_made() {
                 "v1.0",
                 "--base",
                 "release",
+                "--add-project",
+                "Roadmap",
             ],
         );
         world.same("1", CORE);
@@ -172,6 +176,8 @@ fn one_edits_what_the_other_made() {
                 "1",
                 "--remove-reviewer",
                 "reviewer",
+                "--remove-project",
+                "roadmap",
                 "--remove-milestone",
             ],
         );

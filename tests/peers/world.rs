@@ -64,6 +64,7 @@ impl World {
                 seed.label(REPO, label);
             }
             seed.milestone(REPO, "v1.0");
+            seed.project("octocat", "Roadmap", &["Todo", "Done"]);
         }
         let scratch = Scratch::new();
         let config = scratch.path("home/.gitconfig");

@@ -19,6 +19,7 @@ use crate::{
 
 /// The version of the REST interface that the routes here are written for.
 const API_VERSION: &str = "2022-11-28";
+const VERSION_HEADER: &str = "x-github-api-version";
 /// `mergeStateStatus` was behind this preview, and still is on older Enterprise Servers.
 const GRAPHQL_ACCEPT: &str = "application/vnd.github.merge-info-preview+json, application/json";
 
@@ -226,6 +227,16 @@ impl Api {
         error::from_graphql(self.about(answer.write), e, &answer.headers)
     }
 
+    /// An error if the token lacks the scope that changes boards. Reading them takes less, so this
+    /// is looked at before anything is written.
+    pub fn may_change_boards<T>(&self, answer: &Answer<T>) -> Result<()> {
+        let what = "change project boards";
+        match error::lacks_scope(&self.host, &answer.headers, "project", what) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
     /// The data, if nothing failed.
     pub fn whole<T>(&self, answer: Answer<T>) -> Result<T> {
         if !answer.errors.is_empty() {
@@ -275,8 +286,23 @@ impl Api {
         accept: &str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, HeaderMap, Bytes)> {
+        self.rest_of(API_VERSION, method, path, accept, body).await
+    }
+
+    /// As [`Self::rest`], for a route of another version of the interface.
+    pub async fn rest_of(
+        &self,
+        version: &'static str,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, HeaderMap, Bytes)> {
         let write = method != Method::GET;
         let mut request = self.rest_request(method, path, accept);
+        if let Some(headers) = request.headers_mut() {
+            headers.insert(VERSION_HEADER, HeaderValue::from_static(version));
+        }
         let body = match body {
             Some(value) => {
                 request = request.header(header::CONTENT_TYPE, "application/json");
@@ -293,7 +319,7 @@ impl Api {
         let request = Request::post(format!("{base}{path}"))
             .header(header::ACCEPT, JSON)
             .header(header::CONTENT_TYPE, "application/octet-stream")
-            .header("x-github-api-version", API_VERSION)
+            .header(VERSION_HEADER, API_VERSION)
             .extension(Class::Write);
         self.buffered(request, body, true).await
     }
@@ -311,7 +337,7 @@ impl Api {
             .method(method)
             .uri(format!("{}{path}", self.endpoint.rest))
             .header(header::ACCEPT, accept)
-            .header("x-github-api-version", API_VERSION)
+            .header(VERSION_HEADER, API_VERSION)
     }
 
     async fn buffered(

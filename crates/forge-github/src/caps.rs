@@ -52,13 +52,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(PrReviewers),
         yes(PrReviewersTeam),
         yes(PrMilestone),
-        (
-            PrProjects,
-            Support::No {
-                why: "this backend does not write to GitHub's project boards",
-                instead: "add it on the page of the pull request, or with 'gh pr edit --add-project'",
-            },
-        ),
+        yes(PrProjects),
         yes(PrClose),
         yes(PrReopen),
         yes(PrDraft),

@@ -411,6 +411,14 @@ pub(crate) fn pull(
     Ok(pull)
 }
 
+/// A pull request after some were taken off its reviewers.
+pub(crate) fn without_reviewers(mut pull: PullRequest, gone: &[&Reviewer]) -> PullRequest {
+    pull.pending_reviewers
+        .retain(|r| !gone.iter().any(|g| g.handle() == r.handle()));
+    pull.version = version(&pull);
+    pull
+}
+
 fn lacks(host: &str, what: &str) -> Error {
     Error::new(
         ErrorKind::Protocol,

@@ -106,6 +106,9 @@ pub struct Merge {
     pub already_merged: bool,
     /// It will be merged later (automatically, or by a queue).
     pub queued: bool,
+    /// Its place in the merge queue, where it was put into one; the first is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_position: Option<u64>,
     /// The head branch was deleted.
     pub branch_deleted: bool,
 }

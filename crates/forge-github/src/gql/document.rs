@@ -17,7 +17,7 @@ pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
 
 /// Every fragment, by name.
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
-    "Account", "Assignee", "AutoMerge", "CheckNode", "CommentNode", "CommitNode", "EventNode", "FileNode", "IssueLink",
+    "Account", "Assignee", "AutoMerge", "Boards", "CheckNode", "CommentNode", "CommitNode", "EventNode", "FileNode", "IssueLink",
     "LabelNode", "LineComment", "PageEnd", "Person", "ProjectItemNode", "PullCore", "PullRow",
     "Reactions", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode", "ReviewWithComments", "ThreadNode",
 );

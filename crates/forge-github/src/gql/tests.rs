@@ -216,9 +216,10 @@ proptest! {
     #[test]
     fn any_lookups(
         labels in proptest::collection::vec("[a-z ]{1,8}", 0..4),
-        people in proptest::collection::vec("@me|[a-z]{1,8}", 0..4),
+        people in proptest::collection::vec("@me|@copilot|[a-z]{1,8}", 0..4),
         teams in proptest::collection::vec("[a-z]{1,4}/[a-z]{1,4}", 0..3),
         milestone in proptest::option::of("[a-z]{1,4}"),
+        boards in proptest::collection::vec("[a-z]{1,4}", 0..3),
         branch in any::<bool>(),
         fork in any::<bool>(),
     ) {
@@ -230,6 +231,7 @@ proptest! {
         if let Some(title) = &milestone {
             lookups.milestone(title);
         }
+        lookups.projects(&boards);
         if branch {
             lookups.branch("baseRef", "main");
             lookups.branch("headRef", "feature");
@@ -241,6 +243,9 @@ proptest! {
             let mut document = Document::query(name);
             let mut variables = Map::new();
             lookups.add_to(&mut document, &mut variables);
+            if name == "EditPrepare" {
+                lookups.add_pull_to(&mut document);
+            }
             check(&document.text());
         }
     }

@@ -112,7 +112,7 @@ wire! {
     Id { id: String, }
     Label { id: String, name: String, color: String, description: Option<String>, }
     Requested {
-        kind: String as "__typename", id: String, login: String, user_name: Option<String>,
+        kind: String as "__typename", login: String, user_name: Option<String>,
         team_name: Option<String>, combined_slug: String,
     }
     ReviewRequest { requested_reviewer: Option<Requested>, }

@@ -1,5 +1,5 @@
 //! Opening a pull request: one query that checks everything, one mutation that opens it, and one
-//! more that puts labels, people and the milestone onto it.
+//! more that puts labels, people, the milestone and boards onto it.
 
 use forge_core::{
     Error, ErrorKind, Noun, Outcome, PageReq, Precondition, RepoId, Result, Retry, Step, Warning,
@@ -98,6 +98,7 @@ impl GitHub {
         if let Some(title) = &req.milestone {
             lookups.milestone(title);
         }
+        lookups.projects(&req.projects);
         if let Some(base) = &req.base {
             lookups.branch("baseRef", base);
         }
@@ -112,6 +113,9 @@ impl GitHub {
         let mut answer: Answer<Prepared> =
             self.api.query(&document.text(), &variables.into()).await?;
         answer.errors.retain(|e| !lookups.expects(e));
+        if !req.projects.is_empty() {
+            self.api.may_change_boards(&answer)?;
+        }
         let prepared = self.api.whole(answer)?;
         let found = prepared.repository.ok_or_else(|| {
             Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
@@ -228,7 +232,7 @@ impl GitHub {
         Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
     }
 
-    /// Puts labels, people and the milestone onto what was opened. What fails is a warning with the
+    /// Puts labels, people, the milestone and boards onto what was opened. What fails is a warning with the
     /// command that finishes it: the pull request is there, and must not be opened again.
     async fn decorate(&self, req: &CreatePull, plan: &Plan, outcome: &mut Outcome<PullRequest>) {
         let wanted = Decoration {
@@ -236,6 +240,7 @@ impl GitHub {
             assignees: &req.assignees,
             reviewers: &req.reviewers,
             milestone: req.milestone.as_deref(),
+            projects: &req.projects,
         };
         let batch = wanted.batch(&outcome.value.node_id, &plan.found);
         if batch.is_empty() {
@@ -262,7 +267,11 @@ impl GitHub {
             }
             Err(error) => {
                 let lost = error.retry() == Retry::Ambiguous;
-                if lost && let Ok(pull) = self.fetch(&outcome.value.id, PrFields::NONE).await {
+                let seen = match req.projects.is_empty() {
+                    true => PrFields::NONE,
+                    false => PrFields::PROJECTS,
+                };
+                if lost && let Ok(pull) = self.fetch(&outcome.value.id, seen).await {
                     outcome.value = pull;
                 }
                 let message = error.message().to_owned();
@@ -279,11 +288,12 @@ impl GitHub {
         for alias in batch.aliases() {
             let failure = failures.iter().find(|(a, _)| a == alias);
             outcome.steps.push(Step {
-                name: format!("set the {alias}"),
+                name: format!("set the {}", wanted.title(alias)),
                 done: failure.is_none(),
             });
             if let Some((_, error)) = failure {
-                let message = format!("the {alias} could not be set: {}", error.message());
+                let title = wanted.title(alias);
+                let message = format!("the {title} could not be set: {}", error.message());
                 let command = wanted.command(alias, &outcome.value);
                 outcome
                     .warnings

@@ -117,6 +117,14 @@ async fn ask(ctx: &Ctx, repo: &Repo) -> Result<MergeMethod> {
 /// For a terminal; on a pipe success is silent, as it is for gh.
 fn report(ctx: &Ctx, merge: &Merge, method: MergeMethod) {
     let pull = &merge.pull_request;
+    if let Some(position) = merge.queue_position {
+        ctx.ui.success(&format!(
+            "Pull request {} is number {position} in the merge queue of {}",
+            pull_with_title(pull),
+            pull.base_branch
+        ));
+        return;
+    }
     if merge.queued {
         ctx.ui.success(&format!(
             "Pull request {} will be merged by itself when all requirements are met",
