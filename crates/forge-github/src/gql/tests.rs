@@ -176,6 +176,7 @@ fn the_selections_that_operations_bring() {
         "id number newestComment: comments(last: 1) { nodes { id } }",
         "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }",
         "...PullRow mergeable mergeStateStatus",
+        "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }",
         "...PullRow newestReview: reviews(last: 1) { nodes { id } }",
         "...PullRow recentReviews: reviews(last: 20) { nodes { viewerDidAuthor ...ReviewWithComments } }",
     ] {

@@ -32,6 +32,9 @@ const PAUSES: [Duration; 3] = [
     Duration::from_secs(4),
 ];
 
+/// What tells of a merge whose answer was lost.
+const AFTERWARDS: &str = "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }";
+
 #[derive(Deserialize)]
 struct PreparedOf {
     repository: Option<Prepared>,
@@ -116,11 +119,8 @@ impl GitHub {
             head: &head,
         };
         let written = self.ask(&ask, way).await;
-        let (done, warning) = or_read_back(written, || async {
-            let now = self.fetch(pr, PrFields::NONE).await?;
-            Ok((now.state == PrState::Merged).then(|| Done::merged(now)))
-        })
-        .await?;
+        let (done, warning) =
+            or_read_back(written, || async { self.merge_read_back(pr).await }).await?;
         let (way, after, queue_position) = (done.way, done.pull, done.position);
         warnings.extend(warning);
         let mut steps = vec![Step {
@@ -228,6 +228,24 @@ impl GitHub {
         }
     }
 
+    /// What has come of a merge whose answer was lost.
+    async fn merge_read_back(&self, pr: &PrId) -> Result<Option<Done>> {
+        let (now, _) = self.lookup(pr, AFTERWARDS).await?;
+        let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());
+        let pull = self.domain(&pr.repo, now, PrFields::NONE, vec![])?;
+        let way = match pull.state {
+            PrState::Merged => Some(Way::Now),
+            _ if queued => Some(Way::Queue),
+            _ if waits => Some(Way::Auto),
+            _ => None,
+        };
+        Ok(way.map(|way| Done {
+            way,
+            pull,
+            position: None,
+        }))
+    }
+
     async fn merged(&self, ask: &Ask<'_>, way: Way) -> Result<Done> {
         let batch = Batch::of("merge", way.mutation(), ask.input(way));
         let (pr, head) = (ask.pr, ask.head);
@@ -320,17 +338,6 @@ pub(super) struct Done {
     pub way: Way,
     pub pull: PullRequest,
     pub position: Option<u64>,
-}
-
-impl Done {
-    /// It is merged.
-    pub fn merged(pull: PullRequest) -> Self {
-        Self {
-            way: Way::Now,
-            pull,
-            position: None,
-        }
-    }
 }
 
 /// How to merge this one; an error where it is known to be refused.

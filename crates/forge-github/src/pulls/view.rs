@@ -273,12 +273,17 @@ fn section(error: &GqlError, depth: usize) -> Option<Section> {
         .and_then(|key| Section::of_key(key))
 }
 
-/// Project boards need a scope that most tokens lack, and GitHub may refuse a query as a whole for
-/// it: then the rest is asked for without them.
+/// Project boards need a scope that most tokens lack, and an older Enterprise Server has none. For
+/// either GitHub may refuse a query as a whole: then the rest is asked for without them.
 pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
-    fields.contains(PrFields::PROJECTS)
-        && matches!(error.kind(), ErrorKind::PermissionDenied { missing, .. }
-            if missing.iter().any(|scope| scope.ends_with("project")))
+    let refused = match error.kind() {
+        ErrorKind::PermissionDenied { missing, .. } => {
+            missing.iter().any(|scope| scope.ends_with("project"))
+        }
+        ErrorKind::Protocol => error.message().to_lowercase().contains("project"),
+        _ => false,
+    };
+    refused && fields.contains(PrFields::PROJECTS)
 }
 
 pub(super) fn projects_unread(error: &Error) -> Warning {

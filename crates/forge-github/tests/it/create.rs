@@ -369,7 +369,10 @@ async fn what_cannot_be_put_onto_it_is_a_warning_with_its_command() {
 async fn a_lost_answer_to_the_labels_is_read_back() {
     let now = changed(
         7,
-        json!({ "labels": { "nodes": [label("bug"), label("Help wanted")] }, "milestone": { "title": "1.0" } }),
+        json!({
+            "labels": { "nodes": [label("bug"), label("Help wanted")] }, "milestone": { "title": "1.0" },
+            "projectItems": { "nodes": [{ "id": "PVTI_1", "project": { "id": "PVT_1", "title": "Roadmap" } }] },
+        }),
     );
     let script = Script::play(vec![
         data("CreatePrepare", lookups()),

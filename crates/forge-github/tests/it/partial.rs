@@ -88,12 +88,19 @@ async fn boards_that_the_token_may_not_read_are_a_warning() {
 #[tokio::test]
 async fn a_query_that_is_refused_for_its_boards_is_asked_without_them() {
     let refusal = || json!({ "errors": no_scope(None) });
+    let old = json!({ "errors": [{
+        "message": "Field 'projectItems' doesn't exist on type 'PullRequest'",
+        "path": ["fragment PullSections", "projectItems"],
+        "extensions": { "code": "undefinedField", "typeName": "PullRequest", "fieldName": "projectItems" },
+    }] });
     let list = json!({ "repository": { "pullRequests": { "totalCount": 1, "nodes": [changed(7, json!({}))] } } });
     let script = Script::play(vec![
         body("PullView", refusal()),
         data("PullView", one(changed(7, json!({})))),
         body("PullList", refusal()),
         data("PullList", list),
+        body("PullView", old),
+        data("PullView", one(changed(7, json!({})))),
     ])
     .await;
     let pull = script
@@ -110,10 +117,12 @@ async fn a_query_that_is_refused_for_its_boards_is_asked_without_them() {
         .list(&query, forge_core::PageReq::first(1))
         .await
         .unwrap();
+    let server = script.repo.view(&script.pr(), PrFields::PROJECTS).await;
+    let server = server.unwrap();
     script.sent();
     assert_eq!(pull.projects, None);
     assert_eq!(page.items.len(), 1);
-    for warnings in [&pull.warnings, &page.warnings] {
+    for warnings in [&pull.warnings, &page.warnings, &server.warnings] {
         assert_eq!(warnings.len(), 1);
         assert_eq!(warnings[0].section, Some("projects"));
     }
@@ -122,7 +131,7 @@ async fn a_query_that_is_refused_for_its_boards_is_asked_without_them() {
         .iter()
         .map(|d| d.contains("projectItems"))
         .collect();
-    assert_eq!(asks, [true, false, true, false]);
+    assert_eq!(asks, [true, false, true, false, true, false]);
 }
 
 #[tokio::test]

@@ -256,7 +256,8 @@ fn commit_oids(ctx: &Ctx<'_>, pull: &Pull) -> Result<Vec<String>, Fail> {
 
 fn people(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Resolved {
     Ok(Some(match name {
-        "assignees" | "assignedActors" => common::actors(ctx, &pull.assignees),
+        "assignees" => common::users(ctx, &pull.assignees),
+        "assignedActors" => common::actors(ctx, &pull.assignees),
         "suggestedActors" => suggested_actors(ctx, pull.repo, args)?,
         "suggestedReviewerActors" => {
             let repo = ctx.repo(pull.repo)?;
