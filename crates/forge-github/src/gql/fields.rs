@@ -191,6 +191,11 @@ pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     text
 }
 
+/// Whether sections are asked for whose entries have long lists of their own.
+pub(crate) fn is_deep(fields: PrFields) -> bool {
+    fields.contains(PrFields::REVIEWS) || fields.contains(PrFields::THREADS)
+}
+
 /// Whether a list of pull requests with these sections is heavy work for GitHub, which gives up
 /// after ten seconds.
 pub(crate) fn is_heavy(fields: PrFields) -> bool {

@@ -198,6 +198,10 @@ fn reviewer(r: &Reviewer) -> String {
             login,
             name: Some(name),
         } if !name.is_empty() => format!("{login} ({name})"),
+        // gh's name of the bot.
+        Reviewer::Bot { login } if login == "copilot-pull-request-reviewer" => {
+            "Copilot (AI)".into()
+        }
         _ => r.handle().to_owned(),
     }
 }
