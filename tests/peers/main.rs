@@ -11,6 +11,7 @@
 )]
 
 mod attach;
+mod bots;
 mod fields;
 mod life;
 mod reading;
