@@ -7,7 +7,7 @@ use tracing::Instrument;
 
 use crate::{
     Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
-    Support,
+    Support, WebPage,
     model::{
         Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
         DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability,
@@ -243,6 +243,12 @@ impl Repo {
             .collect())
     }
 
+    /// The address of a page of the forge's web site; `None` where it has no such page.
+    #[must_use]
+    pub fn web_page(&self, page: &WebPage<'_>) -> Option<String> {
+        self.forge().web_page(&self.id, page)
+    }
+
     /// The pull requests of a query as a stream that fetches pages as it is read.
     pub fn pulls(&self, query: PullQuery) -> impl Stream<Item = Result<PullRequest>> + use<'_> {
         let page_max = self.forge().capabilities().limits.page_max;
@@ -377,6 +383,15 @@ impl Repo {
     pub async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         self.client
             .run(Op::PrMerge, pr, req.needs(), || self.forge().merge(pr, req))
+            .await
+    }
+
+    /// Takes back a merge that was to happen later.
+    pub async fn cancel_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
+        self.client
+            .run(Op::PrCancelMerge, pr, vec![], || {
+                self.forge().cancel_merge(pr)
+            })
             .await
     }
 

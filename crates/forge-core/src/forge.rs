@@ -14,7 +14,8 @@ use std::{fmt, num::NonZeroUsize};
 use async_trait::async_trait;
 
 use crate::{
-    Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result,
+    Capabilities, Capability, Error, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result,
+    WebPage,
     model::{
         Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
         DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability,
@@ -44,6 +45,11 @@ pub trait Forge:
 
     /// How many requests it is worth having in flight.
     fn concurrency(&self) -> NonZeroUsize;
+
+    /// The address of a page of its web site; `None` where it has no such page.
+    fn web_page(&self, _repo: &RepoId, _page: &WebPage<'_>) -> Option<String> {
+        None
+    }
 }
 
 /// Repositories and the viewer.
@@ -174,6 +180,19 @@ pub trait PullRequests: Send + Sync {
     /// `precondition_failed` (draft, closed, conflicts, nothing to merge, a rule of the forge);
     /// `conflict` when `expected_head` is not the head.
     async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>>;
+
+    /// Takes back a [`PullRequests::merge`] that was to happen later.
+    ///
+    /// # Errors
+    /// `precondition_failed` when it does not wait to be merged. The body that a forge inherits
+    /// which never merges later is not reached.
+    async fn cancel_merge(&self, _pr: &PrId) -> Result<Outcome<PullRequest>> {
+        Err(Error::unsupported(
+            Capability::MergeAuto,
+            "nothing is merged later here",
+            "close the pull request to keep it from being merged",
+        ))
+    }
 
     /// The diff, streamed.
     ///

@@ -16,6 +16,7 @@ mod outcome;
 mod page;
 pub mod text;
 mod time;
+mod web;
 
 pub use capability::{Capabilities, Capability, Limits, Support};
 pub use client::{Access, Client, Observer, Policy, Repo};
@@ -26,3 +27,4 @@ pub use op::{Effect, Op};
 pub use outcome::{Ingestion, Outcome, Step, Warning};
 pub use page::{Cursor, Page, PageReq, fingerprint};
 pub use time::Timestamp;
+pub use web::WebPage;

@@ -75,6 +75,8 @@ ops! {
     PrMergeability = "pr.mergeability", Read, Some(Capability::PrMergeability);
     /// [`PullRequests::merge`](crate::PullRequests::merge)
     PrMerge = "pr.merge", Write, None;
+    /// [`PullRequests::cancel_merge`](crate::PullRequests::cancel_merge)
+    PrCancelMerge = "pr.cancel_merge", Write, Some(Capability::MergeAuto);
     /// [`PullRequests::diff`](crate::PullRequests::diff)
     PrDiff = "pr.diff", Read, Some(Capability::PrDiff);
     /// [`PullRequests::files`](crate::PullRequests::files)

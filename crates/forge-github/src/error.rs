@@ -531,6 +531,10 @@ const MESSAGES: &[Row] = &[
         Error::precondition(Precondition::Rule, m)
             .with_hint("merge without --auto, or allow it in the repository's settings")
     }),
+    ("Can't disable auto-merge", |m| {
+        Error::precondition(Precondition::Rule, m)
+            .with_hint("it does not wait to be merged: there is nothing to take back")
+    }),
     ("Reference does not exist", |m| {
         Error::not_found(Noun::Branch, m).with_hint("it is gone already")
     }),

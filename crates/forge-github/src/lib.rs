@@ -16,7 +16,9 @@
 
 use std::{fmt, num::NonZeroUsize, sync::Arc};
 
-use forge_core::{Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, Result};
+use forge_core::{
+    Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, Result, WebPage,
+};
 use forge_http::{Http, RateLimit};
 use serde_json::{Map, Value, json};
 
@@ -41,6 +43,7 @@ mod summary;
 mod threads;
 mod token;
 mod validate;
+mod web;
 
 pub use caps::{CAPABILITIES, SERVER_CAPABILITIES};
 pub use endpoint::Endpoint;
@@ -127,6 +130,10 @@ impl Forge for GitHub {
 
     fn concurrency(&self) -> NonZeroUsize {
         NonZeroUsize::new(self.api.http.settings().in_flight).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    fn web_page(&self, repo: &RepoId, page: &WebPage<'_>) -> Option<String> {
+        self.page(repo, page)
     }
 }
 

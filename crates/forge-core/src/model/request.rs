@@ -7,6 +7,8 @@ use super::{PrFields, Reviewer};
 pub struct HeadRef {
     /// The owner of the head repository; `None` for the same repository.
     pub owner: Option<String>,
+    /// The name of the head repository, where it may be another than that of the base's.
+    pub repo: Option<String>,
     /// The branch.
     pub branch: String,
 }
@@ -16,6 +18,7 @@ impl HeadRef {
     pub fn branch(branch: impl Into<String>) -> Self {
         Self {
             owner: None,
+            repo: None,
             branch: branch.into(),
         }
     }

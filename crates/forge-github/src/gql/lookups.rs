@@ -195,7 +195,7 @@ impl Lookups {
         }
         if let Some((owner, name, branch)) = &self.fork {
             query.push_str(
-                " fork: repository(owner: $forkOwner, name: $forkName) { ref(qualifiedName: $forkRef) { id } }",
+                " fork: repository(owner: $forkOwner, name: $forkName) { id ref(qualifiedName: $forkRef) { id } }",
             );
             bind(document, "forkOwner".into(), owner);
             bind(document, "forkName".into(), name);
@@ -315,6 +315,11 @@ pub(crate) fn branch_exists(repo: &Map<String, Value>, alias: &str) -> bool {
 pub(crate) fn fork_branch_exists(query: &Map<String, Value>) -> Option<bool> {
     let fork = query.get(FORK).filter(|f| !f.is_null())?;
     Some(fork.get("ref").is_some_and(|r| !r.is_null()))
+}
+
+/// The id of the fork, where it was found by its name.
+pub(crate) fn fork_id(query: &Map<String, Value>) -> Option<&str> {
+    query.get(FORK)?.get("id")?.as_str()
 }
 
 /// The ids, by name in lower case.

@@ -32,6 +32,7 @@ mutations! {
     MERGE_PULL = "mergePullRequest", "pullRequest { ...PullCore }";
     ENQUEUE = "enqueuePullRequest", "mergeQueueEntry { position pullRequest { ...PullCore } }";
     ENABLE_AUTO_MERGE = "enablePullRequestAutoMerge", "pullRequest { ...PullCore }";
+    DISABLE_AUTO_MERGE = "disablePullRequestAutoMerge", "pullRequest { ...PullCore }";
     ADD_LABELS = "addLabelsToLabelable", "labelable { ... on PullRequest { ...PullCore } }";
     REMOVE_LABELS = "removeLabelsFromLabelable", "labelable { ... on PullRequest { ...PullCore } }";
     ADD_ASSIGNEES = "addAssigneesToAssignable", "assignable { ... on PullRequest { ...PullCore } }";

@@ -21,7 +21,9 @@ use crate::{
     },
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
-    pr_variables, repos,
+    pr_variables,
+    pulls::state::kept_in_fork,
+    repos,
 };
 
 /// GitHub works out whether a merge is possible after it was asked; these are the pauses before it
@@ -136,9 +138,7 @@ impl GitHub {
         let mut branch_deleted = false;
         if req.delete_branch && merged {
             if pull.is_cross_repository {
-                warnings.push(Warning::new(format!(
-                    "the head branch of {pr} is in a fork, and was kept"
-                )));
+                warnings.push(kept_in_fork(pr));
             } else {
                 branch_deleted = self.delete_head(pr, &pull, &mut steps, &mut warnings).await;
             }

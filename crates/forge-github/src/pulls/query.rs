@@ -50,13 +50,46 @@ pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     words.push(format!("repo:{owner}/{name}"));
     words.push("is:pr".to_owned());
     if !names_state(own) {
-        words.extend(match q.state {
-            StateFilter::Open => Some("state:open".to_owned()),
-            StateFilter::Closed => Some("state:closed".to_owned()),
-            StateFilter::Merged => Some("is:merged".to_owned()),
-            StateFilter::All => None,
-        });
+        words.extend(state_word(q.state).map(str::to_owned));
     }
+    words.extend(qualifiers(q));
+    if !own.contains("sort:") {
+        words.push("sort:created-desc".to_owned());
+    }
+    Ok(words
+        .into_iter()
+        .filter(|w| !w.is_empty())
+        .collect::<Vec<_>>()
+        .join(" "))
+}
+
+/// The words that GitHub's page of pull requests takes for a list, as gh orders them.
+pub(crate) fn words_for_web(q: &PullQuery) -> String {
+    let own = q.search.as_deref().unwrap_or_default().trim();
+    let mut words = vec!["type:pr".to_owned()];
+    if !names_state(own) {
+        words.extend(state_word(q.state).map(str::to_owned));
+    }
+    words.extend(qualifiers(q));
+    words.sort();
+    if !own.is_empty() {
+        words.insert(0, own.to_owned());
+    }
+    words.join(" ")
+}
+
+fn state_word(state: StateFilter) -> Option<&'static str> {
+    match state {
+        StateFilter::Open => Some("state:open"),
+        StateFilter::Closed => Some("state:closed"),
+        StateFilter::Merged => Some("is:merged"),
+        StateFilter::All => None,
+    }
+}
+
+/// The filters beside the state.
+fn qualifiers(q: &PullQuery) -> Vec<String> {
+    let mut words = Vec::new();
     for (key, value) in [
         ("author", &q.author),
         ("assignee", &q.assignee),
@@ -72,14 +105,7 @@ pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     );
     words.extend(q.labels.iter().map(|l| format!("label:{}", quoted(l))));
     words.extend(q.draft.map(|draft| format!("draft:{draft}")));
-    if !own.contains("sort:") {
-        words.push("sort:created-desc".to_owned());
-    }
-    Ok(words
-        .into_iter()
-        .filter(|w| !w.is_empty())
-        .collect::<Vec<_>>()
-        .join(" "))
+    words
 }
 
 /// Whether a found pull request is what was asked for: the index that a search runs on is minutes

@@ -128,6 +128,7 @@ async fn from_a_fork() {
     let mut req = CreatePull::new("feature", "Add it");
     req.head = HeadRef {
         owner: Some("grace".into()),
+        repo: None,
         branch: "feature".into(),
     };
     req.base = None;

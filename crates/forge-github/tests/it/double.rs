@@ -59,8 +59,8 @@ impl World {
                 "octo",
                 &[("ada", Permission::Admin), ("grace", Permission::Write)],
             );
-            seed.token("canary-ada", "ada", ALL_SCOPES);
-            seed.token("canary-grace", "grace", ALL_SCOPES);
+            seed.token("gho_0canary0ada", "ada", ALL_SCOPES);
+            seed.token("gho_0canary0grace", "grace", ALL_SCOPES);
             seed.team("octo", "core", &["grace"]);
             seed.repo_with_readme(REPO);
             seed.collaborator(REPO, "ada", Permission::Admin);
@@ -76,8 +76,8 @@ impl World {
             );
         }
         let (ada, grace) = (
-            handle(&double, "canary-ada"),
-            handle(&double, "canary-grace"),
+            handle(&double, "gho_0canary0ada"),
+            handle(&double, "gho_0canary0grace"),
         );
         Self { double, ada, grace }
     }
@@ -714,6 +714,7 @@ async fn a_pull_request_from_a_fork() {
     );
     let head = HeadRef {
         owner: Some("grace".into()),
+        repo: None,
         branch: "theirs".into(),
     };
     assert_eq!(

@@ -304,6 +304,7 @@ async fn find_knows_forks_and_puts_open_ones_first() {
     assert_eq!(numbers(own), [3, 5]);
     let theirs = HeadRef {
         owner: Some("Grace".into()),
+        repo: None,
         branch: "feature".into(),
     };
     let theirs = script

@@ -127,6 +127,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         C::PrCreateCrossRepository => {
             let head = HeadRef {
                 owner: Some("somebody".into()),
+                repo: None,
                 branch: "other".into(),
             };
             refusal(repo.create(&CreatePull { head, ..new() }).await)

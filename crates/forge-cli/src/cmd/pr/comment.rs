@@ -1,7 +1,7 @@
 //! `forge pr comment`.
 
 use forge_core::{
-    Error, Noun, PageReq, Repo, Result,
+    Error, Noun, PageReq, Repo, Result, WebPage,
     model::{Comment, CommentId, PrFields},
 };
 
@@ -27,7 +27,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
-        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
+        let page = selected
+            .repo
+            .web_page(&WebPage::NewComment(&url))
+            .unwrap_or(url);
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
         return Ok(Exit::Ok);
     }
     let files = Files::read(
@@ -92,6 +96,13 @@ fn check(ctx: &Ctx, args: &CommentArgs) -> Result<()> {
         return Err(Error::invalid(
             "body",
             "specify only one of `--body`, `--body-file`, `--editor`, or `--web`",
+        ));
+    }
+    // clap drops what a flag requires where another one that is given excludes that.
+    if args.yes && !args.delete_last {
+        return Err(Error::invalid(
+            "yes",
+            "`--yes` should only be used with `--delete-last`",
         ));
     }
     let files = !args.attach.attach.is_empty();

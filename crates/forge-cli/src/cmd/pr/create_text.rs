@@ -44,6 +44,12 @@ pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
     if args.web && !args.reviewer.is_empty() {
         return refuse("the `--reviewer` flag is not supported with `--web`");
     }
+    if args.web && args.draft {
+        return refuse("the `--draft` flag is not supported with `--web`");
+    }
+    if args.web && args.no_maintainer_edit {
+        return refuse("the `--no-maintainer-edit` flag is not supported with `--web`");
+    }
     for (flag, given) in [("--web", args.web), ("--dry-run", args.dry_run)] {
         if given && !args.attach.attach.is_empty() {
             return Err(attach::not_with(flag));
@@ -81,7 +87,8 @@ pub(super) async fn write(
         title = title.or(Some(filled_title));
         text = text.or(Some(filled_body));
     }
-    if let Some(name) = &args.template {
+    // The page reads the template itself.
+    if let Some(name) = args.template.as_ref().filter(|_| !args.web) {
         text = Some(templates::named(
             root(ctx).await.as_deref(),
             &ctx.cwd,
@@ -93,7 +100,7 @@ pub(super) async fn write(
         title = title.or(Some(draft.title));
         text = text.or(Some(draft.body));
     }
-    if !ctx.ui.can_prompt() || (title.is_some() && text.is_some() && !args.editor) {
+    if args.web || !ctx.ui.can_prompt() || (title.is_some() && text.is_some() && !args.editor) {
         let draft = Draft {
             title: title.unwrap_or_default(),
             body: text.unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! `forge pr diff`.
 
 use forge_core::{
-    PageReq, Result,
+    PageReq, Result, WebPage,
     model::{DiffFormat, DiffReq, LocalClone, PrFields},
     text,
 };
@@ -28,11 +28,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
-        browser::open(
-            &ctx.ui,
-            ctx.config()?.browser().as_deref(),
-            &format!("{url}/files"),
-        )?;
+        let page = selected.repo.web_page(&WebPage::Files(&url)).unwrap_or(url);
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
     } else if args.name_only {
         names(ctx, &selected, &args.exclude).await?;
     } else {

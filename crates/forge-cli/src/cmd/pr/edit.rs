@@ -69,9 +69,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
                 .map(|r| Reviewer::parse(r))
                 .collect(),
         },
+        // As for gh, an empty name takes it off.
         milestone: args
             .milestone
-            .map(Some)
+            .map(|title| Some(title).filter(|t| !t.is_empty()))
             .or(args.remove_milestone.then_some(None)),
         projects: SetChange {
             add: args.add_project,
