@@ -16,6 +16,7 @@
 
 pub mod behaviour;
 mod binary;
+mod canary;
 mod git;
 #[cfg(feature = "github")]
 pub mod github;
@@ -28,6 +29,7 @@ mod shim;
 mod tty;
 
 pub use binary::{forge_binary, workspace_root};
+pub use canary::CANARY;
 pub use git::{GitDir, Identity, git_program};
 pub use random::Random;
 pub use run::{Output, Run};

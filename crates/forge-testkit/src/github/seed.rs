@@ -2,6 +2,8 @@
 
 use std::{fmt::Write as _, ops::Deref, ops::DerefMut, sync::MutexGuard};
 
+use crate::CANARY;
+
 use super::{
     actions,
     git::{self, GitError},
@@ -255,7 +257,13 @@ impl Seed<'_> {
     }
 
     /// Gives a user a classic token with scopes; [`ALL_SCOPES`] lets it do everything.
+    ///
+    /// The text has [`CANARY`] in it, so that a program that prints it is found out.
     pub fn token(&mut self, text: &str, login: &str, scopes: &[&str]) {
+        assert!(
+            text.contains(CANARY),
+            "the token of {login} has not {CANARY} in it"
+        );
         let account = self.user(login);
         let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
         self.0.tokens.insert(
