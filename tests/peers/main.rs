@@ -26,6 +26,7 @@ mod list;
 mod merge;
 mod reading;
 mod refusals;
+mod second;
 mod selectors;
 mod twins;
 mod view;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::{
     cargo::{cargo, has, in_ci, watched},
     count::Count,
-    gh, git,
+    gh, git, myworld,
 };
 
 /// The word that is in every token of a test, and that nothing may print.
@@ -125,6 +125,15 @@ pub fn run(extent: Extent) -> Result<bool> {
             command
                 .env("FORGE_GH", program)
                 .env("FORGE_REQUIRE_GH", "1");
+            match myworld::find() {
+                Ok(program) => {
+                    command.env("FORGE_MYWORLD", program);
+                }
+                Err(why) => report.lacks(
+                    "peers: the second opinion",
+                    &format!("no myworld {}: {why:#}", myworld::VERSION),
+                ),
+            }
             report.lane(&format!("peers: gh {}", gh::VERSION), command)?;
         }
         Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),
