@@ -14,8 +14,7 @@ use std::{fmt, num::NonZeroUsize};
 use async_trait::async_trait;
 
 use crate::{
-    Capabilities, Capability, Error, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result,
-    WebPage,
+    Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result, WebPage,
     model::{
         Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
         DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability,
@@ -47,9 +46,7 @@ pub trait Forge:
     fn concurrency(&self) -> NonZeroUsize;
 
     /// The address of a page of its web site; `None` where it has no such page.
-    fn web_page(&self, _repo: &RepoId, _page: &WebPage<'_>) -> Option<String> {
-        None
-    }
+    fn web_page(&self, repo: &RepoId, page: &WebPage<'_>) -> Option<String>;
 }
 
 /// Repositories and the viewer.
@@ -184,15 +181,8 @@ pub trait PullRequests: Send + Sync {
     /// Takes back a [`PullRequests::merge`] that was to happen later.
     ///
     /// # Errors
-    /// `precondition_failed` when it does not wait to be merged. The body that a forge inherits
-    /// which never merges later is not reached.
-    async fn cancel_merge(&self, _pr: &PrId) -> Result<Outcome<PullRequest>> {
-        Err(Error::unsupported(
-            Capability::MergeAuto,
-            "nothing is merged later here",
-            "close the pull request to keep it from being merged",
-        ))
-    }
+    /// `precondition_failed` when it does not wait to be merged.
+    async fn cancel_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>>;
 
     /// The diff, streamed.
     ///
