@@ -122,12 +122,23 @@ impl GitHub {
             .await
     }
 
-    /// GitHub refuses where nothing waits. Whether it does is not read back: taking it back twice
-    /// does no harm.
+    /// GitHub refuses where nothing waits.
     pub(super) async fn cancel_auto_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
         let (wire, _) = self.before(pr, false, "").await?;
-        self.change(pr, &wire, DISABLE_AUTO_MERGE, None, |_| false)
-            .await
+        let mut batch = Batch::default();
+        batch.push(
+            "change",
+            DISABLE_AUTO_MERGE,
+            json!({ "pullRequestId": wire.id }),
+        );
+        let written = self.changed(pr, &batch).await;
+        let (mut outcome, warning) = or_read_back(written, || async {
+            let pull = self.fetch(pr, PrFields::AUTO_MERGE).await?;
+            Ok(pull.auto_merge.is_none().then(|| Outcome::immediate(pull)))
+        })
+        .await?;
+        outcome.warnings.extend(warning);
+        Ok(outcome)
     }
 
     /// The pull request before a change, on the wire and in the domain.
