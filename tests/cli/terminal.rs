@@ -149,8 +149,7 @@ fn the_merge_method_is_asked_for() {
     let world = World::with_pull();
     let mut terminal = Terminal::start(&world.forge(&["pr", "merge", "1"]), 80, 24);
     terminal.expect("merge");
-    terminal.send("\u{3}");
-    let out = terminal.finish();
+    let out = terminal.interrupt();
     assert_eq!(out.code, Some(2), "{}", out.text);
     assert_eq!(world.json("1", "state")["state"], "OPEN");
 }

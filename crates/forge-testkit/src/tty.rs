@@ -126,6 +126,21 @@ impl Terminal {
             .expect("a terminal to type on");
     }
 
+    /// Presses Ctrl-C until the program ends: one that has just asked may not listen to keys yet, and
+    /// whoever sits there presses again.
+    ///
+    /// # Panics
+    /// As [`Self::finish`].
+    #[must_use]
+    pub fn interrupt(mut self) -> TtyOutput {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until && matches!(self.child.try_wait(), Ok(None)) {
+            self.send("\u{3}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        self.finish()
+    }
+
     /// Reads to the end.
     ///
     /// # Panics
