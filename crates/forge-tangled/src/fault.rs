@@ -58,12 +58,15 @@ pub(crate) fn of_status(
             expected: "the version that was read".to_owned(),
             actual: said.rsplit(' ').next().unwrap_or_default().to_owned(),
         },
-        "ExpiredToken" | "InvalidToken" | "AuthMissing" | "AuthenticationRequired"
-        | "AccountDeactivated" | "AccountTakedown" | "AuthFactorTokenRequired" => {
-            ErrorKind::Unauthenticated {
-                host: host.to_owned(),
-            }
-        }
+        "ExpiredToken"
+        | "InvalidToken"
+        | "AuthMissing"
+        | "AuthenticationRequired"
+        | "AccountDeactivated"
+        | "AccountTakedown"
+        | "AuthFactorTokenRequired" => ErrorKind::Unauthenticated {
+            host: host.to_owned(),
+        },
         _ if missing => ErrorKind::NotFound { what: Noun::Other },
         "MergeConflict" => ErrorKind::Precondition(forge_core::Precondition::Conflicts(Vec::new())),
         _ => match status {

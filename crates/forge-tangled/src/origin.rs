@@ -56,8 +56,9 @@ impl Origin {
         let url = Url::parse(text).map_err(|e| refused(&e.to_string()))?;
         let here = is_this_machine(&url);
         if here && reach != Reach::Loopback {
-            return Err(refused("it is this machine")
-                .with_hint("services on this machine are used only where the configuration names one"));
+            return Err(refused("it is this machine").with_hint(
+                "services on this machine are used only where the configuration names one",
+            ));
         }
         match url.host() {
             Some(Host::Domain(name)) if here || is_public_name(name) => {}
@@ -186,7 +187,11 @@ mod tests {
             ("nonsense", false, false),
         ] {
             assert_eq!(Origin::found(text, Reach::Public).is_ok(), public, "{text}");
-            assert_eq!(Origin::found(text, Reach::Loopback).is_ok(), loopback, "{text}");
+            assert_eq!(
+                Origin::found(text, Reach::Loopback).is_ok(),
+                loopback,
+                "{text}"
+            );
         }
     }
 
@@ -201,8 +206,17 @@ mod tests {
     #[test]
     fn private_addresses_are_known() {
         for private in [
-            "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1",
-            "0.0.0.0", "::1", "fd00::1", "fe80::1", "::ffff:10.0.0.1",
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.1.1",
+            "100.64.0.1",
+            "0.0.0.0",
+            "::1",
+            "fd00::1",
+            "fe80::1",
+            "::ffff:10.0.0.1",
         ] {
             assert!(!is_public(private.parse().unwrap()), "{private}");
         }

@@ -30,6 +30,9 @@ pub struct Settings {
     pub wait: Duration,
     /// The first pause between two looks at the index; each further one is twice as long.
     pub poll: Duration,
+    /// Collections that this index is known not to ingest, each with what to do instead. Tangled's
+    /// own ingests all that we write since July 2026.
+    pub not_ingested: Vec<(String, String)>,
     /// The names of the protocol.
     pub dialects: Dialects,
 }
@@ -52,7 +55,16 @@ impl Settings {
             sessions: None,
             wait: Duration::from_secs(10),
             poll: Duration::from_millis(250),
+            not_ingested: Vec::new(),
             dialects: Dialects::default(),
         })
+    }
+}
+
+impl Settings {
+    /// What to do in place of waiting for a record of `collection` to appear.
+    pub(crate) fn not_ingested(&self, collection: &str) -> Option<&str> {
+        let (_, instead) = self.not_ingested.iter().find(|(c, _)| c == collection)?;
+        Some(instead)
     }
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result, Retry, Timestamp};
 use forge_http::{Class, Http, Secret};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{Origin, fault};
@@ -22,10 +22,14 @@ pub(crate) type Params<'a> = &'a [(&'a str, &'a str)];
 /// The body of every XRPC failure.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Failure {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_empty")]
     pub error: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_empty")]
     pub message: String,
+}
+
+fn or_empty<'de, D: Deserializer<'de>>(d: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(d)?.unwrap_or_default())
 }
 
 /// One service, asked with one token (or none). It is what atrium calls through.
@@ -97,7 +101,13 @@ impl Xrpc {
                 &Failure::default(),
                 write,
             ),
-            other => fault::garbled(&self.origin, nsid, &other.to_string(), write),
+            X::SerdeJson(e) => fault::garbled(&self.origin, nsid, &e.to_string(), write),
+            _ => fault::garbled(
+                &self.origin,
+                nsid,
+                "it is not of the form that was agreed",
+                write,
+            ),
         }
     }
 
@@ -237,9 +247,8 @@ impl HttpClient for Xrpc {
 impl Xrpc {
     /// `ratelimit-reset` is in seconds since the epoch (the PDS's reference implementation).
     fn limited(&self, headers: &HeaderMap) -> Error {
-        let number = |name: &str| -> Option<i64> {
-            headers.get(name)?.to_str().ok()?.trim().parse().ok()
-        };
+        let number =
+            |name: &str| -> Option<i64> { headers.get(name)?.to_str().ok()?.trim().parse().ok() };
         let reset = number("ratelimit-reset").map(Timestamp::from_unix);
         let wait = number("retry-after").and_then(|s| u64::try_from(s).ok());
         let error = Error::new(
@@ -254,7 +263,9 @@ impl Xrpc {
             None => "try again in a minute".to_owned(),
         });
         match wait {
-            Some(seconds) => error.with_retry(Retry::After(std::time::Duration::from_secs(seconds))),
+            Some(seconds) => {
+                error.with_retry(Retry::After(std::time::Duration::from_secs(seconds)))
+            }
             None => error,
         }
     }
