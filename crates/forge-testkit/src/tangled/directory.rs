@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{
     atproto::{cid, keys::Key},
     host::{Host, Incoming, Service, lock},
+    identities::Identities,
 };
 use crate::wire::Reply;
 
@@ -141,7 +142,7 @@ pub struct DirectoryDouble {
     entries: Entries,
 }
 
-struct Answers(Entries);
+struct Answers(Identities);
 
 impl Service for Answers {
     fn answer(&self, request: &Incoming) -> Reply {
@@ -164,7 +165,18 @@ impl DirectoryDouble {
     /// When there is no port.
     pub fn start() -> io::Result<Self> {
         let entries = Entries::default();
-        let host = Host::claim()?.serve("directory-double", Answers(entries.clone()))?;
+        Self::serve(Identities::Entries(entries.clone()), entries)
+    }
+
+    /// One in front of a real directory, which is asked for what is not here.
+    pub(crate) fn in_front_of(url: &str) -> io::Result<Self> {
+        let entries = Entries::default();
+        let both = Identities::EntriesOr(entries.clone(), url.to_owned());
+        Self::serve(both, entries)
+    }
+
+    fn serve(identities: Identities, entries: Entries) -> io::Result<Self> {
+        let host = Host::claim()?.serve("directory-double", Answers(identities))?;
         Ok(Self { host, entries })
     }
 

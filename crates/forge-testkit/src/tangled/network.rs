@@ -1,6 +1,7 @@
 //! What flows between the hosts: the commits of all repositories, in order.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::Instant,
 };
@@ -17,6 +18,8 @@ pub(crate) struct Change {
     pub(crate) rkey: String,
     /// The record and its CID; `None` when it was deleted.
     pub(crate) record: Option<(String, Value)>,
+    /// The blobs in it, by CID.
+    pub(crate) blobs: BTreeMap<String, Vec<u8>>,
     /// When the network heard of it.
     pub(crate) at: Instant,
 }

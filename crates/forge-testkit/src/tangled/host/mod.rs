@@ -26,6 +26,7 @@ use tokio::{
     sync::oneshot,
 };
 
+pub use client::{Answer as XrpcAnswer, Caller};
 pub(crate) use client::get;
 pub use faults::{Action, Fault};
 use faults::{Plan, Subject};

@@ -23,7 +23,7 @@ fn sniff(bytes: &[u8]) -> Option<&'static str> {
         .map(|(_, mime)| *mime)
 }
 
-pub(super) fn upload(pds: &Pds, request: &Incoming) -> Answer {
+pub(in crate::tangled) fn upload(pds: &Pds, request: &Incoming) -> Answer {
     let viewer = auth::writer(pds, request)?;
     if request.body.len() > pds.options.largest_blob {
         return Err(Failure::new(413, "PayloadTooLarge", "request entity too large"));
@@ -40,7 +40,7 @@ pub(super) fn upload(pds: &Pds, request: &Incoming) -> Answer {
     Ok(serde_json::json!({ "blob": blob }))
 }
 
-pub(super) fn get(pds: &Pds, request: &Incoming) -> Result<Reply, Failure> {
+pub(in crate::tangled) fn get(pds: &Pds, request: &Incoming) -> Result<Reply, Failure> {
     let did = request.param("did").unwrap_or_default();
     let cid = request.param("cid").unwrap_or_default();
     let state = lock(&pds.state);

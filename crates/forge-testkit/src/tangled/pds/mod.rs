@@ -3,15 +3,15 @@
 //! revisions, and no proofs.
 
 mod auth;
-mod blob;
+pub(super) mod blob;
 mod identity;
 mod limits;
-mod record;
-mod repo;
+pub(super) mod record;
+pub(super) mod repo;
 mod server;
 mod session;
-mod state;
-mod write;
+pub(super) mod state;
+pub(super) mod write;
 
 use std::{
     io,
@@ -85,14 +85,8 @@ impl PdsDouble {
         network: Network,
     ) -> io::Result<Self> {
         let claimed = Host::claim()?;
-        let pds = Arc::new(Pds {
-            state: Mutex::new(State::default()),
-            limits: Mutex::new(Limits::new(&options)),
-            options,
-            directory: directory.entries(),
-            network,
-            url: claimed.url(),
-        });
+        let pds = Pds::new(options, directory.entries(), network, claimed.url());
+        let pds = Arc::new(pds);
         let host = claimed.serve("pds-double", server::Answers(Arc::clone(&pds)))?;
         Ok(Self { host, pds })
     }
@@ -234,6 +228,22 @@ impl PdsDouble {
 }
 
 impl Pds {
+    pub(crate) fn new(
+        options: PdsOptions,
+        directory: Entries,
+        network: Network,
+        url: String,
+    ) -> Self {
+        Self {
+            state: Mutex::new(State::default()),
+            limits: Mutex::new(Limits::new(&options)),
+            options,
+            directory,
+            network,
+            url,
+        }
+    }
+
     /// A new account, or `None` when its handle is taken.
     fn new_account(&self, handle: &str, password: &str, email: Option<&str>) -> Option<String> {
         let mut state = lock(&self.state);

@@ -8,7 +8,7 @@ use super::state::AccountState;
 use crate::tangled::{atproto::cid, xrpc::Failure};
 
 /// A record with its `$type`, checked against the data model.
-pub(super) fn prepare(record: Value, collection: &str) -> Result<Value, Failure> {
+pub(in crate::tangled) fn prepare(record: Value, collection: &str) -> Result<Value, Failure> {
     let Value::Object(mut fields) = record else {
         return Err(Failure::invalid("Expected object value type at $.record"));
     };
@@ -55,7 +55,7 @@ fn is_legacy_blob(fields: &Map<String, Value>) -> bool {
 }
 
 /// The blobs in a record.
-pub(super) fn blobs(value: &Value) -> Vec<&Map<String, Value>> {
+pub(in crate::tangled) fn blobs(value: &Value) -> Vec<&Map<String, Value>> {
     match value {
         Value::Array(items) => items.iter().flat_map(blobs).collect(),
         Value::Object(fields) if fields.get("$type").is_some_and(|it| it == "blob") => {
@@ -67,7 +67,7 @@ pub(super) fn blobs(value: &Value) -> Vec<&Map<String, Value>> {
 }
 
 /// Checks the blobs of a record against those of the account; their CIDs.
-pub(super) fn check_blobs(
+pub(in crate::tangled) fn check_blobs(
     account: &AccountState,
     record: &Value,
 ) -> Result<BTreeSet<String>, Failure> {
@@ -103,6 +103,6 @@ pub(super) fn check_blobs(
 }
 
 /// The CID of a prepared record.
-pub(super) fn id(record: &Value) -> Result<String, Failure> {
+pub(in crate::tangled) fn id(record: &Value) -> Result<String, Failure> {
     cid::of_record(record).ok_or_else(|| Failure::invalid("Could not encode the record"))
 }

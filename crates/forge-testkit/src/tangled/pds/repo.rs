@@ -25,7 +25,7 @@ fn account<'a>(state: &'a State, repo: &str) -> Result<(String, &'a AccountState
     Ok((did, account))
 }
 
-pub(super) fn describe(pds: &Pds, request: &Incoming) -> Answer {
+pub(in crate::tangled) fn describe(pds: &Pds, request: &Incoming) -> Answer {
     let repo = param(request, "com.atproto.repo.describeRepo", "repo")?;
     let state = lock(&pds.state);
     let (did, account) = account(&state, &repo)?;
@@ -40,7 +40,7 @@ pub(super) fn describe(pds: &Pds, request: &Incoming) -> Answer {
     }))
 }
 
-pub(super) fn get(pds: &Pds, request: &Incoming) -> Answer {
+pub(in crate::tangled) fn get(pds: &Pds, request: &Incoming) -> Answer {
     let nsid = "com.atproto.repo.getRecord";
     let repo = param(request, nsid, "repo")?;
     let collection = param(request, nsid, "collection")?;
@@ -74,7 +74,7 @@ fn check_name(nsid: &str, collection: &str, rkey: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn list(pds: &Pds, request: &Incoming) -> Answer {
+pub(in crate::tangled) fn list(pds: &Pds, request: &Incoming) -> Answer {
     let nsid = "com.atproto.repo.listRecords";
     let repo = param(request, nsid, "repo")?;
     let collection = param(request, nsid, "collection")?;
@@ -137,7 +137,7 @@ fn limit(request: &Incoming, nsid: &str, default: usize, most: usize) -> Result<
     }
 }
 
-pub(super) fn latest_commit(pds: &Pds, request: &Incoming) -> Answer {
+pub(in crate::tangled) fn latest_commit(pds: &Pds, request: &Incoming) -> Answer {
     let did = param(request, "com.atproto.sync.getLatestCommit", "did")?;
     let state = lock(&pds.state);
     match state.accounts.get(&did) {
@@ -146,7 +146,7 @@ pub(super) fn latest_commit(pds: &Pds, request: &Incoming) -> Answer {
     }
 }
 
-pub(super) fn status(pds: &Pds, request: &Incoming) -> Answer {
+pub(in crate::tangled) fn status(pds: &Pds, request: &Incoming) -> Answer {
     let did = param(request, "com.atproto.sync.getRepoStatus", "did")?;
     let state = lock(&pds.state);
     match state.accounts.get(&did) {

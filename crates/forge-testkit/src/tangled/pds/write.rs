@@ -1,6 +1,6 @@
 //! Writing repositories: each request is one commit, or none.
 
-use std::{collections::BTreeSet, time::Instant};
+use std::{collections::{BTreeMap, BTreeSet}, time::Instant};
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ enum Action {
 
 /// A change of one record.
 #[derive(Debug, Clone)]
-pub(super) struct Write {
+pub(in crate::tangled) struct Write {
     action: Action,
     collection: String,
     rkey: String,
@@ -37,7 +37,7 @@ pub(super) struct Write {
 
 impl Write {
     /// Creates a record, or replaces it.
-    pub(super) fn put(state: &State, did: &str, collection: &str, rkey: &str, record: Value) -> Self {
+    pub(in crate::tangled) fn put(state: &State, did: &str, collection: &str, rkey: &str, record: Value) -> Self {
         let account = state.accounts.get(did);
         let exists = account.is_some_and(|it| it.record(collection, rkey).is_some());
         Self {
@@ -48,7 +48,7 @@ impl Write {
         }
     }
 
-    pub(super) fn delete(collection: &str, rkey: &str) -> Self {
+    pub(in crate::tangled) fn delete(collection: &str, rkey: &str) -> Self {
         Self {
             action: Action::Delete,
             collection: collection.to_owned(),
@@ -59,7 +59,7 @@ impl Write {
 }
 
 /// Carries out writes, all of them or none; the CIDs of what was written.
-pub(super) fn commit(
+pub(in crate::tangled) fn commit(
     state: &mut State,
     network: &Network,
     did: &str,
@@ -95,9 +95,11 @@ pub(super) fn commit(
             None => records.remove(&write.rkey),
         };
         released.extend(before.into_iter().flat_map(|it| it.blobs));
+        let mut blobs = BTreeMap::new();
         for id in stored.iter().flat_map(|it| &it.blobs) {
             if let Some(blob) = account.blobs.get_mut(id) {
                 blob.permanent = true;
+                blobs.insert(id.clone(), blob.bytes.clone());
             }
         }
         changes.push(Change {
@@ -105,6 +107,7 @@ pub(super) fn commit(
             collection: write.collection,
             rkey: write.rkey,
             record: stored.map(|it| (it.cid, it.value)),
+            blobs,
             at,
         });
     }
@@ -224,7 +227,7 @@ fn written(uri: &str, cid: &str, commit: Option<Value>, status: Option<&str>) ->
     answer
 }
 
-pub(super) fn create(pds: &Pds, request: &Incoming) -> Answer {
+pub(in crate::tangled) fn create(pds: &Pds, request: &Incoming) -> Answer {
     let viewer = auth::writer(pds, request)?.did;
     let input = Input::read(request)?;
     let (repo, collection) = (input.text("repo")?, input.text("collection")?);
@@ -255,7 +258,7 @@ pub(super) fn create(pds: &Pds, request: &Incoming) -> Answer {
     Ok(written(&uri, &cid, Some(commit_of(&state, &viewer)), status))
 }
 
-pub(super) fn put(pds: &Pds, request: &Incoming) -> Answer {
+pub(in crate::tangled) fn put(pds: &Pds, request: &Incoming) -> Answer {
     let viewer = auth::writer(pds, request)?.did;
     let input = Input::read(request)?;
     let (repo, collection) = (input.text("repo")?, input.text("collection")?);
@@ -284,7 +287,7 @@ pub(super) fn put(pds: &Pds, request: &Incoming) -> Answer {
     Ok(written(&uri, &id, Some(commit_of(&state, &viewer)), status))
 }
 
-pub(super) fn delete(pds: &Pds, request: &Incoming) -> Answer {
+pub(in crate::tangled) fn delete(pds: &Pds, request: &Incoming) -> Answer {
     let viewer = auth::writer(pds, request)?.did;
     let input = Input::read(request)?;
     let (repo, collection) = (input.text("repo")?, input.text("collection")?);
@@ -306,7 +309,7 @@ pub(super) fn delete(pds: &Pds, request: &Incoming) -> Answer {
     Ok(json!({ "commit": commit_of(&state, &viewer) }))
 }
 
-pub(super) fn apply(pds: &Pds, request: &Incoming) -> Answer {
+pub(in crate::tangled) fn apply(pds: &Pds, request: &Incoming) -> Answer {
     let viewer = auth::writer(pds, request)?.did;
     let input = Input::read(request)?;
     let repo = input.text("repo")?;
