@@ -28,10 +28,4 @@ impl<T> Cache<T> {
         let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         map.remove(key);
     }
-
-    /// Forgets everything.
-    pub fn forget_all(&self) {
-        let mut map = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        map.clear();
-    }
 }

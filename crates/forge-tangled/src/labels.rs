@@ -214,6 +214,17 @@ pub(crate) fn applied(
     state
 }
 
+/// The labels that operations add.
+pub(crate) fn keys(operations: &[Record]) -> BTreeSet<&str> {
+    let added = operations
+        .iter()
+        .filter_map(|r| r.value.get("add")?.as_array());
+    added
+        .flatten()
+        .filter_map(|o| o.get("key")?.as_str())
+        .collect()
+}
+
 /// Additions and removals that have been checked and can be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
@@ -249,12 +260,8 @@ impl Tangled {
         repository: &Repository,
     ) -> Result<Arc<Vec<Definition>>> {
         let cell = self.definitions.cell(&repository.record.uri);
-        let found = cell.get_or_init(|| async {
-            let uris: Vec<AtUri> = repository
-                .labels()
-                .iter()
-                .filter_map(|uri| AtUri::parse(uri).ok())
-                .collect();
+        let found = cell.get_or_try_init(|| async {
+            let uris = self.subscribed(repository).await?;
             let reads = uris.into_iter().map(|uri| async move {
                 let pds = self.identities.pds(&uri.authority).await.ok()?;
                 let record = records::get_uri(&pds, &uri).await.ok()?;
@@ -262,9 +269,34 @@ impl Tangled {
             });
             let all: Vec<Option<Definition>> =
                 stream::iter(reads).buffered(IN_FLIGHT).collect().await;
-            Arc::new(all.into_iter().flatten().collect::<Vec<_>>())
+            Ok::<_, Error>(Arc::new(all.into_iter().flatten().collect::<Vec<_>>()))
         });
-        Ok(Arc::clone(found.await))
+        Ok(Arc::clone(found.await?))
+    }
+
+    /// The same, read anew where one of `wanted` is not among those that are known: somebody may
+    /// have defined it since.
+    pub(crate) async fn definitions_with(
+        &self,
+        repository: &Repository,
+        wanted: impl Fn(&[Definition]) -> bool,
+    ) -> Result<Arc<Vec<Definition>>> {
+        let known = self.definitions(repository).await?;
+        if wanted(&known) {
+            return Ok(known);
+        }
+        self.definitions.forget(&repository.record.uri);
+        self.definitions(repository).await
+    }
+
+    /// The labels that the repository's record names now.
+    async fn subscribed(&self, repository: &Repository) -> Result<Vec<AtUri>> {
+        let uri = AtUri::parse(&repository.record.uri)?;
+        let pds = self.identities.pds(&uri.authority).await?;
+        let record = records::get_uri(&pds, &uri).await?;
+        let list = record.value.get("labels").and_then(Value::as_array);
+        let uris = list.into_iter().flatten().filter_map(Value::as_str);
+        Ok(uris.filter_map(|uri| AtUri::parse(uri).ok()).collect())
     }
 
     /// Checks labels and assignees that are to be added or removed, by name, `name:value` or
@@ -282,8 +314,13 @@ impl Tangled {
             return Ok(Change::default());
         }
         self.may_label(repository).await?;
-        let definitions = self.definitions(repository).await?;
         let pull = &self.settings.dialects.sh.pull;
+        let definitions = self
+            .definitions_with(repository, |known| {
+                let is_known = |name: &String| operand(known, name, pull).is_ok();
+                labels.0.iter().chain(labels.1).all(is_known)
+            })
+            .await?;
         let operands = |names: &[String]| -> Result<Vec<Operand>> {
             names
                 .iter()
@@ -403,7 +440,6 @@ impl Tangled {
         })
         .await?;
         self.definitions.forget(&repository.record.uri);
-        self.repositories.forget_all();
         Ok(())
     }
 }
@@ -446,6 +482,7 @@ fn operand(definitions: &[Definition], typed: &str, pull: &str) -> Result<Operan
 impl Labels for Tangled {
     async fn labels(&self, repo: &RepoId, req: PageReq) -> Result<Page<Label>> {
         let repository = self.repository(repo).await?;
+        self.definitions.forget(&repository.record.uri);
         let definitions = self.definitions(&repository).await?;
         let mut labels: Vec<Label> = definitions
             .iter()

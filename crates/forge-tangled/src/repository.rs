@@ -52,15 +52,6 @@ impl Repository {
             .unwrap_or_else(|| format!("{}/{}", self.owner.did, self.name))
     }
 
-    /// The at-uris of the labels that it uses.
-    pub fn labels(&self) -> Vec<&str> {
-        let list = self.record.value.get("labels").and_then(Value::as_array);
-        list.into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
-    }
-
     /// Whether a record's target means this repository, by any of the names it had.
     pub fn is_target(&self, target: &str) -> bool {
         target == self.target() || target == self.record.uri

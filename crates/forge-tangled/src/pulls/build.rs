@@ -127,7 +127,12 @@ impl Tangled {
             return Ok((names, assignees));
         }
         let writers = self.writers(repository).await;
-        let definitions = self.definitions(repository).await?;
+        let keys = labels::keys(&operations);
+        let definitions = self
+            .definitions_with(repository, |known| {
+                keys.iter().all(|key| known.iter().any(|d| d.uri == **key))
+            })
+            .await?;
         let many = |key: &str| definitions.iter().any(|d| d.uri == key && d.multiple);
         let applied = labels::applied(&operations, pull_uri, &writers, many);
         for (key, values) in applied {
