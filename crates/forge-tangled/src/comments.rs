@@ -11,13 +11,13 @@ use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Tangled, caps,
+    Era, Tangled, caps,
     ingest::Seen,
     kinds, page,
     pulls::{check_body, view::Located},
     records::{self, NewRecord, Record},
     sources::IN_FLIGHT,
-    write,
+    tickets, write,
 };
 
 /// The type of a comment's body.
@@ -58,9 +58,13 @@ impl Tangled {
         let reply = record.value.get("replyTo");
         let reply = reply.and_then(|r| r.as_str().or_else(|| r.get("uri")?.as_str()));
         let at = record.created_at("createdAt");
+        let collection = self.settings.dialects.org.comment.as_ref();
+        let is_org = record.uri.split('/').nth(3) == Some(collection);
+        let stamped = is_org.then(|| tickets::editor(record)).flatten();
+        let author = stamped.unwrap_or(record.author());
         Comment {
             id: record.uri.clone(),
-            author: self.actor(record.author()).await,
+            author: self.actor(author).await,
             author_association: None,
             body: text(&record.value).unwrap_or_default().to_owned(),
             created_at: at.unwrap_or_else(|| forge_core::Timestamp::from_unix(0)),
@@ -71,7 +75,7 @@ impl Tangled {
             line_number: None,
             diff_hunk: None,
             url: String::new(),
-            viewer_did_author: record.author() == viewer,
+            viewer_did_author: author == viewer,
             minimized_reason: None,
         }
     }
@@ -81,6 +85,10 @@ impl Tangled {
         located: &Located,
     ) -> Result<(Vec<Record>, Vec<forge_core::Warning>)> {
         let pull = &located.pull;
+        if located.repository.era == Era::Org10 {
+            let records = self.ticket_comments(&located.repository, pull).await?;
+            return Ok((sorted(records), Vec::new()));
+        }
         let accounts = self
             .known_accounts(&located.repository, Some(pull.author()))
             .await;
@@ -250,7 +258,9 @@ impl Reviews for Tangled {
         }
         let located = self.locate(pr).await?;
         self.speaks_2026(&located.repository, Capability::Comments)?;
-        let patch = self.latest_patch(&located.pull).await?;
+        let patch = self
+            .latest_patch(&located.repository, &located.pull)
+            .await?;
         let head = patch.head().unwrap_or_default();
         if let Some(expected) = review.expected_head.as_deref().filter(|e| *e != head) {
             return Err(Error::new(

@@ -9,6 +9,7 @@ use std::{
 use async_trait::async_trait;
 use forge_core::{
     AtUri, Capability, Error, ErrorKind, Labels, Noun, Outcome, Page, PageReq, RepoId, Result,
+    Warning,
     model::{Label, NewLabel},
     near,
 };
@@ -509,12 +510,19 @@ impl Labels for Tangled {
         }
         let color = new.color.as_deref().unwrap_or(GREY).trim_start_matches('#');
         if color.len() != 6 || !color.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(Error::invalid("color", format!("'{color}' is no colour"))
+            let typed = new.color.as_deref().unwrap_or_default();
+            return Err(Error::invalid("color", format!("'{typed}' is no colour"))
                 .with_hint("write six hexadecimal digits, such as ff8800"));
         }
         let repository = self.repository(repo).await?;
         self.session.viewer().await?;
         self.own_definition(&repository, "define the labels")?;
+        let said = |outcome: Outcome<Label>| match &new.description {
+            Some(text) if !text.is_empty() => outcome.with_warning(Warning::new(
+                "the description was left out: tangled's labels have none",
+            )),
+            _ => outcome,
+        };
         let definitions = self.definitions(&repository).await?;
         let known = definitions
             .iter()
@@ -541,7 +549,7 @@ impl Labels for Tangled {
             })
             .await?;
             self.definitions.forget(&repository.record.uri);
-            return Ok(Outcome::immediate(label(known.uri.clone())));
+            return Ok(said(Outcome::immediate(label(known.uri.clone()))));
         }
         let collection = self.settings.dialects.sh.label.clone();
         let record = write::checked(NewRecord::new(
@@ -561,7 +569,7 @@ impl Labels for Tangled {
         let added = uri.clone();
         self.subscribe(&repository, move |list| list.push(json!(added)))
             .await?;
-        Ok(Outcome::immediate(label(uri)))
+        Ok(said(Outcome::immediate(label(uri))))
     }
 
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {

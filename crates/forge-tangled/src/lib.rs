@@ -44,6 +44,7 @@ mod repository;
 mod session;
 mod settings;
 mod sources;
+mod tickets;
 mod tid;
 mod write;
 mod xrpc;
@@ -117,10 +118,15 @@ impl Tangled {
     pub async fn pull_of_record(&self, uri: &AtUri) -> Result<PrId> {
         let uri = self.with_did(uri.clone()).await?;
         let pds = self.identities.pds(&uri.authority).await?;
-        let pull = pulls::record::Pull::parse(records::get_uri(&pds, &uri).await?)?;
-        let path = match AtUri::parse(&pull.target) {
-            Ok(uri) => RepoPath::Record(uri),
-            Err(_) => RepoPath::Did(pull.target.clone()),
+        let path = if uri.collection == self.settings.dialects.org.pull {
+            // A ticket is in the account of its repository.
+            RepoPath::Did(uri.authority.clone())
+        } else {
+            let pull = pulls::record::Pull::parse(records::get_uri(&pds, &uri).await?)?;
+            match AtUri::parse(&pull.target) {
+                Ok(uri) => RepoPath::Record(uri),
+                Err(_) => RepoPath::Did(pull.target.clone()),
+            }
         };
         let id = RepoId {
             kind: ForgeKind::TANGLED,

@@ -114,11 +114,28 @@ impl Patch {
                 oid: m.oid.clone(),
                 message_headline: m.subject.clone(),
                 message_body: m.body.clone(),
-                authors: vec![m.author.clone()],
+                authors: authors(m),
                 committer: m.author.clone(),
             })
             .collect()
     }
+}
+
+/// The author, and those whom trailers of the message name.
+fn authors(mail: &Mail) -> Vec<Signature> {
+    let trailers = mail.body.lines().filter_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        key.eq_ignore_ascii_case("co-authored-by").then_some(value)
+    });
+    let others = trailers.map(|value| {
+        let (name, email) = address(value.trim());
+        Signature {
+            name,
+            email,
+            ..mail.author.clone()
+        }
+    });
+    std::iter::once(mail.author.clone()).chain(others).collect()
 }
 
 /// Where mails begin: `From <40 or 64 hex digits> Mon Sep 17 00:00:00 2001`.

@@ -9,18 +9,6 @@ use forge_core::{
 use crate::{Era, Tangled, caps, repository::Repository};
 
 impl Tangled {
-    /// Refuses a repository whose pull requests are not `sh.tangled.*` records.
-    pub(crate) fn speaks_sh(&self, repository: &Repository) -> Result<()> {
-        match repository.era {
-            Era::Sh2025 | Era::Sh2026 => Ok(()),
-            Era::Org10 => Err(Error::unsupported(
-                Capability::PrView,
-                "this repository is on Tangled 1.0, whose pull requests this version does not read",
-                "look at it on the web",
-            )),
-        }
-    }
-
     /// Refuses to write to a repository that speaks an older or newer protocol: a record of the
     /// wrong one would be an orphan.
     pub(crate) fn speaks_2026(&self, repository: &Repository, what: Capability) -> Result<()> {

@@ -52,7 +52,7 @@ impl Tangled {
         let change = self
             .label_change(&repository, (&req.labels, &[]), (&req.assignees, &[]))
             .await?;
-        let patch = self.patch_from_knot(&repository, &base, head).await?;
+        let (patch, base_oid) = self.patch_from_knot(&repository, &base, head).await?;
         self.no_twin(&repository, &base, head).await?;
         let source = json!({ "branch": head, "repo": repository.target() });
         let written = self
@@ -67,7 +67,9 @@ impl Tangled {
                 &change,
             )
             .await?;
-        self.opened(repository, written, &patch, &change, req).await
+        let mut outcome = self.opened(repository, written, &patch, &change).await?;
+        outcome.value.base_oid = Some(base_oid);
+        Ok(outcome)
     }
 
     /// Opens a pull request from a patch (the output of `git format-patch`, or a plain diff), without
@@ -112,7 +114,7 @@ impl Tangled {
                 &change,
             )
             .await?;
-        self.opened(repository, written, &patch, &change, req).await
+        self.opened(repository, written, &patch, &change).await
     }
 
     /// The blob, then everything else in one go: the pull request, its opening status, its labels.
@@ -176,13 +178,11 @@ impl Tangled {
         record: Record,
         patch: &Patch,
         change: &Change,
-        req: &CreatePull,
     ) -> Result<Outcome<PullRequest>> {
-        let (uri, cid) = (record.uri.clone(), record.cid().to_owned());
-        let pull = Pull::parse(record)?;
-        let ingestion = self
-            .ingestion(Seen::Pull, &self.settings.dialects.sh.pull, &uri, &cid)
-            .await;
+        let uri = record.uri.clone();
+        let mut pull = Pull::parse(record)?;
+        let (ingestion, cid) = self.ingestion_of_pull(&pull.uri, pull.record.cid()).await;
+        pull.record.cid = Some(cid);
         let mut beside = Beside {
             state: Some(PrState::Open),
             head_oid: patch.head().map(str::to_owned),
@@ -208,9 +208,7 @@ impl Tangled {
         let value = self.build(&located.repository, &located.pull, beside).await;
         let mut outcome = Outcome::immediate(value);
         outcome.ingestion = ingestion;
-        if !req.reviewers.is_empty() || req.milestone.is_some() {
-            tracing::debug!("refused by the capabilities before this is reached");
-        }
+
         Ok(outcome)
     }
 
@@ -232,7 +230,7 @@ impl Tangled {
             )
             .with_hint("submit the new round as a patch"));
         }
-        let patch = self
+        let (patch, _) = self
             .patch_from_knot(&located.repository, &located.pull.base, &located.pull.head)
             .await?;
         self.add_round(&located, &patch).await
@@ -271,7 +269,7 @@ impl Tangled {
                 ),
             ));
         }
-        let latest = self.latest_patch(pull).await;
+        let latest = self.latest_patch(&located.repository, pull).await;
         if latest.is_ok_and(|latest| latest.raw == patch.raw) {
             return Ok(Outcome::unchanged(
                 view,
@@ -312,18 +310,17 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// What the knot makes of two branches, as `git format-patch` does.
+    /// What the knot makes of two branches, as `git format-patch` does, and the tip of the base.
     pub(crate) async fn patch_from_knot(
         &self,
         repository: &Repository,
         base: &str,
         head: &str,
-    ) -> Result<Patch> {
-        for (field, branch) in [("base", base), ("head", head)] {
-            if self.branch(repository, branch).await?.is_none() {
-                return Err(no_branch(field, repository, branch));
-            }
-        }
+    ) -> Result<(Patch, String)> {
+        let (base_tip, head_tip) =
+            futures::try_join!(self.branch(repository, base), self.branch(repository, head))?;
+        let base_tip = base_tip.ok_or_else(|| no_branch("base", repository, base))?;
+        head_tip.ok_or_else(|| no_branch("head", repository, head))?;
         let compared = self.compare(repository, base, head).await?;
         let patch = compared.patch.unwrap_or_default();
         if patch.trim().is_empty() {
@@ -337,7 +334,7 @@ impl Tangled {
             )
             .with_hint("commit and push something to the head branch first"));
         }
-        Ok(Patch::parse(patch.into_bytes()))
+        Ok((Patch::parse(patch.into_bytes()), base_tip.hash))
     }
 
     async fn default_base(&self, repository: &Repository) -> Result<String> {

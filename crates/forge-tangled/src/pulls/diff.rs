@@ -16,7 +16,9 @@ impl Tangled {
     /// See [`forge_core::PullRequests::diff`].
     pub(crate) async fn diff_pull(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         let located = self.locate(pr).await?;
-        let patch = self.latest_patch(&located.pull).await?;
+        let patch = self
+            .latest_patch(&located.repository, &located.pull)
+            .await?;
         let (body, mut warnings) = match req.format {
             DiffFormat::Patch if patch.mails.is_empty() => {
                 let why = "this round is a plain diff without commits: it was not made by git format-patch";
@@ -80,7 +82,9 @@ impl Tangled {
     /// See [`forge_core::PullRequests::files`].
     pub(crate) async fn files_of(&self, pr: &PrId, req: PageReq) -> Result<Page<FileChange>> {
         let located = self.locate(pr).await?;
-        let patch = self.latest_patch(&located.pull).await?;
+        let patch = self
+            .latest_patch(&located.repository, &located.pull)
+            .await?;
         let (diff, warning) = self.net_diff(&located, &patch).await;
         let mut page = page::of(
             "tangled-files",
@@ -95,7 +99,9 @@ impl Tangled {
     /// See [`forge_core::PullRequests::commits`].
     pub(crate) async fn commits_of(&self, pr: &PrId, req: PageReq) -> Result<Page<Commit>> {
         let located = self.locate(pr).await?;
-        let patch = self.latest_patch(&located.pull).await?;
+        let patch = self
+            .latest_patch(&located.repository, &located.pull)
+            .await?;
         page::of(
             "tangled-commits",
             located.pull.record.cid(),
@@ -123,6 +129,10 @@ impl Tangled {
                 pull.rounds.len()
             )));
         };
-        Ok(self.patch_of(pull, round, found).await?.raw.clone())
+        Ok(self
+            .patch_of(&located.repository, pull, round, found)
+            .await?
+            .raw
+            .clone())
     }
 }

@@ -1,12 +1,12 @@
 //! The status history: every status record, with who wrote it and whether it counts.
 
 use forge_core::{
-    Page, PageReq, PrId, Result,
+    Page, PageReq, PrId, Result, Warning,
     model::{PrState, StatusEvent, StatusEventKind},
 };
 
 use super::status::{self, Status};
-use crate::{Tangled, kinds, page};
+use crate::{Era, Tangled, kinds, page};
 
 impl Tangled {
     /// See [`forge_core::PullRequests::history`].
@@ -15,10 +15,17 @@ impl Tangled {
         let (repository, pull) = (&located.repository, &located.pull);
         let uri = pull.record.uri.as_str();
         let names = &self.settings.dialects;
-        let accounts = self.known_accounts(repository, Some(pull.author())).await;
-        let found = self.about(&kinds::statuses(names), uri, &accounts).await?;
-        let writers = self.writers(repository).await;
-        let statuses = status::read(found.value, uri, pull.author(), &writers, &names.sh);
+        // A ticket of 1.0 holds its state and not how it came to it.
+        let (statuses, warnings) = if repository.era == Era::Org10 {
+            let why = "a ticket of Tangled 1.0 does not say when it was closed, merged or reopened";
+            (Vec::new(), vec![Warning::new(why)])
+        } else {
+            let accounts = self.known_accounts(repository, Some(pull.author())).await;
+            let found = self.about(&kinds::statuses(names), uri, &accounts).await?;
+            let writers = self.writers(repository).await;
+            let read = status::read(found.value, uri, pull.author(), &writers, &names.sh);
+            (read, found.warnings)
+        };
         let mut events = vec![StatusEvent {
             id: uri.to_owned(),
             kind: StatusEventKind::Opened,
@@ -53,7 +60,7 @@ impl Tangled {
         }
         events.sort_by(|a, b| a.created_at.cmp(&b.created_at));
         let mut page = page::of("tangled-history", uri, events, &req)?;
-        page.warnings = found.warnings;
+        page.warnings = warnings;
         Ok(page)
     }
 }

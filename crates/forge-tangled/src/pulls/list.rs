@@ -12,10 +12,11 @@ use serde_json::Value;
 
 use super::{build::Beside, record::Pull, status, view::Located};
 use crate::{
-    Tangled, kinds,
+    Era, Tangled, kinds,
     records::Record,
     repository::Repository,
     sources::{IN_FLIGHT, is_down},
+    tickets,
 };
 
 const SCHEME: &str = "tangled";
@@ -96,10 +97,15 @@ impl Tangled {
             return Err(crate::caps::refusal(Capability::PrListSearch));
         }
         let repository = self.repository(repo).await?;
-        self.speaks_sh(&repository)?;
-        let filters = Filters {
-            author: self.did_filter(query.author.as_deref()).await?,
-            assignee: self.did_filter(query.assignee.as_deref()).await?,
+        let people = futures::try_join!(
+            self.did_filter(query.author.as_deref()),
+            self.did_filter(query.assignee.as_deref()),
+        );
+        let filters = match people {
+            Ok((author, assignee)) => Filters { author, assignee },
+            // Nobody of that name has written anything.
+            Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
+            Err(e) => return Err(e),
         };
         let bound = (repository.record.uri.as_str(), query);
         let position = match &req.cursor {
@@ -117,6 +123,25 @@ impl Tangled {
         };
         if query.draft == Some(true) {
             return Ok(Page::complete(Vec::new()));
+        }
+        if repository.era == Era::Org10 {
+            let skip = position.map_or(0, |p| p.skip);
+            let (rows, warnings, scanned) = self.tickets_page(&repository, query, &filters).await?;
+            let end = skip.saturating_add(req.limit);
+            let more = rows.len() > end;
+            let rows: Vec<Row> = rows.into_iter().skip(skip).take(req.limit).collect();
+            let next = Position {
+                size: 1,
+                skip: end,
+                cursor: String::new(),
+            };
+            return Ok(Page {
+                items: self.models(&repository, rows, query.fields).await,
+                next: more.then(|| Cursor::new(SCHEME, &bound, &next.text())),
+                total: None,
+                scanned: Some(scanned),
+                warnings,
+            });
         }
         let first = self
             .from_index_page(&repository, query, &filters, position, req.limit)
@@ -227,6 +252,40 @@ impl Tangled {
         }
     }
 
+    /// All pull requests of a repository of 1.0 that match: its knot sends all, and filters none.
+    async fn tickets_page(
+        &self,
+        repository: &Repository,
+        query: &PullQuery,
+        filters: &Filters,
+    ) -> Result<(Vec<Row>, Vec<Warning>, u64)> {
+        let (pulls, mut warnings) = self.tickets(repository).await?;
+        let scanned = pulls.len() as u64;
+        let mut rows = Vec::new();
+        for pull in pulls {
+            let said = tickets::inline(&pull.record);
+            warnings.extend(said.warnings);
+            let labelled = query.labels.iter().all(|wanted| {
+                said.labels
+                    .iter()
+                    .any(|l| l.name.eq_ignore_ascii_case(wanted))
+            });
+            let assigned = filters
+                .assignee
+                .as_ref()
+                .is_none_or(|did| said.assignees.contains(did));
+            let row = Row {
+                pull,
+                state: said.state.unwrap_or(PrState::Open),
+                comments: 0,
+            };
+            if labelled && assigned && plain_match(&row, query, filters) {
+                rows.push(row);
+            }
+        }
+        Ok((rows, warnings, scanned))
+    }
+
     fn row(&self, item: Value) -> Result<Row> {
         let item: Item = serde_json::from_value(item).map_err(|e| {
             Error::new(
@@ -250,19 +309,7 @@ impl Tangled {
         query: &PullQuery,
         filters: &Filters,
     ) -> Result<bool> {
-        let state = match query.state {
-            StateFilter::Open => row.state == PrState::Open,
-            StateFilter::Closed => row.state != PrState::Open,
-            StateFilter::Merged => row.state == PrState::Merged,
-            StateFilter::All => true,
-        };
-        let author = filters
-            .author
-            .as_deref()
-            .is_none_or(|a| a == row.pull.author());
-        let base = query.base.as_ref().is_none_or(|b| *b == row.pull.base);
-        let head = query.head.as_ref().is_none_or(|h| *h == row.pull.head);
-        if !(state && author && base && head) {
+        if !plain_match(row, query, filters) {
             return Ok(false);
         }
         if query.labels.is_empty() && filters.assignee.is_none() {
@@ -450,6 +497,33 @@ impl Tangled {
             needs_review: Vec::new(),
         })
     }
+}
+
+/// The filters that need nothing but the record.
+fn plain_match(row: &Row, query: &PullQuery, filters: &Filters) -> bool {
+    let state = match query.state {
+        StateFilter::Open => row.state == PrState::Open,
+        StateFilter::Closed => row.state != PrState::Open,
+        StateFilter::Merged => row.state == PrState::Merged,
+        StateFilter::All => true,
+    };
+    let author = filters
+        .author
+        .as_deref()
+        .is_none_or(|a| a == row.pull.author());
+    let base = query.base.as_ref().is_none_or(|b| *b == row.pull.base);
+    let head = query.head.as_ref().is_none_or(|h| *h == row.pull.head);
+    state && author && base && head
+}
+
+fn nobody(error: &Error) -> bool {
+    error.is_not_found()
+        || matches!(
+            error.kind(),
+            forge_core::ErrorKind::InvalidInput {
+                field: Some("owner")
+            }
+        )
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ impl Tangled {
             PrState::Open => {}
         }
         self.may_merge(repository).await?;
-        let patch = self.latest_patch(pull).await?;
+        let patch = self.latest_patch(repository, pull).await?;
         expect_head(req, &patch)?;
         let before = self
             .branch(repository, &pull.base)

@@ -40,7 +40,7 @@ impl Tangled {
         let page = String::from_utf8_lossy(&page);
         let found = status
             .is_success()
-            .then(|| record_of(&page, &self.settings.dialects.sh.pull))
+            .then(|| record_of(&page, &self.settings.dialects.of(repository.era).pull))
             .flatten();
         found.ok_or_else(|| {
             Error::new(

@@ -12,6 +12,8 @@ pub(crate) enum Content {
     Blob(String),
     /// The patch itself (until the end of 2025).
     Text(String),
+    /// Two commits on the knot (Tangled 1.0), in hex.
+    Commits { base: String, head: String },
     /// A record that names none.
     Missing,
 }
@@ -23,10 +25,12 @@ pub(crate) struct Round {
     pub content: Content,
 }
 
-/// A pull request of 2025 or 2026.
+/// A pull request.
 #[derive(Clone, Debug)]
 pub(crate) struct Pull {
     pub uri: AtUri,
+    /// The DID of its author: until 2026 the account that the record is in.
+    pub author: String,
     pub record: Record,
     pub title: String,
     pub body: String,
@@ -73,6 +77,7 @@ impl Pull {
             .created_at("createdAt")
             .ok_or_else(|| broken("it has no time"))?;
         Ok(Self {
+            author: uri.authority.clone(),
             title,
             body: text(&["body"]).unwrap_or_default(),
             target,
@@ -89,7 +94,7 @@ impl Pull {
 
     /// The DID of its author.
     pub fn author(&self) -> &str {
-        &self.uri.authority
+        &self.author
     }
 
     /// The newest round and its number.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forge_core::{
-    AtUri, Error, Noun, PrId, PrKey, Precondition, Result, Warning,
+    AtUri, Capability, Error, Noun, PrId, PrKey, Precondition, Result, Warning,
     model::{MergeState, Mergeability, PrFields, PrState, PullRequest},
 };
 use futures::future;
@@ -14,12 +14,13 @@ use super::{
     status,
 };
 use crate::{
-    Tangled, comments, kinds,
+    Era, Tangled, comments, kinds,
     knot::Checked,
     patch::{self, Patch},
     records,
     repository::Repository,
     sources::Found,
+    tickets,
 };
 
 /// A pull request and where it belongs.
@@ -34,7 +35,6 @@ impl Tangled {
     /// Finds a pull request by at-uri, or by the number that the web gave it.
     pub(crate) async fn locate(&self, pr: &PrId) -> Result<Located> {
         let repository = self.repository(&pr.repo).await?;
-        self.speaks_sh(&repository)?;
         let (uri, number) = match &pr.key {
             PrKey::Number(number) => (
                 self.number_to_uri(&repository, *number).await?,
@@ -47,6 +47,14 @@ impl Tangled {
             Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))
                 .with_hint("`forge pr list` shows those that are there")
         };
+        if repository.era == Era::Org10 {
+            let pull = self.ticket(&repository, &uri).await?;
+            return Ok(Located {
+                repository,
+                pull,
+                number,
+            });
+        }
         if uri.collection != self.settings.dialects.sh.pull {
             return Err(missing());
         }
@@ -94,6 +102,9 @@ impl Tangled {
         let Located {
             repository, pull, ..
         } = located;
+        if repository.era == Era::Org10 {
+            return self.view_ticket(located, fields).await;
+        }
         let uri = pull.record.uri.as_str();
         let accounts = self.known_accounts(repository, Some(pull.author())).await;
         let names = &self.settings.dialects;
@@ -106,7 +117,7 @@ impl Tangled {
             self.about(&status_kind, uri, &accounts),
             self.about(&comment_kind, uri, &accounts),
             self.about(&label_kind, uri, &accounts),
-            self.latest_patch(pull),
+            self.latest_patch(repository, pull),
         )
         .await;
         let mut warnings = Vec::new();
@@ -150,6 +161,55 @@ impl Tangled {
         Ok(view)
     }
 
+    /// One of Tangled 1.0, where all of it is in one account.
+    async fn view_ticket(&self, located: &Located, fields: PrFields) -> Result<PullRequest> {
+        let Located {
+            repository, pull, ..
+        } = located;
+        let (comments, patch) = future::join(
+            self.ticket_comments(repository, pull),
+            self.latest_patch(repository, pull),
+        )
+        .await;
+        let said = tickets::inline(&pull.record);
+        let mut warnings = said.warnings;
+        let comments = comments.unwrap_or_else(|e| {
+            warnings.push(unread("the comments", &e));
+            Vec::new()
+        });
+        let comments = comments::sorted(comments);
+        let patch = patch
+            .inspect_err(|e| warnings.push(unread("the changes", e)))
+            .ok();
+        let mut assignees = Vec::new();
+        for did in &said.assignees {
+            assignees.push(self.actor(did).await);
+        }
+        let beside = Beside {
+            state: said.state,
+            labels: said.labels,
+            assignees,
+            comments: comments.len() as u64,
+            number: located.number,
+            warnings,
+            ..Beside::default()
+        };
+        let mut view = self.build(repository, pull, beside).await;
+        if fields.contains(PrFields::COMMENTS) {
+            view.comments = Some(self.comment_models(&comments).await);
+        }
+        if fields.contains(PrFields::REVIEWS) {
+            view.reviews = Some(Vec::new());
+        }
+        if fields.contains(PrFields::THREADS) {
+            view.threads = Some(Vec::new());
+        }
+        if let Some(patch) = patch {
+            self.fill(&mut view, located, &patch, fields).await;
+        }
+        Ok(view)
+    }
+
     /// The sections that come from the patch.
     async fn fill(
         &self,
@@ -173,7 +233,8 @@ impl Tangled {
         if fields.contains(PrFields::COMMITS) {
             view.commits = Some(patch.commits());
         }
-        if fields.contains(PrFields::MERGEABILITY) && view.state == PrState::Open {
+        let checked = located.repository.era != Era::Org10 && view.state == PrState::Open;
+        if fields.contains(PrFields::MERGEABILITY) && checked {
             match self.mergeability_of(located, patch).await {
                 Ok(found) => view.mergeability = Some(found),
                 Err(e) => view.warnings.push(unread("whether it can be merged", &e)),
@@ -182,9 +243,13 @@ impl Tangled {
     }
 
     /// The patch of the newest round.
-    pub(crate) async fn latest_patch(&self, pull: &Pull) -> Result<Arc<Patch>> {
+    pub(crate) async fn latest_patch(
+        &self,
+        repository: &Repository,
+        pull: &Pull,
+    ) -> Result<Arc<Patch>> {
         match pull.latest() {
-            Some((number, round)) => self.patch_of(pull, number, round).await,
+            Some((number, round)) => self.patch_of(repository, pull, number, round).await,
             None => Err(no_patch(pull, 0)),
         }
     }
@@ -192,6 +257,7 @@ impl Tangled {
     /// The patch of a round. It never changes, and is read once.
     pub(crate) async fn patch_of(
         &self,
+        repository: &Repository,
         pull: &Pull,
         number: usize,
         round: &Round,
@@ -199,6 +265,11 @@ impl Tangled {
         let cid = match &round.content {
             Content::Text(text) => return Ok(Arc::new(Patch::parse(text.clone().into_bytes()))),
             Content::Missing => return Err(no_patch(pull, number)),
+            Content::Commits { base, head } => {
+                let cell = self.patches.cell(&format!("{base} {head}"));
+                let patch = cell.get_or_try_init(|| self.commits_as_patch(repository, base, head));
+                return patch.await.cloned();
+            }
             Content::Blob(cid) => cid,
         };
         let cell = self.patches.cell(&format!("{} {cid}", pull.author()));
@@ -213,9 +284,12 @@ impl Tangled {
     /// See [`forge_core::PullRequests::mergeability`].
     pub(crate) async fn mergeability_pull(&self, pr: &PrId) -> Result<Mergeability> {
         let located = self.locate(pr).await?;
+        self.speaks_2026(&located.repository, Capability::PrMergeability)?;
         let why = match self.state_of(&located.repository, &located.pull).await? {
             PrState::Open => {
-                let patch = self.latest_patch(&located.pull).await?;
+                let patch = self
+                    .latest_patch(&located.repository, &located.pull)
+                    .await?;
                 return self.mergeability_of(&located, &patch).await;
             }
             PrState::Closed => Precondition::Closed,

@@ -36,12 +36,40 @@ impl Rig for TangledRig {
         Facts {
             names_conflicts: true,
             context_lines: false,
-            names_ends: false,
+            names_ends: true,
             diff_lines: 20_000,
             writers_moderate: false,
             checks_qualifiers: false,
             author_email: "alice@example.org",
         }
+    }
+
+    fn exceptions(&self) -> &'static [(&'static str, &'static str)] {
+        const ROUNDS: &str = "a pull request holds the rounds that were submitted, not its branch";
+        const AUTHOR: &str = "only its author can edit a record";
+        &[
+            ("create::numbers_ascend", "records have no numbers"),
+            ("view::the_head_follows_its_branch", ROUNDS),
+            ("diff::it_follows_the_branch", ROUNDS),
+            ("mergeability::both_ends_are_named", ROUNDS),
+            ("mergeability::a_conflict_that_was_solved", ROUNDS),
+            ("state::reopen_without_its_head_branch", ROUNDS),
+            ("edit::a_stale_version", AUTHOR),
+            ("edit::an_edit_is_in_the_history", AUTHOR),
+            (
+                "comments::edit_mine",
+                "a record does not say when it was changed",
+            ),
+            ("labels::a_label_is_read_back", "labels have no description"),
+            (
+                "reviews::the_author_can_comment",
+                "a review is a comment, and listed as one",
+            ),
+            (
+                "diff::bytes_that_are_no_text",
+                "a knot sends patches as JSON, which is UTF-8",
+            ),
+        ]
     }
 
     async fn fixture(&self) -> Fixture {
