@@ -53,7 +53,10 @@ pub(crate) struct Entries(Arc<Mutex<State>>);
 impl Entries {
     /// A DID that follows from `seed`, with a document.
     pub(crate) fn register(&self, seed: &str, handle: Option<&str>, key: &Key) -> String {
-        let did = format!("did:plc:{}", &cid::base32(seed_bytes(seed).as_slice())[..24]);
+        let did = format!(
+            "did:plc:{}",
+            &cid::base32(seed_bytes(seed).as_slice())[..24]
+        );
         let entry = Entry {
             handle: handle.map(str::to_owned),
             key: key.clone(),
@@ -153,7 +156,10 @@ impl Service for Answers {
                 reply.set("content-type", "application/did+ld+json; charset=utf-8");
                 reply
             }
-            None => Reply::json(404, &json!({ "message": format!("DID not registered: {did}") })),
+            None => Reply::json(
+                404,
+                &json!({ "message": format!("DID not registered: {did}") }),
+            ),
         }
     }
 }
@@ -214,7 +220,8 @@ impl DirectoryDouble {
 
     /// Replaces the signing key in a document: what the account signs no longer verifies.
     pub fn rotate_key(&self, did: &str) {
-        self.entries.set_key(did, &Key::from_seed(&format!("another key of {did}")));
+        self.entries
+            .set_key(did, &Key::from_seed(&format!("another key of {did}")));
     }
 
     /// Forgets a DID.

@@ -37,7 +37,10 @@ impl Identities {
     /// The handle that an account claims.
     pub(crate) fn handle(&self, did: &str) -> Option<String> {
         let document = self.document(did)?;
-        let alias = document["alsoKnownAs"].get(0)?.as_str()?.strip_prefix("at://")?;
+        let alias = document["alsoKnownAs"]
+            .get(0)?
+            .as_str()?
+            .strip_prefix("at://")?;
         Some(alias.to_owned())
     }
 
@@ -45,9 +48,11 @@ impl Identities {
     pub(crate) fn pds(&self, did: &str) -> Option<String> {
         let document = self.document(did)?;
         let services = document["service"].as_array()?;
-        let pds = services
-            .iter()
-            .find(|it| it["id"].as_str().is_some_and(|id| id.ends_with("#atproto_pds")))?;
+        let pds = services.iter().find(|it| {
+            it["id"]
+                .as_str()
+                .is_some_and(|id| id.ends_with("#atproto_pds"))
+        })?;
         pds["serviceEndpoint"].as_str().map(str::to_owned)
     }
 }

@@ -49,6 +49,6 @@ pub use directory::{DirectoryDouble, DocumentForm};
 pub use host::{Action, Caller, Fault, Host, Recorded, XrpcAnswer};
 pub use index::{IndexDouble, Moods};
 pub use knot::{Audience, KnotDouble, KnotOptions, Repository};
-pub use pds::{Account, PdsDouble, PdsOptions};
+pub use pds::{Account, PdsDouble, PdsOptions, session_token};
 pub use real::RealWorld;
 pub use world::World;

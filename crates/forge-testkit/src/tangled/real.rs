@@ -36,7 +36,10 @@ impl Servers {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let out = child.stdout.take().ok_or_else(|| io::Error::other("no output"))?;
+        let out = child
+            .stdout
+            .take()
+            .ok_or_else(|| io::Error::other("no output"))?;
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line)?;
         match serde_json::from_str(&line) {
@@ -44,7 +47,9 @@ impl Servers {
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                Err(io::Error::other(format!("the servers said {line:?}: {error}")))
+                Err(io::Error::other(format!(
+                    "the servers said {line:?}: {error}"
+                )))
             }
         }
     }
@@ -97,7 +102,10 @@ impl RealWorld {
             "the atproto world is required but not at {}",
             dir.display()
         );
-        eprintln!("no atproto world at {}: nothing was compared with it", dir.display());
+        eprintln!(
+            "no atproto world at {}: nothing was compared with it",
+            dir.display()
+        );
         None
     }
 
@@ -199,7 +207,13 @@ impl RealWorld {
         self.announce(&repo, owner, "org.tangled.repo.declaration", &record)
     }
 
-    fn announce(&self, repo: &Repo, owner: &Account, collection: &str, record: &Value) -> Repository {
+    fn announce(
+        &self,
+        repo: &Repo,
+        owner: &Account,
+        collection: &str,
+        record: &Value,
+    ) -> Repository {
         let owner_caller = Caller::new(&self.pds_url()).sign_in(&owner.handle, &owner.password);
         let body = json!({
             "repo": owner.did, "collection": collection, "rkey": repo.rkey, "record": record,

@@ -131,7 +131,14 @@ impl World {
         let path = upstream.path().to_string_lossy().into_owned();
         fork.git.run(["remote", "add", "origin", &path]).ok();
         fork.git
-            .run(["fetch", "--quiet", "--force", "--update-head-ok", &path, "+refs/heads/*:refs/heads/*"])
+            .run([
+                "fetch",
+                "--quiet",
+                "--force",
+                "--update-head-ok",
+                &path,
+                "+refs/heads/*:refs/heads/*",
+            ])
             .ok();
         fork
     }

@@ -34,7 +34,10 @@ impl Failure {
     }
 
     pub(crate) fn reply(&self) -> Reply {
-        Reply::json(self.status, &json!({ "error": self.error, "message": self.message }))
+        Reply::json(
+            self.status,
+            &json!({ "error": self.error, "message": self.message }),
+        )
     }
 }
 
@@ -80,9 +83,9 @@ impl Input {
 
     /// A field that must be there.
     pub(crate) fn need(&self, name: &str) -> Result<&Value, Failure> {
-        self.0.get(name).ok_or_else(|| {
-            Failure::invalid(format!("Missing required key \"{name}\" at $"))
-        })
+        self.0
+            .get(name)
+            .ok_or_else(|| Failure::invalid(format!("Missing required key \"{name}\" at $")))
     }
 
     /// A string that must be there.
@@ -90,7 +93,9 @@ impl Input {
         let value = self.need(name)?;
         value.as_str().ok_or_else(|| {
             let got = shown(value);
-            Failure::invalid(format!("Expected string value type (got {got}) at $.{name}"))
+            Failure::invalid(format!(
+                "Expected string value type (got {got}) at $.{name}"
+            ))
         })
     }
 
@@ -125,5 +130,7 @@ pub(crate) fn is_nsid(text: &str) -> bool {
 pub(crate) fn is_record_key(text: &str) -> bool {
     (1..=512).contains(&text.len())
         && !matches!(text, "." | "..")
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:~".contains(c))
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || ".-_:~".contains(c))
 }

@@ -27,12 +27,20 @@ impl Fixture {
         let alice = world.pds().account("alice.test", "a");
         let bob = world.pds().account("bob.test", "b");
         let repo = world.repository_1_0(&alice, "widget");
-        Self { world, alice, bob, repo }
+        Self {
+            world,
+            alice,
+            bob,
+            repo,
+        }
     }
 
     fn call(&self, who: &Account, nsid: &str, body: &Value) -> XrpcAnswer {
         let host = self.world.knot().host();
-        let token = self.world.pds().service_token(&who.did, &host.did(), Some(nsid), 60);
+        let token = self
+            .world
+            .pds()
+            .service_token(&who.did, &host.did(), Some(nsid), 60);
         Caller::new(&host.url()).with_token(&token).post(nsid, body)
     }
 
@@ -41,7 +49,8 @@ impl Fixture {
             "title": { "$type": "org.tangled.markup.markdown#inline", "text": "Add a thing" },
             "state": "open", "targetBranch": "main", "createdAt": AT, "x-tngl-editor": "did:plc:forged",
         });
-        let body = json!({ "repo": self.repo.did, "collection": TICKET, "rkey": rkey, "record": record });
+        let body =
+            json!({ "repo": self.repo.did, "collection": TICKET, "rkey": rkey, "record": record });
         self.call(who, CREATE, &body)
     }
 
@@ -68,19 +77,34 @@ fn a_pull_request_is_a_ticket_and_its_patches() {
     let created = it.ticket(&it.bob, "3mkuuamwfj322").ok();
     assert!(created["x-tngl-change"].is_string());
     let (cid, ticket) = it.current("3mkuuamwfj322");
-    assert_eq!((created["cid"].as_str().unwrap(), &ticket["x-tngl-editor"]), (cid.as_str(), &json!(it.bob.did)));
+    assert_eq!(
+        (created["cid"].as_str().unwrap(), &ticket["x-tngl-editor"]),
+        (cid.as_str(), &json!(it.bob.did))
+    );
     let fork = it.world.fork(&it.repo, &it.bob);
-    fork.git.commit("topic", "Add one", &[("one.txt", Some("1\n"))]);
+    fork.git
+        .commit("topic", "Add one", &[("one.txt", Some("1\n"))]);
     let submitted = it.submit(&it.bob, &fork.git, &fork.did).ok();
-    let patches = it.world.knot().records(&it.repo.did, "org.tangled.review.patch");
+    let patches = it
+        .world
+        .knot()
+        .records(&it.repo.did, "org.tangled.review.patch");
     assert_eq!(patches[0].0, submitted["uri"].as_str().unwrap());
     let head = fork.git.oid("topic").unwrap();
     assert_eq!(patches[0].2["head"]["oid"], head.as_str());
-    assert_eq!(patches[0].2["source"], json!({ "repo": fork.did, "branch": "topic" }));
+    assert_eq!(
+        patches[0].2["source"],
+        json!({ "repo": fork.did, "branch": "topic" })
+    );
     assert_eq!(it.repo.git.oid(&format!("{head}^{{commit}}")), Some(head));
     // Any client of atproto reads it from the repository's own account.
     let knot = Caller::new(&it.world.knot().host().url());
-    let listed = knot.get("com.atproto.repo.listRecords", &[("repo", &it.repo.did), ("collection", TICKET)]).ok();
+    let listed = knot
+        .get(
+            "com.atproto.repo.listRecords",
+            &[("repo", &it.repo.did), ("collection", TICKET)],
+        )
+        .ok();
     assert_eq!(listed["records"][0]["cid"], cid.as_str());
 }
 
@@ -93,7 +117,12 @@ fn commits_that_are_nowhere_are_refused() {
         "sourceRepo": it.repo.did, "sourceBranch": "topic",
     }});
     assert_eq!(it.call(&it.bob, SUBMIT, &body).error(), "CommitNotFound");
-    assert!(it.world.knot().records(&it.repo.did, "org.tangled.review.patch").is_empty());
+    assert!(
+        it.world
+            .knot()
+            .records(&it.repo.did, "org.tangled.review.patch")
+            .is_empty()
+    );
 }
 
 #[test]
@@ -114,7 +143,10 @@ fn an_edit_is_compared_and_kept_to_those_who_may() {
     assert_eq!(put(&it.alice, &cid).status, 200);
     let stale = put(&it.alice, &cid);
     assert_eq!((stale.status, stale.error().as_str()), (400, "InvalidSwap"));
-    assert_eq!(it.current("3mkuuamwfj322").1["x-tngl-editor"], it.alice.did.as_str());
+    assert_eq!(
+        it.current("3mkuuamwfj322").1["x-tngl-editor"],
+        it.alice.did.as_str()
+    );
     let body = json!({ "repo": it.repo.did, "collection": TICKET, "rkey": "3mkuuamwfj322" });
     assert_eq!(it.call(&it.bob, DELETE, &body).error(), "AccessControl");
     assert_eq!(it.call(&it.alice, DELETE, &body).status, 200);
@@ -134,16 +166,29 @@ fn a_comment_names_the_current_version() {
         it.call(&it.alice, CREATE, &body)
     };
     assert_eq!(comment(&created["cid"], "Fine.").status, 200);
-    assert_eq!(comment(&created["cid"], " ").message(), "empty markdown body");
+    assert_eq!(
+        comment(&created["cid"], " ").message(),
+        "empty markdown body"
+    );
     let other = json!("bafyreie5cvv4h45feadgeuwhbcutmh6t2ceseocckahdoe6uat64zmz454");
-    assert!(comment(&other, "Fine.").message().starts_with("subject is not the current version"));
+    assert!(
+        comment(&other, "Fine.")
+            .message()
+            .starts_with("subject is not the current version")
+    );
 }
 
 #[test]
 fn a_token_may_have_to_be_for_the_repository() {
-    let it = Fixture::new(KnotOptions { audience: Audience::Repository, ..KnotOptions::default() });
+    let it = Fixture::new(KnotOptions {
+        audience: Audience::Repository,
+        ..KnotOptions::default()
+    });
     assert_eq!(it.ticket(&it.bob, "3mkuuamwfj322").status, 403);
-    let token = it.world.pds().service_token(&it.bob.did, &it.repo.did, Some(CREATE), 60);
+    let token = it
+        .world
+        .pds()
+        .service_token(&it.bob.did, &it.repo.did, Some(CREATE), 60);
     let body = json!({ "repo": it.repo.did, "collection": TICKET, "record": { "state": "open" } });
     let knot = Caller::new(&it.world.knot().host().url());
     assert_eq!(knot.with_token(&token).post(CREATE, &body).status, 200);
@@ -154,9 +199,21 @@ fn two_halves_make_a_claim() {
     let it = Fixture::new(KnotOptions::default());
     let declaration = it.world.pds().record(&it.repo.uri).unwrap().1;
     assert_eq!(declaration["repo"], it.repo.did.as_str());
-    let manifest = &it.world.knot().records(&it.repo.did, "org.tangled.repo.manifest")[0].2;
-    assert_eq!((&manifest["owner"], &manifest["name"]), (&json!(it.alice.did), &json!("widget")));
+    let manifest = &it
+        .world
+        .knot()
+        .records(&it.repo.did, "org.tangled.repo.manifest")[0]
+        .2;
+    assert_eq!(
+        (&manifest["owner"], &manifest["name"]),
+        (&json!(it.alice.did), &json!("widget"))
+    );
     let document = it.world.directory().document(&it.repo.did).unwrap();
-    let ids: Vec<&Value> = document["service"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    let ids: Vec<&Value> = document["service"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["id"])
+        .collect();
     assert_eq!(ids, ["#tangled_knot", "#atproto_pds"]);
 }

@@ -58,7 +58,10 @@ impl Fixture {
         let aud = self.world.knot().host().did();
         let token = self
             .pds(who)
-            .get("com.atproto.server.getServiceAuth", &[("aud", &aud), ("lxm", nsid)])
+            .get(
+                "com.atproto.server.getServiceAuth",
+                &[("aud", &aud), ("lxm", nsid)],
+            )
             .ok();
         Caller::new(&self.world.knot().host().url()).with_token(token["token"].as_str().unwrap())
     }
@@ -71,14 +74,22 @@ impl Fixture {
     fn pull(&self, rkey: &str, patch: &str) -> (String, String) {
         let pds = self.world.pds();
         let blob = pds.blob(&self.bob.did, "application/gzip", &gzip(patch));
-        pds.put(&self.bob.did, "sh.tangled.repo.pull", rkey, pull(&self.repo.did, &blob))
+        pds.put(
+            &self.bob.did,
+            "sh.tangled.repo.pull",
+            rkey,
+            pull(&self.repo.did, &blob),
+        )
     }
 
     fn status(&self, who: &Account, pull: &str, word: &str, at: &str) -> String {
         let record = json!({
             "pull": pull, "status": format!("sh.tangled.repo.pull.status.{word}"), "createdAt": at,
         });
-        self.world.pds().add(&who.did, "sh.tangled.repo.pull.status", record).0
+        self.world
+            .pds()
+            .add(&who.did, "sh.tangled.repo.pull.status", record)
+            .0
     }
 }
 

@@ -131,7 +131,9 @@ impl<'a> Reader<'a> {
             small @ 0..=23 => u64::from(small),
             size @ 24..=27 => {
                 let bytes = self.take(1 << (size - 24))?;
-                bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte))
+                bytes
+                    .iter()
+                    .fold(0, |all, byte| all << 8 | u64::from(*byte))
             }
             _ => return None,
         };
@@ -197,7 +199,10 @@ mod tests {
     #[test]
     fn names_are_sorted_by_length_first() {
         let bytes = encode(&json!({ "bb": 1, "c": 2, "a": 3 })).unwrap();
-        assert_eq!(bytes, [0xa3, 0x61, b'a', 3, 0x61, b'c', 2, 0x62, b'b', b'b', 1]);
+        assert_eq!(
+            bytes,
+            [0xa3, 0x61, b'a', 3, 0x61, b'c', 2, 0x62, b'b', b'b', 1]
+        );
     }
 
     #[test]
@@ -221,6 +226,9 @@ mod tests {
         assert_eq!(decode(&[0x61]), None);
         assert_eq!(decode(&[0x5f]), None);
         assert_eq!(decode(&[0x81; 300]), None);
-        assert_eq!(decode(&[0xbb, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), None);
+        assert_eq!(
+            decode(&[0xbb, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
+            None
+        );
     }
 }

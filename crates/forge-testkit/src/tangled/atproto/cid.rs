@@ -81,8 +81,14 @@ mod tests {
     #[test]
     fn known_ids() {
         // Both are well known: the empty blob, and the empty map.
-        assert_eq!(of_blob(b""), "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku");
-        assert_eq!(of_record(&json!({})).unwrap(), "bafyreigbtj4x7ip5legnfznufuopl4sg4knzc2cof6duas4b3q2fy6swua");
+        assert_eq!(
+            of_blob(b""),
+            "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku"
+        );
+        assert_eq!(
+            of_record(&json!({})).unwrap(),
+            "bafyreigbtj4x7ip5legnfznufuopl4sg4knzc2cof6duas4b3q2fy6swua"
+        );
     }
 
     #[test]
@@ -90,6 +96,9 @@ mod tests {
         let id = of_blob(b"hello");
         assert_eq!(text(&bytes(&id).unwrap()), id);
         assert_eq!(bytes("bafy"), None);
-        assert_eq!(bytes("QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG"), None);
+        assert_eq!(
+            bytes("QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdG"),
+            None
+        );
     }
 }

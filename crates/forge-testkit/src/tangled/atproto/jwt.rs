@@ -27,14 +27,25 @@ fn seal(secret: &[u8], signed: &str) -> Option<Hmac<Sha256>> {
 
 /// A token of a session. `typ` is `at+jwt` or `refresh+jwt`.
 pub(crate) fn session(secret: &[u8], typ: &str, claims: &Value) -> String {
-    let signed = format!("{}.{}", part(&json!({ "typ": typ, "alg": "HS256" })), part(claims));
+    let signed = format!(
+        "{}.{}",
+        part(&json!({ "typ": typ, "alg": "HS256" })),
+        part(claims)
+    );
     let mac = seal(secret, &signed).map(|mac| mac.finalize().into_bytes());
-    format!("{signed}.{}", URL_SAFE_NO_PAD.encode(mac.unwrap_or_default()))
+    format!(
+        "{signed}.{}",
+        URL_SAFE_NO_PAD.encode(mac.unwrap_or_default())
+    )
 }
 
 /// A token of service auth.
 pub(crate) fn service(key: &Key, claims: &Value) -> String {
-    let signed = format!("{}.{}", part(&json!({ "typ": "JWT", "alg": "ES256K" })), part(claims));
+    let signed = format!(
+        "{}.{}",
+        part(&json!({ "typ": "JWT", "alg": "ES256K" })),
+        part(claims)
+    );
     let signature = key.sign(signed.as_bytes());
     format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
@@ -84,7 +95,10 @@ mod tests {
         let token = session(b"s", "at+jwt", &json!({ "sub": "did:plc:a", "exp": 7 }));
         let read = Token::read(&token).unwrap();
         assert!(read.is_sealed_with(b"s") && !read.is_sealed_with(b"t"));
-        assert_eq!((read.text("sub"), read.number("exp")), ("did:plc:a", Some(7)));
+        assert_eq!(
+            (read.text("sub"), read.number("exp")),
+            ("did:plc:a", Some(7))
+        );
         assert_eq!(read.header["typ"], "at+jwt");
         assert!(Token::read("x").is_none() && Token::read("x.y.z").is_none());
     }

@@ -36,7 +36,10 @@ impl Key {
 
     /// As older DID documents have it: the bare point.
     pub(crate) fn point(&self) -> String {
-        format!("z{}", base58(self.0.verifying_key().to_encoded_point(false).as_bytes()))
+        format!(
+            "z{}",
+            base58(self.0.verifying_key().to_encoded_point(false).as_bytes())
+        )
     }
 
     /// A signature as tokens have it, 64 bytes.
@@ -48,10 +51,13 @@ impl Key {
 
 /// Whether `signature` is one over `message` by the key of a DID document, in either form.
 pub(crate) fn verifies(multibase: &str, message: &[u8], signature: &[u8]) -> bool {
-    let key = multibase.strip_prefix('z').and_then(unbase58).and_then(|bytes| {
-        let bytes = bytes.strip_prefix(&MULTICODEC).unwrap_or(&bytes);
-        VerifyingKey::from_sec1_bytes(bytes).ok()
-    });
+    let key = multibase
+        .strip_prefix('z')
+        .and_then(unbase58)
+        .and_then(|bytes| {
+            let bytes = bytes.strip_prefix(&MULTICODEC).unwrap_or(&bytes);
+            VerifyingKey::from_sec1_bytes(bytes).ok()
+        });
     let signature = Signature::from_slice(signature);
     match (key, signature) {
         (Some(key), Ok(signature)) => key.verify(message, &signature).is_ok(),
@@ -74,7 +80,10 @@ fn base58(bytes: &[u8]) -> String {
         }
     }
     let zeros = bytes.iter().take_while(|it| **it == 0).count();
-    let digits = digits.iter().rev().map(|digit| char::from(ALPHABET[*digit as usize]));
+    let digits = digits
+        .iter()
+        .rev()
+        .map(|digit| char::from(ALPHABET[*digit as usize]));
     "1".repeat(zeros).chars().chain(digits).collect()
 }
 
@@ -107,7 +116,10 @@ mod tests {
         assert_eq!(base58(b"Hello World!"), "2NEpo7TZRRrLZSi2U");
         assert_eq!(base58(&[0, 0, 1]), "112");
         assert_eq!(unbase58("112"), Some(vec![0, 0, 1]));
-        assert_eq!(unbase58("2NEpo7TZRRrLZSi2U").as_deref(), Some(&b"Hello World!"[..]));
+        assert_eq!(
+            unbase58("2NEpo7TZRRrLZSi2U").as_deref(),
+            Some(&b"Hello World!"[..])
+        );
         assert_eq!(unbase58("0"), None);
     }
 

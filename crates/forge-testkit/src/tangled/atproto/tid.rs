@@ -43,8 +43,14 @@ mod tests {
     #[test]
     fn time_comes_back() {
         // A record of 2 May 2026 on the network.
-        assert_eq!(micros("3mkuuamwfj322").map(|it| it / 86_400_000_000), Some(20_575));
-        assert_eq!(micros(&of(1_767_225_600_000_000, 3)), Some(1_767_225_600_000_000));
+        assert_eq!(
+            micros("3mkuuamwfj322").map(|it| it / 86_400_000_000),
+            Some(20_575)
+        );
+        assert_eq!(
+            micros(&of(1_767_225_600_000_000, 3)),
+            Some(1_767_225_600_000_000)
+        );
         assert_eq!(micros("self"), None);
         assert_eq!(micros("3mkuuamwfj3!2"), None);
     }

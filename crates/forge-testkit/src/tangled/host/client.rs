@@ -54,7 +54,10 @@ impl Answer {
     /// The message of the error.
     #[must_use]
     pub fn message(&self) -> String {
-        self.json()["message"].as_str().unwrap_or_default().to_owned()
+        self.json()["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -114,7 +117,11 @@ impl Caller {
             .iter()
             .map(|(name, value)| format!("{name}={}", encode(value)))
             .collect();
-        let query = if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) };
+        let query = if pairs.is_empty() {
+            String::new()
+        } else {
+            format!("?{}", pairs.join("&"))
+        };
         self.send("GET", &format!("xrpc/{nsid}{query}"), &[], &[])
     }
 
@@ -151,11 +158,19 @@ impl Caller {
     /// When the host cannot be reached.
     #[must_use]
     pub fn post_bytes(&self, nsid: &str, kind: &str, body: &[u8]) -> Answer {
-        self.send("POST", &format!("xrpc/{nsid}"), &[("content-type", kind)], body)
+        self.send(
+            "POST",
+            &format!("xrpc/{nsid}"),
+            &[("content-type", kind)],
+            body,
+        )
     }
 
     fn send(&self, verb: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-        let authorization = self.authorization.as_deref().map(|it| ("authorization", it));
+        let authorization = self
+            .authorization
+            .as_deref()
+            .map(|it| ("authorization", it));
         let headers: Vec<_> = headers.iter().copied().chain(authorization).collect();
         let url = format!("{}/{path}", self.base);
         request(verb, &url, &headers, body).unwrap_or_else(|error| panic!("{verb} {url}: {error}"))
@@ -171,7 +186,9 @@ pub(crate) fn get(url: &str) -> io::Result<(u16, Vec<u8>)> {
 /// HTTP 1.0, so that the answer ends with the connection and comes in one piece.
 fn request(verb: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> io::Result<Answer> {
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{url}: {what}"));
-    let rest = url.strip_prefix("http://").ok_or_else(|| wrong("no http"))?;
+    let rest = url
+        .strip_prefix("http://")
+        .ok_or_else(|| wrong("no http"))?;
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let mut stream = TcpStream::connect(authority)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;

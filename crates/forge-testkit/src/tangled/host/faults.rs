@@ -74,7 +74,11 @@ impl Fault {
     #[must_use]
     pub fn error(status: u16, error: &str, message: &str) -> Self {
         let body = json!({ "error": error, "message": message }).to_string();
-        Self::answer(status, &[("content-type", "application/json; charset=utf-8")], body)
+        Self::answer(
+            status,
+            &[("content-type", "application/json; charset=utf-8")],
+            body,
+        )
     }
 
     /// A page of a gateway that says nothing in JSON.

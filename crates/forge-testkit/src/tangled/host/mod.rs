@@ -26,8 +26,8 @@ use tokio::{
     sync::oneshot,
 };
 
-pub use client::{Answer as XrpcAnswer, Caller};
 pub(crate) use client::get;
+pub use client::{Answer as XrpcAnswer, Caller};
 pub use faults::{Action, Fault};
 use faults::{Plan, Subject};
 pub use record::Recorded;

@@ -44,7 +44,14 @@ fn links(index: &Index, request: &Incoming) -> Answer {
     let (target, collection) = (need(request, "target")?, need(request, "collection")?);
     let path = need(request, "path")?;
     let path = path.trim_start_matches('.');
-    answer(index, request, &target, &collection, path, "linking_records")
+    answer(
+        index,
+        request,
+        &target,
+        &collection,
+        path,
+        "linking_records",
+    )
 }
 
 fn answer(
@@ -66,8 +73,15 @@ fn answer(
         .filter(|it| dids.is_empty() || dids.contains(&it.did))
         .collect();
     found.sort_by_key(|it| std::cmp::Reverse(it.rkey.clone()));
-    let limit = request.param("limit").and_then(|it| it.parse().ok()).unwrap_or(16_usize).min(100);
-    let from: usize = request.param("cursor").and_then(|it| it.parse().ok()).unwrap_or(0);
+    let limit = request
+        .param("limit")
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(16_usize)
+        .min(100);
+    let from: usize = request
+        .param("cursor")
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(0);
     let page: Vec<Value> = found
         .iter()
         .skip(from)

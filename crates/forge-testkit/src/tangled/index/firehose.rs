@@ -72,10 +72,15 @@ fn follow(
 ) {
     while !stop.load(Ordering::SeqCst) {
         match socket.read() {
-            Ok(Message::Binary(frame)) => network.publish(changes(&frame, identities).unwrap_or_default()),
+            Ok(Message::Binary(frame)) => {
+                network.publish(changes(&frame, identities).unwrap_or_default())
+            }
             Ok(_) => {}
             Err(tungstenite::Error::Io(error))
-                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                ) => {}
             Err(_) => return,
         }
     }
@@ -89,7 +94,9 @@ fn changes(frame: &[u8], identities: &Identities) -> Option<Vec<Change>> {
     }
     let (body, _) = cbor::decode(frame.get(used..)?)?;
     let did = body["repo"].as_str()?;
-    let archive = STANDARD_NO_PAD.decode(body["blocks"]["$bytes"].as_str()?).ok()?;
+    let archive = STANDARD_NO_PAD
+        .decode(body["blocks"]["$bytes"].as_str()?)
+        .ok()?;
     let blocks = blocks(&archive)?;
     let ops = body["ops"].as_array()?;
     let at = Instant::now();

@@ -35,7 +35,7 @@ fn take(index: &Index, state: &mut State, change: &Change) {
     let uri = change.uri();
     let Some(entry) = Entry::of(change) else {
         state.all.remove(&uri);
-        state.records.remove(&uri);
+        state.remove(&uri);
         return;
     };
     state.all.insert(uri.clone(), entry.clone());
@@ -49,14 +49,19 @@ fn take(index: &Index, state: &mut State, change: &Change) {
         if !numbers.contains(&uri) {
             numbers.push(uri.clone());
         }
-        state.patches.insert(uri.clone(), patches(change, &entry).unwrap_or_default());
+        state
+            .patches
+            .insert(uri.clone(), patches(change, &entry).unwrap_or_default());
     }
-    state.records.insert(uri, entry);
+    state.insert(entry);
 }
 
 fn accept(index: &Index, state: &mut State, change: &Change, entry: &Entry) -> Result<(), String> {
     let collection = entry.collection.as_str();
-    let loss = state.losses.iter_mut().find(|(it, left)| it == collection && *left > 0);
+    let loss = state
+        .losses
+        .iter_mut()
+        .find(|(it, left)| it == collection && *left > 0);
     if let Some((_, left)) = loss {
         *left -= 1;
         return Err("lost".to_owned());
@@ -86,7 +91,9 @@ fn pull(state: &State, change: &Change, entry: &Entry) -> Result<(), String> {
     if !entry.text("/target/repo").starts_with("did:") {
         return Err("target.repo is no DID".to_owned());
     }
-    if entry.value.pointer("/source/repo").is_some() && !entry.text("/source/repo").starts_with("did:") {
+    if entry.value.pointer("/source/repo").is_some()
+        && !entry.text("/source/repo").starts_with("did:")
+    {
         return Err("source.repo is no DID".to_owned());
     }
     if entry.text("/title").trim().is_empty() {
@@ -112,8 +119,12 @@ fn patches(change: &Change, entry: &Entry) -> Result<Vec<String>, String> {
 
 fn patch(change: &Change, round: &Value) -> Result<String, String> {
     is_time(round["createdAt"].as_str().unwrap_or_default())?;
-    let cid = round.pointer("/patchBlob/ref/$link").and_then(Value::as_str);
-    let bytes = cid.and_then(|it| change.blobs.get(it)).ok_or("a round without a patch")?;
+    let cid = round
+        .pointer("/patchBlob/ref/$link")
+        .and_then(Value::as_str);
+    let bytes = cid
+        .and_then(|it| change.blobs.get(it))
+        .ok_or("a round without a patch")?;
     let mut text = Vec::new();
     let read = GzDecoder::new(bytes.as_slice())
         .take(LARGEST_PATCH + 1)
@@ -145,7 +156,11 @@ fn authorised(
     let repo = [subject.text("/target/repo"), subject.text("/repo")]
         .into_iter()
         .find_map(|it| index.repos.named(it));
-    let may = author_may && subject.did == entry.did
-        || repo.is_some_and(|it| it.may_push(&entry.did));
-    if may { Ok(()) } else { Err("not authorised".to_owned()) }
+    let may =
+        author_may && subject.did == entry.did || repo.is_some_and(|it| it.may_push(&entry.did));
+    if may {
+        Ok(())
+    } else {
+        Err("not authorised".to_owned())
+    }
 }

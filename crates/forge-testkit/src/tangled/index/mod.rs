@@ -9,7 +9,7 @@ mod query;
 mod web;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     sync::{Arc, Mutex},
     time::Duration,
@@ -70,6 +70,8 @@ struct State {
     cursor: usize,
     /// The records that it answers with, by at-uri.
     records: BTreeMap<String, Entry>,
+    /// The at-uris of those that are about another record, by that one's at-uri.
+    about: BTreeMap<String, BTreeSet<String>>,
     /// Every record there is, for the backlinks.
     all: BTreeMap<String, Entry>,
     /// What is to be lost: a collection, and how many times.
@@ -99,7 +101,11 @@ pub struct IndexDouble {
 }
 
 impl IndexDouble {
-    pub(crate) fn start(network: Network, identities: Identities, repos: Repos) -> io::Result<Self> {
+    pub(crate) fn start(
+        network: Network,
+        identities: Identities,
+        repos: Repos,
+    ) -> io::Result<Self> {
         let index = Arc::new(Index {
             state: Mutex::default(),
             network,
@@ -159,7 +165,9 @@ impl IndexDouble {
     /// Loses the next so many records of a collection: until each is written again, with a change,
     /// the index does not know it.
     pub fn lose_next(&self, collection: &str, times: usize) {
-        lock(&self.index.state).losses.push((collection.to_owned(), times));
+        lock(&self.index.state)
+            .losses
+            .push((collection.to_owned(), times));
     }
 
     /// What was not taken in, and why: at-uri and reason.
@@ -191,6 +199,34 @@ impl IndexDouble {
     }
 }
 
+impl State {
+    fn insert(&mut self, entry: Entry) {
+        let uri = entry.uri();
+        self.remove(&uri);
+        let about = self.about.entry(entry.subject().to_owned()).or_default();
+        about.insert(uri.clone());
+        self.records.insert(uri, entry);
+    }
+
+    fn remove(&mut self, uri: &str) {
+        if let Some(entry) = self.records.remove(uri)
+            && let Some(about) = self.about.get_mut(entry.subject())
+        {
+            about.remove(uri);
+        }
+    }
+
+    /// The records of a collection that are about another one.
+    fn about<'a>(&'a self, uri: &str, collection: &'a str) -> impl Iterator<Item = &'a Entry> {
+        self.about
+            .get(uri)
+            .into_iter()
+            .flatten()
+            .filter_map(|it| self.records.get(it))
+            .filter(move |it| it.collection == collection)
+    }
+}
+
 impl Entry {
     fn of(change: &Change) -> Option<Self> {
         let (cid, value) = change.record.clone()?;
@@ -208,7 +244,19 @@ impl Entry {
     }
 
     fn text(&self, pointer: &str) -> &str {
-        self.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+        self.value
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    /// The at-uri of the record that it is about.
+    fn subject(&self) -> &str {
+        ["/pull", "/issue", "/subject/uri", "/subject"]
+            .iter()
+            .map(|it| self.text(it))
+            .find(|it| !it.is_empty())
+            .unwrap_or_default()
     }
 
     /// What it is ordered by: when it was made, else the time in its key.

@@ -76,7 +76,8 @@ fn call(index: &Index, state: &State, nsid: &str, request: &Incoming) -> Answer 
         "label.listOps" => subject(&["/subject"], &["sh.tangled.label.op"]),
         "label.listDefinitions" => {
             let owner = did(request)?;
-            let fits = |it: &&Entry| it.collection == "sh.tangled.label.definition" && it.did == owner;
+            let fits =
+                |it: &&Entry| it.collection == "sh.tangled.label.definition" && it.did == owner;
             page(state, request, nsid, fits, item)
         }
         "repo.listIssues" => {
@@ -93,7 +94,8 @@ fn call(index: &Index, state: &State, nsid: &str, request: &Incoming) -> Answer 
         "repo.getRepo" => get(state, &param(request, "repo")?, "sh.tangled.repo", item),
         "repo.getRepoByRepoDid" => {
             let did = param(request, "repoDid")?;
-            let fits = |it: &&Entry| it.collection == "sh.tangled.repo" && it.text("/repoDid") == did;
+            let fits =
+                |it: &&Entry| it.collection == "sh.tangled.repo" && it.text("/repoDid") == did;
             let found = state.records.values().find(fits).ok_or_else(not_found)?;
             Ok(item(state, found))
         }
@@ -111,7 +113,11 @@ fn call(index: &Index, state: &State, nsid: &str, request: &Incoming) -> Answer 
         "bobbin.getCoverage" => Ok(json!({
             "ready": true, "eventsProcessed": state.cursor, "lastCursor": state.cursor,
         })),
-        _ => Err(Failure::new(501, "MethodNotImplemented", "Method Not Implemented")),
+        _ => Err(Failure::new(
+            501,
+            "MethodNotImplemented",
+            "Method Not Implemented",
+        )),
     }
 }
 
@@ -140,7 +146,10 @@ fn get(
     collection: &str,
     item: impl Fn(&State, &Entry) -> Value,
 ) -> Answer {
-    let entry = state.records.get(uri).filter(|it| it.collection == collection);
+    let entry = state
+        .records
+        .get(uri)
+        .filter(|it| it.collection == collection);
     entry.map(|it| item(state, it)).ok_or_else(not_found)
 }
 
@@ -158,43 +167,37 @@ fn item(state: &State, entry: &Entry) -> Value {
 }
 
 /// The newest state of a subject, whoever gave it.
-fn newest<'a>(state: &'a State, uri: &str, collection: &str, pointer: &str) -> Option<&'a Entry> {
-    state
-        .records
-        .values()
-        .filter(|it| it.collection == collection && it.text(pointer) == uri)
-        .max_by_key(|it| it.order())
+fn newest<'a>(state: &'a State, uri: &str, collection: &'a str) -> Option<&'a Entry> {
+    state.about(uri, collection).max_by_key(|it| it.order())
 }
 
 fn with_state(state: &State, entry: &Entry, status: Option<&Entry>, pointer: &str) -> Value {
     let uri = entry.uri();
-    let comments = state.records.values().filter(|it| it.text("/subject/uri") == uri);
+    let comments = state.about(&uri, "sh.tangled.feed.comment");
     let mut answer = item(state, entry);
     let word = status.and_then(|it| it.text(pointer).rsplit('.').next());
     answer["state"] = word.unwrap_or("open").into();
     answer["commentCount"] = comments.count().into();
-    if let Some(at) = status.map(|it| it.text("/createdAt")).filter(|it| !it.is_empty()) {
+    if let Some(at) = status
+        .map(|it| it.text("/createdAt"))
+        .filter(|it| !it.is_empty())
+    {
         answer["stateUpdatedAt"] = at.into();
     }
     answer
 }
 
 fn pull_item(state: &State, entry: &Entry) -> Value {
-    let status = newest(state, &entry.uri(), STATUS, "/pull");
+    let status = newest(state, &entry.uri(), STATUS);
     with_state(state, entry, status, "/status")
 }
 
 fn issue_item(state: &State, entry: &Entry) -> Value {
-    let status = newest(state, &entry.uri(), ISSUE_STATE, "/issue");
+    let status = newest(state, &entry.uri(), ISSUE_STATE);
     with_state(state, entry, status, "/state")
 }
 
-fn pulls(
-    state: &State,
-    request: &Incoming,
-    nsid: &str,
-    fits: impl Fn(&Entry) -> bool,
-) -> Answer {
+fn pulls(state: &State, request: &Incoming, nsid: &str, fits: impl Fn(&Entry) -> bool) -> Answer {
     let author = request.param("author");
     let status = request.param("status");
     let all = |it: &&Entry| {
@@ -240,7 +243,12 @@ fn page(
             .ok_or_else(|| Failure::invalid("invalid cursor"))?,
     };
     let end = from + limit;
-    let items: Vec<Value> = found.iter().skip(from).take(limit).map(|it| item(state, it)).collect();
+    let items: Vec<Value> = found
+        .iter()
+        .skip(from)
+        .take(limit)
+        .map(|it| item(state, it))
+        .collect();
     let mut answer = json!({ "items": items });
     if end < found.len() {
         answer["cursor"] = format!("{mark}-{end}").into();

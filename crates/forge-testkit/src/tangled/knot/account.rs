@@ -91,7 +91,10 @@ fn stamped(mut record: Value, caller: &str) -> Result<Value, Failure> {
 
 /// The rules of the knot that were seen: no empty body, and a comment is on a current version.
 fn check(knot: &Knot, collection: &str, record: &Value) -> Result<(), Failure> {
-    if record["body"]["text"].as_str().is_some_and(|it| it.trim().is_empty()) {
+    if record["body"]["text"]
+        .as_str()
+        .is_some_and(|it| it.trim().is_empty())
+    {
         return Err(Failure::invalid("empty markdown body"));
     }
     if collection != COMMENT {
@@ -107,7 +110,9 @@ fn check(knot: &Knot, collection: &str, record: &Value) -> Result<(), Failure> {
         };
         let is = current(knot, repo, collection, rkey).map(|(cid, _)| cid);
         if is.as_deref() != record[name]["cid"].as_str() {
-            return Err(Failure::invalid(format!("{name} is not the current version of {uri}")));
+            return Err(Failure::invalid(format!(
+                "{name} is not the current version of {uri}"
+            )));
         }
     }
     Ok(())
@@ -126,7 +131,9 @@ fn create_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     if !matches!(collection, TICKET | COMMENT) {
         auth::must_push(&repo, &caller)?;
     }
-    let rkey = input.optional("rkey")?.map_or_else(tid::next, str::to_owned);
+    let rkey = input
+        .optional("rkey")?
+        .map_or_else(tid::next, str::to_owned);
     if current(knot, &did, collection, &rkey).is_some() {
         return Err(Failure::invalid(format!("Record already exists: {rkey}")));
     }
@@ -178,7 +185,10 @@ fn delete_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let (collection, rkey) = (input.text("collection")?, input.text("rkey")?);
     let mut state = lock(&knot.accounts.state);
     let write = Write::delete(collection, rkey);
-    let known = state.accounts.get(&did).is_some_and(|it| it.record(collection, rkey).is_some());
+    let known = state
+        .accounts
+        .get(&did)
+        .is_some_and(|it| it.record(collection, rkey).is_some());
     if known {
         pds::write::commit(&mut state, &knot.accounts.network, &did, vec![write])?;
     }
@@ -218,12 +228,18 @@ fn submit_patch(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let git = repo.git();
     if fork.did != repo.did {
         let from = fork.dir.to_string_lossy().into_owned();
-        let _ = git.run(["fetch", "--quiet", &from, &format!("refs/heads/{branch}")]).output();
+        let _ = git
+            .run(["fetch", "--quiet", &from, &format!("refs/heads/{branch}")])
+            .output();
     }
     for name in ["base", "head"] {
         let oid = patch[name]["oid"].as_str().unwrap_or_default();
         if git.oid(&format!("{oid}^{{commit}}")).is_none() {
-            return Err(Failure::new(400, "CommitNotFound", format!("commit not found: {oid}")));
+            return Err(Failure::new(
+                400,
+                "CommitNotFound",
+                format!("commit not found: {oid}"),
+            ));
         }
     }
     let record = json!({
@@ -235,7 +251,8 @@ fn submit_patch(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     });
     // Kept, so that the commits outlive the branch.
     let head = patch["head"]["oid"].as_str().unwrap_or_default();
-    git.run(["update-ref", &format!("refs/keep/{head}"), head]).ok();
+    git.run(["update-ref", &format!("refs/keep/{head}"), head])
+        .ok();
     let record = stamped(record, &caller)?;
     // Its key is the knot's choice, and looks like a CID.
     let rkey = pds::record::id(&record)?;

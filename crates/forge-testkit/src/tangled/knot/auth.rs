@@ -56,7 +56,10 @@ fn verified(
         return Err(refused("bad jwt lexicon method (\"lxm\")"));
     }
     let did = token.text("iss").split('#').next().unwrap_or_default();
-    let key = knot.identities.key(did).ok_or_else(|| refused("unknown account"))?;
+    let key = knot
+        .identities
+        .key(did)
+        .ok_or_else(|| refused("unknown account"))?;
     if !token.is_signed_by(&key) {
         return Err(refused("signature is invalid"));
     }

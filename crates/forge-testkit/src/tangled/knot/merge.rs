@@ -35,7 +35,9 @@ impl Trial {
         let dir = TempDir::with_prefix("forge-knot-merge-")?;
         let from = repo.dir.to_string_lossy().into_owned();
         let to = dir.path().join("tree").to_string_lossy().into_owned();
-        let args = ["clone", "--quiet", "--shared", "--branch", branch, "--", &from, &to];
+        let args = [
+            "clone", "--quiet", "--shared", "--branch", branch, "--", &from, &to,
+        ];
         let cloned = repo.git().run(args).output();
         Ok((cloned.code == Some(0)).then_some(Self { dir }))
     }
@@ -132,7 +134,11 @@ pub(super) fn merge(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let to = format!("HEAD:refs/heads/{branch}");
     let pushed = trial.git().run(["push", "--quiet", "origin", &to]).output();
     if pushed.code != Some(0) {
-        return Err(Failure::new(500, "MergeError", "failed to push the merged branch"));
+        return Err(Failure::new(
+            500,
+            "MergeError",
+            "failed to push the merged branch",
+        ));
     }
     Ok(Value::Null)
 }
@@ -150,7 +156,9 @@ fn commit(trial: &Trial, input: &Input) -> Result<(), Failure> {
     let subject = input.optional("commitMessage")?.unwrap_or("Merge patch");
     let body = input.optional("commitBody")?.unwrap_or_default();
     let name = input.optional("authorName")?.unwrap_or("Tangled");
-    let email = input.optional("authorEmail")?.unwrap_or("noreply@tangled.org");
+    let email = input
+        .optional("authorEmail")?
+        .unwrap_or("noreply@tangled.org");
     let author = format!("--author={name} <{email}>");
     let output = trial.feed(
         &["commit", "--quiet", &author, "-F", "-"],
@@ -176,10 +184,23 @@ pub(super) fn check_commit(knot: &Knot, request: &Incoming) -> Answer {
     let commit = text("commit");
     let fetched = git.run(["fetch", "--quiet", &from, commit]).output();
     if fetched.code != Some(0) {
-        return Err(Failure::new(400, "CommitNotFound", format!("commit not found: {commit}")));
+        return Err(Failure::new(
+            400,
+            "CommitNotFound",
+            format!("commit not found: {commit}"),
+        ));
     }
     let target = format!("refs/heads/{branch}");
-    let merged = git.run(["merge-tree", "--write-tree", "--name-only", "-z", &target, commit]).output();
+    let merged = git
+        .run([
+            "merge-tree",
+            "--write-tree",
+            "--name-only",
+            "-z",
+            &target,
+            commit,
+        ])
+        .output();
     let text = String::from_utf8_lossy(&merged.stdout).into_owned();
     match merged.code {
         Some(0) => Ok(json!({ "isConflicted": false })),

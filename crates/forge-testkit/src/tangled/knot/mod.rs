@@ -154,7 +154,9 @@ pub(crate) struct Knot {
 impl Knot {
     /// A repository of this knot.
     pub(crate) fn repo(&self, name: &str) -> Option<Repo> {
-        self.repos.named(name).filter(|it| it.dir.starts_with(&self.root))
+        self.repos
+            .named(name)
+            .filter(|it| it.dir.starts_with(&self.root))
     }
 }
 
@@ -176,7 +178,12 @@ impl KnotDouble {
     ) -> io::Result<Self> {
         let root = TempDir::with_prefix("forge-knot-double-")?;
         let claimed = Host::claim()?;
-        let accounts = Pds::new(PdsOptions::default(), directory.clone(), network, claimed.url());
+        let accounts = Pds::new(
+            PdsOptions::default(),
+            directory.clone(),
+            network,
+            claimed.url(),
+        );
         let knot = Arc::new(Knot {
             options,
             identities,
@@ -211,7 +218,12 @@ impl KnotDouble {
     /// The address to clone from.
     #[must_use]
     pub fn clone_url(&self, repository: &Repository) -> String {
-        format!("{}/{}/{}", self.host.url(), repository.owner, repository.name)
+        format!(
+            "{}/{}/{}",
+            self.host.url(),
+            repository.owner,
+            repository.name
+        )
     }
 
     /// A repository whose record is what `sh.tangled.repo` was in 2025: found by its name, without
@@ -227,7 +239,13 @@ impl KnotDouble {
     /// A repository of 2026, with a DID of its own and its name for a key.
     pub(crate) fn add_2026(&self, owner: &Account, name: &str) -> (Repo, Value) {
         let did = self.repo_did(owner, name);
-        let repo = self.add(owner, name, &name.to_lowercase(), Some(did.clone()), Era::Sh2026);
+        let repo = self.add(
+            owner,
+            name,
+            &name.to_lowercase(),
+            Some(did.clone()),
+            Era::Sh2026,
+        );
         let record = json!({
             "knot": self.host.authority(), "repoDid": did, "createdAt": "2026-06-01T00:00:00Z",
         });
@@ -238,14 +256,28 @@ impl KnotDouble {
     /// owner's PDS.
     pub(crate) fn add_1_0(&self, owner: &Account, name: &str) -> (Repo, Value) {
         let did = self.repo_did(owner, name);
-        self.directory
-            .set_service(&did, "#atproto_pds", "AtprotoPersonalDataServer", &self.host.url());
-        let repo = self.add(owner, name, &name.to_lowercase(), Some(did.clone()), Era::Org10);
+        self.directory.set_service(
+            &did,
+            "#atproto_pds",
+            "AtprotoPersonalDataServer",
+            &self.host.url(),
+        );
+        let repo = self.add(
+            owner,
+            name,
+            &name.to_lowercase(),
+            Some(did.clone()),
+            Era::Org10,
+        );
         let key = Key::from_seed(&seed(owner, name));
         lock(&self.knot.accounts.state).open(&did, &did, "", None, key);
-        let manifest = json!({ "owner": owner.did, "name": name, "createdAt": "2026-10-20T00:00:00Z" });
+        let manifest =
+            json!({ "owner": owner.did, "name": name, "createdAt": "2026-10-20T00:00:00Z" });
         self.put_record(&did, "org.tangled.repo.manifest", "self", manifest);
-        (repo, json!({ "repo": did, "createdAt": "2026-10-20T00:00:00Z" }))
+        (
+            repo,
+            json!({ "repo": did, "createdAt": "2026-10-20T00:00:00Z" }),
+        )
     }
 
     fn repo_did(&self, owner: &Account, name: &str) -> String {
@@ -257,7 +289,10 @@ impl KnotDouble {
     }
 
     fn add(&self, owner: &Account, name: &str, rkey: &str, did: Option<String>, era: Era) -> Repo {
-        let dir = self.knot.root.join(format!("{}.git", seed(owner, name).replace([':', '/'], "-")));
+        let dir = self.knot.root.join(format!(
+            "{}.git",
+            seed(owner, name).replace([':', '/'], "-")
+        ));
         let _ = GitDir::init(&dir, &["--bare"]);
         let repo = Repo {
             owner: owner.did.clone(),
@@ -276,15 +311,25 @@ impl KnotDouble {
     ///
     /// # Panics
     /// When the account is not here, or the record is none.
-    pub fn put_record(&self, repo: &str, collection: &str, rkey: &str, record: Value) -> (String, String) {
-        account::put(&self.knot, repo, collection, rkey, record).expect("a record of an account here")
+    pub fn put_record(
+        &self,
+        repo: &str,
+        collection: &str,
+        rkey: &str,
+        record: Value,
+    ) -> (String, String) {
+        account::put(&self.knot, repo, collection, rkey, record)
+            .expect("a record of an account here")
     }
 
     /// The records of a collection of a repository of 1.0, oldest key first.
     #[must_use]
     pub fn records(&self, repo: &str, collection: &str) -> Vec<(String, String, Value)> {
         let state = lock(&self.knot.accounts.state);
-        let records = state.accounts.get(repo).and_then(|it| it.records.get(collection));
+        let records = state
+            .accounts
+            .get(repo)
+            .and_then(|it| it.records.get(collection));
         records
             .into_iter()
             .flatten()

@@ -100,10 +100,18 @@ pub(super) fn branches(knot: &Knot, request: &Incoming) -> Answer {
     let default = default_of(&repo);
     let text = repo
         .git()
-        .run(["for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads"])
+        .run([
+            "for-each-ref",
+            "--format=%(refname:short) %(objectname)",
+            "refs/heads",
+        ])
         .text();
     // Old knots misspelt it.
-    let key = if knot.options.legacy { "is_deafult" } else { "is_default" };
+    let key = if knot.options.legacy {
+        "is_deafult"
+    } else {
+        "is_default"
+    };
     let mut all = Vec::new();
     for line in text.lines() {
         let Some((name, oid)) = line.rsplit_once(' ') else {
@@ -119,15 +127,24 @@ pub(super) fn branches(knot: &Knot, request: &Incoming) -> Answer {
         }
         all.push(branch);
     }
-    let limit = request.param("limit").and_then(|it| it.parse().ok()).unwrap_or(50);
-    let from: usize = request.param("cursor").and_then(|it| it.parse().ok()).unwrap_or(0);
+    let limit = request
+        .param("limit")
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(50);
+    let from: usize = request
+        .param("cursor")
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(0);
     let page: Vec<&Value> = all.iter().skip(from).take(limit).collect();
     Ok(json!({ "branches": page }))
 }
 
 fn tip(repo: &Repo, name: &str) -> Answer {
     let missing = || Failure::new(404, "BranchNotFound", "branch not found");
-    let oid = repo.git().oid(&format!("refs/heads/{name}")).ok_or_else(missing)?;
+    let oid = repo
+        .git()
+        .oid(&format!("refs/heads/{name}"))
+        .ok_or_else(missing)?;
     let commit = commits(repo, &["-1", &oid]).and_then(|it| it.into_iter().next());
     let commit = commit.ok_or_else(missing)?;
     Ok(json!({
@@ -156,11 +173,22 @@ pub(super) fn default_branch(knot: &Knot, request: &Incoming) -> Answer {
 pub(super) fn log(knot: &Knot, request: &Incoming) -> Answer {
     let repo = repo(knot, request)?;
     let name = param(request, "ref")?;
-    let limit: usize = request.param("limit").and_then(|it| it.parse().ok()).unwrap_or(50);
-    let from: usize = request.param("cursor").and_then(|it| it.parse().ok()).unwrap_or(0);
+    let limit: usize = request
+        .param("limit")
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(50);
+    let from: usize = request
+        .param("cursor")
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(0);
     let missing = || Failure::new(404, "RefNotFound", "failed to resolve ref");
     let all = commits(&repo, &[&name, "--"]).ok_or_else(missing)?;
-    let page: Vec<Value> = all.iter().skip(from).take(limit).map(Commit::json).collect();
+    let page: Vec<Value> = all
+        .iter()
+        .skip(from)
+        .take(limit)
+        .map(Commit::json)
+        .collect();
     Ok(json!({
         "commits": page, "ref": name, "page": from / limit.max(1) + 1, "per_page": limit,
         "total": all.len(), "log": true,
@@ -171,7 +199,10 @@ pub(super) fn tree(knot: &Knot, request: &Incoming) -> Answer {
     let repo = repo(knot, request)?;
     let name = param(request, "ref")?;
     let path = request.param("path").unwrap_or_default();
-    let listed = repo.git().run(["ls-tree", "-l", "-z", &format!("{name}:{path}")]).output();
+    let listed = repo
+        .git()
+        .run(["ls-tree", "-l", "-z", &format!("{name}:{path}")])
+        .output();
     if listed.code != Some(0) {
         return Err(Failure::new(404, "PathNotFound", "failed to read tree"));
     }
@@ -191,9 +222,16 @@ pub(super) fn tree(knot: &Knot, request: &Incoming) -> Answer {
 pub(super) fn blob(knot: &Knot, request: &Incoming) -> Answer {
     let repo = repo(knot, request)?;
     let (name, path) = (param(request, "ref")?, param(request, "path")?);
-    let shown = repo.git().run(["cat-file", "blob", &format!("{name}:{path}")]).output();
+    let shown = repo
+        .git()
+        .run(["cat-file", "blob", &format!("{name}:{path}")])
+        .output();
     if shown.code != Some(0) {
-        return Err(Failure::new(404, "FileNotFound", "file not found at the given path"));
+        return Err(Failure::new(
+            404,
+            "FileNotFound",
+            "file not found at the given path",
+        ));
     }
     let size = shown.stdout.len();
     let (content, encoding) = match String::from_utf8(shown.stdout) {

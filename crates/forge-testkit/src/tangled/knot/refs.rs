@@ -36,7 +36,10 @@ pub(super) fn hidden_ref(knot: &Knot, request: &Incoming, nsid: &str) -> Answer 
     };
     let name = format!("hidden/{fork_ref}/{remote_ref}");
     let spec = format!("+refs/heads/{remote_ref}:refs/{name}");
-    let fetched = repo.git().run(["fetch", "--quiet", &upstream, &spec]).output();
+    let fetched = repo
+        .git()
+        .run(["fetch", "--quiet", &upstream, &spec])
+        .output();
     if fetched.code != Some(0) {
         return failed("error tracking hidden remote ref: the branch was not found");
     }
@@ -55,7 +58,8 @@ pub(super) fn fork_status(knot: &Knot, request: &Incoming, nsid: &str) -> Answer
     let (Some(our), Some(their)) = (git.oid(&ours), git.oid(&theirs)) else {
         return Err(Failure::invalid("no such branch"));
     };
-    let contains = |a: &str, b: &str| git.run(["merge-base", "--is-ancestor", a, b]).output().code == Some(0);
+    let contains =
+        |a: &str, b: &str| git.run(["merge-base", "--is-ancestor", a, b]).output().code == Some(0);
     let status = match (contains(&our, &their), contains(&their, &our)) {
         (true, true) => 0,
         (true, false) => 1,
@@ -73,11 +77,16 @@ pub(super) fn fork_sync(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let branch = input.text("branch")?;
     let upstream = upstream(&repo).ok_or_else(|| Failure::invalid("the repository is no fork"))?;
     let spec = format!("refs/heads/{branch}:refs/heads/{branch}");
-    let fetched = repo.git().run(["fetch", "--quiet", &upstream, &spec]).output();
+    let fetched = repo
+        .git()
+        .run(["fetch", "--quiet", &upstream, &spec])
+        .output();
     if fetched.code == Some(0) {
         Ok(Value::Null)
     } else {
-        Err(Failure::invalid("error syncing repository fork: non-fast-forward update"))
+        Err(Failure::invalid(
+            "error syncing repository fork: non-fast-forward update",
+        ))
     }
 }
 
@@ -116,7 +125,13 @@ fn change_collaborator(
     let name = input.text("repo")?;
     let repo = knot.repo(name).ok_or_else(read::not_found)?;
     if repo.owner != caller {
-        auth::must_push(&Repo { collaborators: [].into(), ..repo }, &caller)?;
+        auth::must_push(
+            &Repo {
+                collaborators: [].into(),
+                ..repo
+            },
+            &caller,
+        )?;
     }
     let subject = input.text("subject")?.to_owned();
     knot.repos.change(name, |it| change(it, subject));

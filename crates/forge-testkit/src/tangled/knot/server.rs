@@ -102,13 +102,17 @@ fn git_target<'a>(knot: &Knot, path: &'a str) -> Option<(Repo, &'a str)> {
     let services = ["info/refs", "git-upload-pack", "git-receive-pack"];
     let service = services.into_iter().find(|it| path.ends_with(it))?;
     let name = path.strip_suffix(service)?.strip_suffix('/')?;
-    let name = name.strip_suffix(".git").unwrap_or(name).trim_start_matches('@');
+    let name = name
+        .strip_suffix(".git")
+        .unwrap_or(name)
+        .trim_start_matches('@');
     let by_handle = || {
         let (owner, name) = name.split_once('/')?;
         let named = |it: &Repo| {
             it.name == name && knot.identities.handle(&it.owner).as_deref() == Some(owner)
         };
-        knot.repos.find(|it| it.dir.starts_with(&knot.root) && named(it))
+        knot.repos
+            .find(|it| it.dir.starts_with(&knot.root) && named(it))
     };
     let repo = knot.repo(name).or_else(by_handle)?;
     Some((repo, &path[path.len() - service.len()..]))

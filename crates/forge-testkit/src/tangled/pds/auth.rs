@@ -37,10 +37,15 @@ fn token<'a>(request: &'a Incoming, typ: &str, now: i64) -> Result<Token<'a>, Fa
         return Err(Failure::new(401, "invalid_token", "Invalid token"));
     }
     let Some(text) = request.bearer() else {
-        return Err(Failure::new(400, "InvalidToken", "Unexpected authorization type"));
+        return Err(Failure::new(
+            400,
+            "InvalidToken",
+            "Unexpected authorization type",
+        ));
     };
     let token = Token::read(text).ok_or_else(refused)?;
-    let fine = token.is_sealed_with(SECRET) && token.header["typ"] == typ && token.text("aud") == SELF;
+    let fine =
+        token.is_sealed_with(SECRET) && token.header["typ"] == typ && token.text("aud") == SELF;
     if !fine {
         return Err(refused());
     }
@@ -74,7 +79,11 @@ pub(super) fn writer(pds: &Pds, request: &Incoming) -> Result<Viewer, Failure> {
     if active {
         Ok(viewer)
     } else {
-        Err(Failure::new(401, "AccountDeactivated", "Account is deactivated"))
+        Err(Failure::new(
+            401,
+            "AccountDeactivated",
+            "Account is deactivated",
+        ))
     }
 }
 
@@ -84,7 +93,11 @@ pub(super) fn refresh(pds: &Pds, request: &Incoming) -> Result<(String, Session)
     let token = token(request, "refresh+jwt", state.now())?;
     let jti = token.text("jti");
     let session = state.sessions.get(jti).filter(|it| {
-        it.expires > state.now() && it.next.as_ref().is_none_or(|(_, until)| *until > state.now())
+        it.expires > state.now()
+            && it
+                .next
+                .as_ref()
+                .is_none_or(|(_, until)| *until > state.now())
     });
     match session {
         Some(session) => Ok((jti.to_owned(), session.clone())),

@@ -26,7 +26,11 @@ fn sniff(bytes: &[u8]) -> Option<&'static str> {
 pub(in crate::tangled) fn upload(pds: &Pds, request: &Incoming) -> Answer {
     let viewer = auth::writer(pds, request)?;
     if request.body.len() > pds.options.largest_blob {
-        return Err(Failure::new(413, "PayloadTooLarge", "request entity too large"));
+        return Err(Failure::new(
+            413,
+            "PayloadTooLarge",
+            "request entity too large",
+        ));
     }
     let header = request.header("content-type");
     if header.is_empty() {
@@ -35,7 +39,10 @@ pub(in crate::tangled) fn upload(pds: &Pds, request: &Incoming) -> Answer {
     }
     let mime = sniff(&request.body).unwrap_or(header);
     let mut state = lock(&pds.state);
-    let account = state.accounts.get_mut(&viewer.did).ok_or_else(Failure::internal)?;
+    let account = state
+        .accounts
+        .get_mut(&viewer.did)
+        .ok_or_else(Failure::internal)?;
     let blob = account.add_blob(mime, request.body.clone());
     Ok(serde_json::json!({ "blob": blob }))
 }
@@ -44,10 +51,13 @@ pub(in crate::tangled) fn get(pds: &Pds, request: &Incoming) -> Result<Reply, Fa
     let did = request.param("did").unwrap_or_default();
     let cid = request.param("cid").unwrap_or_default();
     let state = lock(&pds.state);
-    let account = state
-        .accounts
-        .get(&did)
-        .ok_or_else(|| Failure::new(400, "RepoNotFound", format!("Could not find repo for DID: {did}")))?;
+    let account = state.accounts.get(&did).ok_or_else(|| {
+        Failure::new(
+            400,
+            "RepoNotFound",
+            format!("Could not find repo for DID: {did}"),
+        )
+    })?;
     let blob = account
         .blobs
         .get(&cid)

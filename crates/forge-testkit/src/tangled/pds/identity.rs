@@ -11,11 +11,12 @@ use crate::{
     wire::Reply,
 };
 
-pub(super) fn describe_server(_: &Pds, _: &Incoming) -> Answer {
+pub(super) fn describe_server(pds: &Pds, _: &Incoming) -> Answer {
     Ok(json!({
         "did": SELF,
         "availableUserDomains": [".test"],
         "inviteCodeRequired": false,
+        "blobUploadLimit": pds.options.largest_blob,
         "links": {},
         "contact": {},
     }))
@@ -30,7 +31,11 @@ pub(super) fn resolve_handle(pds: &Pds, request: &Incoming) -> Answer {
     let did = state.find(&handle).filter(|did| *did != handle);
     match did {
         Some(did) => Ok(json!({ "did": did })),
-        None => Err(Failure::new(400, "HandleNotFound", "Unable to resolve handle")),
+        None => Err(Failure::new(
+            400,
+            "HandleNotFound",
+            "Unable to resolve handle",
+        )),
     }
 }
 

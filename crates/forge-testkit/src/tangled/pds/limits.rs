@@ -56,15 +56,19 @@ impl Limits {
             "com.atproto.repo.createRecord" => 3,
             "com.atproto.repo.putRecord" => 2,
             "com.atproto.repo.deleteRecord" => 1,
-            "com.atproto.repo.applyWrites" => body()["writes"].as_array().map_or(0, |writes| {
-                writes.iter().map(cost).sum()
-            }),
+            "com.atproto.repo.applyWrites" => body()["writes"]
+                .as_array()
+                .map_or(0, |writes| writes.iter().map(cost).sum()),
             _ => 0,
         };
         let who = request.bearer().and_then(Token::read);
         if let (1.., Some(token)) = (points, who) {
             let who = token.text("sub");
-            draws.push((format!("hour {who}"), rule(self.write_points, 3_600), points));
+            draws.push((
+                format!("hour {who}"),
+                rule(self.write_points, 3_600),
+                points,
+            ));
             draws.push((format!("day {who}"), rule(35_000, 86_400), points));
         }
         if nsid == "com.atproto.repo.uploadBlob" {
@@ -106,7 +110,11 @@ pub(super) fn spend(pds: &Pds, nsid: &str, request: &Incoming) -> Result<(), Fai
     if enough {
         Ok(())
     } else {
-        Err(Failure::new(429, "RateLimitExceeded", "Rate Limit Exceeded"))
+        Err(Failure::new(
+            429,
+            "RateLimitExceeded",
+            "Rate Limit Exceeded",
+        ))
     }
 }
 

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use self::{limits::Limits, state::State, write::Write};
 use super::{
-    atproto::{cid, keys::Key, tid},
+    atproto::{cid, jwt, keys::Key, tid},
     directory::{DirectoryDouble, Entries},
     host::{Host, lock},
     network::Network,
@@ -61,6 +61,18 @@ pub struct Account {
     pub handle: String,
     /// The password of the account.
     pub password: String,
+}
+
+/// An access token of a session at a PDS whose secret is known, real or not, that ends so many
+/// seconds from now; a negative number has it ended.
+#[must_use]
+pub fn session_token(secret: &str, did: &str, seconds: i64) -> String {
+    let now = chrono::Utc::now().timestamp();
+    let claims = serde_json::json!({
+        "scope": "com.atproto.access", "sub": did, "aud": auth::SELF,
+        "iat": now.min(now + seconds) - 60, "exp": now + seconds,
+    });
+    jwt::session(secret.as_bytes(), "at+jwt", &claims)
 }
 
 pub(crate) struct Pds {
@@ -179,7 +191,10 @@ impl PdsDouble {
     #[must_use]
     pub fn records(&self, did: &str, collection: &str) -> Vec<(String, String, Value)> {
         let state = lock(&self.pds.state);
-        let records = state.accounts.get(did).and_then(|it| it.records.get(collection));
+        let records = state
+            .accounts
+            .get(did)
+            .and_then(|it| it.records.get(collection));
         let records = records.into_iter().flatten();
         records
             .map(|(rkey, it)| {
@@ -207,6 +222,12 @@ impl PdsDouble {
         }
     }
 
+    /// The secret that it seals sessions with, for [`session_token`].
+    #[must_use]
+    pub fn session_secret(&self) -> String {
+        String::from_utf8_lossy(auth::SECRET).into_owned()
+    }
+
     /// The key that the account signs with, in the form of DID documents.
     #[must_use]
     pub fn signing_key(&self, did: &str) -> Option<String> {
@@ -223,7 +244,14 @@ impl PdsDouble {
     pub fn service_token(&self, did: &str, aud: &str, lxm: Option<&str>, seconds: i64) -> String {
         let state = lock(&self.pds.state);
         let account = state.accounts.get(did).expect("an account");
-        session::service_token(&account.key, did, aud, lxm, state.now(), state.now() + seconds)
+        session::service_token(
+            &account.key,
+            did,
+            aud,
+            lxm,
+            state.now(),
+            state.now() + seconds,
+        )
     }
 }
 

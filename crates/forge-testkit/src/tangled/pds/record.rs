@@ -9,8 +9,15 @@ use crate::tangled::{atproto::cid, xrpc::Failure};
 
 /// A record with its `$type`, checked against the data model.
 pub(in crate::tangled) fn prepare(record: Value, collection: &str) -> Result<Value, Failure> {
+    prepare_at(record, collection, "$.record")
+}
+
+/// As [`prepare`], for a record that is somewhere else in the body.
+pub(super) fn prepare_at(record: Value, collection: &str, path: &str) -> Result<Value, Failure> {
     let Value::Object(mut fields) = record else {
-        return Err(Failure::invalid("Expected object value type at $.record"));
+        return Err(Failure::invalid(format!(
+            "Expected object value type at {path}"
+        )));
     };
     match fields.get("$type").and_then(Value::as_str) {
         None => {
@@ -23,7 +30,7 @@ pub(in crate::tangled) fn prepare(record: Value, collection: &str) -> Result<Val
         }
     }
     let record = Value::Object(fields);
-    walk(&record, "$.record")?;
+    walk(&record, path)?;
     Ok(record)
 }
 
@@ -39,8 +46,10 @@ fn walk(value: &Value, path: &str) -> Result<(), Failure> {
             .enumerate()
             .try_for_each(|(index, item)| walk(item, &format!("{path}[{index}]"))),
         Value::Object(fields) => {
-            if is_legacy_blob(fields) {
-                return Err(Failure::invalid(format!("Legacy blobs are not allowed ({path})")));
+            if let Some(cid) = legacy_blob(fields) {
+                return Err(Failure::invalid(format!(
+                    "Legacy blobs are not allowed ({cid})"
+                )));
             }
             fields
                 .iter()
@@ -50,8 +59,10 @@ fn walk(value: &Value, path: &str) -> Result<(), Failure> {
     }
 }
 
-fn is_legacy_blob(fields: &Map<String, Value>) -> bool {
-    fields.len() == 2 && fields.contains_key("cid") && fields.contains_key("mimeType")
+/// The CID of a blob as records had it before 2023.
+fn legacy_blob(fields: &Map<String, Value>) -> Option<&str> {
+    let cid = fields.get("cid")?.as_str()?;
+    (fields.len() == 2 && fields.contains_key("mimeType")).then_some(cid)
 }
 
 /// The blobs in a record.
@@ -76,9 +87,16 @@ pub(in crate::tangled) fn check_blobs(
         let link = |it: &Value| it["$link"].as_str().map(str::to_owned);
         let id = blob.get("ref").and_then(link).unwrap_or_default();
         let Some(stored) = account.blobs.get(&id) else {
-            return Err(Failure::new(400, "BlobNotFound", format!("Could not find blob: {id}")));
+            return Err(Failure::new(
+                400,
+                "BlobNotFound",
+                format!("Could not find blob: {id}"),
+            ));
         };
-        let mime = blob.get("mimeType").and_then(Value::as_str).unwrap_or_default();
+        let mime = blob
+            .get("mimeType")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let size = blob.get("size").and_then(Value::as_u64);
         let length = u64::try_from(stored.bytes.len()).ok();
         // Once it is kept for good nobody looks again.
@@ -86,7 +104,10 @@ pub(in crate::tangled) fn check_blobs(
             return Err(Failure::new(
                 400,
                 "InvalidMimeType",
-                format!("Referenced Mimetype does not match stored blob. Expected: {}, Got: {mime}", stored.mime),
+                format!(
+                    "Referenced Mimetype does not match stored blob. Expected: {}, Got: {mime}",
+                    stored.mime
+                ),
             ));
         }
         if !stored.permanent && size != length {
@@ -94,7 +115,9 @@ pub(in crate::tangled) fn check_blobs(
             return Err(Failure::new(
                 400,
                 "InvalidSize",
-                format!("Referenced Size does not match stored blob. Expected: {expected}, Got: {got}"),
+                format!(
+                    "Referenced Size does not match stored blob. Expected: {expected}, Got: {got}"
+                ),
             ));
         }
         found.insert(id);

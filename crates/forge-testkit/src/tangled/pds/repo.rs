@@ -11,9 +11,11 @@ use crate::tangled::{
     xrpc::{Answer, Failure, is_nsid, is_record_key},
 };
 
-fn param(request: &Incoming, nsid: &str, name: &str) -> Result<String, Failure> {
+pub(super) fn param(request: &Incoming, nsid: &str, name: &str) -> Result<String, Failure> {
     request.param(name).ok_or_else(|| {
-        Failure::invalid(format!("Invalid {nsid} params: Missing required key \"{name}\" at $"))
+        Failure::invalid(format!(
+            "Invalid {nsid} params: Missing required key \"{name}\""
+        ))
     })
 }
 
@@ -21,15 +23,29 @@ fn param(request: &Incoming, nsid: &str, name: &str) -> Result<String, Failure> 
 fn account<'a>(state: &'a State, repo: &str) -> Result<(String, &'a AccountState), Failure> {
     let missing = || Failure::invalid(format!("Could not find repo: {repo}"));
     let did = state.find(repo).ok_or_else(missing)?;
-    let account = state.accounts.get(&did).filter(|it| it.active).ok_or_else(missing)?;
+    let account = state
+        .accounts
+        .get(&did)
+        .filter(|it| it.active)
+        .ok_or_else(missing)?;
     Ok((did, account))
 }
 
 pub(in crate::tangled) fn describe(pds: &Pds, request: &Incoming) -> Answer {
     let repo = param(request, "com.atproto.repo.describeRepo", "repo")?;
     let state = lock(&pds.state);
-    let (did, account) = account(&state, &repo)?;
-    let filled = account.records.iter().filter(|(_, records)| !records.is_empty());
+    let missing = || {
+        Failure::new(
+            400,
+            "RepoNotFound",
+            format!("Could not find repo for DID: {repo}"),
+        )
+    };
+    let (did, account) = account(&state, &repo).map_err(|_| missing())?;
+    let filled = account
+        .records
+        .iter()
+        .filter(|(_, records)| !records.is_empty());
     let collections: Vec<&String> = filled.map(|(name, _)| name).collect();
     Ok(json!({
         "handle": account.handle,
@@ -58,17 +74,21 @@ pub(in crate::tangled) fn get(pds: &Pds, request: &Incoming) -> Answer {
         .filter(|it| wanted.as_ref().is_none_or(|cid| *cid == it.cid));
     match stored {
         Some(stored) => Ok(json!({ "uri": uri, "cid": stored.cid, "value": stored.value })),
-        None => Err(Failure::new(400, "RecordNotFound", format!("Could not locate record: {uri}"))),
+        None => Err(Failure::new(
+            400,
+            "RecordNotFound",
+            format!("Could not locate record: {uri}"),
+        )),
     }
 }
 
 fn check_name(nsid: &str, collection: &str, rkey: &str) -> Result<(), Failure> {
     if !is_nsid(collection) {
-        let message = format!("Invalid {nsid} params: Invalid NSID (got \"{collection}\") at $.collection");
+        let message = format!("Invalid {nsid} params: Invalid NSID (got \"{collection}\")");
         return Err(Failure::invalid(message));
     }
     if !is_record_key(rkey) {
-        let message = format!("Invalid {nsid} params: Invalid record key (got \"{rkey}\") at $.rkey");
+        let message = format!("Invalid {nsid} params: Invalid record key (got \"{rkey}\")");
         return Err(Failure::invalid(message));
     }
     Ok(())
@@ -133,7 +153,7 @@ fn limit(request: &Incoming, nsid: &str, default: usize, most: usize) -> Result<
         }
         Ok(0) => wrong("integer too small (minimum 1, got 0)".to_owned()),
         Ok(number) => Ok(number),
-        Err(_) => wrong(format!("Expected integer value type (got \"{text}\") at $.limit")),
+        Err(_) => wrong(format!("Expected integer value type (got \"{text}\")")),
     }
 }
 
@@ -142,7 +162,11 @@ pub(in crate::tangled) fn latest_commit(pds: &Pds, request: &Incoming) -> Answer
     let state = lock(&pds.state);
     match state.accounts.get(&did) {
         Some(account) => Ok(json!({ "cid": account.commit, "rev": account.rev })),
-        None => Err(Failure::new(400, "RepoNotFound", format!("Could not find repo for DID: {did}"))),
+        None => Err(Failure::new(
+            400,
+            "RepoNotFound",
+            format!("Could not find repo for DID: {did}"),
+        )),
     }
 }
 
@@ -154,6 +178,10 @@ pub(in crate::tangled) fn status(pds: &Pds, request: &Incoming) -> Answer {
             Ok(json!({ "did": did, "active": true, "rev": account.rev }))
         }
         Some(_) => Ok(json!({ "did": did, "active": false, "status": "deactivated" })),
-        None => Err(Failure::new(400, "RepoNotFound", format!("Could not find repo for DID: {did}"))),
+        None => Err(Failure::new(
+            400,
+            "RepoNotFound",
+            format!("Could not find repo for DID: {did}"),
+        )),
     }
 }

@@ -29,6 +29,8 @@ fn method(nsid: &str) -> Option<(&'static str, Method)> {
         "com.atproto.server.getSession" => ("GET", session::get),
         "com.atproto.server.createAppPassword" => ("POST", session::create_app_password),
         "com.atproto.server.revokeAppPassword" => ("POST", session::revoke_app_password),
+        "com.atproto.server.deactivateAccount" => ("POST", session::deactivate),
+        "com.atproto.server.activateAccount" => ("POST", session::activate),
         "com.atproto.server.getServiceAuth" => ("GET", session::service_auth),
         "com.atproto.identity.resolveHandle" => ("GET", identity::resolve_handle),
         "com.atproto.repo.describeRepo" => ("GET", repo::describe),
@@ -72,7 +74,9 @@ impl Service for Answers {
 
 fn call(pds: &Pds, nsid: &str, request: &Incoming) -> Answer {
     let Some((verb, method)) = method(nsid) else {
-        return Err(Failure::invalid(format!("No service configured for {nsid}")));
+        return Err(Failure::invalid(format!(
+            "No service configured for {nsid}"
+        )));
     };
     if verb != request.method {
         let message = format!("Incorrect HTTP method ({}) expected {verb}", request.method);
@@ -80,7 +84,11 @@ fn call(pds: &Pds, nsid: &str, request: &Incoming) -> Answer {
     }
     let is_blob = nsid == "com.atproto.repo.uploadBlob";
     if !is_blob && request.body.len() > LARGEST_JSON {
-        return Err(Failure::new(413, "PayloadTooLargeError", "request entity too large"));
+        return Err(Failure::new(
+            413,
+            "PayloadTooLargeError",
+            "request entity too large",
+        ));
     }
     method(pds, request)
 }

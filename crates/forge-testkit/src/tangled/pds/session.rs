@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{
     Pds,
     auth::{self, SECRET, SELF},
+    repo::param,
     state::{Session, State},
 };
 use crate::tangled::{
@@ -85,7 +86,11 @@ pub(super) fn create_account(pds: &Pds, request: &Incoming) -> Answer {
     let password = input.optional("password")?.unwrap_or_default();
     let email = input.optional("email")?;
     if !handle.ends_with(".test") {
-        return Err(Failure::new(400, "UnsupportedDomain", "Not a supported handle domain"));
+        return Err(Failure::new(
+            400,
+            "UnsupportedDomain",
+            "Not a supported handle domain",
+        ));
     }
     let Some(did) = pds.new_account(handle, password, email) else {
         return Err(Failure::invalid(format!("Handle already taken: {handle}")));
@@ -109,7 +114,10 @@ pub(super) fn create(pds: &Pds, request: &Incoming) -> Answer {
         if account.password == password {
             return Some((did, None));
         }
-        let named = account.app_passwords.iter().find(|(_, it)| it == password)?;
+        let named = account
+            .app_passwords
+            .iter()
+            .find(|(_, it)| it == password)?;
         Some((did, Some(named.0.clone())))
     });
     let Some((did, app_password)) = known else {
@@ -167,7 +175,10 @@ pub(super) fn create_app_password(pds: &Pds, request: &Incoming) -> Answer {
     let name = input.text("name")?;
     let mut state = lock(&pds.state);
     let time = state.time();
-    let account = state.accounts.get_mut(&viewer.did).ok_or_else(Failure::internal)?;
+    let account = state
+        .accounts
+        .get_mut(&viewer.did)
+        .ok_or_else(Failure::internal)?;
     if account.app_passwords.iter().any(|(it, _)| it == name) {
         return Err(Failure::internal());
     }
@@ -185,6 +196,22 @@ pub(super) fn revoke_app_password(pds: &Pds, request: &Incoming) -> Answer {
         account.app_passwords.retain(|(it, _)| it != name);
     }
     Ok(Value::Null)
+}
+
+fn set_active(pds: &Pds, request: &Incoming, active: bool) -> Answer {
+    let viewer = auth::access(pds, request)?;
+    if let Some(account) = lock(&pds.state).accounts.get_mut(&viewer.did) {
+        account.active = active;
+    }
+    Ok(Value::Null)
+}
+
+pub(super) fn deactivate(pds: &Pds, request: &Incoming) -> Answer {
+    set_active(pds, request, false)
+}
+
+pub(super) fn activate(pds: &Pds, request: &Incoming) -> Answer {
+    set_active(pds, request, true)
 }
 
 /// A token by which an account shows another service who it is.
@@ -208,7 +235,7 @@ pub(super) fn service_token(
 
 pub(super) fn service_auth(pds: &Pds, request: &Incoming) -> Answer {
     let viewer = auth::writer(pds, request)?;
-    let aud = request.param("aud").unwrap_or_default();
+    let aud = param(request, "com.atproto.server.getServiceAuth", "aud")?;
     if !is_audience(&aud) {
         let message = "aud must be a valid atproto DID or did#serviceId reference";
         return Err(Failure::invalid(message));
@@ -218,7 +245,9 @@ pub(super) fn service_auth(pds: &Pds, request: &Incoming) -> Answer {
     let now = state.now();
     let exp = match request.param("exp") {
         None => now + 60,
-        Some(exp) => exp.parse().map_err(|_| Failure::invalid("exp is no integer"))?,
+        Some(exp) => exp
+            .parse()
+            .map_err(|_| Failure::invalid("exp is no integer"))?,
     };
     let bad = |message: &str| Err(Failure::new(400, "BadExpiration", message));
     if exp < now {
@@ -228,9 +257,14 @@ pub(super) fn service_auth(pds: &Pds, request: &Incoming) -> Answer {
         return bad("cannot request a token with an expiration more than an hour in the future");
     }
     if lxm.is_none() && exp > now + 60 {
-        return bad("cannot request a method-less token with an expiration more than a minute in the future");
+        return bad(
+            "cannot request a method-less token with an expiration more than a minute in the future",
+        );
     }
-    let account = state.accounts.get(&viewer.did).ok_or_else(Failure::internal)?;
+    let account = state
+        .accounts
+        .get(&viewer.did)
+        .ok_or_else(Failure::internal)?;
     let token = service_token(&account.key, &viewer.did, &aud, lxm.as_deref(), now, exp);
     Ok(json!({ "token": token }))
 }
@@ -245,8 +279,15 @@ fn is_audience(aud: &str) -> bool {
     let Some(host) = did.strip_prefix("did:web:") else {
         return false;
     };
-    let (name, port) = host.split_once("%3A").map_or((host, None), |(name, port)| (name, Some(port)));
-    let labels = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
+    let (name, port) = host
+        .split_once("%3A")
+        .map_or((host, None), |(name, port)| (name, Some(port)));
+    let labels = |it: &str| {
+        !it.is_empty()
+            && it
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || it == b'-')
+    };
     name.split('.').all(labels)
         && (name == "localhost" || name.contains('.') && port.is_none())
         && port.is_none_or(|it| it.parse::<u16>().is_ok())

@@ -1,6 +1,9 @@
 //! Writing repositories: each request is one commit, or none.
 
-use std::{collections::{BTreeMap, BTreeSet}, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
 
 use serde_json::{Value, json};
 
@@ -37,11 +40,21 @@ pub(in crate::tangled) struct Write {
 
 impl Write {
     /// Creates a record, or replaces it.
-    pub(in crate::tangled) fn put(state: &State, did: &str, collection: &str, rkey: &str, record: Value) -> Self {
+    pub(in crate::tangled) fn put(
+        state: &State,
+        did: &str,
+        collection: &str,
+        rkey: &str,
+        record: Value,
+    ) -> Self {
         let account = state.accounts.get(did);
         let exists = account.is_some_and(|it| it.record(collection, rkey).is_some());
         Self {
-            action: if exists { Action::Update } else { Action::Create },
+            action: if exists {
+                Action::Update
+            } else {
+                Action::Create
+            },
             collection: collection.to_owned(),
             rkey: rkey.to_owned(),
             record: Some(record),
@@ -113,7 +126,10 @@ pub(in crate::tangled) fn commit(
     }
     drop_unused(account, &released);
     account.advance(did);
-    let ids = changes.iter().map(|it| it.record.as_ref().map(|(cid, _)| cid.clone())).collect();
+    let ids = changes
+        .iter()
+        .map(|it| it.record.as_ref().map(|(cid, _)| cid.clone()))
+        .collect();
     network.publish(changes);
     Ok(ids)
 }
@@ -255,7 +271,12 @@ pub(in crate::tangled) fn create(pds: &Pds, request: &Incoming) -> Answer {
     let ids = commit(&mut state, &pds.network, &viewer, vec![write])?;
     let uri = format!("at://{viewer}/{collection}/{rkey}");
     let cid = ids.into_iter().flatten().next().unwrap_or_default();
-    Ok(written(&uri, &cid, Some(commit_of(&state, &viewer)), status))
+    Ok(written(
+        &uri,
+        &cid,
+        Some(commit_of(&state, &viewer)),
+        status,
+    ))
 }
 
 pub(in crate::tangled) fn put(pds: &Pds, request: &Incoming) -> Answer {
@@ -313,7 +334,11 @@ pub(in crate::tangled) fn apply(pds: &Pds, request: &Incoming) -> Answer {
     let viewer = auth::writer(pds, request)?.did;
     let input = Input::read(request)?;
     let repo = input.text("repo")?;
-    let listed = input.need("writes")?.as_array().cloned().unwrap_or_default();
+    let listed = input
+        .need("writes")?
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     let swap_commit = swap(&input, "swapCommit")?;
     let mut state = lock(&pds.state);
     own_repo(&state, &viewer, repo)?;
@@ -340,7 +365,8 @@ pub(in crate::tangled) fn apply(pds: &Pds, request: &Incoming) -> Answer {
         .zip(ids)
         .map(|(write, id)| {
             let uri = format!("at://{viewer}/{}/{}", write.collection, write.rkey);
-            let named = |name: &str| json!({ "$type": format!("com.atproto.repo.applyWrites#{name}") });
+            let named =
+                |name: &str| json!({ "$type": format!("com.atproto.repo.applyWrites#{name}") });
             let mut result = match write.action {
                 Action::Create => named("createResult"),
                 Action::Update => named("updateResult"),
@@ -359,11 +385,24 @@ pub(in crate::tangled) fn apply(pds: &Pds, request: &Incoming) -> Answer {
 
 fn member(listed: &Value, index: usize) -> Result<Write, Failure> {
     let path = format!("$.writes[{index}]");
-    let action = match listed["$type"].as_str().and_then(|it| it.strip_prefix("com.atproto.repo.applyWrites#")) {
+    let action = match listed["$type"]
+        .as_str()
+        .and_then(|it| it.strip_prefix("com.atproto.repo.applyWrites#"))
+    {
         Some("create") => Action::Create,
         Some("update") => Action::Update,
         Some("delete") => Action::Delete,
-        _ => return Err(Failure::invalid(format!("Missing required key \"$type\" at {path}"))),
+        _ => {
+            let names = listed
+                .as_object()
+                .into_iter()
+                .flat_map(|it| it.keys())
+                .take(2);
+            let shown: String = names.map(|it| format!("\"{it}\": ..., ")).collect();
+            return Err(Failure::invalid(format!(
+                "Expected an object which includes the \"$type\" property value type (got {{{shown}...}}) at {path}"
+            )));
+        }
     };
     let text = |name: &str| {
         let missing = || Failure::invalid(format!("Missing required key \"{name}\" at {path}"));
@@ -378,7 +417,14 @@ fn member(listed: &Value, index: usize) -> Result<Write, Failure> {
     check_key(&rkey, &path)?;
     let record = match action {
         Action::Delete => None,
-        _ => Some(record::prepare(listed["value"].clone(), &collection)?),
+        _ => {
+            let path = format!("{path}.value");
+            Some(record::prepare_at(
+                listed["value"].clone(),
+                &collection,
+                &path,
+            )?)
+        }
     };
     Ok(Write {
         action,
