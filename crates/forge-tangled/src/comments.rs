@@ -179,6 +179,10 @@ impl Reviews for Tangled {
         reply_to: Option<&CommentId>,
     ) -> Result<Outcome<Comment>> {
         let located = self.locate(pr).await?;
+        if located.repository.era == Era::Org10 {
+            let reply_to = reply_to.map(|id| id.key.as_str());
+            return self.comment_on_ticket(&located, body, reply_to).await;
+        }
         self.speaks_2026(&located.repository, Capability::Comments)?;
         let reply_to = match reply_to {
             Some(id) => Some(self.comment_uri(&id.key)?),

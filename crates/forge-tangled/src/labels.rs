@@ -515,6 +515,7 @@ impl Labels for Tangled {
                 .with_hint("write six hexadecimal digits, such as ff8800"));
         }
         let repository = self.repository(repo).await?;
+        self.speaks_2026(&repository, Capability::LabelEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "define the labels")?;
         let said = |outcome: Outcome<Label>| match &new.description {
@@ -574,6 +575,7 @@ impl Labels for Tangled {
 
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
         let repository = self.repository(repo).await?;
+        self.speaks_2026(&repository, Capability::LabelEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "delete a label")?;
         let definitions = self.definitions(&repository).await?;

@@ -44,6 +44,7 @@ mod repository;
 mod session;
 mod settings;
 mod sources;
+mod ticket_writes;
 mod tickets;
 mod tid;
 mod write;
@@ -68,6 +69,8 @@ pub struct Tangled {
     collaborators: Cache<BTreeSet<String>>,
     definitions: Cache<Arc<Vec<labels::Definition>>>,
     patches: Cache<Arc<patch::Patch>>,
+    /// Whom tokens for a knot of 1.0 are for, by knot.
+    audiences: Cache<String>,
     info: ForgeInfo,
 }
 
@@ -99,6 +102,7 @@ impl Tangled {
             collaborators: Cache::default(),
             definitions: Cache::default(),
             patches: Cache::default(),
+            audiences: Cache::default(),
             info,
         }
     }

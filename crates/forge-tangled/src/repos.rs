@@ -6,7 +6,7 @@ use forge_core::{
     model::{Actor, ChecksReport, MergeMethod, Permission, RepoInfo},
 };
 
-use crate::{Era, Tangled, caps, repository::Repository};
+use crate::{Era, Tangled, caps, repository::Repository, ticket_writes};
 
 impl Tangled {
     /// Refuses to write to a repository that speaks an older or newer protocol: a record of the
@@ -22,8 +22,8 @@ impl Tangled {
             )),
             Era::Org10 => Err(Error::unsupported(
                 what,
-                "this repository is on Tangled 1.0, where records are written through its knot",
-                "use the web",
+                "what it takes on Tangled 1.0 is not known: its protocol is not published as a whole",
+                "do it on the web",
             )),
         }
     }
@@ -64,7 +64,10 @@ impl Repos for Tangled {
             parent: None,
             permission,
             merge_methods: vec![MergeMethod::Rebase],
-            overrides: Vec::new(),
+            overrides: match repository.era {
+                Era::Org10 => ticket_writes::overrides(),
+                Era::Sh2025 | Era::Sh2026 => Vec::new(),
+            },
             id: repository.id.clone(),
         })
     }

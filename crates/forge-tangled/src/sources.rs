@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use forge_core::{Error, ErrorKind, Result, Warning};
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, future, stream};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ impl Tangled {
         subject: &str,
         accounts: &BTreeSet<String>,
     ) -> Result<Found<Vec<Record>>> {
-        let down = match self.from_index(kind.query, subject).await {
+        let down = match self.ask_index(kind.query, subject).await {
             Ok(value) => {
                 return Ok(Found {
                     value,
@@ -143,7 +143,7 @@ impl Tangled {
         self.settings.backlinks.as_ref().map_or("", |o| o.host())
     }
 
-    async fn from_index(&self, query: &str, subject: &str) -> Result<Vec<Record>> {
+    async fn ask_index(&self, query: &str, subject: &str) -> Result<Vec<Record>> {
         let index = self.index();
         let mut records = Vec::new();
         let mut cursor: Option<String> = None;
@@ -287,14 +287,13 @@ impl Tangled {
             subjects.push((did, "target.repo"));
             subjects.push((did, "target.repoDid"));
         }
-        for (subject, path) in subjects {
-            if let Ok(found) = self
-                .backlinks(subject, &format!("{collection}:{path}"))
+        let asked = subjects.into_iter().map(|(subject, path)| async move {
+            self.backlinks(subject, &format!("{collection}:{path}"))
                 .await
-            {
-                answered = true;
-                links.extend(found);
-            }
+        });
+        for found in future::join_all(asked).await.into_iter().flatten() {
+            answered = true;
+            links.extend(found);
         }
         if answered {
             let (value, warnings) = self.hydrate(links).await;

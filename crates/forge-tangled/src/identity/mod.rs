@@ -45,6 +45,7 @@ pub(crate) struct Identities {
     http: Http,
     settings: Arc<Settings>,
     known: Cache<Identity>,
+    documents: Cache<Document>,
     handles: Cache<String>,
     checked: Cache<()>,
 }
@@ -55,6 +56,7 @@ impl Identities {
             http,
             settings,
             known: Cache::default(),
+            documents: Cache::default(),
             handles: Cache::default(),
             checked: Cache::default(),
         }
@@ -90,7 +92,7 @@ impl Identities {
     pub async fn of_did(&self, did: &str) -> Result<Identity> {
         let cell = self.known.cell(did);
         let found = cell.get_or_try_init(|| async {
-            let document = self.document(did).await?;
+            let document = self.document_of(did).await?;
             let handle = match document.handles.first() {
                 Some(handle) => match self.resolve(handle).await {
                     Ok(back) if back == did => Some(handle.clone()),
@@ -107,6 +109,12 @@ impl Identities {
         found.await.cloned()
     }
 
+    /// The document of an account. Its handle is not looked at.
+    async fn document_of(&self, did: &str) -> Result<Document> {
+        let cell = self.documents.cell(did);
+        cell.get_or_try_init(|| self.document(did)).await.cloned()
+    }
+
     /// What an account is called; the DID itself where it cannot be looked up.
     pub async fn name_of(&self, did: &str) -> String {
         match self.of_did(did).await {
@@ -117,8 +125,8 @@ impl Identities {
 
     /// The personal data server of an account.
     pub async fn pds(&self, did: &str) -> Result<Xrpc> {
-        let identity = self.of_did(did).await?;
-        let origin = identity.document.pds(self.settings.reach)?;
+        let document = self.document_of(did).await?;
+        let origin = document.pds(self.settings.reach)?;
         self.service(origin).await
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{build::Beside, record::Pull, view::Located};
 use crate::{
-    Tangled, fault,
+    Era, Tangled, fault,
     ingest::Seen,
     knot::no_branch,
     labels::Change,
@@ -32,6 +32,9 @@ impl Tangled {
         let title = title(&req.title)?;
         body("description", &req.description)?;
         let repository = self.repository(repo).await?;
+        if repository.era == Era::Org10 {
+            return self.create_ticket(repository, req).await;
+        }
         self.speaks_2026(&repository, Capability::PrCreate)?;
         let viewer = self.session.viewer().await?.identity.did.clone();
         if let Some(owner) = &req.head.owner {
@@ -219,6 +222,9 @@ impl Tangled {
     /// open or the branch has nothing new; `conflict` when its record changed in the meantime.
     pub async fn resubmit(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
         let located = self.locate(pr).await?;
+        if located.repository.era == Era::Org10 {
+            return self.resubmit_ticket(&located).await;
+        }
         self.speaks_2026(&located.repository, Capability::PrCreate)?;
         if located.pull.head.is_empty() || located.pull.is_from_fork() {
             return Err(Error::invalid(

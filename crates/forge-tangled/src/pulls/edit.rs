@@ -11,7 +11,7 @@ use super::{
     record::Pull,
     view::Located,
 };
-use crate::{Tangled, ingest::Seen, kinds, records::Record};
+use crate::{Era, Tangled, ingest::Seen, kinds, records::Record};
 
 impl Tangled {
     /// See [`forge_core::PullRequests::edit`].
@@ -25,6 +25,9 @@ impl Tangled {
             body("description", description)?;
         }
         let located = self.locate(pr).await?;
+        if located.repository.era == Era::Org10 {
+            return self.edit_ticket(&located, edit).await;
+        }
         self.speaks_2026(&located.repository, Capability::PrEdit)?;
         let (labels, assignees) = (&edit.labels, &edit.assignees);
         let change = self

@@ -58,7 +58,7 @@ impl Tangled {
                 detail: detail(status),
             });
         }
-        events.sort_by(|a, b| a.created_at.cmp(&b.created_at));
+        events.sort_by_key(|e| e.created_at);
         let mut page = page::of("tangled-history", uri, events, &req)?;
         page.warnings = warnings;
         Ok(page)

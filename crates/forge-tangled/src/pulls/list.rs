@@ -144,7 +144,7 @@ impl Tangled {
             });
         }
         let first = self
-            .from_index_page(&repository, query, &filters, position, req.limit)
+            .index_page(&repository, query, &filters, position, req.limit)
             .await;
         let (rows, next, scanned, warnings) = match first {
             Ok((rows, next, scanned, warnings)) => {
@@ -183,7 +183,7 @@ impl Tangled {
     }
 
     /// Rows from the index until `limit` match, or there are no more.
-    async fn from_index_page(
+    async fn index_page(
         &self,
         repository: &Repository,
         query: &PullQuery,

@@ -13,7 +13,7 @@ mod state;
 pub(crate) mod status;
 pub(crate) mod view;
 
-pub(crate) use create::body as check_body;
+pub(crate) use create::{body as check_body, title as check_title};
 
 use async_trait::async_trait;
 use forge_core::{

@@ -1,13 +1,13 @@
 //! Closing and reopening: a status record in the account of whoever does it.
 
 use forge_core::{
-    Error, ErrorKind, Outcome, PrId, Precondition, Result, Step, Warning,
+    Capability, Error, ErrorKind, Outcome, PrId, Precondition, Result, Step, Warning,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use serde_json::json;
 
 use super::{record::Pull, status, view::Located};
-use crate::{Tangled, ingest::Seen, kinds, records::NewRecord, repository::Repository, write};
+use crate::{Era, Tangled, ingest::Seen, kinds, records::NewRecord, repository::Repository, write};
 
 impl Tangled {
     /// The status record that sets `state`.
@@ -79,6 +79,15 @@ impl Tangled {
         req: &CloseReq,
     ) -> Result<Outcome<PullRequest>> {
         let located = self.locate(pr).await?;
+        if located.repository.era == Era::Org10 {
+            if req.delete_branch {
+                self.speaks_2026(&located.repository, Capability::PrDeleteBranch)?;
+            }
+            if let Some(comment) = &req.comment {
+                self.comment_on_ticket(&located, comment, None).await?;
+            }
+            return self.set_ticket_state(&located, PrState::Closed).await;
+        }
         let state = self.ready_to_set(&located).await?;
         if state == PrState::Merged {
             return Err(merged(&located.pull, "closed"));
@@ -130,6 +139,12 @@ impl Tangled {
         comment: Option<&str>,
     ) -> Result<Outcome<PullRequest>> {
         let located = self.locate(pr).await?;
+        if located.repository.era == Era::Org10 {
+            if let Some(comment) = comment {
+                self.comment_on_ticket(&located, comment, None).await?;
+            }
+            return self.set_ticket_state(&located, PrState::Open).await;
+        }
         let state = self.ready_to_set(&located).await?;
         if state == PrState::Merged {
             return Err(merged(&located.pull, "reopened"));
@@ -158,7 +173,7 @@ impl Tangled {
     }
 
     async fn ready_to_set(&self, located: &Located) -> Result<PrState> {
-        self.speaks_2026(&located.repository, forge_core::Capability::PrClose)?;
+        self.speaks_2026(&located.repository, Capability::PrClose)?;
         self.may_set_state(&located.repository, &located.pull)
             .await?;
         self.state_of(&located.repository, &located.pull).await

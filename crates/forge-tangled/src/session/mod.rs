@@ -174,7 +174,7 @@ impl Session {
                         .await;
                     answer
                         .map(|a| a.token.clone())
-                        .map_err(|e| xrpc.failed(get_service_auth::NSID, e, |e| told(e), false))
+                        .map_err(|e| xrpc.failed(get_service_auth::NSID, e, told, false))
                 }
             })
             .await?;
@@ -248,7 +248,7 @@ impl Session {
             .create_session(input.into())
             .await
             .map_err(|e| {
-                let error = xrpc.failed(create_session::NSID, e, |e| told(e), false);
+                let error = xrpc.failed(create_session::NSID, e, told, false);
                 if matches!(error.kind(), ErrorKind::Unauthenticated { .. }) {
                     refused(&self.settings.host, viewer, &error)
                 } else {
@@ -283,8 +283,7 @@ impl Session {
             .with_token(old.refresh.clone());
         let service = xrpc.clone().typed().service;
         let answer = service.com.atproto.server.refresh_session().await;
-        let answer =
-            answer.map_err(|e| xrpc.failed(refresh_session::NSID, e, |e| told(e), false))?;
+        let answer = answer.map_err(|e| xrpc.failed(refresh_session::NSID, e, told, false))?;
         Ok(Tokens {
             access: Secret::new(answer.access_jwt.clone()),
             refresh: Secret::new(answer.refresh_jwt.clone()),

@@ -79,7 +79,11 @@ async fn without_the_index_others_are_asked_and_that_is_said() {
             .await
             .unwrap();
         let ids: Vec<_> = page.items.iter().map(|p| p.id.clone()).collect();
-        assert_eq!(ids, [open.id.clone()], "backlinks: {backlinks}");
+        assert_eq!(
+            ids,
+            std::slice::from_ref(&open.id),
+            "backlinks: {backlinks}"
+        );
         let said = &page.warnings[0].message;
         let by = if backlinks {
             "the backlinks at"

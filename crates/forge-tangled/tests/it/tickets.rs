@@ -1,12 +1,15 @@
 //! Tangled 1.0, read from the account of the repository.
 
 use forge_core::{
-    PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath,
-    model::{PrFields, PrState, PullQuery, StateFilter},
+    PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Reviews,
+    model::{CreatePull, EditPull, PrFields, PrState, PullQuery, StateFilter},
 };
+use forge_testkit::tangled::{Audience, Fault, KnotOptions, PdsOptions, World};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
+
+const TICKET: &str = "org.tangled.track.ticket";
 
 #[tokio::test]
 async fn pull_requests_rounds_comments_and_labels_are_read() {
@@ -131,4 +134,171 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     assert!(stage.tangled(&stage.bob).view(&pr, fields).await.is_ok());
     let merge = forge.merge(&pr, &Default::default()).await.unwrap_err();
     assert_eq!(merge.code(), "unsupported");
+}
+
+/// What is written to a repository of 1.0, on knots that want either audience.
+#[tokio::test]
+async fn the_life_of_a_ticket() {
+    for audience in [Audience::Host, Audience::Repository] {
+        let options = KnotOptions {
+            audience,
+            ..KnotOptions::default()
+        };
+        let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
+        let repo = stage.world.repository_1_0(&stage.alice, "new");
+        stage.world.knot().add_collaborator(&repo, &stage.bob.did);
+        let id = RepoId {
+            path: RepoPath::Did(repo.did.clone()),
+            ..stage.id()
+        };
+        let forge = stage.tangled(&stage.alice);
+        repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+        let mut req = CreatePull::new("topic", "One");
+        req.description = "Why".into();
+        let made = forge.create(&id, &req).await.unwrap();
+        assert_eq!(made.ingestion.word(), "immediate");
+        assert!(made.warnings[0].message.contains("experimental"));
+        let pr = made.value.id.clone();
+        assert_eq!(
+            (made.value.title.as_str(), made.value.author.login.as_str()),
+            ("One", "alice.test")
+        );
+        assert_eq!(made.value.head_oid, repo.git.oid("topic"));
+        let twin = forge.create(&id, &req).await.unwrap_err();
+        assert_eq!(twin.code(), "already_exists");
+        assert_eq!(stage.world.knot().records(&repo.did, TICKET).len(), 1);
+
+        let said = stage
+            .tangled(&stage.bob)
+            .comment(&pr, "Nice", None)
+            .await
+            .unwrap();
+        assert_eq!(said.value.author.login, "bob.test");
+        let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
+        let round = forge.resubmit(&pr).await.unwrap();
+        assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));
+        assert!(forge.resubmit(&pr).await.unwrap().unchanged);
+
+        let edit = EditPull {
+            title: Some("Two".into()),
+            ..EditPull::default()
+        };
+        assert_eq!(forge.edit(&pr, &edit).await.unwrap().value.title, "Two");
+        let stale = EditPull {
+            title: Some("Three".into()),
+            expected_version: Some(made.value.version),
+            ..EditPull::default()
+        };
+        assert_eq!(
+            forge.edit(&pr, &stale).await.unwrap_err().code(),
+            "conflict"
+        );
+        let closed = forge.close(&pr, &Default::default()).await.unwrap();
+        assert_eq!(closed.value.state, PrState::Closed);
+        assert!(
+            forge
+                .close(&pr, &Default::default())
+                .await
+                .unwrap()
+                .unchanged
+        );
+        let open = forge.reopen(&pr, Some("Again")).await.unwrap();
+        assert_eq!(
+            (open.value.state, open.value.comments_count),
+            (PrState::Open, 2)
+        );
+        assert!(
+            stage
+                .world
+                .pds()
+                .records(&stage.alice.did, "sh.tangled.repo.pull")
+                .is_empty()
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let old = json!({
+        "title": {"text": "Old"}, "state": "completed", "targetBranch": "main",
+        "tangledLabels": [{"key": "bug"}], "createdAt": "2026-11-01T00:00:00Z",
+    });
+    stage
+        .world
+        .knot()
+        .put_record(&repo.did, TICKET, "3mkuuamwfj322", old);
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    let mut req = CreatePull::new("topic", "One");
+    req.labels = vec!["docs".into()];
+    let e = forge.create(&id, &req).await.unwrap_err();
+    assert!(e.message().contains("'docs'"), "{e:?}");
+    req.labels = vec!["BUG".into()];
+    let made = forge.create(&id, &req).await.unwrap().value;
+    assert_eq!(made.labels[0].name, "bug");
+    let closed = forge
+        .close(&made.id, &Default::default())
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(closed.state, PrState::Closed);
+    let rkey = made.node_id.rsplit('/').next().unwrap();
+    let records = stage.world.knot().records(&repo.did, TICKET);
+    let ours = records
+        .iter()
+        .find(|(uri, ..)| uri.ends_with(rkey))
+        .unwrap();
+    assert_eq!(ours.2["state"], "completed");
+}
+
+#[tokio::test]
+async fn lost_answers_of_the_knot_neither_fail_nor_repeat() {
+    for method in [
+        "com.atproto.repo.createRecord",
+        "org.tangled.review.submitPatch",
+    ] {
+        let stage = Stage::new();
+        let repo = stage.world.repository_1_0(&stage.alice, "new");
+        let id = RepoId {
+            path: RepoPath::Did(repo.did.clone()),
+            ..stage.id()
+        };
+        repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+        let knot = stage.world.knot();
+        knot.host().fault(Fault::reset().committed().on(method));
+        let forge = stage.tangled(&stage.alice);
+        forge
+            .create(&id, &CreatePull::new("topic", "One"))
+            .await
+            .unwrap();
+        assert_eq!(knot.records(&repo.did, TICKET).len(), 1, "{method}");
+        assert_eq!(
+            knot.records(&repo.did, "org.tangled.review.patch").len(),
+            1,
+            "{method}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_ticket_whose_patch_is_refused_is_taken_back() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let refusal = Fault::error(400, "InvalidRequest", "no").on("org.tangled.review.submitPatch");
+    stage.world.knot().host().fault(refusal);
+    let forge = stage.tangled(&stage.alice);
+    let req = CreatePull::new("topic", "One");
+    assert!(forge.create(&id, &req).await.is_err());
+    assert!(stage.world.knot().records(&repo.did, TICKET).is_empty());
 }

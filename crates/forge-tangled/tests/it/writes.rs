@@ -160,27 +160,23 @@ async fn a_patch_needs_no_branch() {
 }
 
 #[tokio::test]
-async fn repositories_of_other_eras_are_not_written() {
+async fn repositories_of_2025_are_not_written() {
     let stage = Stage::new();
-    for repo in [
-        stage.world.repository_2025(&stage.alice, "old"),
-        stage.world.repository_1_0(&stage.alice, "new"),
-    ] {
-        repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
-        let forge = stage.tangled(&stage.alice);
-        let id = forge_core::RepoId {
-            path: forge_core::RepoPath::Named {
-                owner: "alice.test".into(),
-                name: repo.name.clone(),
-            },
-            ..stage.id()
-        };
-        let e = forge
-            .create(&id, &CreatePull::new("topic", "T"))
-            .await
-            .unwrap_err();
-        assert_eq!(e.code(), "unsupported", "{}", repo.name);
-    }
+    let repo = stage.world.repository_2025(&stage.alice, "old");
+    repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    let id = forge_core::RepoId {
+        path: forge_core::RepoPath::Named {
+            owner: "alice.test".into(),
+            name: repo.name.clone(),
+        },
+        ..stage.id()
+    };
+    let e = forge
+        .create(&id, &CreatePull::new("topic", "T"))
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "unsupported");
     assert!(stage.world.pds().records(&stage.alice.did, PULL).is_empty());
 }
 

@@ -27,7 +27,11 @@ pub struct Stage {
 
 impl Stage {
     pub fn new() -> Self {
-        let world = World::start().unwrap();
+        Self::of(World::start().unwrap())
+    }
+
+    /// In a world that behaves otherwise.
+    pub fn of(world: World) -> Self {
         let alice = world.pds().account("alice.test", PASSWORD);
         let bob = world.pds().account("bob.test", PASSWORD);
         let repo = world.repository(&alice, "widget");
