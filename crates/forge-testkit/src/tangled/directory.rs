@@ -57,13 +57,18 @@ impl Entries {
             "did:plc:{}",
             &cid::base32(seed_bytes(seed).as_slice())[..24]
         );
+        self.register_as(&did, handle, key);
+        did
+    }
+
+    /// A document for a DID of another method, which its own host serves.
+    pub(crate) fn register_as(&self, did: &str, handle: Option<&str>, key: &Key) {
         let entry = Entry {
             handle: handle.map(str::to_owned),
             key: key.clone(),
             services: Vec::new(),
         };
-        lock(&self.0).entries.insert(did.clone(), entry);
-        did
+        lock(&self.0).entries.insert(did.to_owned(), entry);
     }
 
     /// Puts a service in a document, or another address in its place.
@@ -150,7 +155,9 @@ struct Answers(Identities);
 impl Service for Answers {
     fn answer(&self, request: &Incoming) -> Reply {
         let did = request.path.trim_start_matches('/');
-        match self.0.document(did) {
+        // Others are known here so that the hosts of the world know them, and to nobody else.
+        let known = did.starts_with("did:plc:").then(|| self.0.document(did));
+        match known.flatten() {
             Some(document) => {
                 let mut reply = Reply::json(200, &document);
                 reply.set("content-type", "application/did+ld+json; charset=utf-8");

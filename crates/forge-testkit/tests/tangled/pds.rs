@@ -159,3 +159,24 @@ fn a_blob_goes_with_the_last_record_that_has_it() {
         .delete(&it.bob.did, "sh.tangled.repo.pull", "3mkuuamwfj322");
     assert_eq!(it.world.pds().blob_bytes(&it.bob.did, cid), None);
 }
+
+#[test]
+fn an_account_may_be_of_its_own_host() {
+    let it = Fixture::new();
+    let host = it.world.pds().host();
+    let carol = it.world.pds().web_account("carol.test", "c");
+    assert_eq!(carol.did, host.did());
+    let document = Caller::new(&host.url()).page("/.well-known/did.json").ok();
+    assert_eq!(document["id"], carol.did.as_str());
+    assert_eq!(document["alsoKnownAs"], json!(["at://carol.test"]));
+    let directory = Caller::new(&it.world.directory().host().url());
+    assert_eq!(directory.page(&carol.did).status, 404);
+    let nsid = "sh.tangled.repo.merge";
+    it.world.knot().add_collaborator(&it.repo, &carol.did);
+    it.repo
+        .git
+        .commit("topic", "Add one", &[("one.txt", Some("1\n"))]);
+    let patch = it.repo.git.run(["diff", "main", "topic"]).text();
+    let body = json!({ "repo": it.repo.did, "patch": patch, "branch": "main" });
+    assert_eq!(it.knot(&carol, nsid).post(nsid, &body).status, 200);
+}

@@ -48,3 +48,12 @@ pub(super) fn well_known(pds: &Pds, request: &Incoming) -> Reply {
         None => Reply::text(404, "text/plain; charset=utf-8", b"User not found".to_vec()),
     }
 }
+
+/// The document of the `did:web` account of this host.
+pub(super) fn did_json(pds: &Pds, request: &Incoming) -> Reply {
+    let did = format!("did:web:{}", request.header("host").replace(':', "%3A"));
+    match pds.directory.document(&did) {
+        Some(document) => Reply::json(200, &document),
+        None => Reply::text(404, "text/plain; charset=utf-8", b"Not Found".to_vec()),
+    }
+}

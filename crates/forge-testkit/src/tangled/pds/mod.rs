@@ -115,7 +115,22 @@ impl PdsDouble {
     /// # Panics
     /// When the handle is taken.
     pub fn account(&self, handle: &str, password: &str) -> Account {
-        let created = self.pds.new_account(handle, password, None);
+        let created = self.pds.new_account(handle, password, None, None);
+        Account {
+            did: created.expect("a free handle"),
+            handle: handle.to_owned(),
+            password: password.to_owned(),
+        }
+    }
+
+    /// A new account whose DID is `did:web:` of this PDS, which serves its document. A PDS has one
+    /// at most.
+    ///
+    /// # Panics
+    /// When the handle is taken.
+    pub fn web_account(&self, handle: &str, password: &str) -> Account {
+        let did = self.host.did();
+        let created = self.pds.new_account(handle, password, None, Some(&did));
         Account {
             did: created.expect("a free handle"),
             handle: handle.to_owned(),
@@ -272,14 +287,26 @@ impl Pds {
         }
     }
 
-    /// A new account, or `None` when its handle is taken.
-    fn new_account(&self, handle: &str, password: &str, email: Option<&str>) -> Option<String> {
+    /// A new account, or `None` when its handle is taken. Without a DID it gets a `did:plc`.
+    fn new_account(
+        &self,
+        handle: &str,
+        password: &str,
+        email: Option<&str>,
+        did: Option<&str>,
+    ) -> Option<String> {
         let mut state = lock(&self.state);
         if state.find(handle).is_some() {
             return None;
         }
         let key = Key::from_seed(&format!("key of {handle}"));
-        let did = self.directory.register(handle, Some(handle), &key);
+        let did = match did {
+            Some(did) => {
+                self.directory.register_as(did, Some(handle), &key);
+                did.to_owned()
+            }
+            None => self.directory.register(handle, Some(handle), &key),
+        };
         self.directory
             .set_service(&did, "#atproto_pds", "AtprotoPersonalDataServer", &self.url);
         state.open(&did, handle, password, email, key);

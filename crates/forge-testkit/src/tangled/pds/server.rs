@@ -53,6 +53,9 @@ impl Service for Answers {
         if request.path == "/.well-known/atproto-did" {
             return identity::well_known(pds, request);
         }
+        if request.path == "/.well-known/did.json" {
+            return identity::did_json(pds, request);
+        }
         let Some(nsid) = request.nsid() else {
             return Reply::text(404, "text/plain", b"Not Found".to_vec());
         };

@@ -92,7 +92,7 @@ pub(super) fn create_account(pds: &Pds, request: &Incoming) -> Answer {
             "Not a supported handle domain",
         ));
     }
-    let Some(did) = pds.new_account(handle, password, email) else {
+    let Some(did) = pds.new_account(handle, password, email, None) else {
         return Err(Failure::invalid(format!("Handle already taken: {handle}")));
     };
     let mut state = lock(&pds.state);
