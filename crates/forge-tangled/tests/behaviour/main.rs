@@ -7,7 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
-#[path = "../stage/mod.rs"]
+#[path = "../it/stage.rs"]
 mod stage;
 
 use std::{process::ExitCode, sync::Arc};

@@ -14,7 +14,6 @@ mod ingestion;
 mod merge;
 mod requests;
 mod sessions;
-#[path = "../stage/mod.rs"]
 mod stage;
 mod tickets;
 mod writes;
