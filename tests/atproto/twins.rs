@@ -806,7 +806,10 @@ fn identity(it: &mut Side) {
     );
 }
 
-const TOPICS: &[(&str, fn(&mut Side))] = &[
+/// Calls to one of the two.
+type Script = fn(&mut Side);
+
+const TOPICS: &[(&str, Script)] = &[
     ("sessions", sessions),
     ("refreshing", refreshing),
     ("records", records),
