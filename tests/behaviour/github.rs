@@ -72,8 +72,8 @@ impl Rig for GitHubRig {
             Client::new(forge, policy).repo(id())
         };
         Fixture {
-            author: handle("token-of-ada"),
-            reviewer: handle("token-of-grace"),
+            author: handle("gho_0canary0ada"),
+            reviewer: handle("gho_0canary0grace"),
             git,
             facts: self.facts(),
             keep: Box::new(double),
@@ -86,8 +86,8 @@ fn seed(double: &GitHubDouble) -> PathBuf {
     let mut seed = double.seed();
     seed.named_user("ada", "Ada Lovelace");
     seed.named_user("grace", "Grace Hopper");
-    seed.token("token-of-ada", "ada", ALL_SCOPES);
-    seed.token("token-of-grace", "grace", ALL_SCOPES);
+    seed.token("gho_0canary0ada", "ada", ALL_SCOPES);
+    seed.token("gho_0canary0grace", "grace", ALL_SCOPES);
     seed.empty_repo(REPO);
     seed.collaborator(REPO, "grace", Permission::Write);
     let repo = seed.find_repo(REPO);

@@ -9,6 +9,9 @@
 )]
 
 mod diffs;
+mod gh;
+mod github;
+mod hub;
 mod measure;
 mod page;
 mod pulls;
@@ -25,13 +28,14 @@ fn main() -> ExitCode {
         eprintln!("run `cargo xtask bench`");
         return ExitCode::FAILURE;
     };
-    let gh = std::env::var_os("FORGE_BENCH_GH")
+    let gh = std::env::var_os("FORGE_GH")
         .map(PathBuf::from)
-        .expect("FORGE_BENCH_GH");
+        .expect("FORGE_GH");
     let older = std::env::var_os("FORGE_BENCH_OLDER_GIT").map(PathBuf::from);
     let gits: Vec<_> = std::iter::once(git_program()).chain(older).collect();
-    let mut page = Page::new(&gits);
+    let mut page = Page::new(&gits, &gh::version(&gh));
     start::measure(&mut page, &gh);
+    github::measure(&mut page, &gh);
     pulls::measure(&mut page, &gits);
     diffs::measure(&mut page, &gits);
     let (text, holds) = page.finish();

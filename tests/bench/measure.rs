@@ -6,6 +6,8 @@ use forge_testkit::{Run, Scratch};
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub wall: Duration,
+    /// Processor time, user and system, of it and of the programs that it ran.
+    pub cpu: Duration,
     /// The most memory that it, or a program that it ran, has had, in KiB.
     pub peak: u64,
 }
@@ -21,10 +23,11 @@ pub fn once(scratch: &Scratch, run: &Run) -> Sample {
         .split_whitespace()
         .map(|n| n.parse().unwrap())
         .collect();
-    assert_eq!(numbers[2], 0, "{code:?}");
+    assert_eq!(numbers[3], 0, "{code:?}");
     Sample {
         wall: Duration::from_micros(numbers[0].unsigned_abs()),
-        peak: numbers[1].unsigned_abs(),
+        cpu: Duration::from_micros(numbers[1].unsigned_abs()),
+        peak: numbers[2].unsigned_abs(),
     }
 }
 
@@ -34,14 +37,25 @@ pub fn in_turns<const N: usize>(scratch: &Scratch, times: usize, runs: [&Run; N]
     for run in runs {
         once(scratch, run);
     }
+    numbered_in_turns(scratch, times, |n, _| runs[n].clone())
+}
+
+/// As [`in_turns`], for runs of which none can be repeated: `run` makes that of a program, from 0,
+/// and of a turn, from 0.
+pub fn numbered_in_turns<const N: usize>(
+    scratch: &Scratch,
+    times: usize,
+    run: impl Fn(usize, usize) -> Run,
+) -> [Sample; N] {
     let mut samples: [Vec<Sample>; N] = std::array::from_fn(|_| Vec::new());
-    for _ in 0..times {
-        for (run, into) in runs.iter().zip(&mut samples) {
-            into.push(once(scratch, run));
+    for turn in 0..times {
+        for (n, into) in samples.iter_mut().enumerate() {
+            into.push(once(scratch, &run(n, turn)));
         }
     }
     samples.map(|all| Sample {
         wall: median(all.iter().map(|s| s.wall)),
+        cpu: median(all.iter().map(|s| s.cpu)),
         peak: median(all.iter().map(|s| s.peak)),
     })
 }

@@ -10,14 +10,14 @@ pub struct Page {
 }
 
 impl Page {
-    pub fn new(gits: &[PathBuf]) -> Self {
+    pub fn new(gits: &[PathBuf], gh: &str) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let gits: Vec<_> = gits.iter().map(version).collect();
         let mut text =
             String::from("# Benchmarks\n\nWritten by `cargo xtask bench`; do not edit.\n\n");
         let _ = writeln!(
             text,
-            "Measured on {}: {} on {}, {cores} cores, release build, git {}. Times are medians and \
+            "Measured on {}: {} on {}, {cores} cores, release build, git {}, gh {gh}. Times are medians and \
              depend on the machine; the ratios and the limits are what counts. Memory is the peak \
              of resident memory.",
             Timestamp::now().date(),

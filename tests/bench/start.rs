@@ -5,6 +5,7 @@ use std::path::Path;
 use forge_testkit::{Scratch, forge_binary};
 
 use crate::{
+    gh,
     measure::in_turns,
     page::{Page, mb, ms, ratio, time_ratio},
 };
@@ -12,19 +13,7 @@ use crate::{
 pub fn measure(page: &mut Page, gh: &Path) {
     let scratch = Scratch::new();
     let forge = scratch.run(forge_binary()).arg("--version");
-    let gh = scratch
-        .run(gh)
-        .arg("--version")
-        .env("GH_TELEMETRY", "false")
-        .env("GH_NO_UPDATE_NOTIFIER", "1")
-        .env("GH_CONFIG_DIR", scratch.path("gh"));
-    let name = gh
-        .text()
-        .lines()
-        .next()
-        .unwrap_or("gh")
-        .replace("version ", "");
-    let name = name.split(" (").next().unwrap_or("gh").to_owned();
+    let gh = gh::quiet(scratch.run(gh)).arg("--version");
     let [ours, theirs] = in_turns(&scratch, 31, [&forge, &gh]);
     page.table(
         "Start",
@@ -38,7 +27,7 @@ pub fn measure(page: &mut Page, gh: &Path) {
         ],
     );
     page.row(&[
-        name,
+        "gh".into(),
         ms(theirs.wall),
         mb(theirs.peak),
         String::new(),

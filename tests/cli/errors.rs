@@ -107,6 +107,9 @@ fn creating() {
                 "pr", "create", "-H", "new", "-t", "T", "-b", "", "-p", "Roadmap",
             ],
             &["pr", "create", "-H", "owner:new", "-t", "T", "-b", ""],
+            &[
+                "pr", "create", "-H", "new", "-t", "T", "-b", "", "--attach", "a.png",
+            ],
         ],
     );
     insta::assert_snapshot!(text);
@@ -160,6 +163,9 @@ fn changing() {
             &["pr", "merge", "1", "--merge", "--auto"],
             &["pr", "merge", "1", "--merge", "--admin"],
             &["pr", "list", "-S", "colour:blue"],
+            &["pr", "list", "--app", "robot"],
+            &["pr", "edit", "1", "--attach", "README.md"],
+            &["pr", "comment", "1", "-b", "See", "--attach", "a.png"],
             &["label", "create", "bug"],
             &["label", "create", "x", "--color", "red"],
             &["label", "delete", "bugg", "--yes"],

@@ -8,11 +8,11 @@ use forge_testkit::{
     github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
 };
 
-const REPO: &str = "octo/tools";
+pub const REPO: &str = "octo/tools";
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 
-struct Hub {
-    double: GitHubDouble,
+pub struct Hub {
+    pub double: GitHubDouble,
     scratch: Scratch,
 }
 
@@ -25,8 +25,10 @@ impl Hub {
             seed.token(TOKEN, "ada", ALL_SCOPES);
             seed.repo_with_readme(REPO);
             seed.collaborator(REPO, "grace", Permission::Write);
+            seed.team("octo", "core", &["grace"]);
             seed.label(REPO, "bug");
             seed.milestone(REPO, "v1.0");
+            seed.project("octo", "Roadmap", &["Todo"]);
             seed.commit(REPO, "feature", &[("a.txt", Some("one\n"))], "Add a");
         }
         Self {
@@ -36,7 +38,7 @@ impl Hub {
     }
 
     /// With pull request 1, from `work`.
-    fn with_pull() -> Self {
+    pub fn with_pull() -> Self {
         let hub = Self::new();
         hub.double.seed().open_pull(
             REPO,
@@ -50,7 +52,7 @@ impl Hub {
         hub
     }
 
-    fn forge(&self, args: &[&str]) -> Run {
+    pub fn forge(&self, args: &[&str]) -> Run {
         let run = self.scratch.forge(&self.scratch.path(""), &Identity::ADA);
         let run = self
             .double
@@ -133,9 +135,12 @@ fn reading_takes_one_request() {
     hub.costs(1, &["pr", "view", "1", R[0], R[1]]);
     hub.costs(1, &["pr", "view", "work", R[0], R[1]]);
     hub.costs(1, &["pr", "view", "1", R[0], R[1], "--comments"]);
-    let all =
-        "number,title,body,comments,reviews,commits,files,statusCheckRollup,mergeable,additions";
-    hub.costs(1, &["pr", "view", "1", R[0], R[1], "--json", all]);
+    let all: Vec<&str> = forge_cli::ui::json::PULL_FIELDS
+        .iter()
+        .map(|f| f.name)
+        .collect();
+    let all = all.join(",");
+    hub.costs(1, &["pr", "view", "1", R[0], R[1], "--json", &all]);
     hub.costs(1, &["pr", "diff", "1", R[0], R[1]]);
     hub.costs(1, &["pr", "diff", "1", R[0], R[1], "--name-only"]);
     hub.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
@@ -162,7 +167,7 @@ fn creating_takes_two_and_three_with_everything() {
         3,
         &[
             "pr", "create", R[0], R[1], "-H", "feature", "-t", "Title", "-b", "Body", "-l", "bug",
-            "-a", "@me", "-r", "grace", "-m", "v1.0",
+            "-a", "@me", "-r", "grace", "-m", "v1.0", "-p", "Roadmap",
         ],
     );
 }
@@ -183,7 +188,12 @@ fn every_change_takes_two() {
             "bug",
             "--add-assignee",
             "ada",
+            "--add-project",
+            "Roadmap",
         ][..],
+        &["pr", "edit", "1", "--remove-project", "roadmap"],
+        &["pr", "edit", "1", "--add-reviewer", "octo/core"],
+        &["pr", "edit", "1", "--remove-reviewer", "octo/core"],
         &["pr", "comment", "1", "-b", "Said."],
         &["pr", "review", "1", "--approve", "-b", "Good."],
         &["pr", "ready", "1", "--undo"],
@@ -215,6 +225,27 @@ fn without_a_token_nothing_is_sent() {
         assert!(out.stderr_text().contains("forge auth login"), "{out:?}");
         assert_eq!(hub.double.counts().api, 0);
     }
+}
+
+#[test]
+fn boards_that_the_token_may_not_read_stop_nothing() {
+    let hub = Hub::with_pull();
+    let scopes = ["repo", "read:org"];
+    hub.double.seed().token(TOKEN, "ada", &scopes);
+    let out = hub.costs(1, &["pr", "view", "1", R[0], R[1]]);
+    assert!(out.stdout_text().contains("\nprojects:\t\n"), "{out:?}");
+    assert!(out.stderr.is_empty(), "{out:?}");
+    let asked = ["pr", "view", "1", "--json", "number,projectItems"];
+    let out = hub.costs(1, &[&asked[..], &R].concat());
+    assert_eq!(out.stdout_text(), "{\"number\":1,\"projectItems\":[]}\n");
+    assert!(out.stderr_text().contains("read:project"), "{out:?}");
+    let put = ["pr", "edit", "1", "--add-project", "Roadmap", "-t", "New"];
+    let out = hub.forge(&[&put[..], &R].concat()).output().exits(1);
+    assert!(
+        out.stderr_text().contains("lacks the scope project"),
+        "{out:?}"
+    );
+    assert_eq!(hub.double.seed().pull_of(REPO, 1).title, "Work");
 }
 
 #[test]
@@ -254,6 +285,7 @@ fn what_is_missing_is_named_and_nothing_is_made() {
     say(&["-H", "feature", "-l", "bugg"], "bug");
     say(&["-H", "feature", "-r", "grac"], "grac");
     say(&["-H", "feature", "-m", "v1"], "v1.0");
+    say(&["-H", "feature", "-p", "Roadmab"], "Roadmap");
     assert!(hub.double.seed().pulls_of(REPO).is_empty());
     hub.forge(&create).args(["-H", "feature"]).dir(&dir).ok();
     say(
@@ -330,4 +362,71 @@ fn checks_end_as_those_of_gh() {
         Some(1)
     );
     assert_eq!(code(&["--json", "name,state"]), Some(0));
+}
+
+#[test]
+fn a_diff_that_is_too_large_is_made_by_git_in_a_clone() {
+    let hub = Hub::new();
+    let names: Vec<String> = (0..301).map(|n| format!("many/{n}.txt")).collect();
+    let files: Vec<(&str, Option<&str>)> =
+        names.iter().map(|n| (n.as_str(), Some("a\n"))).collect();
+    {
+        let mut seed = hub.double.seed();
+        seed.commit(REPO, "many", &files, "Add many");
+        seed.open_pull(
+            REPO,
+            &PullSeed {
+                author: "grace",
+                title: "Many",
+                head: "many",
+                ..PullSeed::default()
+            },
+        );
+        // What the clone has then is not the base of the pull request any more.
+        seed.commit(REPO, "main", &[("later.txt", Some("x\n"))], "Later");
+    }
+    let dir = hub.clone();
+    let refs = || {
+        hub.scratch
+            .run(git_program())
+            .arg("for-each-ref")
+            .dir(&dir)
+            .text()
+    };
+    let before = refs();
+    let user = hub.scratch.run(git_program()).dir(&dir);
+    user.args(["config", "diff.noprefix", "true"]).ok();
+
+    hub.double.reset_record();
+    let out = hub.forge(&["pr", "diff", "1"]).dir(&dir).output().success();
+    assert_eq!(hub.double.counts().api, 2);
+    assert!(out.stderr.is_empty(), "{out:?}");
+    let diff = out.stdout_text();
+    assert_eq!(diff.matches("\ndiff --git a/many/").count() + 1, 301);
+    assert!(!diff.contains("later.txt"));
+    assert_eq!(refs(), before);
+    let series = hub.forge(&["pr", "diff", "1", "--patch"]).dir(&dir).text();
+    assert!(series.starts_with("From ") && series.contains("Subject: [PATCH] Add many"));
+
+    // Outside of a clone it is put together from the list of files.
+    let rebuilt = hub
+        .forge(&["pr", "diff", "1", R[0], R[1]])
+        .output()
+        .success();
+    assert!(
+        rebuilt
+            .stderr_text()
+            .contains("put together from its files")
+    );
+    assert_eq!(rebuilt.stdout_text().matches("diff --git ").count(), 301);
+
+    // A remote that cannot be reached costs a warning, and not the diff.
+    let gone = hub.scratch.run(git_program()).dir(&dir);
+    gone.args(["config", "remote.origin.uploadpack", "/nonexistent"])
+        .ok();
+    hub.double
+        .seed()
+        .commit(REPO, "many", &[("more.txt", Some("m\n"))], "More");
+    let out = hub.forge(&["pr", "diff", "1"]).dir(&dir).output().success();
+    assert_eq!(out.stdout_text().matches("diff --git ").count(), 302);
 }

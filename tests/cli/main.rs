@@ -18,6 +18,7 @@ mod diff;
 mod docs;
 mod errors;
 mod escapes;
+mod faults;
 mod general;
 mod github;
 mod json;

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod canary;
 mod dependencies;
 mod metadata;
 mod sources;

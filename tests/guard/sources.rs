@@ -8,7 +8,7 @@ use std::{
 use forge_testkit::workspace_root;
 
 /// The files that git knows or would take, relative to the root.
-fn files() -> Vec<PathBuf> {
+pub fn files() -> Vec<PathBuf> {
     let out = Command::new("git")
         .args([
             "ls-files",

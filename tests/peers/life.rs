@@ -1,9 +1,7 @@
-use crate::world::{REVIEWER, Tool, World};
-
-/// What both tools know of a pull request in every state.
-const CORE: &str = "number,title,body,state,isDraft,closed,author,baseRefName,headRefName,headRefOid,\
-    labels,assignees,milestone,reviewRequests,reviewDecision,comments,reviews,additions,deletions,\
-    changedFiles,createdAt,closedAt,mergedAt,mergedBy,mergeCommit,url,isCrossRepository,commits,files";
+use crate::{
+    fields::FIELDS as CORE,
+    world::{REVIEWER, Tool, World},
+};
 
 fn create(world: &World, tool: Tool, branch: &str, more: &[&str]) {
     world.push(branch);
@@ -35,6 +33,8 @@ fn what_one_creates_the_other_lists_and_views() {
             "reviewer",
             "-m",
             "v1.0",
+            "-p",
+            "roadmap",
         ];
         create(&world, maker, "feature", &metadata);
         let row = world.ok(other, &["pr", "list"]);
@@ -159,6 +159,8 @@ fn one_edits_what_the_other_made() {
                 "v1.0",
                 "--base",
                 "release",
+                "--add-project",
+                "Roadmap",
             ],
         );
         world.same("1", CORE);
@@ -174,6 +176,8 @@ fn one_edits_what_the_other_made() {
                 "1",
                 "--remove-reviewer",
                 "reviewer",
+                "--remove-project",
+                "roadmap",
                 "--remove-milestone",
             ],
         );

@@ -1,5 +1,6 @@
 //! The real gh and forge take turns on the GitHub double: what one makes, the other finds, reads,
-//! changes, closes and merges.
+//! changes, closes and merges. And they do the same in two worlds that begin alike, with every flag
+//! that both have (`flags` sees to it), and come to the same end.
 //!
 //! gh is the program at `FORGE_GH`, else `target/peers/gh`, where `cargo xtask test` puts it.
 #![allow(
@@ -10,7 +11,23 @@
     reason = "a test fails by panicking"
 )]
 
+mod attach;
+mod bots;
+mod change;
+mod checks;
+mod create;
+mod differences;
+mod fields;
+mod flags;
+mod forks;
+mod large;
 mod life;
+mod list;
+mod merge;
 mod reading;
 mod refusals;
+mod second;
+mod selectors;
+mod twins;
+mod view;
 mod world;

@@ -49,7 +49,7 @@ fn both_refuse_the_same() {
 fn a_refused_token_is_exit_4_or_1_alike() {
     let world = World::new();
     for tool in [crate::world::Tool::Forge, crate::world::Tool::Gh] {
-        let out = world.tool_as(tool, "gho_nobodyknowsthistoken", &["pr", "list"]);
+        let out = world.tool_as(tool, "gho_0canary0nobodyknowsthistoken", &["pr", "list"]);
         assert_ne!(out.code, Some(0), "{out:?}");
         assert!(!out.stderr_text().contains("nobodyknows"), "{out:?}");
     }

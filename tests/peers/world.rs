@@ -64,8 +64,15 @@ impl World {
                 seed.label(REPO, label);
             }
             seed.milestone(REPO, "v1.0");
+            seed.project("octocat", "Roadmap", &["Todo", "Done"]);
         }
         let scratch = Scratch::new();
+        let recorder = scratch.path("browser");
+        let opened = scratch.path("opened");
+        script(
+            &recorder,
+            &format!("printf '%s\\n' \"$*\" >>'{}'", opened.display()),
+        );
         let config = scratch.path("home/.gitconfig");
         let mut text = fs::read_to_string(&config).unwrap();
         text.push_str(
@@ -91,11 +98,40 @@ impl World {
             .env("GH_CONFIG_DIR", self.scratch.path("home/gh"))
             .env("GH_TELEMETRY", "false")
             .env("GH_NO_UPDATE_NOTIFIER", "1")
+            .env("BROWSER", self.scratch.path("browser"))
+            .env("TMPDIR", self.scratch.path("home"))
             .env("GIT_TERMINAL_PROMPT", "0");
         self.double
             .env(token)
             .into_iter()
             .fold(run, |run, (key, value)| run.env(key, value))
+    }
+
+    /// A command line in the clone, as Mona: words as a shell splits them, without the program.
+    pub fn command(&self, tool: Tool, line: &str) -> Run {
+        self.run(tool.program(), self.clone_dir(), MONA)
+            .args(words(line))
+    }
+
+    /// The same as somebody else.
+    pub fn command_as(&self, tool: Tool, token: &str, line: &str) -> Run {
+        self.run(tool.program(), self.clone_dir(), token)
+            .args(words(line))
+    }
+
+    /// The pages that were opened since it was asked last.
+    pub fn opened(&self) -> String {
+        let path = self.scratch.path("opened");
+        let opened = fs::read_to_string(&path).unwrap_or_default();
+        let _ = fs::remove_file(path);
+        opened
+    }
+
+    /// An editor that replaces what it is given by `text`.
+    pub fn editor(&self, text: &str) -> PathBuf {
+        let path = self.scratch.path("editor");
+        script(&path, &format!("printf '%s' '{text}' >\"$1\""));
+        path
     }
 
     pub fn clone_dir(&self) -> PathBuf {
@@ -135,6 +171,11 @@ impl World {
 
     /// A branch with one commit, pushed and checked out.
     pub fn push(&self, branch: &str) {
+        self.push_to("origin", branch);
+    }
+
+    /// The same, pushed to a remote.
+    pub fn push_to(&self, remote: &str, branch: &str) {
         self.git(&["checkout", "--quiet", "-B", branch, "origin/main"]);
         let name = format!("{}.txt", branch.replace('/', "-"));
         fs::write(self.clone_dir().join(&name), "one\ntwo\nthree\n").unwrap();
@@ -147,26 +188,42 @@ impl World {
             "-m",
             "Why.",
         ]);
-        self.git(&["push", "--quiet", "-u", "origin", branch]);
+        self.git(&["push", "--quiet", "-u", remote, branch]);
     }
 
-    /// Fields of a pull request as a tool tells them, without what only one of them can know.
+    /// Fields of a pull request as a tool tells them.
     pub fn fields(&self, tool: Tool, pull: &str, fields: &str) -> Value {
         let mut value = self
             .tool(tool, &["pr", "view", pull, "--json", fields])
             .success()
             .json();
-        strip(&mut value);
+        sorted(&mut value);
         value
     }
 
     /// Both tools see the same.
     #[track_caller]
     pub fn same(&self, pull: &str, fields: &str) {
+        if fields.contains("merge") {
+            // The first look has GitHub work out what can be merged.
+            self.fields(Tool::Gh, pull, "mergeable");
+        }
         let (ours, theirs) = (
             self.fields(Tool::Forge, pull, fields),
             self.fields(Tool::Gh, pull, fields),
         );
+        assert_eq!(ours, theirs, "forge on the left, gh on the right");
+    }
+
+    /// Both tools write the same JSON.
+    #[track_caller]
+    pub fn same_json(&self, args: &[&str]) {
+        let json = |tool: Tool| {
+            let mut value = self.tool(tool, args).success().json();
+            sorted(&mut value);
+            value
+        };
+        let (ours, theirs) = (json(Tool::Forge), json(Tool::Gh));
         assert_eq!(ours, theirs, "forge on the left, gh on the right");
     }
 
@@ -181,6 +238,38 @@ impl World {
         );
     }
 
+    /// forge and gh run a command line, in this order.
+    pub fn both(&self, line: &str) -> [Output; 2] {
+        [Tool::Forge, Tool::Gh].map(|tool| self.command(tool, line).output())
+    }
+
+    /// A tool fails at a command line.
+    pub fn fails(&self, tool: Tool, line: &str) -> Output {
+        self.command(tool, line).output().exits(1)
+    }
+
+    /// Both tools write the same bytes for a command line and end alike.
+    #[track_caller]
+    pub fn same_line(&self, line: &str) {
+        let [ours, theirs] = self.both(line);
+        assert_eq!(
+            (ours.stdout_text(), ours.code),
+            (theirs.stdout_text(), theirs.code),
+            "{line}: forge on the left, gh on the right\n{ours:?}\n{theirs:?}"
+        );
+        assert_eq!(ours.code, Some(0), "{ours:?}");
+    }
+
+    /// Both tools refuse a command line with the same exit code.
+    #[track_caller]
+    pub fn same_refusal_of(&self, line: &str) -> [Output; 2] {
+        let [ours, theirs] = self.both(line);
+        assert_eq!(ours.code, theirs.code, "{ours:?}\n{theirs:?}");
+        assert_ne!(ours.code, Some(0), "{ours:?}");
+        assert!(!ours.stderr.is_empty(), "{ours:?}");
+        [ours, theirs]
+    }
+
     /// Both tools refuse with the same exit code.
     #[track_caller]
     pub fn same_refusal(&self, args: &[&str]) {
@@ -191,27 +280,49 @@ impl World {
     }
 }
 
-/// Takes out the ids of people and labels, which forge does not read, and brings lists whose order
-/// nobody promises into one order.
-fn strip(value: &mut Value) {
+/// An executable shell script.
+pub fn script(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Splits a line as a shell does, with quotes and without anything else.
+pub fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in line.chars() {
+        match quote {
+            Some(q) if c == q => quote = None,
+            Some(_) => word.get_or_insert_default().push(c),
+            None if c == '\'' || c == '"' => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            None if c == ' ' => words.extend(word.take()),
+            None => word.get_or_insert_default().push(c),
+        }
+    }
+    assert!(quote.is_none(), "an open quote: {line}");
+    words.extend(word);
+    words
+}
+
+/// Brings lists whose order nobody promises into one order.
+pub fn sorted(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            members.remove("id");
-            members.remove("databaseId");
             // gh prints the year 1 where GitHub has no time.
             for member in members.values_mut() {
                 if *member == "0001-01-01T00:00:00Z" {
                     *member = Value::Null;
                 }
             }
-            // A milestone: forge knows its title alone.
-            if members.contains_key("dueOn") {
-                members.retain(|name, _| name == "title");
-            }
-            members.values_mut().for_each(strip);
+            members.values_mut().for_each(sorted);
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(strip);
+            items.iter_mut().for_each(sorted);
             items.sort_by_key(Value::to_string);
         }
         _ => {}

@@ -1,9 +1,10 @@
 //! Runs a program and says what it took: `forge-probe RESULT PROGRAM [ARGUMENT…]` writes wall time
-//! in microseconds, peak memory in KiB and the exit code to the file `RESULT`.
+//! and processor time (user and system) in microseconds, peak memory in KiB and the exit code to
+//! the file `RESULT`.
 //!
 //! It is a program of its own because Linux counts the memory of whoever starts a process as that
-//! process's first: started from something small, the peak is its own. The peak covers the programs
-//! that it runs and waits for.
+//! process's first: started from something small, the peak is its own. Processor time and peak cover the
+//! programs that it runs and waits for.
 
 use std::{process::ExitCode, time::Instant};
 
@@ -29,10 +30,9 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         .spawn()?
         .wait4()?;
     let wall = begun.elapsed().as_micros();
+    let cpu = (used.rusage.utime + used.rusage.stime).as_micros();
+    let peak = used.rusage.maxrss / 1024;
     let code = used.status.code().unwrap_or(-1);
-    std::fs::write(
-        result,
-        format!("{wall} {} {code}\n", used.rusage.maxrss / 1024),
-    )?;
+    std::fs::write(result, format!("{wall} {cpu} {peak} {code}\n"))?;
     Ok(())
 }

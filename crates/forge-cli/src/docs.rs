@@ -35,7 +35,27 @@ are different on purpose:
   branch. A branch whose name looks like a locator is written `branch:owner/repo#7`.
 - A branch with two open pull requests is an error that lists both; gh takes the newest.
 - An empty body file is an error.
-- `pr create -R` takes the current branch when it names the repository that you stand in.
+- `pr create -R` takes the current branch when it names the repository that you stand in, or a
+  remote of it; another one needs `--head`. `--head owner/repo:branch` names a fork by its
+  repository, and `owner:branch` finds the repository's own branches too.
+- What does not exist (a label, a reviewer, a milestone, a branch) is refused before anything is
+  made, with near names; gh opens the pull request first, and fails at reviewers afterwards.
+- `--fill` leaves out the empty lines that git puts behind a commit's message. `--dry-run` prints
+  `@me` as it was typed.
+- `-d` of `pr merge` and `pr close` deletes the branch on the forge and leaves the clone as it is;
+  gh also leaves the branch, pulls, and deletes it in the clone.
+- Taking off a label that is not on it changes nothing, and is no error.
+- `pr review` refuses a verdict on what is merged.
+- `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
+  past 100, where gh stops silently. Names that are no ASCII stay readable, colours are git's, and
+  `--exclude` keeps the line end before the file that it leaves out.
+- `pr status` says whether checks fail and whether it is approved, and counts neither.
+- `pr checks` puts what failed first, then by name; STARTUP_FAILURE is a failure, and STALE is over.
+  `--watch` prints them once on a pipe, when they have finished.
+- With `push.default=upstream` a branch without an upstream branch has no pull request.
+- Flags that exclude each other are refused, also where gh lets one of them win silently: `--jq`
+  with `--template`, `--name-only` with `--patch`, `--body` with `--body-file`.
+- A refused token is exit code 4, as a missing one.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
   resolves the threads; `pr view --history` shows who did what, and when.
 - `--json` prints `null` for a time that is not known.

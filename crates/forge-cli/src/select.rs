@@ -1,13 +1,13 @@
 //! From what a user types to one pull request.
 
 use forge_core::{
-    Error, Noun, PrId, PrKey, PrSelector, Repo, RepoPath, Result,
+    Error, Noun, PrId, PrKey, PrSelector, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts},
     model::{HeadRef, PrFields, PrState, PullRequest, StateFilter},
 };
 use forge_git::{CurrentPull, GitConfig, PushedTo, current_pull};
 
-use crate::cmd::Ctx;
+use crate::cmd::{Ctx, pr::shared::head_ref_label};
 
 /// A pull request that a selector names.
 #[derive(Debug)]
@@ -83,7 +83,11 @@ pub async fn pull(
         }
         PrSelector::Current => current(ctx, flag, fields).await,
         PrSelector::Branch { owner, branch } => {
-            by_head(ctx.repo(flag).await?, HeadRef { owner, branch }, fields).await
+            let head = HeadRef {
+                owner,
+                ..HeadRef::branch(branch)
+            };
+            by_head(ctx.repo(flag).await?, head, fields).await
         }
         PrSelector::Locator(_) => match ctx.forges()?.open_locator(text, ctx.policy()?).await? {
             (repo, Some(key)) => Ok(Selected::id(repo, key)),
@@ -98,19 +102,50 @@ pub async fn pull(
 
 async fn current(ctx: &Ctx, flag: Option<&str>, fields: PrFields) -> Result<Selected> {
     let repo = ctx.repo(flag).await?;
-    let git = ctx.git();
     if is_here(ctx, &repo).await {
         let head = current_head(ctx, &repo).await?.ok_or_else(detached)?;
         return by_head(repo, head, fields).await;
     }
-    let config = GitConfig::read(&git).await?;
-    match current_pull(&git, &config).await? {
+    let config = ctx.git_config().await?;
+    match current_pull(ctx.git(), config)
+        .await?
+        .ok_or_else(detached)?
+    {
         CurrentPull::Number { number, .. } => Ok(Selected::id(repo, PrKey::Number(number))),
         CurrentPull::Head { at, branch } => {
-            let owner = head_owner(&repo, &at, &config, ctx.forges()?.hosts());
-            by_head(repo, HeadRef { owner, branch }, fields).await
+            let head = head_at(&repo, &at, branch, config, ctx.forges()?.hosts());
+            by_head(repo, head, fields).await
         }
     }
+}
+
+/// The number that the clone says the current branch belongs to (`branch.<name>.merge` is
+/// `refs/pull/<number>/head`).
+///
+/// # Errors
+/// When git fails.
+pub async fn current_number(ctx: &Ctx, repo: &Repo) -> Result<Option<u64>> {
+    if is_here(ctx, repo).await {
+        return Ok(None);
+    }
+    let config = ctx.git_config().await?;
+    Ok(match current_pull(ctx.git(), config).await? {
+        Some(CurrentPull::Number { number, .. }) => Some(number),
+        None | Some(CurrentPull::Head { .. }) => None,
+    })
+}
+
+/// Whether a remote of the clone is this repository.
+pub async fn is_remote(ctx: &Ctx, repo: &Repo) -> Result<bool> {
+    let Ok(config) = ctx.git_config().await else {
+        return Ok(false);
+    };
+    let hosts = ctx.forges()?.hosts();
+    let is_it = |url: &str| {
+        locator::parse_remote(url, hosts)
+            .is_ok_and(|id| id.comparison_key() == repo.id().comparison_key())
+    };
+    Ok(config.remotes.iter().any(|remote| is_it(&remote.url)))
 }
 
 /// The head of the current branch as `repo` knows it; `None` on a detached head.
@@ -118,19 +153,16 @@ async fn current(ctx: &Ctx, flag: Option<&str>, fields: PrFields) -> Result<Sele
 /// # Errors
 /// When git fails.
 pub async fn current_head(ctx: &Ctx, repo: &Repo) -> Result<Option<HeadRef>> {
-    let git = ctx.git();
     if is_here(ctx, repo).await {
-        return Ok(forge_git::current_branch(&git).await?.map(HeadRef::branch));
+        let branch = forge_git::current_branch(ctx.git()).await?;
+        return Ok(branch.map(HeadRef::branch));
     }
-    let config = GitConfig::read(&git).await?;
-    if forge_git::current_branch(&git).await?.is_none() {
-        return Ok(None);
-    }
-    Ok(match current_pull(&git, &config).await? {
-        CurrentPull::Number { .. } => None,
-        CurrentPull::Head { at, branch } => {
-            let owner = head_owner(repo, &at, &config, ctx.forges()?.hosts());
-            Some(HeadRef { owner, branch })
+    let config = ctx.git_config().await?;
+    Ok(match current_pull(ctx.git(), config).await? {
+        None | Some(CurrentPull::Number { .. }) => None,
+        Some(CurrentPull::Head { at, branch }) => {
+            let hosts = ctx.forges()?.hosts();
+            Some(head_at(repo, &at, branch, config, hosts))
         }
     })
 }
@@ -153,47 +185,62 @@ pub async fn is_here(ctx: &Ctx, repo: &Repo) -> bool {
     ctx.here().await == Some(dir.as_path())
 }
 
-/// The owner of the repository that a branch is pushed to, where that is another one than `repo`.
-fn head_owner(repo: &Repo, at: &PushedTo, config: &GitConfig, hosts: &Hosts) -> Option<String> {
+/// A branch as `repo` knows it: with the owner of the repository that it is pushed to, where that is
+/// another one, and with its name, where the owner alone would not tell.
+fn head_at(
+    repo: &Repo,
+    at: &PushedTo,
+    branch: String,
+    config: &GitConfig,
+    hosts: &Hosts,
+) -> HeadRef {
     let url = match at {
-        PushedTo::Here => return None,
-        PushedTo::Url(url) => url,
-        PushedTo::Remote(name) => &config.remote(name)?.url,
+        PushedTo::Here => None,
+        PushedTo::Url(url) => Some(url),
+        PushedTo::Remote(name) => config.remote(name).map(|remote| &remote.url),
     };
-    let head = locator::parse_remote(url, hosts).ok()?;
-    if head.comparison_key() == repo.id().comparison_key() {
-        return None;
+    let head = url
+        .and_then(|url| locator::parse_remote(url, hosts).ok())
+        .filter(|head| head.comparison_key() != repo.id().comparison_key());
+    let named = head.as_ref().and_then(RepoId::owner_and_name);
+    let own = repo.id().owner_and_name().map(|(_, name)| name);
+    HeadRef {
+        owner: named.map(|(owner, _)| owner.to_owned()),
+        repo: named
+            .filter(|(_, name)| own.is_none_or(|own| !own.eq_ignore_ascii_case(name)))
+            .map(|(_, name)| name.to_owned()),
+        branch,
     }
-    head.owner_and_name().map(|(owner, _)| owner.to_owned())
 }
 
 /// The remote that stands for the repository of `owner`'s head branches (`None`: for `repo`
 /// itself), to name it in a hint; `origin` where none does.
 pub async fn remote_of(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> String {
-    let found = async {
-        let config = GitConfig::read(&ctx.git()).await.ok()?;
-        let hosts = ctx.forges().ok()?.hosts();
-        let is_it = |url: &str| {
-            let Ok(id) = locator::parse_remote(url, hosts) else {
-                return false;
-            };
-            match owner {
-                None => id.comparison_key() == repo.id().comparison_key(),
-                Some(owner) => id
-                    .owner_and_name()
-                    .is_some_and(|(o, _)| o.eq_ignore_ascii_case(owner)),
-            }
+    let name = own_remote(ctx, repo, owner).await;
+    name.unwrap_or_else(|| "origin".to_owned())
+}
+
+/// The remote that stands for a repository, if one does.
+pub async fn own_remote(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> Option<String> {
+    let config = ctx.git_config().await.ok()?;
+    let hosts = ctx.forges().ok()?.hosts();
+    let is_it = |url: &str| {
+        let Ok(id) = locator::parse_remote(url, hosts) else {
+            return false;
         };
-        config.remotes.into_iter().find(|r| is_it(&r.url))
+        match owner {
+            None => id.comparison_key() == repo.id().comparison_key(),
+            Some(owner) => id
+                .owner_and_name()
+                .is_some_and(|(o, _)| o.eq_ignore_ascii_case(owner)),
+        }
     };
-    found.await.map_or_else(|| "origin".to_owned(), |r| r.name)
+    let found = config.remotes.iter().find(|r| is_it(&r.url));
+    found.map(|remote| remote.name.clone())
 }
 
 async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected> {
-    let label = match &head.owner {
-        Some(owner) => format!("{owner}:{}", head.branch),
-        None => head.branch.clone(),
-    };
+    let label = head_ref_label(&head);
     let mut found = repo.find(&head, StateFilter::All, fields).await?;
     let open: Vec<&PullRequest> = found.iter().filter(|p| p.state == PrState::Open).collect();
     if open.len() > 1 {

@@ -42,6 +42,8 @@ capabilities! {
     PrList = "pr.list", "Listing pull requests";
     /// Free text and qualifiers in a list.
     PrListSearch = "pr.list.search", "Searching pull requests";
+    /// Only those that a GitHub app opened.
+    PrListApp = "pr.list.app", "Listing the pull requests of an app";
     /// View one.
     PrView = "pr.view", "Viewing a pull request";
     /// Change title and description.
@@ -106,6 +108,8 @@ capabilities! {
     ReviewInline = "review.inline", "Commenting on lines of the diff";
     /// Resolve and unresolve threads.
     ThreadResolve = "thread.resolve", "Resolving a review thread";
+    /// Upload an image or a video, to be shown in a description or a comment.
+    Attachments = "attachment.upload", "Attaching a file";
     /// Check runs and statuses.
     Checks = "checks", "Reading checks";
     /// List the labels of a repository.

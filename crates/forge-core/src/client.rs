@@ -7,12 +7,12 @@ use tracing::Instrument;
 
 use crate::{
     Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
-    Support,
+    Support, WebPage,
     model::{
-        Actor, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff, DiffReq,
-        EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability, NewLabel, NewReview,
-        PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Review, StateFilter, StatusEvent,
-        Thread, ThreadFilter, ThreadId,
+        Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
+        DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability,
+        NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
+        Review, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
     },
     op::{Effect, Needs, Op},
 };
@@ -243,6 +243,12 @@ impl Repo {
             .collect())
     }
 
+    /// The address of a page of the forge's web site; `None` where it has no such page.
+    #[must_use]
+    pub fn web_page(&self, page: &WebPage<'_>) -> Option<String> {
+        self.forge().web_page(&self.id, page)
+    }
+
     /// The pull requests of a query as a stream that fetches pages as it is read.
     pub fn pulls(&self, query: PullQuery) -> impl Stream<Item = Result<PullRequest>> + use<'_> {
         let page_max = self.forge().capabilities().limits.page_max;
@@ -380,6 +386,15 @@ impl Repo {
             .await
     }
 
+    /// Takes back a merge that was to happen later.
+    pub async fn cancel_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
+        self.client
+            .run(Op::PrCancelMerge, pr, vec![], || {
+                self.forge().cancel_merge(pr)
+            })
+            .await
+    }
+
     /// The diff, streamed. The deadline covers the start of it alone.
     pub async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         self.client
@@ -496,6 +511,15 @@ impl Repo {
         self.client
             .run(Op::ThreadResolve, &thread.pr, vec![], || {
                 self.forge().resolve_thread(thread, resolved)
+            })
+            .await
+    }
+
+    /// Uploads files, each with an answer of its own.
+    pub async fn attach(&self, files: &[NewAttachment]) -> Result<Vec<Result<Attachment>>> {
+        self.client
+            .run(Op::Attach, &self.id, vec![], || {
+                self.forge().attach(&self.id, files)
             })
             .await
     }

@@ -14,12 +14,12 @@ use std::{fmt, num::NonZeroUsize};
 use async_trait::async_trait;
 
 use crate::{
-    Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result,
+    Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result, WebPage,
     model::{
-        Actor, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff, DiffReq,
-        EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability, NewLabel, NewReview,
-        PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Review, StateFilter, StatusEvent,
-        Thread, ThreadFilter, ThreadId,
+        Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
+        DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability,
+        NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
+        Review, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
     },
 };
 
@@ -34,7 +34,7 @@ pub struct ForgeInfo {
 
 /// A forge: everything that the rest of the workspace asks of one.
 pub trait Forge:
-    Repos + PullRequests + Reviews + Checks + Labels + fmt::Debug + Send + Sync + 'static
+    Repos + PullRequests + Reviews + Checks + Labels + Attachments + fmt::Debug + Send + Sync + 'static
 {
     /// What it is.
     fn info(&self) -> &ForgeInfo;
@@ -44,6 +44,9 @@ pub trait Forge:
 
     /// How many requests it is worth having in flight.
     fn concurrency(&self) -> NonZeroUsize;
+
+    /// The address of a page of its web site; `None` where it has no such page.
+    fn web_page(&self, repo: &RepoId, page: &WebPage<'_>) -> Option<String>;
 }
 
 /// Repositories and the viewer.
@@ -175,6 +178,12 @@ pub trait PullRequests: Send + Sync {
     /// `conflict` when `expected_head` is not the head.
     async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>>;
 
+    /// Takes back a [`PullRequests::merge`] that was to happen later.
+    ///
+    /// # Errors
+    /// `precondition_failed` when it does not wait to be merged.
+    async fn cancel_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>>;
+
     /// The diff, streamed.
     ///
     /// # Errors
@@ -290,4 +299,22 @@ pub trait Labels: Send + Sync {
     /// # Errors
     /// `not_found`.
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>>;
+}
+
+/// Files that descriptions and comments show.
+#[async_trait]
+pub trait Attachments: Send + Sync {
+    /// Uploads files, to be named in a text by the URLs that come back, in the order of `files`.
+    ///
+    /// # Behavior
+    /// One that fails does not stop the others: each has an answer of its own. An upload is never
+    /// repeated; one whose answer was lost is an orphan that nothing shows.
+    ///
+    /// # Errors
+    /// When none can be uploaded: `not_found` for the repository, `permission_denied`.
+    async fn attach(
+        &self,
+        repo: &RepoId,
+        files: &[NewAttachment],
+    ) -> Result<Vec<Result<Attachment>>>;
 }

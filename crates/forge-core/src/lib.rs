@@ -16,13 +16,15 @@ mod outcome;
 mod page;
 pub mod text;
 mod time;
+mod web;
 
 pub use capability::{Capabilities, Capability, Limits, Support};
 pub use client::{Access, Client, Observer, Policy, Repo};
 pub use error::{Error, ErrorKind, Noun, Precondition, Result, Retry};
-pub use forge::{Checks, Forge, ForgeInfo, Labels, PullRequests, Repos, Reviews};
+pub use forge::{Attachments, Checks, Forge, ForgeInfo, Labels, PullRequests, Repos, Reviews};
 pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, RepoPath};
 pub use op::{Effect, Op};
 pub use outcome::{Ingestion, Outcome, Step, Warning};
 pub use page::{Cursor, Page, PageReq, fingerprint};
 pub use time::Timestamp;
+pub use web::WebPage;

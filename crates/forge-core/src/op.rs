@@ -75,6 +75,8 @@ ops! {
     PrMergeability = "pr.mergeability", Read, Some(Capability::PrMergeability);
     /// [`PullRequests::merge`](crate::PullRequests::merge)
     PrMerge = "pr.merge", Write, None;
+    /// [`PullRequests::cancel_merge`](crate::PullRequests::cancel_merge)
+    PrCancelMerge = "pr.cancel_merge", Write, Some(Capability::MergeAuto);
     /// [`PullRequests::diff`](crate::PullRequests::diff)
     PrDiff = "pr.diff", Read, Some(Capability::PrDiff);
     /// [`PullRequests::files`](crate::PullRequests::files)
@@ -99,6 +101,8 @@ ops! {
     ThreadList = "thread.list", Read, Some(Capability::PrView);
     /// [`Reviews::resolve_thread`](crate::Reviews::resolve_thread)
     ThreadResolve = "thread.resolve", Write, Some(Capability::ThreadResolve);
+    /// [`Attachments::attach`](crate::Attachments::attach)
+    Attach = "attachment.upload", Write, Some(Capability::Attachments);
     /// [`Checks::checks`](crate::Checks::checks)
     Checks = "checks", Read, Some(Capability::Checks);
     /// [`Labels::labels`](crate::Labels::labels)
@@ -121,7 +125,7 @@ fn when(condition: bool, capability: Capability) -> Option<Capability> {
 
 fn reviewers(list: &[Reviewer]) -> [Option<Capability>; 2] {
     let teams = list.iter().any(|r| matches!(r, Reviewer::Team { .. }));
-    let users = list.iter().any(|r| matches!(r, Reviewer::User { .. }));
+    let users = list.iter().any(|r| !matches!(r, Reviewer::Team { .. }));
     [
         when(users, Capability::PrReviewers),
         when(teams, Capability::PrReviewersTeam),
@@ -224,9 +228,13 @@ impl Needs for DiffReq {
 
 impl Needs for PullQuery {
     fn needs(&self) -> Vec<Capability> {
-        when(self.search.is_some(), Capability::PrListSearch)
-            .into_iter()
-            .collect()
+        [
+            when(self.search.is_some(), Capability::PrListSearch),
+            when(self.app.is_some(), Capability::PrListApp),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 

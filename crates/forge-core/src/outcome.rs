@@ -132,6 +132,9 @@ pub struct Warning {
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// The part of the answer that is incomplete because of it: a field of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub section: Option<&'static str>,
 }
 
 impl Warning {
@@ -140,7 +143,15 @@ impl Warning {
         Self {
             message: message.into(),
             hint: None,
+            section: None,
         }
+    }
+
+    /// Names the part of the answer that is incomplete.
+    #[must_use]
+    pub fn of_section(mut self, section: &'static str) -> Self {
+        self.section = Some(section);
+        self
     }
 
     /// Adds what to do next.

@@ -182,7 +182,12 @@ impl CatFile {
 
     fn start(&self) -> Result<Process> {
         let broken = |e| not_run(self.git.program(), self.git.dir(), e);
-        let mut command = self.git.command(["cat-file", "--batch-command"]);
+        // Names of refs are given in full. Without this git looks at five more places for each, to
+        // warn when there are two.
+        let fast = "core.warnAmbiguousRefs=false";
+        let mut command = self
+            .git
+            .command(["-c", fast, "cat-file", "--batch-command"]);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

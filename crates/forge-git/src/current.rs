@@ -62,36 +62,30 @@ pub async fn current_branch(git: &Git) -> Result<Option<String>> {
     }
 }
 
-/// What the pull request of the current branch can be found by.
+/// What the pull request of the current branch can be found by; `None` on a detached head.
 ///
 /// # Errors
-/// `not_found` on a detached head and outside of a repository, and when `push.default` is
-/// `upstream` and the branch has none.
-pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<CurrentPull> {
-    let branch = current_branch(git).await?.ok_or_else(|| {
-        Error::not_found(
-            Noun::Branch,
-            "no branch is checked out here (HEAD is detached)",
-        )
-        .with_hint("name the pull request by number, URL or branch")
-    })?;
-    let push = format!("{branch}@{{push}}");
-    let output = git
-        .run([
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--symbolic-full-name",
-            "--end-of-options",
-            &push,
-        ])
-        .await?;
+/// `not_found` outside of a repository, and when `push.default` is `upstream` and the branch has
+/// none.
+pub async fn current_pull(git: &Git, config: &GitConfig) -> Result<Option<CurrentPull>> {
+    let push = git.run([
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        "--symbolic-full-name",
+        "--end-of-options",
+        "@{push}",
+    ]);
+    let (branch, output) = tokio::join!(current_branch(git), push);
+    let (Some(branch), output) = (branch?, output?) else {
+        return Ok(None);
+    };
     let push_ref = (output.status == 0).then(|| {
         String::from_utf8_lossy(&output.stdout)
             .trim_end_matches('\n')
             .to_owned()
     });
-    decide(&branch, config, push_ref.as_deref())
+    decide(&branch, config, push_ref.as_deref()).map(Some)
 }
 
 /// The decision of [`current_pull`], without any process: `push_ref` is what `@{push}` stands for.
@@ -334,16 +328,11 @@ mod tests {
         let settings = GitConfig::read(&git).await.unwrap();
         assert_eq!(
             current_pull(&git, &settings).await.unwrap(),
-            head(PushedTo::Remote("origin".to_owned()), "topic/é")
+            Some(head(PushedTo::Remote("origin".to_owned()), "topic/é"))
         );
         run(&["checkout", "-q", "--detach"]).await;
         assert_eq!(current_branch(&git).await.unwrap(), None);
-        assert!(
-            current_pull(&git, &settings)
-                .await
-                .unwrap_err()
-                .is_not_found()
-        );
+        assert_eq!(current_pull(&git, &settings).await.unwrap(), None);
     }
 
     #[tokio::test]

@@ -5,8 +5,10 @@
 
 mod cat_file;
 mod current;
+mod diff;
 mod error;
 mod git;
+mod place;
 mod refname;
 mod remotes;
 mod stream;
@@ -14,7 +16,9 @@ mod version;
 
 pub use cat_file::{CatFile, Found, Info, Object};
 pub use current::{CurrentPull, PushedTo, current_branch, current_pull};
+pub use diff::{diff_args, mail_args};
 pub use git::{Git, Output};
+pub use place::Place;
 pub use refname::{branch_problem, refname_problem};
 pub use remotes::{BranchConfig, GitConfig, Remote, root};
 pub use version::{MINIMUM, Version};

@@ -19,8 +19,12 @@ use crate::{
 
 /// The version of the REST interface that the routes here are written for.
 const API_VERSION: &str = "2022-11-28";
+const VERSION_HEADER: &str = "x-github-api-version";
 /// `mergeStateStatus` was behind this preview, and still is on older Enterprise Servers.
 const GRAPHQL_ACCEPT: &str = "application/vnd.github.merge-info-preview+json, application/json";
+
+/// The media type of REST answers.
+pub(crate) const JSON: &str = "application/vnd.github+json";
 
 type Stream = BoxBody<Bytes, octocrab::Error>;
 
@@ -223,6 +227,16 @@ impl Api {
         error::from_graphql(self.about(answer.write), e, &answer.headers)
     }
 
+    /// An error if the token lacks the scope that changes boards. Reading them takes less, so this
+    /// is looked at before anything is written.
+    pub fn may_change_boards<T>(&self, answer: &Answer<T>) -> Result<()> {
+        let what = "change project boards";
+        match error::lacks_scope(&self.host, &answer.headers, "project", what) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
     /// The data, if nothing failed.
     pub fn whole<T>(&self, answer: Answer<T>) -> Result<T> {
         if !answer.errors.is_empty() {
@@ -237,19 +251,24 @@ impl Api {
         }
     }
 
-    /// The errors of an answer as warnings of the sections that `title` finds in their paths.
+    /// The errors of an answer as warnings of the sections that `part` finds in their paths: how a
+    /// sentence calls it, and the field of the model.
     pub fn warnings<T>(
         &self,
         answer: &Answer<T>,
-        title: impl Fn(&GqlError) -> String,
+        part: impl Fn(&GqlError) -> (String, Option<&'static str>),
     ) -> Vec<Warning> {
         let mut seen = BTreeSet::new();
         let mut warnings = Vec::new();
         for e in &answer.errors {
             let error = self.error(answer, e);
-            let message = format!("{} could not be read: {}", title(e), error.message());
+            let (title, section) = part(e);
+            let message = format!("{title} could not be read: {}", error.message());
             if seen.insert(message.clone()) {
-                let warning = Warning::new(message);
+                let warning = Warning {
+                    section,
+                    ..Warning::new(message)
+                };
                 warnings.push(match error.hint() {
                     Some(hint) => warning.with_hint(hint),
                     None => warning,
@@ -267,8 +286,23 @@ impl Api {
         accept: &str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, HeaderMap, Bytes)> {
+        self.rest_of(API_VERSION, method, path, accept, body).await
+    }
+
+    /// As [`Self::rest`], for a route of another version of the interface.
+    pub async fn rest_of(
+        &self,
+        version: &'static str,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, HeaderMap, Bytes)> {
         let write = method != Method::GET;
         let mut request = self.rest_request(method, path, accept);
+        if let Some(headers) = request.headers_mut() {
+            headers.insert(VERSION_HEADER, HeaderValue::from_static(version));
+        }
         let body = match body {
             Some(value) => {
                 request = request.header(header::CONTENT_TYPE, "application/json");
@@ -277,6 +311,17 @@ impl Api {
             None => Bytes::new(),
         };
         self.buffered(request, body, write).await
+    }
+
+    /// Uploads to the host of attachments, which is asked once.
+    pub async fn upload(&self, path: &str, body: Bytes) -> Result<(StatusCode, HeaderMap, Bytes)> {
+        let base = self.endpoint.uploads.as_deref().unwrap_or_default();
+        let request = Request::post(format!("{base}{path}"))
+            .header(header::ACCEPT, JSON)
+            .header(header::CONTENT_TYPE, "application/octet-stream")
+            .header(VERSION_HEADER, API_VERSION)
+            .extension(Class::Write);
+        self.buffered(request, body, true).await
     }
 
     /// A REST read whose body is handed on while it arrives.
@@ -292,7 +337,7 @@ impl Api {
             .method(method)
             .uri(format!("{}{path}", self.endpoint.rest))
             .header(header::ACCEPT, accept)
-            .header("x-github-api-version", API_VERSION)
+            .header(VERSION_HEADER, API_VERSION)
     }
 
     async fn buffered(

@@ -10,15 +10,40 @@ const fn yes(capability: Capability) -> (Capability, Support) {
     (capability, Support::Native)
 }
 
-/// GitHub's table. The sizes are those of its interface: a title of 256 characters, a body of
-/// 65,536, a hundred labels.
+/// What github.com and ghe.com can do.
 pub static CAPABILITIES: Capabilities = Capabilities {
-    table: &[
+    table: &CLOUD,
+    limits: LIMITS,
+};
+
+/// What a GitHub Enterprise Server can do.
+pub static SERVER_CAPABILITIES: Capabilities = Capabilities {
+    table: &SERVER,
+    limits: LIMITS,
+};
+
+static CLOUD: [(Capability, Support); Capability::ALL.len()] = table(Support::Native);
+static SERVER: [(Capability, Support); Capability::ALL.len()] = table(Support::No {
+    why: "a GitHub Enterprise Server has no store for attachments",
+    instead: "commit the file, and link to it",
+});
+
+/// The sizes are those of GitHub's interface.
+const LIMITS: Limits = Limits {
+    title_max: 256,
+    body_max: 65_536,
+    labels_max: 100,
+    page_max: 100,
+};
+
+const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.len()] {
+    [
         yes(PrCreate),
         yes(PrCreateDraft),
         yes(PrCreateCrossRepository),
         yes(PrList),
         yes(PrListSearch),
+        yes(PrListApp),
         yes(PrView),
         yes(PrEdit),
         yes(PrEditBase),
@@ -27,13 +52,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         yes(PrReviewers),
         yes(PrReviewersTeam),
         yes(PrMilestone),
-        (
-            PrProjects,
-            Support::No {
-                why: "this backend does not write to GitHub's project boards",
-                instead: "add it on the page of the pull request, or with 'gh pr edit --add-project'",
-            },
-        ),
+        yes(PrProjects),
         yes(PrClose),
         yes(PrReopen),
         yes(PrDraft),
@@ -63,17 +82,12 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         yes(ReviewVerdict),
         yes(ReviewInline),
         yes(ThreadResolve),
+        (Attachments, attachments),
         yes(Checks),
         yes(LabelList),
         yes(LabelEdit),
-    ],
-    limits: Limits {
-        title_max: 256,
-        body_max: 65_536,
-        labels_max: 100,
-        page_max: 100,
-    },
-};
+    ]
+}
 
 #[cfg(test)]
 mod tests {
@@ -81,7 +95,9 @@ mod tests {
 
     #[test]
     fn every_capability_has_a_row() {
-        let rows: Vec<_> = CAPABILITIES.table.iter().map(|(c, _)| *c).collect();
-        assert_eq!(rows, Capability::ALL);
+        for capabilities in [&CAPABILITIES, &SERVER_CAPABILITIES] {
+            let rows: Vec<_> = capabilities.table.iter().map(|(c, _)| *c).collect();
+            assert_eq!(rows, Capability::ALL);
+        }
     }
 }

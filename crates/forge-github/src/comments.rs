@@ -55,8 +55,17 @@ struct NodeOf<T> {
 #[serde(rename_all = "camelCase")]
 struct ReplyOf {
     #[serde(default)]
-    node: Option<wire::Account>,
+    node: Option<Answered>,
     repository: Option<ThreadsOf>,
+}
+
+/// What is answered: a comment on lines or of the conversation, or a thread.
+#[derive(Deserialize)]
+struct Answered {
+    #[serde(rename = "__typename")]
+    kind: String,
+    #[serde(default)]
+    body: String,
 }
 
 #[derive(Deserialize)]
@@ -88,19 +97,27 @@ impl GitHub {
     async fn say(&self, pr: &PrId, body: &str) -> Result<Outcome<Comment>> {
         let newest = "id number newestComment: comments(last: 1) { nodes { id } }";
         let (before, _) = self.lookup(pr, newest).await?;
+        self.say_after(pr, &before, body).await
+    }
+
+    /// Comments; `before` has the id of the pull request and its newest comment.
+    async fn say_after(
+        &self,
+        pr: &PrId,
+        before: &wire::Pull,
+        body: &str,
+    ) -> Result<Outcome<Comment>> {
         let input = json!({ "subjectId": before.id, "body": body });
         let written = self
             .send_one::<Made>(ADD_COMMENT, input)
             .await
             .map(Made::into_comment);
-        let read_back =
-            || async {
-                let recent =
-                    "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }";
-                let (now, _) = self.lookup(pr, recent).await?;
-                Ok(since(now.recent_comments.into_vec(), &before, |c| &c.id)
-                    .find(|c| is_mine(c, body)))
-            };
+        let read_back = || async {
+            let recent =
+                "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }";
+            let (now, _) = self.lookup(pr, recent).await?;
+            Ok(since(now.recent_comments.into_vec(), before, |c| &c.id).find(|c| is_mine(c, body)))
+        };
         outcome(or_read_back(written, read_back).await?)
     }
 
@@ -123,10 +140,14 @@ impl GitHub {
             else {
                 return Err(self.not_found(pr, &answer));
             };
-            match node.map(|n| n.kind).as_deref() {
-                Some("IssueComment") => return self.quote(pr, body, key).await,
-                Some("PullRequestReviewThread") => return self.reply(pr, body, key).await,
-                Some("PullRequestReviewComment") => {}
+            match node.as_ref().map(|n| (n.kind.as_str(), n.body.as_str())) {
+                Some(("IssueComment", other)) => {
+                    let text = reply::body(key, other, body);
+                    validate::body("body", &text)?;
+                    return self.say_after(pr, &pull, &text).await;
+                }
+                Some(("PullRequestReviewThread", _)) => return self.reply(pr, body, key).await,
+                Some(("PullRequestReviewComment", _)) => {}
                 _ => return Err(no_comment(key, pr)),
             }
             let threads = pull.review_threads.unwrap_or_default();
@@ -156,16 +177,6 @@ impl GitHub {
             Ok(last.filter(|c| is_mine(c, body)))
         };
         outcome(or_read_back(written, read_back).await?)
-    }
-
-    async fn quote(&self, pr: &PrId, body: &str, key: &str) -> Result<Outcome<Comment>> {
-        let other: wire::Comment = self
-            .node(key, pr)
-            .await?
-            .ok_or_else(|| no_comment(key, pr))?;
-        let text = reply::body(key, &other.body, body);
-        validate::body("body", &text)?;
-        self.say(pr, &text).await
     }
 
     async fn node<T: serde::de::DeserializeOwned>(&self, id: &str, pr: &PrId) -> Result<Option<T>> {

@@ -1,11 +1,14 @@
-//! Labels, people and milestones: what is put onto a pull request by id.
+//! Labels, people, milestones and boards: what is put onto a pull request by id.
 
 use forge_core::model::{PullRequest, Reviewer};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::gql::{
-    lookups::Found,
-    mutation::{ADD_ASSIGNEES, ADD_LABELS, Batch, REQUEST_REVIEWS, UPDATE_PULL},
+    lookups::{self, Found},
+    mutation::{
+        ADD_ASSIGNEES, ADD_LABELS, ADD_TO_PROJECT, Batch, REQUEST_REVIEWS,
+        REQUEST_REVIEWS_BY_LOGIN, UPDATE_PULL,
+    },
 };
 
 /// What a new pull request is to have.
@@ -15,6 +18,7 @@ pub(crate) struct Decoration<'a> {
     pub assignees: &'a [String],
     pub reviewers: &'a [Reviewer],
     pub milestone: Option<&'a str>,
+    pub projects: &'a [String],
 }
 
 impl Decoration<'_> {
@@ -44,14 +48,29 @@ impl Decoration<'_> {
                 json!({ "assignableId": pull, "assigneeIds": unique(ids) }),
             );
         }
-        if !self.reviewers.is_empty() {
-            batch.push(
-                "reviewers",
-                REQUEST_REVIEWS,
-                add_reviewers(pull, found, self.reviewers),
-            );
+        add_reviewers(&mut batch, pull, found, self.reviewers);
+        for (i, title) in self.projects.iter().enumerate() {
+            if let Ok(board) = found.board(title) {
+                let input = json!({ "projectId": board, "contentId": pull });
+                batch.push(&format!("{PROJECT}{i}"), ADD_TO_PROJECT, input);
+            }
         }
         batch
+    }
+
+    /// The board behind `alias`.
+    fn project(&self, alias: &str) -> Option<&str> {
+        let index: usize = alias.strip_prefix(PROJECT)?.parse().ok()?;
+        self.projects.get(index).map(String::as_str)
+    }
+
+    /// What the part behind `alias` is called in a sentence.
+    pub fn title(&self, alias: &str) -> String {
+        match self.project(alias) {
+            Some(title) => format!("project '{title}'"),
+            None if alias == BOTS => "bots among the reviewers".to_owned(),
+            None => alias.to_owned(),
+        }
     }
 
     /// The command that finishes the part behind `alias`.
@@ -72,11 +91,14 @@ impl Decoration<'_> {
                 "add-assignee",
                 &mut self.assignees.iter().map(String::as_str),
             ),
-            "reviewers" => flag(
-                "add-reviewer",
-                &mut self.reviewers.iter().map(Reviewer::handle),
-            ),
-            _ => flag("milestone", &mut self.milestone.into_iter()),
+            "reviewers" | BOTS => {
+                let bots = alias == BOTS;
+                let part = self.reviewers.iter();
+                let part = part.filter(|r| lookups::bot(r).is_some() == bots);
+                flag("add-reviewer", &mut part.map(Reviewer::handle))
+            }
+            "milestone" => flag("milestone", &mut self.milestone.into_iter()),
+            _ => flag("add-project", &mut self.project(alias).into_iter()),
         }
     }
 
@@ -85,19 +107,53 @@ impl Decoration<'_> {
         match alias {
             "labels" => self.labels.iter().all(|n| has_label(pull, n)),
             "assignees" => self.assignees.iter().all(|l| has_assignee(pull, l, me)),
-            "reviewers" => self.reviewers.iter().all(|r| has_reviewer(pull, r)),
-            _ => {
-                pull.milestone.as_deref().map(str::to_lowercase)
+            "reviewers" | BOTS => {
+                let bots = alias == BOTS;
+                let mut part = self.reviewers.iter();
+                part.all(|r| lookups::bot(r).is_some() != bots || has_reviewer(pull, r))
+            }
+            "milestone" => {
+                pull.milestone.as_ref().map(|m| m.title.to_lowercase())
                     == self.milestone.map(str::to_lowercase)
             }
+            _ => self
+                .project(alias)
+                .is_some_and(|title| is_on_board(pull, title)),
         }
     }
 }
 
-/// The input that asks more people and teams for a review, and takes nobody off.
-pub(crate) fn add_reviewers(pull: &str, found: &Found, reviewers: &[Reviewer]) -> Value {
+/// How the aliases of boards begin; their place in the list follows.
+const PROJECT: &str = "project";
+
+pub(crate) fn is_on_board(pull: &PullRequest, title: &str) -> bool {
+    pull.projects
+        .iter()
+        .flatten()
+        .any(|item| item.title.to_lowercase() == title.to_lowercase())
+}
+
+/// The alias of bots that are asked for a review.
+const BOTS: &str = "bots";
+
+/// Asks more people, teams and bots for a review, and takes nobody off.
+pub(crate) fn add_reviewers(batch: &mut Batch, pull: &str, found: &Found, reviewers: &[Reviewer]) {
     let (users, teams) = found.reviewer_ids(reviewers);
-    json!({ "pullRequestId": pull, "userIds": unique(users), "teamIds": unique(teams), "union": true })
+    if !(users.is_empty() && teams.is_empty()) {
+        let input = json!({ "pullRequestId": pull, "userIds": unique(users), "teamIds": unique(teams), "union": true });
+        batch.push("reviewers", REQUEST_REVIEWS, input);
+    }
+    let bots: Vec<String> = reviewers.iter().filter_map(bot_login).collect();
+    if !bots.is_empty() {
+        let input = json!({ "pullRequestId": pull, "botLogins": bots, "union": true });
+        batch.push(BOTS, REQUEST_REVIEWS_BY_LOGIN, input);
+    }
+}
+
+/// The login of a bot as requests for reviews name it.
+pub(crate) fn bot_login(reviewer: &Reviewer) -> Option<String> {
+    let login = lookups::bot(reviewer)?;
+    Some(format!("{}[bot]", login.trim_end_matches("[bot]")))
 }
 
 /// Without repetitions, in order.
@@ -115,6 +171,8 @@ pub(crate) fn has_label(pull: &PullRequest, name: &str) -> bool {
 pub(crate) fn has_assignee(pull: &PullRequest, login: &str, me: &str) -> bool {
     let login = if login == "@me" {
         me
+    } else if lookups::is_copilot(login) {
+        lookups::COPILOT_AGENT
     } else {
         login.trim_start_matches('@')
     };
@@ -124,7 +182,8 @@ pub(crate) fn has_assignee(pull: &PullRequest, login: &str, me: &str) -> bool {
 }
 
 pub(crate) fn has_reviewer(pull: &PullRequest, reviewer: &Reviewer) -> bool {
-    let wanted = reviewer.handle().trim_start_matches('@');
+    let wanted = lookups::bot(reviewer).unwrap_or(reviewer.handle());
+    let wanted = wanted.trim_start_matches('@');
     pull.pending_reviewers
         .iter()
         .any(|r| r.handle().eq_ignore_ascii_case(wanted))

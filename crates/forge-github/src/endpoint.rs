@@ -7,6 +7,9 @@ pub struct Endpoint {
     pub graphql: String,
     /// The base of pages and of git, without a slash at the end.
     pub web: String,
+    /// The base where attachments are uploaded, without a slash at the end; a GitHub Enterprise
+    /// Server has none.
+    pub uploads: Option<String>,
 }
 
 impl Endpoint {
@@ -29,12 +32,14 @@ impl Endpoint {
                 graphql: format!("{rest}/graphql"),
                 rest,
                 web: format!("{scheme}://{host}"),
+                uploads: Some(format!("{scheme}://uploads.{host}")),
             };
         }
         Self {
             rest: format!("https://{host}/api/v3"),
             graphql: format!("https://{host}/api/graphql"),
             web: format!("https://{host}"),
+            uploads: None,
         }
     }
 
@@ -45,6 +50,7 @@ impl Endpoint {
         Self {
             graphql: format!("{base}/graphql"),
             web: base.clone(),
+            uploads: Some(base.clone()),
             rest: base,
         }
     }

@@ -317,6 +317,33 @@ fn scope_hint(host: &str, missing: &[String]) -> String {
     )
 }
 
+/// A token that is known to lack a scope.
+pub(crate) fn lacks_scope(
+    host: &str,
+    headers: &HeaderMap,
+    scope: &str,
+    what: &str,
+) -> Option<Error> {
+    // Only classic tokens have scopes, and only for them GitHub names them.
+    let has = headers.get("x-oauth-scopes")?.to_str().ok()?;
+    if has.split(',').any(|s| s.trim() == scope) {
+        return None;
+    }
+    let missing = vec![scope.to_owned()];
+    let hint = scope_hint(host, &missing);
+    let kind = ErrorKind::PermissionDenied {
+        missing,
+        sso_url: None,
+    };
+    Some(
+        Error::new(
+            kind,
+            format!("the token may not {what}; nothing was changed"),
+        )
+        .with_hint(hint),
+    )
+}
+
 /// The scopes that REST would have accepted, if the token has none of them.
 fn missing_scopes(headers: &HeaderMap) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {
@@ -503,6 +530,10 @@ const MESSAGES: &[Row] = &[
     ("Auto merge is not allowed", |m| {
         Error::precondition(Precondition::Rule, m)
             .with_hint("merge without --auto, or allow it in the repository's settings")
+    }),
+    ("Can't disable auto-merge", |m| {
+        Error::precondition(Precondition::Rule, m)
+            .with_hint("it does not wait to be merged: there is nothing to take back")
     }),
     ("Reference does not exist", |m| {
         Error::not_found(Noun::Branch, m).with_hint("it is gone already")

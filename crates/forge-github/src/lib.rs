@@ -16,11 +16,14 @@
 
 use std::{fmt, num::NonZeroUsize, sync::Arc};
 
-use forge_core::{Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, Result};
+use forge_core::{
+    Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, Result, WebPage,
+};
 use forge_http::{Http, RateLimit};
 use serde_json::{Map, Value, json};
 
 mod api;
+mod attachments;
 mod caps;
 mod checks;
 mod comments;
@@ -40,8 +43,9 @@ mod summary;
 mod threads;
 mod token;
 mod validate;
+mod web;
 
-pub use caps::CAPABILITIES;
+pub use caps::{CAPABILITIES, SERVER_CAPABILITIES};
 pub use endpoint::Endpoint;
 pub use token::{FixedToken, TokenSource};
 
@@ -117,11 +121,19 @@ impl Forge for GitHub {
     }
 
     fn capabilities(&self) -> &'static Capabilities {
-        &CAPABILITIES
+        if self.api.endpoint.uploads.is_some() {
+            &CAPABILITIES
+        } else {
+            &SERVER_CAPABILITIES
+        }
     }
 
     fn concurrency(&self) -> NonZeroUsize {
         NonZeroUsize::new(self.api.http.settings().in_flight).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    fn web_page(&self, repo: &RepoId, page: &WebPage<'_>) -> Option<String> {
+        self.page(repo, page)
     }
 }
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use forge_core::{
     Error, ErrorKind, ForgeKind, PrId, RepoId, RepoPath, Result, Timestamp,
     model::{
-        Actor, Comment, Commit, FileChange, FileStatus, Label, LinkedIssue, MergeState,
-        Mergeability, PrFields, PrState, PullRequest, Review, ReviewDecision, ReviewState,
-        Reviewer, Side, Signature, Thread,
+        Actor, AutoMerge, Comment, Commit, FileChange, FileStatus, Label, LinkedIssue, MergeMethod,
+        MergeState, Mergeability, Milestone, PrFields, PrState, ProjectItem, ProjectStatus,
+        PullRequest, RepoNode, Review, ReviewDecision, ReviewState, Reviewer, Side, Signature,
+        Thread,
     },
 };
 
@@ -29,6 +30,15 @@ pub(crate) fn repo_id(host: &str, name: &wire::RepoName) -> RepoId {
     }
 }
 
+/// The ids of a repository and its owner, where they were asked for.
+fn repo_node(name: &wire::RepoName) -> Option<RepoNode> {
+    (!name.id.is_empty()).then(|| RepoNode {
+        id: name.id.clone(),
+        owner_id: name.owner.id.clone(),
+        owner_name: name.owner.name.clone().filter(|n| !n.is_empty()),
+    })
+}
+
 /// An account; GitHub has no account for a deleted one, and shows `ghost`.
 pub(crate) fn actor(account: Option<wire::Account>) -> Actor {
     let Some(account) = account else {
@@ -37,6 +47,8 @@ pub(crate) fn actor(account: Option<wire::Account>) -> Actor {
     Actor {
         bot: account.kind == "Bot",
         name: account.name.filter(|n| !n.is_empty()),
+        id: account.id,
+        database_id: account.database_id,
         ..Actor::new(account.login)
     }
 }
@@ -51,23 +63,29 @@ pub(crate) fn label(l: wire::Label) -> Label {
 }
 
 pub(crate) fn reviewer(r: wire::Requested) -> Reviewer {
-    if r.kind == "Team" {
-        Reviewer::Team {
+    match r.kind.as_str() {
+        "Team" => Reviewer::Team {
             slug: r.combined_slug,
             name: r.team_name,
-        }
-    } else {
-        Reviewer::User { login: r.login }
+        },
+        "Bot" => Reviewer::Bot { login: r.login },
+        _ => Reviewer::User {
+            login: r.login,
+            name: r.user_name.filter(|n| !n.is_empty()),
+        },
     }
 }
 
-pub(crate) fn comment(c: wire::Comment) -> Comment {
-    let reactions: BTreeMap<String, u64> = c
-        .reaction_groups
+/// Reactions that somebody gave.
+fn reactions(groups: Vec<wire::ReactionGroup>) -> BTreeMap<String, u64> {
+    groups
         .into_iter()
         .map(|g| (g.content, g.reactors.total_count))
         .filter(|(_, count)| *count > 0)
-        .collect();
+        .collect()
+}
+
+pub(crate) fn comment(c: wire::Comment) -> Comment {
     Comment {
         id: c.id,
         author: actor(c.author),
@@ -76,7 +94,7 @@ pub(crate) fn comment(c: wire::Comment) -> Comment {
         body: c.body,
         created_at: c.created_at.unwrap_or_else(epoch),
         updated_at: c.last_edited_at,
-        reactions,
+        reactions: reactions(c.reaction_groups),
         line_number: c.line.or(c.original_line).filter(|_| c.path.is_some()),
         file_path: c.path,
         diff_hunk: c.diff_hunk,
@@ -110,6 +128,7 @@ pub(crate) fn review(r: wire::Review) -> Review {
         body: Some(r.body).filter(|b| !b.is_empty()),
         submitted_at: r.submitted_at.unwrap_or_else(epoch),
         commit: r.commit.map(|c| c.oid),
+        reactions: reactions(r.reaction_groups),
         comments: r.comments.into_vec().into_iter().map(comment).collect(),
     }
 }
@@ -140,11 +159,16 @@ pub(crate) fn thread(t: wire::Thread) -> Thread {
 
 fn signature(person: Option<wire::Person>, at: Option<Timestamp>) -> Signature {
     let person = person.unwrap_or_default();
+    let (login, account_id) = match person.user {
+        Some(user) => (Some(user.login), Some(user.id).filter(|id| !id.is_empty())),
+        None => (None, None),
+    };
     Signature {
         name: person.name.unwrap_or_default(),
         email: person.email.unwrap_or_default(),
         at: person.date.or(at).unwrap_or_else(epoch),
-        login: person.user.map(|u| u.login),
+        login,
+        account_id,
     }
 }
 
@@ -184,11 +208,50 @@ pub(crate) fn file(f: wire::File) -> FileChange {
 
 fn linked_issue(host: &str, i: wire::Issue) -> LinkedIssue {
     LinkedIssue {
+        id: i.id,
         repo: repo_id(host, &i.repository),
+        repo_node: repo_node(&i.repository),
         number: i.number,
         title: i.title,
         open: i.state == "OPEN",
         url: i.url,
+    }
+}
+
+fn milestone(m: wire::Milestone) -> Milestone {
+    Milestone {
+        title: m.title,
+        number: m.number,
+        description: m.description.filter(|d| !d.is_empty()),
+        due_on: m.due_on,
+    }
+}
+
+pub(crate) fn project_item(item: wire::ProjectItem) -> ProjectItem {
+    let status = item.status.unwrap_or_default();
+    ProjectItem {
+        id: item.id,
+        project_id: item.project.id,
+        title: item.project.title,
+        status: status
+            .option_id
+            .zip(status.name)
+            .map(|(id, name)| ProjectStatus { id, name }),
+    }
+}
+
+fn auto_merge(a: wire::AutoMerge) -> AutoMerge {
+    AutoMerge {
+        method: match a.merge_method.as_str() {
+            "SQUASH" => MergeMethod::Squash,
+            "REBASE" => MergeMethod::Rebase,
+            _ => MergeMethod::Merge,
+        },
+        enabled_by: actor(a.enabled_by),
+        enabled_at: a.enabled_at,
+        subject: a.commit_headline,
+        body: a.commit_body,
+        author_email: a.author_email,
     }
 }
 
@@ -256,6 +319,7 @@ pub(crate) fn pull(
         .as_ref()
         .map(|r| repo_id(host, r))
         .filter(|_| p.is_cross_repository);
+    let head_node = p.head_repository.as_ref().and_then(repo_node);
     let head_oid = p.head_ref_oid.filter(|o| !o.is_empty());
     let author = actor(p.author);
     let reviews = summary::of(
@@ -282,6 +346,7 @@ pub(crate) fn pull(
         head_branch: p.head_ref_name,
         head_oid,
         head_repo,
+        head_node,
         created_at,
         updated_at,
         closed_at: p.closed_at,
@@ -296,7 +361,7 @@ pub(crate) fn pull(
             .into_iter()
             .map(|a| actor(Some(a)))
             .collect(),
-        milestone: p.milestone.map(|m| m.title),
+        milestone: p.milestone.map(milestone),
         approvals: reviews.approvals,
         changes_requested: reviews.changes_requested,
         pending_reviewers: p
@@ -329,12 +394,29 @@ pub(crate) fn pull(
             wants(PrFields::LINKED_ISSUES),
             |i| linked_issue(host, i),
         ),
+        auto_merge: p.auto_merge_request.map(auto_merge),
+        maintainer_can_modify: p.maintainer_can_modify,
+        database_id: p.full_database_id.and_then(|id| id.parse().ok()),
+        potential_merge_commit: p.potential_merge_commit.map(|c| c.oid),
+        reactions: wants(PrFields::REACTIONS).then(|| reactions(p.reaction_groups)),
+        // Boards that could not be read are not the same as none.
+        projects: p
+            .project_items
+            .map(|items| items.into_vec().into_iter().map(project_item).collect()),
         warnings: vec![],
     };
     if !wants(PrFields::ROW) {
         pull.version = version(&pull);
     }
     Ok(pull)
+}
+
+/// A pull request after some were taken off its reviewers.
+pub(crate) fn without_reviewers(mut pull: PullRequest, gone: &[&Reviewer]) -> PullRequest {
+    pull.pending_reviewers
+        .retain(|r| !gone.iter().any(|g| g.handle() == r.handle()));
+    pull.version = version(&pull);
+    pull
 }
 
 fn lacks(host: &str, what: &str) -> Error {
@@ -355,7 +437,12 @@ fn version(p: &PullRequest) -> String {
     }
     let all = (
         (&p.title, &p.description, &p.base_branch, p.state, p.draft),
-        (labels, assignees, reviewers, &p.milestone),
+        (
+            labels,
+            assignees,
+            reviewers,
+            p.milestone.as_ref().map(|m| &m.title),
+        ),
     );
     format!("{:016x}", forge_core::fingerprint(&all))
 }

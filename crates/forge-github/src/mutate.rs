@@ -25,7 +25,16 @@ pub(crate) struct PullPayload {
     pull_request: Option<wire::Pull>,
     labelable: Option<wire::Pull>,
     assignable: Option<wire::Pull>,
+    pub merge_queue_entry: Option<QueueEntry>,
     pub comment_edge: Option<CommentEdge>,
+}
+
+/// A place in a merge queue.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QueueEntry {
+    pub position: Option<u64>,
+    pull_request: Option<wire::Pull>,
 }
 
 /// The edge of a comment that was made.
@@ -39,6 +48,7 @@ impl PullPayload {
         self.pull_request
             .or(self.labelable)
             .or(self.assignable)
+            .or(self.merge_queue_entry.and_then(|e| e.pull_request))
             .filter(|p| p.number > 0)
     }
 }

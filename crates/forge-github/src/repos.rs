@@ -125,6 +125,7 @@ fn info(host: &str, repo: wire::Repo) -> RepoInfo {
     let name = wire::RepoName {
         name: repo.name,
         owner: repo.owner,
+        ..wire::RepoName::default()
     };
     RepoInfo {
         id: map::repo_id(host, &name),

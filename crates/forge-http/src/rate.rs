@@ -70,8 +70,9 @@ pub fn rate_limit_wait(headers: &HeaderMap) -> Duration {
     if let Some(seconds) = number(headers, "retry-after") {
         return Duration::from_secs(seconds);
     }
-    let reset = RateLimit::from_headers(headers).filter(|limit| limit.remaining == 0);
-    let Some(reset) = reset.map(|limit| limit.reset.unix()) else {
+    let used_up = number(headers, "x-ratelimit-remaining") == Some(0);
+    let reset = number(headers, "x-ratelimit-reset").filter(|_| used_up);
+    let Some(reset) = reset.and_then(|at| i64::try_from(at).ok()) else {
         return Duration::from_secs(60);
     };
     let now = text(headers, "date")

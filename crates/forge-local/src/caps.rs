@@ -34,6 +34,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
                 how: "every candidate is read and matched here",
             },
         ),
+        (
+            C::PrListApp,
+            No {
+                why: "nothing in a git repository is opened by an app",
+                instead: "list by author: --author",
+            },
+        ),
         (C::PrView, Native),
         (C::PrEdit, Native),
         (C::PrEditBase, Native),
@@ -96,6 +103,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::ReviewVerdict, Native),
         (C::ReviewInline, Native),
         (C::ThreadResolve, Native),
+        (
+            C::Attachments,
+            No {
+                why: "a plain git repository has no server that would show them",
+                instead: "commit the file to the branch, and name its path",
+            },
+        ),
         (
             C::Checks,
             No {

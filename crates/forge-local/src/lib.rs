@@ -16,9 +16,11 @@ use std::{
 
 use forge_core::{
     Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result,
+    WebPage,
 };
 use forge_git::Git;
 
+mod attachments;
 mod caps;
 mod checks;
 mod diff;
@@ -145,5 +147,9 @@ impl Forge for Local {
     fn concurrency(&self) -> NonZeroUsize {
         // Each call runs git processes; more at once than this is slower, not faster.
         NonZeroUsize::MIN.saturating_add(3)
+    }
+
+    fn web_page(&self, _: &RepoId, _: &WebPage<'_>) -> Option<String> {
+        None
     }
 }

@@ -69,7 +69,9 @@ pub(crate) fn login(field: &'static str, login: &str) -> Result<()> {
 pub(crate) fn reviewers(list: &[Reviewer]) -> Result<()> {
     for reviewer in list {
         match reviewer {
-            Reviewer::User { login: name } => login("reviewers", name)?,
+            Reviewer::User { login: name, .. } | Reviewer::Bot { login: name } => {
+                login("reviewers", name)?
+            }
             Reviewer::Team { .. } => {
                 return Err(Local::unsupported(forge_core::Capability::PrReviewersTeam));
             }

@@ -39,6 +39,11 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             "tangled's index does not search pull requests",
             "list with --state all, and filter with --jq",
         ),
+        no(
+            PrListApp,
+            "accounts on tangled are not told apart into people and apps",
+            "list by author: --author",
+        ),
         yes(PrView),
         yes(PrEdit),
         no(
@@ -124,6 +129,11 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             ThreadResolve,
             "tangled has no review threads",
             "answer the comment",
+        ),
+        no(
+            Attachments,
+            "tangled's records of pull requests and comments hold no files",
+            "commit the file to the branch, and name its path",
         ),
         no(
             Checks,

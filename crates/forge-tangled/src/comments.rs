@@ -286,6 +286,7 @@ impl Reviews for Tangled {
             submitted_at: comment.created_at,
             commit: (!head.is_empty()).then(|| head.to_owned()),
             comments: Vec::new(),
+            reactions: std::collections::BTreeMap::new(),
         }))
     }
 

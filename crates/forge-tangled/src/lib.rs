@@ -19,10 +19,11 @@
 use std::{collections::BTreeSet, fmt, num::NonZeroUsize, sync::Arc};
 
 use forge_core::{
-    AtUri, Capabilities, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result,
+    AtUri, Capabilities, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, WebPage,
 };
 use forge_http::Http;
 
+mod attachments;
 mod cache;
 mod caps;
 mod comments;
@@ -163,5 +164,9 @@ impl Forge for Tangled {
 
     fn concurrency(&self) -> NonZeroUsize {
         NonZeroUsize::new(sources::IN_FLIGHT).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    fn web_page(&self, _: &RepoId, _: &WebPage<'_>) -> Option<String> {
+        None
     }
 }

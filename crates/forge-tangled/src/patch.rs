@@ -187,6 +187,7 @@ fn mail(raw: &[u8]) -> Option<Mail> {
             email,
             at,
             login: None,
+            account_id: None,
         },
         subject,
         body: message.trim().to_owned(),

@@ -16,6 +16,7 @@
 
 pub mod behaviour;
 mod binary;
+mod canary;
 mod git;
 #[cfg(feature = "github")]
 pub mod github;
@@ -32,6 +33,7 @@ mod tty;
 mod wire;
 
 pub use binary::{forge_binary, workspace_root};
+pub use canary::CANARY;
 pub use git::{GitDir, Identity, git_program};
 pub use random::Random;
 pub use run::{Output, Run};

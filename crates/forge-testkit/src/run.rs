@@ -6,6 +6,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use crate::canary;
+
 /// A program to run, with the environment that it sees and nothing of ours.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -14,6 +16,7 @@ pub struct Run {
     env: Vec<(OsString, OsString)>,
     dir: PathBuf,
     stdin: Vec<u8>,
+    may_print_tokens: bool,
 }
 
 impl Run {
@@ -40,6 +43,7 @@ impl Run {
             env,
             dir: dir.into(),
             stdin: Vec::new(),
+            may_print_tokens: false,
         }
     }
 
@@ -105,6 +109,21 @@ impl Run {
         self
     }
 
+    /// For a command whose very purpose is to print a token.
+    #[must_use]
+    pub fn may_print_tokens(mut self) -> Self {
+        self.may_print_tokens = true;
+        self
+    }
+
+    /// Fails when what it has printed holds a token.
+    pub(crate) fn keeps_tokens(&self, stream: &str, text: &[u8]) {
+        if !self.may_print_tokens {
+            let name = self.program.file_name().unwrap_or_default();
+            canary::refuse(&name.to_string_lossy(), stream, text);
+        }
+    }
+
     /// The standard library's form of it, for a caller that wants the running child.
     #[must_use]
     pub fn command(&self) -> Command {
@@ -121,7 +140,7 @@ impl Run {
     /// Runs it to its end.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// When it cannot be started, or prints the token of a test.
     #[must_use]
     pub fn output(&self) -> Output {
         let mut command = self.command();
@@ -142,6 +161,8 @@ impl Run {
             .wait_with_output()
             .unwrap_or_else(|e| panic!("lost {self}: {e}"));
         let _ = feeder.join();
+        self.keeps_tokens("standard output", &done.stdout);
+        self.keeps_tokens("standard error", &done.stderr);
         Output {
             line: self.to_string(),
             code: done.status.code(),

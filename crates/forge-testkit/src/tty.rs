@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A program that runs on a terminal of its own: its input, output and errors are one.
 #[derive(Debug)]
 pub struct Terminal {
-    line: String,
+    run: Run,
     child: Child,
     master: File,
     seen: Vec<u8>,
@@ -93,7 +93,7 @@ impl Terminal {
             .spawn()
             .unwrap_or_else(|e| panic!("cannot start {run}: {e}"));
         Self {
-            line: run.to_string(),
+            run: run.clone(),
             child,
             master: File::from(master),
             seen: Vec::new(),
@@ -110,7 +110,7 @@ impl Terminal {
             assert!(
                 self.read_some(),
                 "$ {} ended without {text:?}\n{}",
-                self.line,
+                self.run,
                 self.so_far()
             );
         }
@@ -129,11 +129,12 @@ impl Terminal {
     /// Reads to the end.
     ///
     /// # Panics
-    /// When the program falls silent without ending.
+    /// When the program falls silent without ending, or has printed the token of a test.
     #[must_use]
     pub fn finish(mut self) -> TtyOutput {
         while self.read_some() {}
         let status = self.child.wait().expect("a child to wait for");
+        self.run.keeps_tokens("its terminal", &self.seen);
         TtyOutput {
             code: status.code(),
             text: self.so_far(),
@@ -164,7 +165,7 @@ impl Terminal {
             }
             if Instant::now() > until {
                 let _ = self.child.kill();
-                panic!("$ {} is silent\n{}", self.line, self.so_far());
+                panic!("$ {} is silent\n{}", self.run, self.so_far());
             }
         }
     }

@@ -16,6 +16,7 @@ use std::{
     process::Command,
 };
 
+use forge_testkit::CANARY;
 use forge_testkit::github::{
     ALL_SCOPES, GitHubDouble, Options, PullSeed,
     state::{Permission, Protection, ReviewState},
@@ -40,6 +41,11 @@ struct World {
     double: GitHubDouble,
     dir: tempfile::TempDir,
     gh: PathBuf,
+}
+
+/// The token of a short name.
+fn secret(name: &str) -> String {
+    format!("gho_{CANARY}{name}")
 }
 
 fn gh() -> Option<PathBuf> {
@@ -69,7 +75,7 @@ fn world() -> Option<World> {
         seed.named_user("octocat", "Mona Octocat");
         seed.org("acme", &[("octocat", Permission::Admin)]);
         for (token, login) in [("octo", "octocat"), ("rev", "reviewer"), ("hub", "hubot")] {
-            seed.token(token, login, ALL_SCOPES);
+            seed.token(&secret(token), login, ALL_SCOPES);
         }
         seed.repo_with_readme(REPO);
         seed.collaborator(REPO, "reviewer", Permission::Write);
@@ -143,18 +149,20 @@ impl World {
             .env("GH_TELEMETRY", "false")
             .env("GH_NO_UPDATE_NOTIFIER", "1")
             .env("GH_PROMPT_DISABLED", "1")
-            .envs(self.double.env(token));
+            .envs(self.double.env(&secret(token)));
         command
     }
 
     /// Runs gh and returns exit code, standard output and standard error.
     fn run(&self, token: &str, cwd: &Path, args: &[&str]) -> (i32, String, String) {
         let output = self.command(&self.gh, token, cwd, args).output().unwrap();
-        (
-            output.status.code().unwrap_or(-1),
-            String::from_utf8_lossy(&output.stdout).into_owned(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        )
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(
+            !(out.contains(CANARY) || err.contains(CANARY)),
+            "gh has printed a token"
+        );
+        (output.status.code().unwrap_or(-1), out, err)
     }
 
     /// Runs the rows one after the other.
@@ -1155,8 +1163,8 @@ fn who_may_not_is_told_so() {
     let Some(world) = world() else { return };
     {
         let mut seed = world.double.seed();
-        seed.token("few", "reviewer", &["repo"]);
-        seed.fine_grained_token("fine", "octocat", true);
+        seed.token(&secret("few"), "reviewer", &["repo"]);
+        seed.fine_grained_token(&secret("fine"), "octocat", true);
         seed.org("locked", &[("octocat", Permission::Admin)]);
         seed.repo_with_readme("locked/safe");
         seed.require_sso("locked");

@@ -21,12 +21,14 @@ use forge_testkit::github::{
 use serde_json::{Value, json};
 
 const REPO: &str = "octocat/hello";
+const OCTO: &str = "gho_0canary0octo";
+const REV: &str = "gho_0canary0rev";
 
 fn double() -> GitHubDouble {
     let double = GitHubDouble::start(Options::default()).unwrap();
     let mut seed = double.seed();
-    seed.token("octo", "octocat", ALL_SCOPES);
-    seed.token("rev", "reviewer", ALL_SCOPES);
+    seed.token(OCTO, "octocat", ALL_SCOPES);
+    seed.token(REV, "reviewer", ALL_SCOPES);
     seed.repo_with_readme(REPO);
     seed.collaborator(REPO, "reviewer", Permission::Write);
     seed.label(REPO, "bug");
@@ -102,14 +104,14 @@ fn ask(double: &GitHubDouble, token: &str, query: &str, variables: Value) -> Ans
 }
 
 fn get(double: &GitHubDouble, path: &str, accept: &str) -> Answer {
-    let headers = format!("Authorization: Bearer octo\r\nAccept: {accept}\r\n");
+    let headers = format!("Authorization: Bearer gho_0canary0octo\r\nAccept: {accept}\r\n");
     send(double, "GET", path, &headers, b"").unwrap()
 }
 
 const IN_PULL: &str = "query($fields: Int = 1) { repository(owner: \"octocat\", name: \"hello\") { pullRequest(number: $fields) { id number mergeable } } }";
 
 fn pull_id(double: &GitHubDouble) -> String {
-    let answer = ask(double, "octo", IN_PULL, json!({})).json();
+    let answer = ask(double, OCTO, IN_PULL, json!({})).json();
     answer["data"]["repository"]["pullRequest"]["id"]
         .as_str()
         .unwrap()
@@ -119,7 +121,7 @@ fn pull_id(double: &GitHubDouble) -> String {
 #[test]
 fn a_missing_object_is_null_with_a_typed_error() {
     let double = double();
-    let answer = ask(&double, "octo", IN_PULL, json!({ "fields": 99 }));
+    let answer = ask(&double, OCTO, IN_PULL, json!({ "fields": 99 }));
     assert_eq!(answer.status, 200);
     assert_eq!(
         answer.json(),
@@ -138,22 +140,22 @@ fn a_missing_object_is_null_with_a_typed_error() {
 #[test]
 fn a_document_that_is_not_valid_gets_no_data() {
     let double = double();
-    let answer = ask(&double, "octo", "{ viewer { login nope } }", json!({})).json();
+    let answer = ask(&double, OCTO, "{ viewer { login nope } }", json!({})).json();
     assert_eq!(answer.get("data"), None);
     assert_eq!(
         answer["errors"][0]["message"],
         "Field 'nope' doesn't exist on type 'User'"
     );
     assert_eq!(answer["errors"][0]["extensions"]["code"], "undefinedField");
-    let answer = ask(&double, "octo", "{ viewer {", json!({})).json();
+    let answer = ask(&double, OCTO, "{ viewer {", json!({})).json();
     assert_eq!(answer.get("data"), None);
-    let answer = ask(&double, "octo", IN_PULL, json!({ "fields": "one" })).json();
+    let answer = ask(&double, OCTO, IN_PULL, json!({ "fields": "one" })).json();
     assert_eq!(answer.get("data"), None);
     let garbage = send(
         &double,
         "POST",
         "/graphql",
-        "Authorization: token octo\r\n",
+        "Authorization: token gho_0canary0octo\r\n",
         b"{",
     )
     .unwrap();
@@ -169,7 +171,7 @@ fn tokens_are_checked() {
     assert!(none.text().contains("requires you to be authenticated"));
     let answer = ask(
         &double,
-        "octo",
+        OCTO,
         "{ viewer { login } rateLimit { cost remaining } }",
         json!({}),
     );
@@ -187,8 +189,8 @@ fn tokens_are_checked() {
 #[test]
 fn an_empty_budget_is_a_rate_limit() {
     let double = double();
-    double.seed().tokens.get_mut("octo").unwrap().remaining = 0;
-    let answer = ask(&double, "octo", IN_PULL, json!({}));
+    double.seed().tokens.get_mut(OCTO).unwrap().remaining = 0;
+    let answer = ask(&double, OCTO, IN_PULL, json!({}));
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("x-ratelimit-remaining"), Some("0"));
     assert_eq!(answer.json()["errors"][0]["type"], "RATE_LIMITED");
@@ -199,14 +201,14 @@ fn pages_follow_each_other() {
     let double = double();
     double.seed().many_pulls(REPO, 130);
     let query = "query($after: String) { repository(owner: \"octocat\", name: \"hello\") { pullRequests(first: 100, after: $after, orderBy: {field: CREATED_AT, direction: DESC}) { totalCount nodes { number } pageInfo { hasNextPage hasPreviousPage endCursor } } } }";
-    let first = ask(&double, "octo", query, json!({})).json();
+    let first = ask(&double, OCTO, query, json!({})).json();
     let page = &first["data"]["repository"]["pullRequests"];
     assert_eq!(page["totalCount"], 131);
     assert_eq!(page["nodes"].as_array().unwrap().len(), 100);
     assert_eq!(page["nodes"][0]["number"], 131);
     assert_eq!(page["pageInfo"]["hasNextPage"], true);
     let after = page["pageInfo"]["endCursor"].clone();
-    let second = ask(&double, "octo", query, json!({ "after": after })).json();
+    let second = ask(&double, OCTO, query, json!({ "after": after })).json();
     let page = &second["data"]["repository"]["pullRequests"];
     assert_eq!(page["nodes"].as_array().unwrap().len(), 31);
     assert_eq!(page["nodes"][0]["number"], 31);
@@ -221,7 +223,7 @@ fn pagination_arguments_are_mandatory_and_limited() {
         let query = format!(
             "{{ repository(owner: \"octocat\", name: \"hello\") {{ labels{argument} {{ {inner} }} }} }}"
         );
-        ask(&double, "octo", &query, json!({})).json()
+        ask(&double, OCTO, &query, json!({})).json()
     };
     let kind = |answer: &Value| answer["errors"][0]["type"].clone();
     assert_eq!(
@@ -238,7 +240,7 @@ fn pagination_arguments_are_mandatory_and_limited() {
     );
     let deep = "{ repository(owner: \"octocat\", name: \"hello\") { pullRequests(first: 100) { nodes { reviewThreads(first: 100) { nodes { comments(first: 100) { nodes { body } } } } } } } }";
     assert_eq!(
-        kind(&ask(&double, "octo", deep, json!({})).json()),
+        kind(&ask(&double, OCTO, deep, json!({})).json()),
         "MAX_NODE_LIMIT_EXCEEDED"
     );
 }
@@ -247,7 +249,7 @@ fn pagination_arguments_are_mandatory_and_limited() {
 fn the_merge_state_is_unknown_to_the_first_request_after_a_change() {
     let double = double();
     let mergeable = || {
-        ask(&double, "octo", IN_PULL, json!({})).json()["data"]["repository"]["pullRequest"]
+        ask(&double, OCTO, IN_PULL, json!({})).json()["data"]["repository"]["pullRequest"]
             ["mergeable"]
             .clone()
     };
@@ -285,13 +287,13 @@ fn a_review_with_threads_is_one_mutation() {
             "threads": [{ "path": "add.txt", "line": line, "body": "Why?" }]
         }})
     };
-    let refused = ask(&double, "rev", mutation, input(9)).json();
+    let refused = ask(&double, REV, mutation, input(9)).json();
     assert_eq!(
         refused["errors"][0]["message"],
         "Line could not be resolved"
     );
     assert!(double.seed().reviews_of(REPO, 1).is_empty());
-    let made = ask(&double, "rev", mutation, input(2)).json();
+    let made = ask(&double, REV, mutation, input(2)).json();
     let review = &made["data"]["addPullRequestReview"]["pullRequestReview"];
     assert_eq!(review["state"], "CHANGES_REQUESTED");
     assert_eq!(
@@ -300,11 +302,11 @@ fn a_review_with_threads_is_one_mutation() {
     );
     let threads = "{ repository(owner: \"octocat\", name: \"hello\") { pullRequest(number: 1) { reviewDecision reviewThreads(first: 9) { nodes { id isResolved isOutdated line comments(first: 9) { nodes { body author { login } replyTo { body } } } } } } } }";
     let read = || {
-        ask(&double, "octo", threads, json!({})).json()["data"]["repository"]["pullRequest"].clone()
+        ask(&double, OCTO, threads, json!({})).json()["data"]["repository"]["pullRequest"].clone()
     };
     let thread = read()["reviewThreads"]["nodes"][0]["id"].clone();
     let both = "mutation($t: ID!) { reply: addPullRequestReviewThreadReply(input: {pullRequestReviewThreadId: $t, body: \"Because\"}) { comment { body } } done: resolveReviewThread(input: {threadId: $t}) { thread { isResolved resolvedBy { login } } } }";
-    let done = ask(&double, "octo", both, json!({ "t": thread })).json();
+    let done = ask(&double, OCTO, both, json!({ "t": thread })).json();
     assert_eq!(
         done["data"]["done"]["thread"],
         json!({ "isResolved": true, "resolvedBy": { "login": "octocat" } })
@@ -341,7 +343,7 @@ fn a_pending_review_is_its_authors_alone() {
     let double = double();
     let id = pull_id(&double);
     let begin = "mutation($id: ID!) { addPullRequestReviewThread(input: {pullRequestId: $id, path: \"add.txt\", line: 1, body: \"Hm\"}) { thread { path } } }";
-    let begun = ask(&double, "rev", begin, json!({ "id": id })).json();
+    let begun = ask(&double, REV, begin, json!({ "id": id })).json();
     assert_eq!(
         begun["data"]["addPullRequestReviewThread"]["thread"]["path"],
         "add.txt"
@@ -355,11 +357,11 @@ fn a_pending_review_is_its_authors_alone() {
             pull["reviewThreads"]["totalCount"].clone(),
         )
     };
-    assert_eq!(seen("rev"), (json!(1), json!(1)));
-    assert_eq!(seen("octo"), (json!(0), json!(0)));
+    assert_eq!(seen(REV), (json!(1), json!(1)));
+    assert_eq!(seen(OCTO), (json!(0), json!(0)));
     let submit = "mutation($id: ID!) { submitPullRequestReview(input: {pullRequestId: $id, event: COMMENT}) { pullRequestReview { state } } }";
-    ask(&double, "rev", submit, json!({ "id": id }));
-    assert_eq!(seen("octo"), (json!(1), json!(1)));
+    ask(&double, REV, submit, json!({ "id": id }));
+    assert_eq!(seen(OCTO), (json!(1), json!(1)));
     assert_eq!(
         double.seed().reviews_of(REPO, 1)[0].state,
         ReviewState::Commented
@@ -374,22 +376,13 @@ fn a_fault_may_hide_what_was_committed() {
     let id = pull_id(&double);
     let comments = || double.seed().comments_of(REPO, 1).len();
     double.fault(Fault::status(502).on_operation("Say"));
-    assert_eq!(
-        ask(&double, "octo", COMMENT, json!({ "id": id })).status,
-        502
-    );
+    assert_eq!(ask(&double, OCTO, COMMENT, json!({ "id": id })).status, 502);
     assert_eq!(comments(), 0);
     double.fault(Fault::status(502).on_operation("addComment").committed());
-    assert_eq!(
-        ask(&double, "octo", COMMENT, json!({ "id": id })).status,
-        502
-    );
+    assert_eq!(ask(&double, OCTO, COMMENT, json!({ "id": id })).status, 502);
     assert_eq!(comments(), 1);
     assert_eq!(double.faults_left(), 0);
-    assert_eq!(
-        ask(&double, "octo", COMMENT, json!({ "id": id })).status,
-        200
-    );
+    assert_eq!(ask(&double, OCTO, COMMENT, json!({ "id": id })).status, 200);
     assert_eq!(comments(), 2);
 }
 
@@ -403,7 +396,7 @@ fn connections_break_as_planned() {
             &double,
             "POST",
             "/graphql",
-            "Authorization: token octo\r\n",
+            "Authorization: token gho_0canary0octo\r\n",
             body.as_bytes(),
         )
     };
@@ -521,7 +514,7 @@ fn rest_serves_diffs_patches_and_files() {
 fn requests_are_counted_by_kind() {
     let double = double();
     let id = pull_id(&double);
-    ask(&double, "octo", COMMENT, json!({ "id": id }));
+    ask(&double, OCTO, COMMENT, json!({ "id": id }));
     get(&double, "/user", "");
     let refs = send(
         &double,
@@ -555,7 +548,7 @@ fn requests_are_counted_by_kind() {
     assert_eq!(recorded[1].operation.as_deref(), Some("Say"));
     assert_eq!(recorded[1].fields, ["addComment"]);
     assert!(
-        !format!("{recorded:?}").contains("octo\""),
+        !format!("{recorded:?}").contains(OCTO),
         "a token was recorded"
     );
     double.reset_record();
@@ -612,7 +605,7 @@ fn every_field_of_a_covered_object_answers() {
             "pullRequest(number: 1) { statusCheckRollup { contexts(first: 9) { nodes { ... on StatusContext { FIELD } } } } }",
         ),
     ] {
-        let fields = ask(&double, "octo", introspection, json!({ "name": name })).json();
+        let fields = ask(&double, OCTO, introspection, json!({ "name": name })).json();
         let fields = fields["data"]["__type"]["fields"]
             .as_array()
             .unwrap()
@@ -640,7 +633,7 @@ fn every_field_of_a_covered_object_answers() {
                 "{{ repository(owner: \"octocat\", name: \"hello\") {{ {} }} }}",
                 path.replace("FIELD", &one)
             );
-            let answer = ask(&double, "octo", &query, json!({})).json();
+            let answer = ask(&double, OCTO, &query, json!({})).json();
             // The issue of a comment on a pull request: there is none, yet it is not nullable.
             let issue = name == "IssueComment" && field["name"] == "issue";
             if answer.get("errors").is_some() && !issue {

@@ -6,6 +6,7 @@ use forge_core::{
     Error, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts},
 };
+use forge_git::Place;
 
 #[cfg(feature = "github")]
 use crate::github;
@@ -137,7 +138,7 @@ impl Forges {
         Ok((self.open(&id, policy).await?, key))
     }
 
-    /// The repository that a command without `-R` means to somebody who stands in `cwd`.
+    /// The repository that a command without `-R` means to somebody who stands at `place`.
     ///
     /// In this order: `FORGE_REPO`, `GH_REPO`, `forge.repo` of git's configuration, the remote that
     /// `gh repo set-default` chose, then the remotes `upstream`, `github`, `origin` and the others
@@ -147,8 +148,8 @@ impl Forges {
     /// # Errors
     /// `not_found` outside of a repository; `config` when no remote is at a known host, with the
     /// hosts; `invalid_input` for a variable that is no locator.
-    pub async fn base_repo(&self, cwd: &Path) -> Result<RepoId> {
-        resolve::base_repo(self, cwd).await
+    pub async fn base_repo(&self, place: &Place) -> Result<RepoId> {
+        resolve::base_repo(self, place).await
     }
 
     /// Splits a locator into repository and pull request.

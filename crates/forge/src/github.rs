@@ -65,6 +65,7 @@ fn endpoint(host: &str, config: &Config) -> Endpoint {
         rest: configured("api_url").unwrap_or(usual.rest),
         graphql: configured("graphql_url").unwrap_or(usual.graphql),
         web: usual.web,
+        uploads: usual.uploads,
     }
 }
 

@@ -1,41 +1,34 @@
 //! Which repository a command without `-R` means.
 
-use std::{env, path::Path};
+use std::path::Path;
 
 use forge_core::{
     Error, ErrorKind, Locator, RepoId, RepoPath, Result,
     locator::{self, Hosts, ParseLocatorError},
 };
-use forge_git::{Git, GitConfig, Remote};
+use forge_git::{Git, Place, Remote};
 
 use crate::{Forges, config::Var};
 
 /// See [`Forges::base_repo`].
-pub(crate) async fn base_repo(forges: &Forges, cwd: &Path) -> Result<RepoId> {
+pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> {
     let hosts = forges.hosts();
     if let Some((var, text)) = forges.config().env().first(&[Var::ForgeRepo, Var::GhRepo]) {
         return repository(&text, hosts).map_err(|e| named(&e, var.name()));
     }
-    let git = git_at(cwd);
-    let config = GitConfig::read(&git).await?;
+    let (git, config) = (place.git(), place.config().await?);
     if let Some(text) = &config.forge_repo {
         return repository(text, hosts).map_err(|e| named(&e, "git config forge.repo"));
     }
     let mut candidates = Vec::with_capacity(config.remotes.len());
     for remote in &config.remotes {
-        candidates.push(Candidate::of(remote, &git, hosts).await?);
+        candidates.push(Candidate::of(remote, git, hosts).await?);
     }
     if candidates.is_empty() {
         // Outside of a repository `git config` answers too, from the user's file; this does not.
-        return Ok(RepoId::local(forge_git::root(&git).await?));
+        return Ok(RepoId::local(forge_git::root(git).await?));
     }
     choose(&candidates, hosts)
-}
-
-/// Git in `cwd`. Where that is the process's own directory, `GIT_DIR` counts, as it does for git.
-pub(crate) fn git_at(cwd: &Path) -> Git {
-    let here = cwd == Path::new(".") || env::current_dir().is_ok_and(|dir| dir == cwd);
-    if here { Git::here() } else { Git::at(cwd) }
 }
 
 fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
@@ -170,12 +163,12 @@ mod tests {
     use super::*;
     use crate::{Config, config::Env};
 
-    struct Place {
+    struct Repository {
         dir: tempfile::TempDir,
         git: Git,
     }
 
-    impl Place {
+    impl Repository {
         async fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let git = Git::at(dir.path());
@@ -195,7 +188,7 @@ mod tests {
         async fn base(&self, vars: &[(&str, &str)]) -> Result<RepoId> {
             let env = Env::fixed(vars.iter().copied());
             Forges::from_parts(Config::without_files(env))
-                .base_repo(self.dir.path())
+                .base_repo(&Place::at(self.dir.path()))
                 .await
         }
 
@@ -206,13 +199,13 @@ mod tests {
 
     #[tokio::test]
     async fn without_remotes_it_is_the_repository_itself() {
-        let place = Place::new().await;
+        let place = Repository::new().await;
         assert_eq!(place.base(&[]).await.unwrap(), RepoId::local(place.root()));
     }
 
     #[tokio::test]
     async fn upstream_then_github_then_origin_then_others() {
-        let place = Place::new().await;
+        let place = Repository::new().await;
         place
             .set("remote.zeta.url", "https://github.com/zeta/r")
             .await;
@@ -260,7 +253,7 @@ mod tests {
 
     #[tokio::test]
     async fn unknown_hosts_are_named_with_what_to_do() {
-        let place = Place::new().await;
+        let place = Repository::new().await;
         place
             .set("remote.origin.url", "https://token@git.example.org/o/r")
             .await;
@@ -284,7 +277,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_repository_on_this_machine_is_a_local_one() {
-        let place = Place::new().await;
+        let place = Repository::new().await;
         let bare = tempfile::tempdir().unwrap();
         let bare_path = bare.path().canonicalize().unwrap();
         Git::at(&bare_path)
@@ -308,7 +301,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_bad_variable_or_setting_is_named() {
-        let place = Place::new().await;
+        let place = Repository::new().await;
         let e = place.base(&[("GH_REPO", "nonsense")]).await.unwrap_err();
         assert!(e.message().starts_with("GH_REPO: "), "{e}");
         let e = place.base(&[("FORGE_REPO", "o/r#7")]).await.unwrap_err();
@@ -322,7 +315,7 @@ mod tests {
     async fn outside_of_a_repository_there_is_none() {
         let dir = tempfile::tempdir().unwrap();
         let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/h")])));
-        let e = forges.base_repo(dir.path()).await.unwrap_err();
+        let e = forges.base_repo(&Place::at(dir.path())).await.unwrap_err();
         assert!(e.is_not_found(), "{e:?}");
         assert!(e.hint().unwrap().contains("-R"));
     }

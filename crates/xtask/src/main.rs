@@ -7,6 +7,7 @@ mod count;
 mod docs;
 mod gh;
 mod git;
+mod myworld;
 mod test;
 
 use std::process::ExitCode;

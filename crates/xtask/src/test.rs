@@ -8,8 +8,11 @@ use crate::{
     atproto,
     cargo::{cargo, has, in_ci, watched},
     count::Count,
-    gh, git,
+    gh, git, myworld,
 };
+
+/// The word that is in every token of a test, and that nothing may print.
+const CANARY: &str = include_str!("../../forge-testkit/src/canary.txt");
 
 /// How much to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,11 @@ impl Report {
         }
         if count.failed > 0 {
             self.broken.push(name.to_owned());
+        }
+        if output.contains(CANARY) {
+            self.broken
+                .push(format!("{name} (its output holds a token of a test)"));
+            count.failed += 1;
         }
         self.count += count;
         Ok(())
@@ -118,6 +126,15 @@ pub fn run(extent: Extent) -> Result<bool> {
             command
                 .env("FORGE_GH", program)
                 .env("FORGE_REQUIRE_GH", "1");
+            match myworld::find() {
+                Ok(program) => {
+                    command.env("FORGE_MYWORLD", program);
+                }
+                Err(why) => report.lacks(
+                    "peers: the second opinion",
+                    &format!("no myworld {}: {why:#}", myworld::VERSION),
+                ),
+            }
             report.lane(&format!("peers: gh {}", gh::VERSION), command)?;
         }
         Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),

@@ -6,7 +6,7 @@ use std::{
 
 use forge::{Config, Forges};
 use forge_core::{Error, Policy, Repo, Result, Warning};
-use forge_git::Git;
+use forge_git::{Git, GitConfig, Place};
 use tokio::sync::OnceCell;
 
 use crate::{
@@ -25,6 +25,7 @@ pub struct Ctx {
     pub global: GlobalArgs,
     /// A broken configuration stops the commands that need it, and not the others.
     forges: Result<Forges>,
+    place: Place,
     /// The repository that the user stands in, once it was asked for.
     here: OnceCell<Option<PathBuf>>,
 }
@@ -45,6 +46,7 @@ impl Ctx {
             cwd,
             global,
             forges,
+            place: Place::here(),
             here: OnceCell::new(),
         })
     }
@@ -103,7 +105,7 @@ impl Ctx {
             Some(locator) => Ok(forges.open_locator(locator, self.policy()?).await?.0),
             None => {
                 forges
-                    .open(&forges.base_repo(&self.cwd).await?, self.policy()?)
+                    .open(&forges.base_repo(&self.place).await?, self.policy()?)
                     .await
             }
         }
@@ -113,7 +115,7 @@ impl Ctx {
     /// outside of one.
     pub async fn here(&self) -> Option<&Path> {
         let find = async || {
-            let root = forge_git::root(&self.git()).await.ok()?;
+            let root = forge_git::root(self.git()).await.ok()?;
             root.canonicalize().ok()
         };
         self.here.get_or_init(find).await.as_deref()
@@ -121,7 +123,15 @@ impl Ctx {
 
     /// Git where the user stands.
     #[must_use]
-    pub fn git(&self) -> Git {
-        Git::here()
+    pub fn git(&self) -> &Git {
+        self.place.git()
+    }
+
+    /// What git's configuration says there.
+    ///
+    /// # Errors
+    /// As [`GitConfig::read`].
+    pub async fn git_config(&self) -> Result<&GitConfig> {
+        self.place.config().await
     }
 }

@@ -148,6 +148,28 @@ pub fn truncate(text: &str, room: usize) -> String {
     }
 }
 
+/// As gh cuts text: three dots where two letters fit before them, and filled up to the width.
+pub fn truncate_as_gh(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let dots = if room >= 5 { "..." } else { "" };
+    let mut out = String::new();
+    for c in text.chars() {
+        let before = out.len();
+        out.push(c);
+        if out.width() + dots.len() > room {
+            out.truncate(before);
+            break;
+        }
+    }
+    out.push_str(dots);
+    if out.width() < room {
+        out.push(' ');
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,13 @@ pub struct Actor {
     /// The e-mail address; local repositories have one, others seldom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
+    /// The forge's own id (a node id, a DID); empty where it has none beside the login, or where
+    /// nobody asked for it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The number of the account in the forge's database, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database_id: Option<u64>,
     /// It is a bot.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bot: bool,
@@ -24,6 +31,8 @@ impl Actor {
             login: login.into(),
             name: None,
             email: None,
+            id: String::new(),
+            database_id: None,
             bot: false,
         }
     }
@@ -35,6 +44,14 @@ impl Actor {
 pub enum Reviewer {
     /// An account.
     User {
+        /// Its login.
+        login: String,
+        /// Its display name, where it is known and set.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+    },
+    /// A bot.
+    Bot {
         /// Its login.
         login: String,
     },
@@ -49,6 +66,14 @@ pub enum Reviewer {
 }
 
 impl Reviewer {
+    /// An account of which only the login is known.
+    pub fn user(login: impl Into<String>) -> Self {
+        Self::User {
+            login: login.into(),
+            name: None,
+        }
+    }
+
     /// From what a user types: `login`, or `org/team`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
@@ -58,9 +83,7 @@ impl Reviewer {
                 name: None,
             }
         } else {
-            Self::User {
-                login: text.to_owned(),
-            }
+            Self::user(text)
         }
     }
 
@@ -68,7 +91,7 @@ impl Reviewer {
     #[must_use]
     pub fn handle(&self) -> &str {
         match self {
-            Self::User { login } => login,
+            Self::User { login, .. } | Self::Bot { login } => login,
             Self::Team { slug, .. } => slug,
         }
     }

@@ -1,4 +1,4 @@
-use std::{fmt, pin::Pin};
+use std::{fmt, path::PathBuf, pin::Pin};
 
 use futures::Stream;
 use serde::Serialize;
@@ -17,6 +17,9 @@ pub struct Signature {
     /// The account it belongs to, where the forge knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
+    /// The forge's own id of that account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
 }
 
 /// A commit of a pull request.
@@ -78,12 +81,24 @@ pub enum DiffFormat {
 }
 
 /// Which diff.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DiffReq {
     /// The form.
     pub format: DiffFormat,
     /// Lines of context; `None` for git's three.
     pub context_lines: Option<u32>,
+    /// A clone on this machine that may help where the forge does not send a diff of this size.
+    pub clone: Option<LocalClone>,
+}
+
+/// A clone of the repository on this machine. A forge may fetch into its object store, and writes
+/// no ref.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LocalClone {
+    /// Its directory.
+    pub dir: PathBuf,
+    /// The remote that stands for the repository.
+    pub remote: String,
 }
 
 /// Chunks of bytes, in order.

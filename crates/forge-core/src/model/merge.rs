@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-use super::PullRequest;
+use super::{Actor, PullRequest};
+use crate::Timestamp;
 
 /// How to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -54,6 +55,23 @@ pub struct Mergeability {
     pub base_oid: String,
 }
 
+/// A merge that happens by itself once the requirements are met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AutoMerge {
+    /// The method.
+    pub method: MergeMethod,
+    /// Who asked for it.
+    pub enabled_by: Actor,
+    /// When, where that is known.
+    pub enabled_at: Option<Timestamp>,
+    /// First line of the commit message, where it was given.
+    pub subject: Option<String>,
+    /// The rest of the commit message, where it was given.
+    pub body: Option<String>,
+    /// The author's e-mail address of the commit, where it was given.
+    pub author_email: Option<String>,
+}
+
 /// A merge to make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergeReq {
@@ -88,6 +106,9 @@ pub struct Merge {
     pub already_merged: bool,
     /// It will be merged later (automatically, or by a queue).
     pub queued: bool,
+    /// Its place in the merge queue, where it was put into one; the first is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_position: Option<u64>,
     /// The head branch was deleted.
     pub branch_deleted: bool,
 }

@@ -6,6 +6,8 @@
 //! terminal sees them.
 
 mod actor;
+mod attachment;
+mod board;
 mod change;
 mod check;
 mod comment;
@@ -18,16 +20,18 @@ mod request;
 mod review;
 
 pub use actor::{Actor, Reviewer};
+pub use attachment::{Attachment, NewAttachment};
+pub use board::{Milestone, ProjectItem, ProjectStatus};
 pub use change::{
-    ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, Signature,
+    ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, LocalClone, Signature,
 };
 pub use check::{Check, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
 pub use label::{Label, NewLabel};
-pub use merge::{Merge, MergeMethod, MergeReq, MergeState, Mergeability};
+pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus};
-pub use repo::{Permission, RepoInfo};
+pub use repo::{Permission, RepoInfo, RepoNode};
 pub use request::{CloseReq, CreatePull, EditPull, HeadRef, PullQuery, SetChange, StateFilter};
 pub use review::{
     NewReview, NewThread, Review, ReviewDecision, ReviewState, Side, Thread, ThreadFilter,

@@ -1,10 +1,13 @@
-use std::ops::{BitOr, BitOrAssign};
+use std::{
+    collections::BTreeMap,
+    ops::{BitOr, BitOrAssign},
+};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Actor, ChecksReport, Comment, Commit, FileChange, Label, Mergeability, Review, ReviewDecision,
-    Reviewer, Thread,
+    Actor, AutoMerge, ChecksReport, Comment, Commit, FileChange, Label, Mergeability, Milestone,
+    ProjectItem, RepoNode, Review, ReviewDecision, Reviewer, Thread,
 };
 use crate::{PrId, RepoId, Timestamp};
 
@@ -52,6 +55,9 @@ pub struct PullRequest {
     pub head_oid: Option<String>,
     /// The repository of the head branch, when it is another one (a fork).
     pub head_repo: Option<RepoId>,
+    /// The forge's own ids of the repository of the head branch, this one or a fork.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head_node: Option<RepoNode>,
     /// When it was opened.
     pub created_at: Timestamp,
     /// When anything about it last changed.
@@ -70,8 +76,8 @@ pub struct PullRequest {
     pub labels: Vec<Label>,
     /// Assignees.
     pub assignees: Vec<Actor>,
-    /// Title of its milestone.
-    pub milestone: Option<String>,
+    /// Its milestone.
+    pub milestone: Option<Milestone>,
     /// How many reviewers' latest opinion is an approval.
     pub approvals: u64,
     /// How many reviewers' latest opinion requests changes.
@@ -110,6 +116,26 @@ pub struct PullRequest {
     /// ([`PrFields::LINKED_ISSUES`]; stays `None` where the forge has none)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub linked_issues: Option<Vec<LinkedIssue>>,
+    /// Who asked that it merges by itself, and how. ([`PrFields::AUTO_MERGE`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_merge: Option<AutoMerge>,
+    /// Maintainers of the base repository may push to its head branch.
+    /// ([`PrFields::MAINTAINER_ACCESS`]; stays `None` where the forge has no such right)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maintainer_can_modify: Option<bool>,
+    /// Its number in the forge's database. ([`PrFields::DATABASE_ID`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database_id: Option<u64>,
+    /// The commit that the forge made to try the merge, hex. ([`PrFields::POTENTIAL_MERGE`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub potential_merge_commit: Option<String>,
+    /// Emoji name to count. ([`PrFields::REACTIONS`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reactions: Option<BTreeMap<String, u64>>,
+    /// Its places on project boards. ([`PrFields::PROJECTS`]; stays `None` where the forge has none,
+    /// or where they could not be read)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projects: Option<Vec<ProjectItem>>,
     /// Sections that could not be read in full, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
@@ -118,8 +144,14 @@ pub struct PullRequest {
 /// An issue that a pull request is linked to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkedIssue {
+    /// The forge's own id; empty where it has none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub id: String,
     /// Its repository, which may be another one.
     pub repo: RepoId,
+    /// The forge's own ids of that repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repo_node: Option<RepoNode>,
     /// Its number there.
     pub number: u64,
     /// One line.
@@ -158,11 +190,29 @@ impl PrFields {
     /// Less than usual: a caller who shows rows of a list needs no description, labels, people,
     /// milestone or reviews, and a forge where these cost something may leave them empty.
     pub const ROW: Self = Self(1 << 9);
+    /// Whether it merges by itself.
+    pub const AUTO_MERGE: Self = Self(1 << 10);
+    /// Whether maintainers may push to its head branch.
+    pub const MAINTAINER_ACCESS: Self = Self(1 << 11);
+    /// Its number in the forge's database.
+    pub const DATABASE_ID: Self = Self(1 << 12);
+    /// The commit of a merge that was tried.
+    pub const POTENTIAL_MERGE: Self = Self(1 << 13);
+    /// Reactions to it.
+    pub const REACTIONS: Self = Self(1 << 14);
+    /// Project boards that it is on.
+    pub const PROJECTS: Self = Self(1 << 15);
 
     /// Whether all of `other` is wanted.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// These without `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// Whether none is wanted.

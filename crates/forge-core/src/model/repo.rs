@@ -29,6 +29,18 @@ pub struct RepoInfo {
     pub overrides: Vec<(Capability, Support)>,
 }
 
+/// The forge's own ids of a repository and its owner (node ids).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RepoNode {
+    /// Of the repository.
+    pub id: String,
+    /// Of the owner.
+    pub owner_id: String,
+    /// The display name of the owner, where it is a person who has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner_name: Option<String>,
+}
+
 /// What the viewer may do in a repository, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -7,6 +7,8 @@ use super::{PrFields, Reviewer};
 pub struct HeadRef {
     /// The owner of the head repository; `None` for the same repository.
     pub owner: Option<String>,
+    /// The name of the head repository, where it may be another than that of the base's.
+    pub repo: Option<String>,
     /// The branch.
     pub branch: String,
 }
@@ -16,6 +18,7 @@ impl HeadRef {
     pub fn branch(branch: impl Into<String>) -> Self {
         Self {
             owner: None,
+            repo: None,
             branch: branch.into(),
         }
     }
@@ -161,6 +164,8 @@ pub struct PullQuery {
     pub state: StateFilter,
     /// By author's login; `@me` is the viewer.
     pub author: Option<String>,
+    /// By the app that opened it: its slug, without `app/`.
+    pub app: Option<String>,
     /// By assignee's login; `@me` is the viewer.
     pub assignee: Option<String>,
     /// By labels: all of them must be on it.

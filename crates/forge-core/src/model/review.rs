@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, Comment};
@@ -37,6 +39,9 @@ pub struct Review {
     pub submitted_at: Timestamp,
     /// The head commit that was reviewed.
     pub commit: Option<String>,
+    /// Emoji name to count; empty where nobody asked for them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub reactions: BTreeMap<String, u64>,
     /// Its comments on lines.
     pub comments: Vec<Comment>,
 }

@@ -17,9 +17,9 @@ pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
 
 /// Every fragment, by name.
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
-    "Account", "CheckNode", "CommentNode", "CommitNode", "EventNode", "FileNode", "IssueLink",
-    "LabelNode", "LineComment", "PageEnd", "Person", "PullCore", "PullRow", "Reactions",
-    "RepositoryInfo", "Requested", "ReviewNode", "ReviewWithComments", "ThreadNode",
+    "Account", "Assignee", "AutoMerge", "Boards", "CheckNode", "CommentNode", "CommitNode", "EventNode", "FileNode", "IssueLink",
+    "LabelNode", "LineComment", "PageEnd", "Person", "ProjectItemNode", "PullCore", "PullRow",
+    "Reactions", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode", "ReviewWithComments", "ThreadNode",
 );
 
 /// A document under construction.

@@ -34,6 +34,7 @@ pub(crate) enum Section {
     Files,
     Checks,
     LinkedIssues,
+    Projects,
 }
 
 impl Section {
@@ -45,6 +46,7 @@ impl Section {
         Self::Files,
         Self::Checks,
         Self::LinkedIssues,
+        Self::Projects,
     ];
 
     /// The bit that asks for it.
@@ -57,6 +59,7 @@ impl Section {
             Self::Files => PrFields::FILES,
             Self::Checks => PrFields::CHECKS,
             Self::LinkedIssues => PrFields::LINKED_ISSUES,
+            Self::Projects => PrFields::PROJECTS,
         }
     }
 
@@ -70,6 +73,7 @@ impl Section {
             Self::Files => "files",
             Self::Checks => "head",
             Self::LinkedIssues => "closingIssuesReferences",
+            Self::Projects => "projectItems",
         }
     }
 
@@ -83,6 +87,16 @@ impl Section {
             Self::Files => "files",
             Self::Checks => "checks",
             Self::LinkedIssues => "linked issues",
+            Self::Projects => "projects",
+        }
+    }
+
+    /// Its field of the model.
+    pub const fn model_field(self) -> &'static str {
+        match self {
+            Self::Threads => "threads",
+            Self::LinkedIssues => "linked_issues",
+            _ => self.title(),
         }
     }
 
@@ -104,6 +118,7 @@ impl Section {
             Self::Commits => "CommitNode",
             Self::Files => "FileNode",
             Self::LinkedIssues => "IssueLink",
+            Self::Projects => "ProjectItemNode",
             Self::Checks => return checks(&first, required),
         };
         // Of the reviews, those that are not submitted are for their authors alone.
@@ -141,17 +156,25 @@ fn checks(first: &str, required: Required) -> String {
     )
 }
 
+/// The sections that are no lists.
+pub(super) const PLAIN: &[(PrFields, &str)] = &[
+    (PrFields::STATS, "additions deletions changedFiles"),
+    (PrFields::MERGEABILITY, "mergeable mergeStateStatus"),
+    (PrFields::AUTO_MERGE, "autoMergeRequest { ...AutoMerge }"),
+    (PrFields::MAINTAINER_ACCESS, "maintainerCanModify"),
+    (PrFields::DATABASE_ID, "fullDatabaseId"),
+    (PrFields::POTENTIAL_MERGE, "potentialMergeCommit { oid }"),
+    (PrFields::REACTIONS, "...Reactions"),
+];
+
 /// The selection of a pull request with the sections of `fields`.
 pub(crate) fn selection(base: Base, fields: PrFields, required: Required) -> String {
     let mut text = match base {
         Base::Row => "...PullRow".to_owned(),
         Base::Core => "...PullCore".to_owned(),
     };
-    if fields.contains(PrFields::STATS) {
-        text.push_str(" additions deletions changedFiles");
-    }
-    if fields.contains(PrFields::MERGEABILITY) {
-        text.push_str(" mergeable mergeStateStatus");
+    for (_, plain) in PLAIN.iter().filter(|(field, _)| fields.contains(*field)) {
+        let _ = write!(text, " {plain}");
     }
     for section in Section::ALL.iter().filter(|s| fields.contains(s.field())) {
         let _ = write!(text, " {}", section.selection(None, required));
@@ -168,9 +191,15 @@ pub(crate) fn continuation(sections: &[(Section, String)]) -> String {
     text
 }
 
+/// Whether sections are asked for whose entries have long lists of their own.
+pub(crate) fn is_deep(fields: PrFields) -> bool {
+    fields.contains(PrFields::REVIEWS) || fields.contains(PrFields::THREADS)
+}
+
 /// Whether a list of pull requests with these sections is heavy work for GitHub, which gives up
 /// after ten seconds.
 pub(crate) fn is_heavy(fields: PrFields) -> bool {
     fields.contains(PrFields::MERGEABILITY)
+        || fields.contains(PrFields::POTENTIAL_MERGE)
         || Section::ALL.iter().any(|s| fields.contains(s.field()))
 }

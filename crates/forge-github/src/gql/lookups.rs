@@ -1,4 +1,4 @@
-//! Names to ids: labels, people, teams and a milestone, looked up inside another query.
+//! Names to ids: labels, people, teams, a milestone and boards, looked up inside another query.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -16,15 +16,40 @@ pub(crate) struct Lookups {
     users: Vec<(String, &'static str)>,
     teams: Vec<String>,
     milestone: Option<String>,
+    projects: Vec<String>,
+    boards: bool,
     viewer: bool,
+    copilot: bool,
     branches: Vec<(&'static str, String)>,
     fork: Option<(String, String, String)>,
 }
 
+/// The open boards of a repository, an organisation or a person: the hundred that changed last.
+const BOARDS: &str = "projectsV2(first: 100, query: \"is:open\", orderBy: { field: UPDATED_AT, \
+                      direction: DESC }) { ...Boards }";
 /// The alias of the head's repository.
 pub(crate) const FORK: &str = "fork";
 /// `@me`.
 const ME: &str = "@me";
+/// What users call Copilot, as gh does.
+const COPILOT: &str = "@copilot";
+/// The bot that reviews when Copilot is asked to.
+pub(crate) const COPILOT_REVIEWER: &str = "copilot-pull-request-reviewer";
+/// The bot that works when Copilot is assigned.
+pub(crate) const COPILOT_AGENT: &str = "copilot-swe-agent";
+
+pub(crate) fn is_copilot(login: &str) -> bool {
+    login.eq_ignore_ascii_case(COPILOT)
+}
+
+/// The bot among reviewers that this one is.
+pub(crate) fn bot(reviewer: &Reviewer) -> Option<&str> {
+    match reviewer {
+        Reviewer::User { login, .. } if is_copilot(login) => Some(COPILOT_REVIEWER),
+        Reviewer::Bot { login } => Some(login),
+        _ => None,
+    }
+}
 
 impl Lookups {
     pub fn labels<'a>(&mut self, names: impl IntoIterator<Item = &'a String>) {
@@ -43,9 +68,12 @@ impl Lookups {
     }
 
     pub fn reviewers<'a>(&mut self, reviewers: impl IntoIterator<Item = &'a Reviewer>) {
-        for reviewer in reviewers {
+        // Bots are asked by their login.
+        for reviewer in reviewers.into_iter().filter(|r| bot(r).is_none()) {
             match reviewer {
-                Reviewer::User { login } => self.user(login, "reviewers"),
+                Reviewer::User { login, .. } | Reviewer::Bot { login } => {
+                    self.user(login, "reviewers")
+                }
                 Reviewer::Team { slug, .. } if !self.teams.contains(slug) => {
                     self.teams.push(slug.clone())
                 }
@@ -56,6 +84,28 @@ impl Lookups {
 
     pub fn milestone(&mut self, title: &str) {
         self.milestone = Some(title.to_owned());
+    }
+
+    /// Boards by title.
+    pub fn projects(&mut self, titles: &[String]) {
+        self.boards |= !titles.is_empty();
+        self.projects.extend_from_slice(titles);
+    }
+
+    /// Boards that may be on the pull request already, so that not finding them is no failure of
+    /// [`Self::resolve`].
+    pub fn known_projects(&mut self, titles: &[String]) {
+        self.boards |= !titles.is_empty();
+    }
+
+    /// Adds the part of the lookups that a pull request has: the boards that it is on.
+    pub fn add_pull_to(&self, document: &mut Document) {
+        let boards = if self.boards {
+            "projectItems(first: 100) { nodes { ...ProjectItemNode } }"
+        } else {
+            ""
+        };
+        document.fragment("PullLookups", "PullRequest", boards);
     }
 
     /// A branch of the repository; whether it is there is asked of [`branch_exists`].
@@ -76,6 +126,10 @@ impl Lookups {
     }
 
     fn user(&mut self, login: &str, field: &'static str) {
+        if is_copilot(login) {
+            self.copilot = true;
+            return;
+        }
         let login = login
             .strip_prefix('@')
             .filter(|_| login != ME)
@@ -125,6 +179,12 @@ impl Lookups {
         if self.viewer {
             query.push_str(" me: viewer { id login }");
         }
+        if self.copilot {
+            repo.push_str(
+                " suggestedActors(capabilities: [CAN_BE_ASSIGNED], first: 100) { \
+                 nodes { login ... on Bot { id } } }",
+            );
+        }
         for (alias, branch) in &self.branches {
             let _ = write!(repo, " {alias}: ref(qualifiedName: ${alias}) {{ id name }}");
             bind(
@@ -135,7 +195,7 @@ impl Lookups {
         }
         if let Some((owner, name, branch)) = &self.fork {
             query.push_str(
-                " fork: repository(owner: $forkOwner, name: $forkName) { ref(qualifiedName: $forkRef) { id } }",
+                " fork: repository(owner: $forkOwner, name: $forkName) { id ref(qualifiedName: $forkRef) { id } }",
             );
             bind(document, "forkOwner".into(), owner);
             bind(document, "forkName".into(), name);
@@ -143,6 +203,13 @@ impl Lookups {
         }
         if self.milestone.is_some() {
             repo.push_str(" milestones(first: 100, states: [OPEN]) { nodes { id title } }");
+        }
+        if self.boards {
+            let _ = write!(
+                repo,
+                " {BOARDS} owner {{ ... on ProjectV2Owner {{ {BOARDS} }} }}"
+            );
+            let _ = write!(query, " boards: viewer {{ {BOARDS} }}");
         }
         document.fragment("Lookups", "Query", query.trim_start());
         document.fragment("RepositoryLookups", "Repository", repo.trim_start());
@@ -182,6 +249,22 @@ impl Lookups {
                 found.users.insert(ME.to_owned(), me.id);
             }
         }
+        if self.copilot {
+            let actors: Vec<types::Login> = nodes(repo, "suggestedActors");
+            let agent = actors
+                .into_iter()
+                .find(|a| a.login == COPILOT_AGENT && !a.id.is_empty());
+            let agent = agent.ok_or_else(|| {
+                Error::invalid(
+                    "assignees",
+                    "Copilot cannot be assigned in this repository; nothing was changed",
+                )
+                .with_hint(
+                    "its coding agent must be switched on for the repository and the account",
+                )
+            })?;
+            found.users.insert(COPILOT.to_owned(), agent.id);
+        }
         for (i, slug) in self.teams.iter().enumerate() {
             let org: Option<Org> = part(query, &format!("team{i}"));
             let (id, teams) = org.map_or((None, vec![]), |o| {
@@ -206,6 +289,19 @@ impl Lookups {
             found.milestone =
                 Some(id.ok_or_else(|| unknown("milestone", "open milestone", title, names, ""))?);
         }
+        if self.boards {
+            let own: Boards = Boards::deserialize(Value::Object(repo.clone())).unwrap_or_default();
+            let of_owner: Option<Boards> = part(repo, "owner");
+            let of_viewer: Option<Boards> = part(query, "boards");
+            found.boards = [Some(own), of_owner, of_viewer]
+                .into_iter()
+                .flatten()
+                .flat_map(|b| b.projects_v2.into_vec())
+                .collect();
+        }
+        for title in &self.projects {
+            found.board(title)?;
+        }
         Ok(found)
     }
 }
@@ -221,6 +317,11 @@ pub(crate) fn fork_branch_exists(query: &Map<String, Value>) -> Option<bool> {
     Some(fork.get("ref").is_some_and(|r| !r.is_null()))
 }
 
+/// The id of the fork, where it was found by its name.
+pub(crate) fn fork_id(query: &Map<String, Value>) -> Option<&str> {
+    query.get(FORK)?.get("id")?.as_str()
+}
+
 /// The ids, by name in lower case.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -228,9 +329,26 @@ pub(crate) struct Found {
     pub users: BTreeMap<String, String>,
     pub teams: BTreeMap<String, String>,
     pub milestone: Option<String>,
+    /// The repository's, its owner's and the viewer's, in this order.
+    pub boards: Vec<types::Project>,
 }
 
 impl Found {
+    /// The id of the first board of that title.
+    ///
+    /// # Errors
+    /// `invalid_input` with near titles when there is none.
+    pub fn board(&self, title: &str) -> Result<&str> {
+        let same = |b: &&types::Project| b.title.to_lowercase() == title.to_lowercase();
+        match self.boards.iter().find(same) {
+            Some(board) => Ok(&board.id),
+            None => {
+                let titles = self.boards.iter().map(|b| b.title.as_str());
+                Err(unknown("projects", "open project", title, titles, ""))
+            }
+        }
+    }
+
     pub fn label_ids<'a>(&self, names: impl IntoIterator<Item = &'a String>) -> Vec<&str> {
         names
             .into_iter()
@@ -240,7 +358,7 @@ impl Found {
     }
 
     pub fn user_id(&self, login: &str) -> Option<&str> {
-        let bare = if login == ME {
+        let bare = if login == ME || is_copilot(login) {
             login
         } else {
             login.strip_prefix('@').unwrap_or(login)
@@ -255,9 +373,11 @@ impl Found {
     /// The ids of the people and of the teams among `reviewers`.
     pub fn reviewer_ids(&self, reviewers: &[Reviewer]) -> (Vec<&str>, Vec<&str>) {
         let (mut users, mut teams) = (vec![], vec![]);
-        for reviewer in reviewers {
+        for reviewer in reviewers.iter().filter(|r| bot(r).is_none()) {
             match reviewer {
-                Reviewer::User { login } => users.extend(self.user_id(login)),
+                Reviewer::User { login, .. } | Reviewer::Bot { login } => {
+                    users.extend(self.user_id(login))
+                }
                 Reviewer::Team { slug, .. } => {
                     teams.extend(self.teams.get(&slug.to_lowercase()).map(String::as_str));
                 }
@@ -277,6 +397,12 @@ struct Org {
     team: Option<types::Id>,
     #[serde(default)]
     teams: types::Nodes<Slug>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Boards {
+    #[serde(default, rename = "projectsV2")]
+    projects_v2: types::Nodes<types::Project>,
 }
 
 #[derive(Debug, Deserialize)]

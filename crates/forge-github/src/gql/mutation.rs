@@ -30,12 +30,17 @@ mutations! {
     MARK_READY = "markPullRequestReadyForReview", "pullRequest { ...PullCore }";
     CONVERT_TO_DRAFT = "convertPullRequestToDraft", "pullRequest { ...PullCore }";
     MERGE_PULL = "mergePullRequest", "pullRequest { ...PullCore }";
+    ENQUEUE = "enqueuePullRequest", "mergeQueueEntry { position pullRequest { ...PullCore } }";
     ENABLE_AUTO_MERGE = "enablePullRequestAutoMerge", "pullRequest { ...PullCore }";
+    DISABLE_AUTO_MERGE = "disablePullRequestAutoMerge", "pullRequest { ...PullCore }";
     ADD_LABELS = "addLabelsToLabelable", "labelable { ... on PullRequest { ...PullCore } }";
     REMOVE_LABELS = "removeLabelsFromLabelable", "labelable { ... on PullRequest { ...PullCore } }";
     ADD_ASSIGNEES = "addAssigneesToAssignable", "assignable { ... on PullRequest { ...PullCore } }";
     REMOVE_ASSIGNEES = "removeAssigneesFromAssignable", "assignable { ... on PullRequest { ...PullCore } }";
     REQUEST_REVIEWS = "requestReviews", "pullRequest { ...PullCore }";
+    REQUEST_REVIEWS_BY_LOGIN = "requestReviewsByLogin", "pullRequest { ...PullCore }";
+    ADD_TO_PROJECT = "addProjectV2ItemById", "item { id }";
+    REMOVE_FROM_PROJECT = "deleteProjectV2Item", "deletedItemId";
     DELETE_REF = "deleteRef", "clientMutationId";
     ADD_COMMENT = "addComment", "commentEdge { node { ...CommentNode } }";
     UPDATE_COMMENT = "updateIssueComment", "issueComment { ...CommentNode }";
@@ -90,6 +95,11 @@ impl Batch {
     /// The aliases, in order.
     pub fn aliases(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(|(alias, _)| alias.as_str())
+    }
+
+    /// Whether it has none but these mutations.
+    pub fn is_of(&self, mutations: &[Mutation]) -> bool {
+        self.parts.iter().all(|(_, m)| mutations.contains(m))
     }
 
     /// The document. The operation is named after its first mutation.

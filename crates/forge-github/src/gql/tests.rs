@@ -108,7 +108,15 @@ fn queries_without_generated_parts() {
 
 #[test]
 fn every_combination_of_sections() {
-    let all = [PrFields::STATS, PrFields::MERGEABILITY]
+    let plain: Vec<PrFields> = fields::PLAIN.iter().map(|(field, _)| *field).collect();
+    for field in &plain {
+        check(&sections(
+            "PullView",
+            &fields::selection(Base::Row, *field, Required::Number),
+        ));
+    }
+    let plain = plain.into_iter().fold(PrFields::NONE, |sum, f| sum | f);
+    let all = [plain]
         .into_iter()
         .chain(Section::ALL.iter().map(|s| s.field()));
     let all: Vec<PrFields> = all.collect();
@@ -168,6 +176,7 @@ fn the_selections_that_operations_bring() {
         "id number newestComment: comments(last: 1) { nodes { id } }",
         "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }",
         "...PullRow mergeable mergeStateStatus",
+        "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }",
         "...PullRow newestReview: reviews(last: 1) { nodes { id } }",
         "...PullRow recentReviews: reviews(last: 20) { nodes { viewerDidAuthor ...ReviewWithComments } }",
     ] {
@@ -208,9 +217,10 @@ proptest! {
     #[test]
     fn any_lookups(
         labels in proptest::collection::vec("[a-z ]{1,8}", 0..4),
-        people in proptest::collection::vec("@me|[a-z]{1,8}", 0..4),
+        people in proptest::collection::vec("@me|@copilot|[a-z]{1,8}", 0..4),
         teams in proptest::collection::vec("[a-z]{1,4}/[a-z]{1,4}", 0..3),
         milestone in proptest::option::of("[a-z]{1,4}"),
+        boards in proptest::collection::vec("[a-z]{1,4}", 0..3),
         branch in any::<bool>(),
         fork in any::<bool>(),
     ) {
@@ -222,6 +232,7 @@ proptest! {
         if let Some(title) = &milestone {
             lookups.milestone(title);
         }
+        lookups.projects(&boards);
         if branch {
             lookups.branch("baseRef", "main");
             lookups.branch("headRef", "feature");
@@ -233,6 +244,9 @@ proptest! {
             let mut document = Document::query(name);
             let mut variables = Map::new();
             lookups.add_to(&mut document, &mut variables);
+            if name == "EditPrepare" {
+                lookups.add_pull_to(&mut document);
+            }
             check(&document.text());
         }
     }

@@ -86,21 +86,34 @@ macro_rules! wire {
 
 wire! {
     /// An account of any kind.
-    Account { kind: String as "__typename", login: String, name: Option<String>, }
+    Account {
+        kind: String as "__typename", id: String, login: String, name: Option<String>,
+        database_id: Option<u64>,
+    }
     /// A commit by its id.
     Oid { oid: String, }
-    /// Something that has nothing but a login.
-    Login { login: String, }
-    /// A repository by name.
-    RepoName { name: String, owner: Login, }
-    /// A title.
-    Title { title: String, }
+    /// Something that has a login, and the rest where it was asked for.
+    Login { id: String, login: String, name: Option<String>, }
+    /// A repository by name, and its id where that was asked for.
+    RepoName { id: String, name: String, owner: Login, }
+    Milestone {
+        number: Option<u64>, title: String, description: Option<String>, due_on: Option<Timestamp>,
+    }
+    /// A project board.
+    Project { id: String, title: String, }
+    /// A column of a project board; it is empty for a field of another type.
+    ProjectStatus { option_id: Option<String>, name: Option<String>, }
+    ProjectItem { id: String, project: Project, status: Option<ProjectStatus>, }
+    AutoMerge {
+        merge_method: String, enabled_at: Option<Timestamp>, enabled_by: Option<Account>,
+        commit_headline: Option<String>, commit_body: Option<String>, author_email: Option<String>,
+    }
     /// An id.
     Id { id: String, }
     Label { id: String, name: String, color: String, description: Option<String>, }
     Requested {
-        kind: String as "__typename", id: String, login: String, team_name: Option<String>,
-        combined_slug: String,
+        kind: String as "__typename", login: String, user_name: Option<String>,
+        team_name: Option<String>, combined_slug: String,
     }
     ReviewRequest { requested_reviewer: Option<Requested>, }
     Count { total_count: u64, }
@@ -117,7 +130,7 @@ wire! {
     Review {
         id: String, state: String, body: String, submitted_at: Option<Timestamp>,
         author_association: Option<String>, author: Option<Account>, commit: Option<Oid>, viewer_did_author: bool,
-        comments: Nodes<Comment>,
+        comments: Nodes<Comment>, reaction_groups: Vec<ReactionGroup>,
     }
     Thread {
         id: String, path: String, line: Option<u64>, start_line: Option<u64>,
@@ -145,7 +158,9 @@ wire! {
         target_url: Option<String>, description: Option<String>, created_at: Option<Timestamp>,
         is_required: Option<bool>,
     }
-    Issue { number: u64, title: String, url: String, state: String, repository: RepoName, }
+    Issue {
+        id: String, number: u64, title: String, url: String, state: String, repository: RepoName,
+    }
     /// A pull request with whatever was asked for.
     Pull {
         id: String, number: u64, title: String, state: String, is_draft: bool, url: String,
@@ -154,7 +169,7 @@ wire! {
         head_ref_name: String, head_ref_oid: Option<String>, is_cross_repository: bool,
         head_repository: Option<RepoName>, head_repository_owner: Option<Login>,
         author: Option<Account>,
-        body: String, merged_by: Option<Account>, merge_commit: Option<Oid>, milestone: Option<Title>,
+        body: String, merged_by: Option<Account>, merge_commit: Option<Oid>, milestone: Option<Milestone>,
         labels: Nodes<Label>, assignees: Nodes<Account>, review_requests: Nodes<ReviewRequest>,
         review_decision: Option<String>, latest_reviews: Nodes<Review>,
         latest_opinionated_reviews: Nodes<Review>,
@@ -164,7 +179,10 @@ wire! {
         reviews: Option<Nodes<Review>>,
         review_threads: Option<Nodes<Thread>>, commits: Option<Nodes<PullCommit>>,
         files: Option<Nodes<File>>, head: Option<Nodes<PullCommit>>,
-        closing_issues_references: Option<Nodes<Issue>>,
+        closing_issues_references: Option<Nodes<Issue>>, project_items: Option<Nodes<ProjectItem>>,
+        auto_merge_request: Option<AutoMerge>, maintainer_can_modify: Option<bool>,
+        full_database_id: Option<String>, potential_merge_commit: Option<Oid>,
+        reaction_groups: Vec<ReactionGroup>,
         is_merge_queue_enabled: bool, is_in_merge_queue: bool, head_ref: Option<Id>,
         base_ref: Option<Id>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
         recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,

@@ -1,5 +1,5 @@
 //! Opening a pull request: one query that checks everything, one mutation that opens it, and one
-//! more that puts labels, people and the milestone onto it.
+//! more that puts labels, people, the milestone and boards onto it.
 
 use forge_core::{
     Error, ErrorKind, Noun, Outcome, PageReq, Precondition, RepoId, Result, Retry, Step, Warning,
@@ -55,6 +55,8 @@ struct Plan {
     repo_id: String,
     viewer: String,
     base: String,
+    /// The repository of the head, where its owner alone does not say which one it is.
+    head_repo_id: Option<String>,
     found: Found,
 }
 
@@ -90,7 +92,7 @@ impl GitHub {
 
     async fn prepare_create(&self, repo: &RepoId, req: &CreatePull) -> Result<Plan> {
         let (owner, name) = owner_and_name(repo)?;
-        let fork = fork_owner(repo, req);
+        let fork = fork(repo, req);
         let mut lookups = Lookups::default();
         lookups.labels(&req.labels);
         lookups.assignees(&req.assignees);
@@ -98,11 +100,12 @@ impl GitHub {
         if let Some(title) = &req.milestone {
             lookups.milestone(title);
         }
+        lookups.projects(&req.projects);
         if let Some(base) = &req.base {
             lookups.branch("baseRef", base);
         }
         match fork {
-            Some(fork) => lookups.fork(fork, name, &req.head.branch),
+            Some((owner, name)) => lookups.fork(owner, name, &req.head.branch),
             None => lookups.branch("headRef", &req.head.branch),
         }
         let mut document = Document::query("CreatePrepare");
@@ -112,6 +115,9 @@ impl GitHub {
         let mut answer: Answer<Prepared> =
             self.api.query(&document.text(), &variables.into()).await?;
         answer.errors.retain(|e| !lookups.expects(e));
+        if !req.projects.is_empty() {
+            self.api.may_change_boards(&answer)?;
+        }
         let prepared = self.api.whole(answer)?;
         let found = prepared.repository.ok_or_else(|| {
             Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
@@ -151,29 +157,42 @@ impl GitHub {
             );
         }
         let pushed = match fork {
-            Some(_) => lookups::fork_branch_exists(&prepared.rest).unwrap_or(true),
+            // By its owner alone, GitHub finds a fork of any name.
+            Some(_) => {
+                lookups::fork_branch_exists(&prepared.rest).unwrap_or(req.head.repo.is_none())
+            }
             None => lookups::branch_exists(&found.rest, "headRef"),
         };
         if !pushed {
-            let place = fork.map_or_else(|| repo.to_string(), |f| format!("{f}/{name}"));
+            let place = fork.map_or_else(|| repo.to_string(), |(o, n)| format!("{o}/{n}"));
             return Err(Error::invalid(
                 "head",
                 format!("there is no branch {} in {place}", shown(&req.head.branch)),
             )
             .with_hint("push it first with 'git push -u <remote> <branch>'"));
         }
-        let head_owner = fork.unwrap_or(owner);
+        let (head_owner, head_name) = fork.unwrap_or((owner, name));
         let same = found.existing.into_vec().into_iter().find(|p| {
             let of = p
                 .head_repository_owner
                 .as_ref()
                 .map_or("", |o| o.login.as_str());
-            p.base_ref_name == base && of.eq_ignore_ascii_case(head_owner)
+            // Only where two repositories of one owner are in play does the name decide.
+            let named = p
+                .head_repository
+                .as_ref()
+                .filter(|_| head_owner.eq_ignore_ascii_case(owner));
+            p.base_ref_name == base
+                && of.eq_ignore_ascii_case(head_owner)
+                && named.is_none_or(|r| r.name.eq_ignore_ascii_case(head_name))
         });
         if let Some(other) = same {
             return Err(exists(&other.url, req, &base));
         }
         Ok(Plan {
+            head_repo_id: lookups::fork_id(&prepared.rest)
+                .filter(|_| req.head.repo.is_some())
+                .map(str::to_owned),
             found: lookups.resolve(&prepared.rest, &found.rest)?,
             repo_id: found.id,
             viewer: prepared.viewer.map(|v| v.login).unwrap_or_default(),
@@ -182,9 +201,11 @@ impl GitHub {
     }
 
     async fn open_pull(&self, repo: &RepoId, req: &CreatePull, plan: &Plan) -> Result<PullRequest> {
-        let head = match fork_owner(repo, req) {
-            Some(owner) => format!("{owner}:{}", req.head.branch),
-            None => req.head.branch.clone(),
+        let head = match fork(repo, req) {
+            Some((owner, _)) if plan.head_repo_id.is_none() => {
+                format!("{owner}:{}", req.head.branch)
+            }
+            _ => req.head.branch.clone(),
         };
         let mut input = json!({
             "repositoryId": plan.repo_id,
@@ -194,11 +215,14 @@ impl GitHub {
             "body": req.description,
             "draft": req.draft,
         });
-        if let (Value::Object(map), true) = (&mut input, fork_owner(repo, req).is_some()) {
+        if let (Value::Object(map), true) = (&mut input, fork(repo, req).is_some()) {
             map.insert(
                 "maintainerCanModify".into(),
                 json!(req.maintainer_can_modify),
             );
+            if let Some(id) = &plan.head_repo_id {
+                map.insert("headRepositoryId".into(), json!(id));
+            }
         }
         let batch = Batch::of("create", CREATE_PULL, input);
         let mut answer: Answer<Payloads<PullPayload>> = self.send(&batch).await?;
@@ -228,7 +252,7 @@ impl GitHub {
         Ok(page.items.into_iter().find(|p| is_head(repo, p, &req.head)))
     }
 
-    /// Puts labels, people and the milestone onto what was opened. What fails is a warning with the
+    /// Puts labels, people, the milestone and boards onto what was opened. What fails is a warning with the
     /// command that finishes it: the pull request is there, and must not be opened again.
     async fn decorate(&self, req: &CreatePull, plan: &Plan, outcome: &mut Outcome<PullRequest>) {
         let wanted = Decoration {
@@ -236,6 +260,7 @@ impl GitHub {
             assignees: &req.assignees,
             reviewers: &req.reviewers,
             milestone: req.milestone.as_deref(),
+            projects: &req.projects,
         };
         let batch = wanted.batch(&outcome.value.node_id, &plan.found);
         if batch.is_empty() {
@@ -262,7 +287,11 @@ impl GitHub {
             }
             Err(error) => {
                 let lost = error.retry() == Retry::Ambiguous;
-                if lost && let Ok(pull) = self.fetch(&outcome.value.id, PrFields::NONE).await {
+                let seen = match req.projects.is_empty() {
+                    true => PrFields::NONE,
+                    false => PrFields::PROJECTS,
+                };
+                if lost && let Ok(pull) = self.fetch(&outcome.value.id, seen).await {
                     outcome.value = pull;
                 }
                 let message = error.message().to_owned();
@@ -279,11 +308,12 @@ impl GitHub {
         for alias in batch.aliases() {
             let failure = failures.iter().find(|(a, _)| a == alias);
             outcome.steps.push(Step {
-                name: format!("set the {alias}"),
+                name: format!("set the {}", wanted.title(alias)),
                 done: failure.is_none(),
             });
             if let Some((_, error)) = failure {
-                let message = format!("the {alias} could not be set: {}", error.message());
+                let title = wanted.title(alias);
+                let message = format!("the {title} could not be set: {}", error.message());
                 let command = wanted.command(alias, &outcome.value);
                 outcome
                     .warnings
@@ -293,13 +323,13 @@ impl GitHub {
     }
 }
 
-/// The owner of the head, where it is another repository.
-fn fork_owner<'a>(repo: &RepoId, req: &'a CreatePull) -> Option<&'a str> {
-    let own = owner_and_name(repo).map_or("", |(owner, _)| owner);
-    req.head
-        .owner
-        .as_deref()
-        .filter(|o| !o.eq_ignore_ascii_case(own))
+/// Owner and name of the head's repository, where it is another one.
+fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
+    let (owner, name) = owner_and_name(repo).ok()?;
+    let head_owner = req.head.owner.as_deref()?;
+    let head_name = req.head.repo.as_deref().unwrap_or(name);
+    let same = head_owner.eq_ignore_ascii_case(owner) && head_name.eq_ignore_ascii_case(name);
+    (!same).then_some((head_owner, head_name))
 }
 
 /// A branch in a message: what a user typed may hold anything.

@@ -1,4 +1,5 @@
-//! The diff: GitHub's own, streamed; rebuilt from the files where GitHub refuses it.
+//! The diff: GitHub's own, streamed; rebuilt from the files where GitHub refuses it, or
+//! made by git where there is a clone.
 
 use forge_core::{
     PrId, Result, Warning,
@@ -37,10 +38,25 @@ impl GitHub {
             .map(|b| b.to_bytes())
             .unwrap_or_default();
         let error = error::from_http(self.api.about(false), parts.status, &parts.headers, &bytes);
+        let too_large = matches!(parts.status.as_u16(), 406 | 422);
+        if too_large && let Some(clone) = &req.clone {
+            match self.fetched_diff(pr, req, clone).await {
+                Ok(diff) => return Ok(diff),
+                Err(e) => warnings.push(
+                    Warning::new(format!(
+                        "the diff is too large for {}, and could not be fetched into {}: {}",
+                        self.info.host,
+                        clone.dir.display(),
+                        e.message()
+                    ))
+                    .with_hint(format!("see what 'git fetch {}' says", clone.remote)),
+                ),
+            }
+        }
         match (parts.status.as_u16(), req.format) {
             (404, _) => Err(missing(pr)),
             // More than 20,000 lines, 1 MB or 300 files (docs.github.com, "Limits on diffs").
-            (406 | 422, DiffFormat::Diff) => {
+            (_, DiffFormat::Diff) if too_large => {
                 let mut rebuilt = self.all_files(pr).await?;
                 warnings.push(
                     Warning::new(format!(
@@ -60,7 +76,7 @@ impl GitHub {
                     warnings,
                 })
             }
-            (406 | 422, DiffFormat::Patch) => Err(error.with_hint(format!(
+            (_, DiffFormat::Patch) if too_large => Err(error.with_hint(format!(
                 "the patch series is too large for {}: fetch {} and use git format-patch",
                 self.info.host,
                 Self::head_ref(crate::number(pr)?)

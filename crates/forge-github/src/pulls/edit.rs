@@ -2,8 +2,9 @@
 
 use forge_core::{
     Error, ErrorKind, Outcome, PrId, Result, Retry, Warning,
-    model::{EditPull, PrFields, PullRequest},
+    model::{EditPull, PrFields, PullRequest, Reviewer},
 };
+use http::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -12,17 +13,19 @@ use crate::{
     GitHub,
     api::Answer,
     decorate::{self, add_reviewers, unique},
+    error,
     gql::{
         Document,
         lookups::{self, Found, Lookups},
         mutation::{
-            ADD_ASSIGNEES, ADD_LABELS, Batch, REMOVE_ASSIGNEES, REMOVE_LABELS, REQUEST_REVIEWS,
-            UPDATE_PULL,
+            ADD_ASSIGNEES, ADD_LABELS, ADD_TO_PROJECT, Batch, REMOVE_ASSIGNEES,
+            REMOVE_FROM_PROJECT, REMOVE_LABELS, UPDATE_PULL,
         },
         types as wire,
     },
+    map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
-    pr_variables, validate,
+    number, owner_and_name, pr_variables, validate,
 };
 
 #[derive(Deserialize)]
@@ -40,16 +43,8 @@ struct PreparedRepo {
     rest: Map<String, Value>,
 }
 
-/// Who is asked for a review now, by id and handle.
-struct Asked {
-    kind: String,
-    id: String,
-    handle: String,
-}
-
 struct Plan {
     pull: PullRequest,
-    asked: Vec<Asked>,
     found: Found,
     me: String,
 }
@@ -83,13 +78,18 @@ impl GitHub {
             .with_hint("look at it again, then repeat the change if it is still wanted"));
         }
         let batch = batch(edit, &plan);
-        if batch.is_empty() {
+        let leaving = leaving(edit, &plan.pull.pending_reviewers);
+        if batch.is_empty() && leaving.is_empty() {
             let warning = Warning::new(format!("{pr} is like that already; nothing was changed"));
             return Ok(Outcome::immediate(plan.pull).with_warning(warning));
         }
-        let written = self.apply(pr, &batch).await;
+        let written = self.apply(&plan.pull, &batch, &leaving).await;
         let (pull, warning) = or_read_back(written, || async {
-            let now = self.fetch(pr, PrFields::NONE).await?;
+            let seen = match edit.projects.is_empty() {
+                true => PrFields::NONE,
+                false => PrFields::PROJECTS,
+            };
+            let now = self.fetch(pr, seen).await?;
             Ok(is_done(edit, &now, &plan.me).then_some(now))
         })
         .await?;
@@ -110,16 +110,22 @@ impl GitHub {
         if let Some(base) = &edit.base {
             lookups.branch("newBase", base);
         }
+        lookups.projects(&edit.projects.add);
+        lookups.known_projects(&edit.projects.remove);
         let mut document = Document::query("EditPrepare");
         let mut variables = pr_variables(pr)?;
         lookups.add_to(&mut document, &mut variables);
+        lookups.add_pull_to(&mut document);
         let mut answer: Answer<Prepared> =
             self.api.query(&document.text(), &variables.into()).await?;
         answer.errors.retain(|e| !lookups.expects(e));
+        if !edit.projects.is_empty() {
+            self.api.may_change_boards(&answer)?;
+        }
         let Some(Prepared {
             repository:
                 Some(PreparedRepo {
-                    pull_request: Some(mut pull),
+                    pull_request: Some(pull),
                     rest: repo,
                 }),
             rest,
@@ -130,19 +136,6 @@ impl GitHub {
         if !answer.errors.is_empty() {
             return Err(self.api.first_error(&answer));
         }
-        let asked = pull.review_requests.nodes.iter_mut().flatten().flatten();
-        let asked = asked
-            .filter_map(|r| r.requested_reviewer.as_ref())
-            .map(|r| Asked {
-                kind: r.kind.clone(),
-                id: r.id.clone(),
-                handle: if r.kind == "Team" {
-                    r.combined_slug.clone()
-                } else {
-                    r.login.clone()
-                },
-            });
-        let asked = asked.collect();
         let pull = self.domain(&pr.repo, pull, PrFields::NONE, vec![])?;
         if let Some(base) = &edit.base {
             if !lookups::branch_exists(&repo, "newBase") {
@@ -160,6 +153,11 @@ impl GitHub {
             }
         }
         let found = lookups.resolve(&rest, &repo)?;
+        for title in &edit.projects.remove {
+            if !decorate::is_on_board(&pull, title) {
+                found.board(title)?;
+            }
+        }
         let me = rest
             .get("me")
             .and_then(|m| m.get("login"))
@@ -167,13 +165,74 @@ impl GitHub {
             .unwrap_or_default();
         Ok(Plan {
             pull,
-            asked,
             found,
             me: me.to_owned(),
         })
     }
 
-    async fn apply(&self, pr: &PrId, batch: &Batch) -> Result<PullRequest> {
+    /// Sends the changes; `before` is the pull request as it was.
+    async fn apply(
+        &self,
+        before: &PullRequest,
+        batch: &Batch,
+        leaving: &[&Reviewer],
+    ) -> Result<PullRequest> {
+        let pull = match batch.is_empty() {
+            true => before.clone(),
+            false => self.write(before, batch).await?,
+        };
+        if leaving.is_empty() {
+            return Ok(pull);
+        }
+        match self.withdraw(&before.id, leaving).await {
+            Ok(()) => Ok(map::without_reviewers(pull, leaving)),
+            Err(error) if batch.is_empty() => Err(error),
+            Err(error) => {
+                let done: Vec<&str> = batch.aliases().collect();
+                let hint = error.hint().unwrap_or("try that part again").to_owned();
+                Err(error
+                    .with_context("failed", "reviewers to remove")
+                    .with_context("done", done.join(", "))
+                    .with_hint(format!("{hint}; done already: {}", done.join(", "))))
+            }
+        }
+    }
+
+    /// Takes reviewers off. No mutation does that: there are only some that write the whole set, and
+    /// whoever was asked meanwhile would be lost.
+    async fn withdraw(&self, pr: &PrId, reviewers: &[&Reviewer]) -> Result<()> {
+        let (owner, name) = owner_and_name(&pr.repo)?;
+        let number = number(pr)?;
+        let (mut people, mut teams) = (vec![], vec![]);
+        for reviewer in reviewers {
+            match reviewer {
+                Reviewer::User { login, .. } => people.push(login.clone()),
+                Reviewer::Bot { .. } => people.extend(decorate::bot_login(reviewer)),
+                Reviewer::Team { slug, .. } => {
+                    let short = slug.rsplit('/').next().unwrap_or(slug);
+                    teams.push(short.to_owned());
+                }
+            }
+        }
+        let path = format!("/repos/{owner}/{name}/pulls/{number}/requested_reviewers");
+        let body = json!({ "reviewers": people, "team_reviewers": teams });
+        let accept = "application/vnd.github+json";
+        let (status, headers, bytes) = self
+            .api
+            .rest(Method::DELETE, &path, accept, Some(&body))
+            .await?;
+        if status.is_success() {
+            return Ok(());
+        }
+        Err(error::from_http(
+            self.api.about(true),
+            status,
+            &headers,
+            &bytes,
+        ))
+    }
+
+    async fn write(&self, before: &PullRequest, batch: &Batch) -> Result<PullRequest> {
         let mut answer = self.send::<PullPayload>(batch).await?;
         let errors: Vec<&str> = batch
             .aliases()
@@ -194,7 +253,13 @@ impl GitHub {
             });
         }
         match last_pull(batch, answer.data.take()) {
-            Some(pull) => self.domain(&pr.repo, pull, PrFields::NONE, vec![]),
+            Some(pull) => self.domain(&before.id.repo, pull, PrFields::NONE, vec![]),
+            // Boards are not a part of a pull request: it stays as it was.
+            None if answer.errors.is_empty()
+                && batch.is_of(&[ADD_TO_PROJECT, REMOVE_FROM_PROJECT]) =>
+            {
+                Ok(before.clone())
+            }
             None => Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous)),
         }
     }
@@ -259,43 +324,48 @@ fn batch(edit: &EditPull, plan: &Plan) -> Batch {
             json!({ "assignableId": id, "assigneeIds": off }),
         );
     }
-    if let Some(input) = reviewers(edit, plan) {
-        batch.push("reviewers", REQUEST_REVIEWS, input);
-    }
+    add_reviewers(&mut batch, id, &plan.found, &edit.reviewers.add);
+    boards(edit, plan, &mut batch);
     batch
 }
 
-/// Adding leaves the others alone. Taking somebody off has no mutation of its own: the set is
-/// written as it was read a moment ago, without them.
-fn reviewers(edit: &EditPull, plan: &Plan) -> Option<Value> {
+/// Every board by itself: one that fails leaves the others alone.
+fn boards(edit: &EditPull, plan: &Plan, batch: &mut Batch) {
     let id = plan.pull.node_id.as_str();
-    let leaves = |a: &Asked| {
+    let add = edit.projects.add.iter();
+    let new = add.filter(|title| !decorate::is_on_board(&plan.pull, title));
+    let ids = unique(
+        new.filter_map(|title| plan.found.board(title).ok())
+            .collect(),
+    );
+    for (i, board) in ids.into_iter().enumerate() {
+        let input = json!({ "projectId": board, "contentId": id });
+        batch.push(&format!("project{i}"), ADD_TO_PROJECT, input);
+    }
+    let items = plan.pull.projects.iter().flatten().filter(|item| {
+        let title = item.title.to_lowercase();
+        edit.projects
+            .remove
+            .iter()
+            .any(|t| t.to_lowercase() == title)
+    });
+    for (i, item) in items.enumerate() {
+        let input = json!({ "projectId": item.project_id, "itemId": item.id });
+        batch.push(&format!("unproject{i}"), REMOVE_FROM_PROJECT, input);
+    }
+}
+
+/// Those of `asked` that an edit takes off.
+fn leaving<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
+    let named = |a: &Reviewer| {
         edit.reviewers.remove.iter().any(|r| {
-            r.handle()
+            let wanted = lookups::bot(r).unwrap_or(r.handle());
+            wanted
                 .trim_start_matches('@')
-                .eq_ignore_ascii_case(&a.handle)
+                .eq_ignore_ascii_case(a.handle())
         })
     };
-    if !plan.asked.iter().any(leaves) {
-        return (!edit.reviewers.add.is_empty())
-            .then(|| add_reviewers(id, &plan.found, &edit.reviewers.add));
-    }
-    let (mut users, mut teams) = plan.found.reviewer_ids(&edit.reviewers.add);
-    let mut bots = Vec::new();
-    for asked in plan.asked.iter().filter(|a| !leaves(a)) {
-        match asked.kind.as_str() {
-            "Team" => teams.push(&asked.id),
-            "Bot" => bots.push(asked.id.as_str()),
-            _ => users.push(&asked.id),
-        }
-    }
-    Some(json!({
-        "pullRequestId": id,
-        "userIds": unique(users),
-        "teamIds": unique(teams),
-        "botIds": unique(bots),
-        "union": false,
-    }))
+    asked.iter().filter(|a| named(a)).collect()
 }
 
 /// Whether a pull request has everything that an edit asked for.
@@ -330,8 +400,18 @@ fn is_done(edit: &EditPull, now: &PullRequest, me: &str) -> bool {
             .remove
             .iter()
             .any(|r| decorate::has_reviewer(now, r))
+        && edit
+            .projects
+            .add
+            .iter()
+            .all(|t| decorate::is_on_board(now, t))
+        && !edit
+            .projects
+            .remove
+            .iter()
+            .any(|t| decorate::is_on_board(now, t))
         && edit.milestone.as_ref().is_none_or(|wanted| {
             wanted.as_deref().map(str::to_lowercase)
-                == now.milestone.as_deref().map(str::to_lowercase)
+                == now.milestone.as_ref().map(|m| m.title.to_lowercase())
         })
 }

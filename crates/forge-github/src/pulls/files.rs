@@ -9,7 +9,9 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Deserialize;
 
 use crate::{
-    GitHub, error, number, owner_and_name,
+    GitHub,
+    api::JSON,
+    error, number, owner_and_name,
     paged::{LONGEST, missing},
 };
 
@@ -132,10 +134,7 @@ impl GitHub {
         page: usize,
     ) -> Result<(Vec<RestFile>, bool)> {
         let path = format!("{}/files?per_page={size}&page={page}", route(pr)?);
-        let (status, headers, bytes) = self
-            .api
-            .rest(Method::GET, &path, "application/vnd.github+json", None)
-            .await?;
+        let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
         if status.as_u16() == 404 {
             return Err(missing(pr));
         }

@@ -36,12 +36,14 @@ impl GitHub {
 
 /// Whether a pull request comes from `head`: another repository's branch of the same name is not it.
 pub(super) fn is_head(repo: &RepoId, pull: &PullRequest, head: &HeadRef) -> bool {
-    let own = owner_and_name(repo).map_or("", |(owner, _)| owner);
-    let of = pull
-        .head_repo
-        .as_ref()
-        .and_then(|r| r.owner_and_name())
-        .map_or(own, |(owner, _)| owner);
-    let wanted = head.owner.as_deref().unwrap_or(own);
-    pull.head_branch == head.branch && of.eq_ignore_ascii_case(wanted)
+    let own = owner_and_name(repo).unwrap_or_default();
+    let of = pull.head_repo.as_ref().and_then(|r| r.owner_and_name());
+    let (owner, name) = of.unwrap_or(own);
+    let wanted = match (&head.owner, &head.repo) {
+        (None, _) => Some(own.1),
+        (Some(_), name) => name.as_deref(),
+    };
+    pull.head_branch == head.branch
+        && owner.eq_ignore_ascii_case(head.owner.as_deref().unwrap_or(own.0))
+        && wanted.is_none_or(|wanted| name.eq_ignore_ascii_case(wanted))
 }

@@ -9,7 +9,7 @@ use forge_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::query;
+use super::{query, view};
 use crate::{
     GitHub,
     api::{Answer, Call},
@@ -80,9 +80,14 @@ impl GitHub {
             .transpose()?;
         let mut after = cursor.map(str::to_owned);
         let searches = query::needs_search(query);
-        let mut document = Document::query(if searches { "PullSearch" } else { "PullList" });
-        document.fragment("PullSections", "PullRequest", &row(query.fields));
-        let text = document.text();
+        let document = Document::query(if searches { "PullSearch" } else { "PullList" });
+        let mut fields = query.fields;
+        let text_of = |fields| {
+            let mut document = document.clone();
+            document.fragment("PullSections", "PullRequest", &row(fields));
+            document.text()
+        };
+        let mut text = text_of(fields);
         let mut variables = if searches {
             json!({ "query": query::search(repo, query)? })
         } else {
@@ -92,7 +97,7 @@ impl GitHub {
             own.insert("head".into(), json!(query.head));
             Value::Object(own)
         };
-        let heavy = fields::is_heavy(query.fields);
+        let heavy = fields::is_heavy(fields);
         let mut size = if heavy { HEAVY } else { LONGEST };
         let mut result = Page {
             items: Vec::new(),
@@ -121,6 +126,12 @@ impl GitHub {
                         "even one pull request at a time is too much: ask for fewer fields with --json",
                     ));
                 }
+                Err(error) if view::is_without_projects(fields, &error) => {
+                    fields = fields.without(PrFields::PROJECTS);
+                    text = text_of(fields);
+                    result.warnings.push(view::projects_unread(&error));
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             result.total = chunk.total;
@@ -134,7 +145,7 @@ impl GitHub {
                 }
                 let warnings = self.complete(&mut pull).await;
                 let number = pull.number;
-                match self.domain(repo, pull, query.fields, warnings) {
+                match self.domain(repo, pull, fields, warnings) {
                     Ok(pull) => result.items.push(pull),
                     Err(e) => result.warnings.push(Warning::new(format!(
                         "pull request {number} could not be read: {}",
@@ -201,7 +212,7 @@ impl GitHub {
         };
         let warnings = self
             .api
-            .warnings(&answer, |_| "a part of a pull request".to_owned());
+            .warnings(&answer, |_| ("a part of a pull request".to_owned(), None));
         Ok(Chunk {
             nodes,
             total,

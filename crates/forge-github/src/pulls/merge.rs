@@ -9,18 +9,21 @@ use forge_core::{
     },
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::stack;
 use crate::{
     GitHub,
     gql::{
         Document,
-        mutation::{Batch, ENABLE_AUTO_MERGE, MERGE_PULL},
+        mutation::{Batch, ENABLE_AUTO_MERGE, ENQUEUE, MERGE_PULL, Mutation},
         types as wire,
     },
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
-    pr_variables, repos,
+    pr_variables,
+    pulls::state::kept_in_fork,
+    repos,
 };
 
 /// GitHub works out whether a merge is possible after it was asked; these are the pauses before it
@@ -30,6 +33,9 @@ const PAUSES: [Duration; 3] = [
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
+
+/// What tells of a merge whose answer was lost.
+const AFTERWARDS: &str = "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }";
 
 #[derive(Deserialize)]
 struct PreparedOf {
@@ -92,59 +98,47 @@ impl GitHub {
         let head = pull.head_ref_oid.clone().unwrap_or_default();
         check_head(pr, req, &head)?;
         let method = choose(pr, req, &repo)?;
-        let auto = if req.auto || pull.is_merge_queue_enabled && !req.admin {
-            // GitHub refuses to wait for what could be merged now, unless a queue does the merging.
-            pull.is_merge_queue_enabled
-                || !matches!(
-                    pull.merge_state_status.as_deref(),
-                    Some("CLEAN" | "HAS_HOOKS" | "UNSTABLE")
-                )
-        } else {
-            check_mergeable(pr, req, &pull)?;
-            false
-        };
+        let way = way(pr, req, &pull)?;
         if pull.mergeable.as_deref() == Some("UNKNOWN") {
             warnings.push(Warning::new(format!(
                 "{} had not worked out whether {pr} can be merged; it was tried",
                 self.info.host
             )));
         }
-        let mutation = if auto { ENABLE_AUTO_MERGE } else { MERGE_PULL };
-        let mut input = json!({
-            "pullRequestId": pull.id,
-            "mergeMethod": method.as_str().to_uppercase(),
-            "expectedHeadOid": head,
-        });
-        if let Value::Object(map) = &mut input {
-            let mut set = |key: &str, value: &Option<String>| {
-                value.as_ref().map(|v| map.insert(key.to_owned(), json!(v)));
-            };
-            set("commitHeadline", &req.subject);
-            set("commitBody", &req.body);
-            set("authorEmail", &req.author_email);
+        if way == Way::Queue
+            && (req.method.is_some() || req.subject.is_some() || req.body.is_some())
+        {
+            warnings.push(Warning::new(format!(
+                "the merge queue of {} decides how it merges, and with which message",
+                pull.base_ref_name
+            )));
         }
-        let batch = Batch::of("merge", mutation, input);
-        let written = self.merged(pr, &batch, &head).await;
-        let (after, warning) = or_read_back(written, || async {
-            if auto {
-                return Ok(None);
-            }
-            let now = self.fetch(pr, PrFields::NONE).await?;
-            Ok((now.state == PrState::Merged).then_some(now))
-        })
-        .await?;
+        let ask = Ask {
+            pr,
+            req,
+            pull: &pull,
+            method,
+            head: &head,
+        };
+        let written = self.ask(&ask, way).await;
+        let (done, warning) =
+            or_read_back(written, || async { self.merge_read_back(pr).await }).await?;
+        let (way, after, queue_position) = (done.way, done.pull, done.position);
         warnings.extend(warning);
         let mut steps = vec![Step {
-            name: if auto { "ask to merge later" } else { "merge" }.to_owned(),
+            name: match way {
+                Way::Now => "merge",
+                Way::Auto => "ask to merge later",
+                Way::Queue => "put it into the merge queue",
+            }
+            .to_owned(),
             done: true,
         }];
         let merged = after.state == PrState::Merged;
         let mut branch_deleted = false;
         if req.delete_branch && merged {
             if pull.is_cross_repository {
-                warnings.push(Warning::new(format!(
-                    "the head branch of {pr} is in a fork, and was kept"
-                )));
+                warnings.push(kept_in_fork(pr));
             } else {
                 branch_deleted = self.delete_head(pr, &pull, &mut steps, &mut warnings).await;
             }
@@ -161,6 +155,7 @@ impl GitHub {
             method: Some(method),
             already_merged: false,
             queued: !merged,
+            queue_position,
             branch_deleted,
         };
         Ok(Outcome {
@@ -193,6 +188,7 @@ impl GitHub {
             method: None,
             already_merged: true,
             queued: false,
+            queue_position: None,
             branch_deleted: false,
         };
         let warning = Warning::new(format!("{pr} was merged before; nothing was changed"));
@@ -207,6 +203,7 @@ impl GitHub {
             method: None,
             already_merged: false,
             queued: true,
+            queue_position: None,
             branch_deleted: false,
         };
         let warning = Warning::new(format!(
@@ -215,8 +212,44 @@ impl GitHub {
         Ok(Outcome::immediate(value).with_warning(warning))
     }
 
-    async fn merged(&self, pr: &PrId, batch: &Batch, head: &str) -> Result<PullRequest> {
-        let mut answer = self.send::<PullPayload>(batch).await?;
+    /// Asks for the merge: in one request, unless the queue cannot take it yet and it may wait, or
+    /// it is a part of a stack.
+    async fn ask(&self, ask: &Ask<'_>, way: Way) -> Result<Done> {
+        let written = self.merged(ask, way).await;
+        match written {
+            Err(error) if stack::is_stacked(&error) => self.merge_stacked(ask).await,
+            Err(error) if way == Way::Queue && ask.req.auto && is_unmet(&error) => {
+                self.merged(ask, Way::Auto).await
+            }
+            Err(error) if way == Way::Queue && is_unmet(&error) => {
+                Err(error.with_hint("--auto puts it into the queue as soon as the rules are met"))
+            }
+            written => written,
+        }
+    }
+
+    /// What has come of a merge whose answer was lost.
+    async fn merge_read_back(&self, pr: &PrId) -> Result<Option<Done>> {
+        let (now, _) = self.lookup(pr, AFTERWARDS).await?;
+        let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());
+        let pull = self.domain(&pr.repo, now, PrFields::NONE, vec![])?;
+        let way = match pull.state {
+            PrState::Merged => Some(Way::Now),
+            _ if queued => Some(Way::Queue),
+            _ if waits => Some(Way::Auto),
+            _ => None,
+        };
+        Ok(way.map(|way| Done {
+            way,
+            pull,
+            position: None,
+        }))
+    }
+
+    async fn merged(&self, ask: &Ask<'_>, way: Way) -> Result<Done> {
+        let batch = Batch::of("merge", way.mutation(), ask.input(way));
+        let (pr, head) = (ask.pr, ask.head);
+        let mut answer = self.send::<PullPayload>(&batch).await?;
         if let Some(e) = failed(&answer, "merge") {
             let error = self.api.error(&answer, e);
             return Err(match error.kind() {
@@ -233,11 +266,109 @@ impl GitHub {
                 _ => error,
             });
         }
-        match last_pull(batch, answer.data.take()) {
-            Some(pull) => self.domain(&pr.repo, pull, PrFields::NONE, vec![]),
+        let entry = answer.data.as_ref().and_then(|d| d.get("merge")?.as_ref());
+        let position = entry.and_then(|p| p.merge_queue_entry.as_ref()?.position);
+        match last_pull(&batch, answer.data.take()) {
+            Some(pull) => Ok(Done {
+                way,
+                pull: self.domain(&pr.repo, pull, PrFields::NONE, vec![])?,
+                position,
+            }),
             None => Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous)),
         }
     }
+}
+
+/// How a merge is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// At once.
+    Now,
+    /// As soon as the rules are met.
+    Auto,
+    /// Through the merge queue of the base branch.
+    Queue,
+}
+
+impl Way {
+    fn mutation(self) -> Mutation {
+        match self {
+            Self::Now => MERGE_PULL,
+            Self::Auto => ENABLE_AUTO_MERGE,
+            Self::Queue => ENQUEUE,
+        }
+    }
+}
+
+/// What is asked for, and of what.
+pub(super) struct Ask<'a> {
+    pub pr: &'a PrId,
+    pub req: &'a MergeReq,
+    pub pull: &'a wire::Pull,
+    pub method: MergeMethod,
+    pub head: &'a str,
+}
+
+impl Ask<'_> {
+    fn input(&self, way: Way) -> Value {
+        let mut input = Map::from_iter([
+            ("pullRequestId".to_owned(), json!(self.pull.id)),
+            ("expectedHeadOid".to_owned(), json!(self.head)),
+        ]);
+        if way == Way::Queue {
+            return Value::Object(input);
+        }
+        let method = self.method.as_str().to_uppercase();
+        input.insert("mergeMethod".to_owned(), json!(method));
+        for (key, value) in [
+            ("commitHeadline", &self.req.subject),
+            ("commitBody", &self.req.body),
+            ("authorEmail", &self.req.author_email),
+        ] {
+            if let Some(value) = value {
+                input.insert(key.to_owned(), json!(value));
+            }
+        }
+        Value::Object(input)
+    }
+}
+
+/// What came of it.
+pub(super) struct Done {
+    pub way: Way,
+    pub pull: PullRequest,
+    pub position: Option<u64>,
+}
+
+/// How to merge this one; an error where it is known to be refused.
+fn way(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<Way> {
+    if pull.is_merge_queue_enabled && !req.admin {
+        // With a queue GitHub says BLOCKED of what the queue would take.
+        check_ready(pr, pull)?;
+        return Ok(Way::Queue);
+    }
+    // GitHub refuses to wait for what could be merged now.
+    let clean = matches!(
+        pull.merge_state_status.as_deref(),
+        Some("CLEAN" | "HAS_HOOKS" | "UNSTABLE")
+    );
+    if req.auto {
+        return Ok(if clean { Way::Now } else { Way::Auto });
+    }
+    check_mergeable(pr, req, pull)?;
+    Ok(Way::Now)
+}
+
+/// Whether a refusal is for something that may be met later.
+fn is_unmet(error: &Error) -> bool {
+    error.retry() == Retry::Never
+        && !matches!(
+            error.kind(),
+            ErrorKind::PermissionDenied { .. }
+                | ErrorKind::Unauthenticated { .. }
+                | ErrorKind::NotFound { .. }
+                | ErrorKind::Conflict { .. }
+        )
 }
 
 struct Ready {
@@ -300,15 +431,8 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
     }
 }
 
-/// What GitHub says of the merge already. Somebody with the right to overrule a rule would overrule
-/// it by merging, so that must be asked for.
-fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
-    let rule = |what: &str, hint: &str| {
-        Err(
-            Error::precondition(Precondition::Rule, format!("{pr} cannot be merged: {what}"))
-                .with_hint(hint),
-        )
-    };
+/// Whether it is open for merging at all.
+fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
     if pull.is_draft {
         return Err(
             Error::precondition(Precondition::Draft, format!("{pr} is a draft"))
@@ -322,6 +446,19 @@ fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
         )
         .with_hint("merge the base branch into the head, solve the conflicts and push"));
     }
+    Ok(())
+}
+
+/// What GitHub says of the merge already. Somebody with the right to overrule a rule would overrule
+/// it by merging, so that must be asked for.
+fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
+    check_ready(pr, pull)?;
+    let rule = |what: &str, hint: &str| {
+        Err(
+            Error::precondition(Precondition::Rule, format!("{pr} cannot be merged: {what}"))
+                .with_hint(hint),
+        )
+    };
     match pull.merge_state_status.as_deref() {
         Some("BLOCKED") if !req.admin => rule(
             "the rules of the base branch are not met",

@@ -16,13 +16,15 @@ mod commits;
 mod create;
 mod diff;
 mod edit;
+mod fetched_diff;
 mod files;
 mod find;
 mod history;
 mod list;
 mod merge;
-mod query;
+pub(crate) mod query;
 mod rebuild;
+mod stack;
 mod state;
 mod status;
 pub(crate) mod view;
@@ -89,6 +91,10 @@ impl PullRequests for GitHub {
 
     async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         self.merge_pull(pr, req).await
+    }
+
+    async fn cancel_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
+        self.cancel_auto_merge(pr).await
     }
 
     async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {

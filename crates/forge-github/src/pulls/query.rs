@@ -10,6 +10,7 @@ use crate::{gql::types as wire, owner_and_name};
 /// Whether only a search can answer this.
 pub(crate) fn needs_search(q: &PullQuery) -> bool {
     q.author.is_some()
+        || q.app.is_some()
         || q.assignee.is_some()
         || q.draft.is_some()
         || q.search.is_some()
@@ -49,23 +50,9 @@ pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
     words.push(format!("repo:{owner}/{name}"));
     words.push("is:pr".to_owned());
     if !names_state(own) {
-        words.extend(match q.state {
-            StateFilter::Open => Some("state:open".to_owned()),
-            StateFilter::Closed => Some("state:closed".to_owned()),
-            StateFilter::Merged => Some("is:merged".to_owned()),
-            StateFilter::All => None,
-        });
+        words.extend(state_word(q.state).map(str::to_owned));
     }
-    for (key, value) in [
-        ("author", &q.author),
-        ("assignee", &q.assignee),
-        ("base", &q.base),
-        ("head", &q.head),
-    ] {
-        words.extend(value.as_ref().map(|v| format!("{key}:{}", quoted(v))));
-    }
-    words.extend(q.labels.iter().map(|l| format!("label:{}", quoted(l))));
-    words.extend(q.draft.map(|draft| format!("draft:{draft}")));
+    words.extend(qualifiers(q));
     if !own.contains("sort:") {
         words.push("sort:created-desc".to_owned());
     }
@@ -74,6 +61,51 @@ pub(crate) fn search(repo: &RepoId, q: &PullQuery) -> Result<String> {
         .filter(|w| !w.is_empty())
         .collect::<Vec<_>>()
         .join(" "))
+}
+
+/// The words that GitHub's page of pull requests takes for a list, as gh orders them.
+pub(crate) fn words_for_web(q: &PullQuery) -> String {
+    let own = q.search.as_deref().unwrap_or_default().trim();
+    let mut words = vec!["type:pr".to_owned()];
+    if !names_state(own) {
+        words.extend(state_word(q.state).map(str::to_owned));
+    }
+    words.extend(qualifiers(q));
+    words.sort();
+    if !own.is_empty() {
+        words.insert(0, own.to_owned());
+    }
+    words.join(" ")
+}
+
+fn state_word(state: StateFilter) -> Option<&'static str> {
+    match state {
+        StateFilter::Open => Some("state:open"),
+        StateFilter::Closed => Some("state:closed"),
+        StateFilter::Merged => Some("is:merged"),
+        StateFilter::All => None,
+    }
+}
+
+/// The filters beside the state.
+fn qualifiers(q: &PullQuery) -> Vec<String> {
+    let mut words = Vec::new();
+    for (key, value) in [
+        ("author", &q.author),
+        ("assignee", &q.assignee),
+        ("base", &q.base),
+        ("head", &q.head),
+    ] {
+        words.extend(value.as_ref().map(|v| format!("{key}:{}", quoted(v))));
+    }
+    words.extend(
+        q.app
+            .as_ref()
+            .map(|app| format!("author:{}", quoted(&format!("app/{app}")))),
+    );
+    words.extend(q.labels.iter().map(|l| format!("label:{}", quoted(l))));
+    words.extend(q.draft.map(|draft| format!("draft:{draft}")));
+    words
 }
 
 /// Whether a found pull request is what was asked for: the index that a search runs on is minutes

@@ -10,8 +10,8 @@ use crate::{
     GitHub,
     gql::{
         mutation::{
-            ADD_COMMENT, Batch, CLOSE_PULL, CONVERT_TO_DRAFT, DELETE_REF, MARK_READY, Mutation,
-            REOPEN_PULL,
+            ADD_COMMENT, Batch, CLOSE_PULL, CONVERT_TO_DRAFT, DELETE_REF, DISABLE_AUTO_MERGE,
+            MARK_READY, Mutation, REOPEN_PULL,
         },
         types as wire,
     },
@@ -50,7 +50,9 @@ impl GitHub {
                 p.state == PrState::Closed
             })
             .await?;
-        if req.delete_branch {
+        if req.delete_branch && wire.is_cross_repository {
+            outcome.warnings.push(kept_in_fork(pr));
+        } else if req.delete_branch {
             self.delete_head(pr, &wire, &mut outcome.steps, &mut outcome.warnings)
                 .await;
         }
@@ -120,6 +122,25 @@ impl GitHub {
             .await
     }
 
+    /// GitHub refuses where nothing waits.
+    pub(super) async fn cancel_auto_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
+        let (wire, _) = self.before(pr, false, "").await?;
+        let mut batch = Batch::default();
+        batch.push(
+            "change",
+            DISABLE_AUTO_MERGE,
+            json!({ "pullRequestId": wire.id }),
+        );
+        let written = self.changed(pr, &batch).await;
+        let (mut outcome, warning) = or_read_back(written, || async {
+            let pull = self.fetch(pr, PrFields::AUTO_MERGE).await?;
+            Ok(pull.auto_merge.is_none().then(|| Outcome::immediate(pull)))
+        })
+        .await?;
+        outcome.warnings.extend(warning);
+        Ok(outcome)
+    }
+
     /// The pull request before a change, on the wire and in the domain.
     async fn before(
         &self,
@@ -134,8 +155,10 @@ impl GitHub {
         let (head_ref, base_ref) = (wire.head_ref.take(), wire.base_ref.take());
         let newest = std::mem::take(&mut wire.newest_comment);
         let id = wire.id.clone();
+        let is_cross_repository = wire.is_cross_repository;
         let pull = self.domain(&pr.repo, wire, PrFields::NONE, warnings)?;
         let rest = wire::Pull {
+            is_cross_repository,
             id,
             head_ref,
             base_ref,
@@ -282,6 +305,13 @@ pub(crate) fn same_text(stored: &str, sent: &str) -> bool {
         .map(str::trim_end)
         .eq(sent.trim_end().lines().map(str::trim_end))
         || stored.trim_end() == sent.trim_end()
+}
+
+/// A branch of somebody else's repository is not ours to delete.
+pub(super) fn kept_in_fork(pr: &PrId) -> Warning {
+    Warning::new(format!(
+        "the head branch of {pr} is in a fork, and was kept"
+    ))
 }
 
 fn comment_failed(pr: &PrId, why: &str) -> Warning {

@@ -1,8 +1,8 @@
 //! What concerns the viewer: three lists in one request.
 
 use forge_core::{
-    RepoId, Result,
-    model::{HeadRef, PrFields, PrState, PullRequest, PullStatus},
+    PageReq, RepoId, Result,
+    model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -12,11 +12,16 @@ use crate::{
     GitHub,
     api::Answer,
     gql::{
-        Document,
+        Document, fields,
         types::{self as wire, Nodes},
     },
     owner_and_name, repo_variables,
 };
+
+const AUTHOR: &str = "author";
+const REVIEWER: &str = "review-requested";
+/// A search gives no more.
+const MOST: usize = 1000;
 
 #[derive(Deserialize)]
 struct StatusOf {
@@ -38,12 +43,19 @@ impl GitHub {
         let mut document = Document::query("PullStatus");
         document.fragment("PullSections", "PullRequest", &list::row(fields));
         let mut variables = repo_variables(repo)?;
+        // GitHub counts what all pages could hold, and refuses a query of half a million nodes.
+        let (first, of_branch) = match fields::is_deep(fields) {
+            true => (10, 10),
+            false => (100, 30),
+        };
+        variables.insert("first".into(), json!(first));
+        variables.insert("firstOfBranch".into(), json!(of_branch));
         let search =
             |of: &str| format!("repo:{owner}/{name} is:pr state:open {of}:@me sort:created-desc");
         variables.insert("head".into(), json!(head.map(|h| &h.branch)));
         variables.insert("branch".into(), json!(head.is_some()));
-        variables.insert("created".into(), json!(search("author")));
-        variables.insert("requested".into(), json!(search("review-requested")));
+        variables.insert("created".into(), json!(search(AUTHOR)));
+        variables.insert("requested".into(), json!(search(REVIEWER)));
         let answer: Answer<StatusOf> = self.api.query(&document.text(), &variables.into()).await?;
         let found = self.api.whole(answer)?;
         let branch = found.repository.and_then(|r| r.pull_requests);
@@ -62,9 +74,29 @@ impl GitHub {
         };
         Ok(PullStatus {
             current_branch: current.into_iter().next(),
-            created_by: open(self.rows(repo, found.created, fields).await?),
-            needs_review: open(self.rows(repo, found.requested, fields).await?),
+            created_by: open(self.all(repo, found.created, AUTHOR, fields).await?),
+            needs_review: open(self.all(repo, found.requested, REVIEWER, fields).await?),
         })
+    }
+
+    /// The pull requests of a search; it is made again, by page, when there are more.
+    async fn all(
+        &self,
+        repo: &RepoId,
+        nodes: Option<Nodes<wire::Pull>>,
+        of: &str,
+        fields: PrFields,
+    ) -> Result<Vec<PullRequest>> {
+        if nodes.as_ref().and_then(Nodes::next).is_none() {
+            return self.rows(repo, nodes, fields).await;
+        }
+        let query = PullQuery {
+            search: Some(format!("{of}:@me")),
+            fields,
+            ..PullQuery::default()
+        };
+        let all = self.list_pulls(repo, &query, PageReq::first(MOST)).await?;
+        Ok(all.items)
     }
 
     async fn rows(

@@ -1,7 +1,7 @@
 //! One pull request with any sections, in one request for each hundred of the longest.
 
 use forge_core::{
-    Error, PrId, RepoId, Result, Warning,
+    Error, ErrorKind, PrId, RepoId, Result, Warning,
     model::{PrFields, PullRequest},
 };
 use serde::Deserialize;
@@ -53,8 +53,16 @@ impl GitHub {
         } else {
             Base::Core
         };
-        let selection = fields::selection(base, fields, Required::Number);
-        let (mut pull, mut warnings) = self.lookup(pr, &selection).await?;
+        let select = |fields| fields::selection(base, fields, Required::Number);
+        let (mut pull, mut warnings) = match self.lookup(pr, &select(fields)).await {
+            Err(error) if is_without_projects(fields, &error) => {
+                let rest = select(fields.without(PrFields::PROJECTS));
+                let (pull, mut warnings) = self.lookup(pr, &rest).await?;
+                warnings.push(projects_unread(&error));
+                (pull, warnings)
+            }
+            found => found?,
+        };
         warnings.extend(self.complete(&mut pull).await);
         self.domain(&pr.repo, pull, fields, warnings)
     }
@@ -73,7 +81,9 @@ impl GitHub {
             .await?;
         match answer.data.take().and_then(RepositoryOf::pull) {
             Some(pull) => {
-                let warnings = self.api.warnings(&answer, |e| title(e, 2));
+                let warnings = self.api.warnings(&answer, |e| {
+                    (title(e, 2), section(e, 2).map(Section::model_field))
+                });
                 Ok((pull, warnings))
             }
             None => Err(self.not_found(pr, &answer)),
@@ -249,11 +259,40 @@ pub(crate) fn comments_document<'a>(
 
 /// What an error's path concerns; the section stands at `depth`.
 fn title(error: &GqlError, depth: usize) -> String {
-    let names = error.names();
-    match names.get(depth) {
-        Some(key) => Section::of_key(key)
-            .map_or_else(|| format!("the field {key}"), |s| s.title().to_owned()),
-        None => "a part of the pull request".to_owned(),
+    match (section(error, depth), error.names().get(depth)) {
+        (Some(section), _) => section.title().to_owned(),
+        (None, Some(key)) => format!("the field {key}"),
+        (None, None) => "a part of the pull request".to_owned(),
+    }
+}
+
+fn section(error: &GqlError, depth: usize) -> Option<Section> {
+    error
+        .names()
+        .get(depth)
+        .and_then(|key| Section::of_key(key))
+}
+
+/// Project boards need a scope that most tokens lack, and an older Enterprise Server has none. For
+/// either GitHub may refuse a query as a whole: then the rest is asked for without them.
+pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
+    let refused = match error.kind() {
+        ErrorKind::PermissionDenied { missing, .. } => {
+            missing.iter().any(|scope| scope.ends_with("project"))
+        }
+        ErrorKind::Protocol => error.message().to_lowercase().contains("project"),
+        _ => false,
+    };
+    refused && fields.contains(PrFields::PROJECTS)
+}
+
+pub(super) fn projects_unread(error: &Error) -> Warning {
+    let section = Section::Projects;
+    let message = format!("{} could not be read: {}", section.title(), error.message());
+    let warning = Warning::new(message).of_section(section.model_field());
+    match error.hint() {
+        Some(hint) => warning.with_hint(hint),
+        None => warning,
     }
 }
 
@@ -264,7 +303,9 @@ fn cut(open: &[(Section, String)], error: &Error) -> Vec<Warning> {
             section.title(),
             error.message()
         ));
-        warning.with_hint(error.hint().unwrap_or("try again").to_owned())
+        warning
+            .of_section(section.model_field())
+            .with_hint(error.hint().unwrap_or("try again").to_owned())
     };
     open.iter().map(warn).collect()
 }
@@ -302,6 +343,10 @@ fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
                 .as_ref()
                 .and_then(Nodes::next),
         ),
+        (
+            Section::Projects,
+            pull.project_items.as_ref().and_then(Nodes::next),
+        ),
     ]
     .into_iter()
     .filter_map(|(section, next)| Some((section, next?)))
@@ -325,6 +370,7 @@ fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
         &mut pull.closing_issues_references,
         further.closing_issues_references,
     );
+    put(&mut pull.project_items, further.project_items);
     if let Some(have) = contexts(pull).filter(|h| h.next().is_some()) {
         have.extend(checks.unwrap_or_default());
     }

@@ -38,10 +38,13 @@ fn lookups() -> Value {
             "labels": { "nodes": [label("bug"), label("Help wanted")] },
             "assignableUsers": { "nodes": [{ "login": "grace" }] },
             "milestones": { "nodes": [{ "id": "MI_1", "title": "1.0" }] },
+            "projectsV2": { "nodes": [] },
+            "owner": { "projectsV2": { "nodes": [{ "id": "PVT_1", "title": "Roadmap" }] } },
         },
         "user0": { "id": "U_grace", "login": "grace" },
         "team0": { "team": { "id": "T_core" }, "teams": { "nodes": [{ "slug": "core" }] } },
         "me": { "id": "U_ada", "login": "ada" },
+        "boards": { "projectsV2": { "nodes": [] } },
     }))
 }
 
@@ -52,6 +55,7 @@ fn full() -> CreatePull {
         assignees: vec!["@me".into(), "grace".into()],
         reviewers: vec![Reviewer::parse("grace"), Reviewer::parse("octo/core")],
         milestone: Some("1.0".into()),
+        projects: vec!["roadmap".into()],
         ..CreatePull::new("feature", "Add it")
     }
 }
@@ -69,6 +73,7 @@ fn decorated() -> Value {
         "labels": { "labelable": pull(7) },
         "assignees": { "assignable": pull(7) },
         "reviewers": { "pullRequest": done },
+        "project0": { "item": { "id": "PVTI_1" } },
     })
 }
 
@@ -92,7 +97,7 @@ async fn a_plain_one_is_two_requests() {
 }
 
 #[tokio::test]
-async fn with_labels_people_and_milestone_it_is_three() {
+async fn with_labels_people_milestone_and_boards_it_is_three() {
     let script = Script::play(vec![
         data("CreatePrepare", lookups()),
         data(
@@ -123,6 +128,7 @@ async fn from_a_fork() {
     let mut req = CreatePull::new("feature", "Add it");
     req.head = HeadRef {
         owner: Some("grace".into()),
+        repo: None,
         branch: "feature".into(),
     };
     req.base = None;
@@ -364,7 +370,10 @@ async fn what_cannot_be_put_onto_it_is_a_warning_with_its_command() {
 async fn a_lost_answer_to_the_labels_is_read_back() {
     let now = changed(
         7,
-        json!({ "labels": { "nodes": [label("bug"), label("Help wanted")] }, "milestone": { "title": "1.0" } }),
+        json!({
+            "labels": { "nodes": [label("bug"), label("Help wanted")] }, "milestone": { "title": "1.0" },
+            "projectItems": { "nodes": [{ "id": "PVTI_1", "project": { "id": "PVT_1", "title": "Roadmap" } }] },
+        }),
     );
     let script = Script::play(vec![
         data("CreatePrepare", lookups()),

@@ -59,6 +59,7 @@ async fn a_diff_is_one_request() {
     let req = DiffReq {
         format: DiffFormat::Patch,
         context_lines: Some(9),
+        ..DiffReq::default()
     };
     let patch = script.repo.diff(&script.pr(), &req).await.unwrap();
     assert!(patch.warnings[0].message.contains("three lines"));

@@ -13,7 +13,10 @@ use forge_core::{
 };
 use forge_github::{FixedToken, GitHub};
 use forge_http::{Http, Proxies, RetryPolicy, Settings};
-use forge_testkit::github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission};
+use forge_testkit::github::{
+    ALL_SCOPES, GitHubDouble, Options, PullSeed,
+    state::{Permission, Protection},
+};
 use futures::TryStreamExt;
 
 const REPO: &str = "octo/tools";
@@ -56,8 +59,8 @@ impl World {
                 "octo",
                 &[("ada", Permission::Admin), ("grace", Permission::Write)],
             );
-            seed.token("canary-ada", "ada", ALL_SCOPES);
-            seed.token("canary-grace", "grace", ALL_SCOPES);
+            seed.token("gho_0canary0ada", "ada", ALL_SCOPES);
+            seed.token("gho_0canary0grace", "grace", ALL_SCOPES);
             seed.team("octo", "core", &["grace"]);
             seed.repo_with_readme(REPO);
             seed.collaborator(REPO, "ada", Permission::Admin);
@@ -73,8 +76,8 @@ impl World {
             );
         }
         let (ada, grace) = (
-            handle(&double, "canary-ada"),
-            handle(&double, "canary-grace"),
+            handle(&double, "gho_0canary0ada"),
+            handle(&double, "gho_0canary0grace"),
         );
         Self { double, ada, grace }
     }
@@ -125,7 +128,10 @@ async fn a_life_from_opening_to_merge() {
     let pull = made.value;
     assert!(pull.draft && pull.labels.len() == 2 && pull.assignees.len() == 2);
     assert_eq!(
-        (pull.pending_reviewers.len(), pull.milestone.as_deref()),
+        (
+            pull.pending_reviewers.len(),
+            pull.milestone.as_ref().map(|m| m.title.as_str())
+        ),
         (2, Some("1.0"))
     );
     let id = pull.id.clone();
@@ -336,6 +342,158 @@ async fn the_budgets_of_small_things() {
         .await
         .unwrap();
     assert_eq!(found.len(), 1);
+}
+
+#[tokio::test]
+async fn boards_are_joined_and_left_within_the_budget() {
+    let world = World::new();
+    {
+        let mut seed = world.double.seed();
+        seed.project("octo", "Roadmap", &["Todo"]);
+        seed.project("ada", "Mine", &["Todo"]);
+    }
+    let req = CreatePull {
+        labels: vec!["bug".into()],
+        reviewers: vec![Reviewer::parse("grace")],
+        milestone: Some("1.0".into()),
+        projects: vec!["roadmap".into(), "Mine".into()],
+        ..CreatePull::new("feature", "Add a")
+    };
+    let (made, n) = world.count(world.ada.create(&req)).await;
+    let made = made.unwrap();
+    assert_eq!((n, made.warnings.len()), (3, 0), "{:?}", made.warnings);
+    let titles = async || {
+        let pull = world.ada.view(&made.value.id, PrFields::PROJECTS).await;
+        let items = pull.unwrap().projects.unwrap();
+        items.into_iter().map(|i| i.title).collect::<Vec<_>>()
+    };
+    assert_eq!(titles().await, ["Roadmap", "Mine"]);
+    let edit = |add: &[&str], remove: &[&str]| EditPull {
+        projects: labels(add, remove),
+        ..EditPull::default()
+    };
+    let change = edit(&[], &["ROADMAP"]);
+    let (done, n) = world.count(world.ada.edit(&made.value.id, &change)).await;
+    assert_eq!((done.unwrap().warnings.len(), n), (0, 2));
+    assert_eq!(titles().await, ["Mine"]);
+    let again = world.ada.edit(&made.value.id, &edit(&["mine"], &[])).await;
+    assert_eq!(again.unwrap().warnings.len(), 1);
+    let unknown = world
+        .ada
+        .edit(&made.value.id, &edit(&["Roadmab"], &[]))
+        .await;
+    assert!(unknown.unwrap_err().hint().unwrap().contains("Roadmap"));
+    assert_eq!(titles().await, ["Mine"]);
+}
+
+#[tokio::test]
+async fn who_is_taken_off_takes_nobody_along() {
+    let world = World::new();
+    let id = world.open("feature");
+    let reviewers = |add: &[&str], remove: &[&str]| EditPull {
+        reviewers: SetChange {
+            add: add.iter().map(|r| Reviewer::parse(r)).collect(),
+            remove: remove.iter().map(|r| Reviewer::parse(r)).collect(),
+        },
+        ..EditPull::default()
+    };
+    world.double.seed().bot("copilot-pull-request-reviewer");
+    let all = reviewers(&["grace", "octo/core", "@copilot"], &[]);
+    let (asked, n) = world.count(world.ada.edit(&id, &all)).await;
+    assert_eq!((asked.unwrap().value.pending_reviewers.len(), n), (3, 2));
+    let leave = reviewers(&[], &["grace", "@copilot"]);
+    let (left, n) = world.count(world.ada.edit(&id, &leave)).await;
+    let left = left.unwrap().value;
+    assert_eq!(n, 2);
+    let now = world.ada.view(&id, PrFields::NONE).await.unwrap();
+    assert_eq!(left.pending_reviewers, now.pending_reviewers);
+    assert_eq!(left.version, now.version);
+    let handles: Vec<_> = now.pending_reviewers.iter().map(Reviewer::handle).collect();
+    assert_eq!(handles, ["octo/core"]);
+}
+
+#[tokio::test]
+async fn copilot_is_assigned_where_it_is_switched_on() {
+    let world = World::new();
+    let id = world.open("feature");
+    let assign = EditPull {
+        assignees: labels(&["@copilot"], &[]),
+        ..EditPull::default()
+    };
+    let e = world.ada.edit(&id, &assign).await.unwrap_err();
+    assert!(e.message().contains("Copilot cannot be assigned"), "{e}");
+    world.double.seed().bot("copilot-swe-agent");
+    let (done, n) = world.count(world.ada.edit(&id, &assign)).await;
+    assert_eq!((done.is_ok(), n), (true, 2));
+    assert_eq!(world.double.seed().pull_of(REPO, 1).assignees.len(), 1);
+}
+
+#[tokio::test]
+async fn a_merge_queue_takes_what_is_ready() {
+    let world = World::new();
+    let id = world.open("feature");
+    let rules = Protection {
+        checks: ["ci".to_owned()].into(),
+        merge_queue: true,
+        ..Protection::default()
+    };
+    world.double.seed().protect(REPO, "main", rules);
+    world
+        .double
+        .seed()
+        .configure(REPO, |repo| repo.allow_auto_merge = true);
+    world.grace.mergeability(&id).await.unwrap();
+    let mut req = MergeReq::default();
+    let e = world.grace.merge(&id, &req).await.unwrap_err();
+    assert!(e.hint().unwrap().contains("--auto"), "{e:?}");
+    req.auto = true;
+    let (later, n) = world.count(world.grace.merge(&id, &req)).await;
+    let later = later.unwrap().value;
+    assert_eq!((later.queued, later.queue_position, n), (true, None, 3));
+    world.double.seed().check(REPO, 1, "CI", "ci", "SUCCESS");
+    let again = world.grace.merge(&id, &req).await.unwrap();
+    assert!(again.value.queued && again.warnings[0].message.contains("merge queue already"));
+    world.double.seed().run_queue();
+    let now = world.grace.view(&id, PrFields::NONE).await.unwrap();
+    assert_eq!(now.state, PrState::Merged);
+
+    let other = world.open("other");
+    world.double.seed().check(REPO, 2, "CI", "ci", "SUCCESS");
+    world.grace.mergeability(&other).await.unwrap();
+    let (put, n) = world
+        .count(world.grace.merge(&other, &MergeReq::default()))
+        .await;
+    assert_eq!((put.unwrap().value.queue_position, n), (Some(1), 2));
+}
+
+#[tokio::test]
+async fn a_stack_is_merged_from_the_bottom() {
+    let world = World::new();
+    let bottom = world.open("bottom");
+    {
+        let mut seed = world.double.seed();
+        seed.commit(REPO, "top", &[("top.txt", Some("x\n"))], "Add top");
+        let pull = PullSeed {
+            author: "ada",
+            title: "Top",
+            head: "top",
+            base: "bottom",
+            ..PullSeed::default()
+        };
+        assert_eq!(seed.open_pull(REPO, &pull), 2);
+        seed.stack(REPO, &[1, 2]);
+    }
+    let top = world.ada.pr(2);
+    world.ada.mergeability(&top).await.unwrap();
+    let (made, n) = world
+        .count(world.ada.merge(&top, &MergeReq::default()))
+        .await;
+    let made = made.unwrap();
+    assert_eq!(made.value.pull_request.state, PrState::Merged);
+    // The query, the refusal, the route, one look, and what came of it.
+    assert_eq!(n, 5);
+    let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
+    assert_eq!(below.state, PrState::Merged);
 }
 
 #[tokio::test]
@@ -556,6 +714,7 @@ async fn a_pull_request_from_a_fork() {
     );
     let head = HeadRef {
         owner: Some("grace".into()),
+        repo: None,
         branch: "theirs".into(),
     };
     assert_eq!(

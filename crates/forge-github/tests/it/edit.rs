@@ -1,4 +1,4 @@
-//! Edits of any mix: two requests.
+//! Edits of any mix: two requests, and one more to take reviewers off beside other changes.
 
 use forge_core::{
     ErrorKind,
@@ -6,9 +6,10 @@ use forge_core::{
 };
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
+use wiremock::ResponseTemplate;
 
 use crate::{
-    script::{Script, body, data, error},
+    script::{Script, body, data, error, rest},
     wire::{changed, label, pull, user},
 };
 
@@ -57,7 +58,7 @@ fn dressed() -> Value {
 }
 
 #[tokio::test]
-async fn everything_at_once_is_two_requests() {
+async fn everything_at_once_is_two_requests_and_one_for_who_leaves() {
     let edit = EditPull {
         title: Some("New".into()),
         description: Some(String::new()),
@@ -79,20 +80,181 @@ async fn everything_at_once_is_two_requests() {
             "team0": { "team": { "id": "T_docs" }, "teams": { "nodes": [] } },
         }),
     );
+    let mut last = dressed();
+    last["title"] = json!("New");
     let done = json!({
         "fields": { "pullRequest": pull(7) }, "labels": { "labelable": pull(7) },
         "unlabel": { "labelable": pull(7) }, "assignees": { "assignable": pull(7) },
         "unassign": { "assignable": pull(7) },
-        "reviewers": { "pullRequest": changed(7, json!({ "title": "New" })) },
+        "reviewers": { "pullRequest": last },
     });
     let script = Script::play(vec![
         data("EditPrepare", prepared),
         data("updatePullRequest", done),
+        rest(
+            WITHDRAW,
+            ResponseTemplate::new(200).set_body_json(json!({})),
+        ),
     ])
     .await;
     let made = script.repo.edit(&script.pr(), &edit).await.unwrap();
     assert_eq!((made.value.title.as_str(), made.warnings.len()), ("New", 0));
+    let left = made.value.pending_reviewers.iter().map(Reviewer::handle);
+    assert_eq!(left.collect::<Vec<_>>(), ["linus", "octo/core", "copilot"]);
     assert_json_snapshot!("edit", script.sent());
+}
+
+const WITHDRAW: &str = "DELETE /repos/octo/tools/pulls/7/requested_reviewers";
+
+#[tokio::test]
+async fn reviewers_leave_by_name_and_the_others_stay() {
+    let remove = ["LINUS", "octo/core", "copilot"].map(Reviewer::parse);
+    let edit = EditPull {
+        reviewers: SetChange {
+            add: vec![],
+            remove: remove.into(),
+        },
+        ..EditPull::default()
+    };
+    let script = Script::play(vec![
+        data("EditPrepare", prepared(dressed(), json!({}), json!({}))),
+        rest(
+            WITHDRAW,
+            ResponseTemplate::new(200).set_body_json(json!({})),
+        ),
+        data("EditPrepare", prepared(dressed(), json!({}), json!({}))),
+        rest(
+            WITHDRAW,
+            ResponseTemplate::new(422).set_body_json(json!({ "message": "No." })),
+        ),
+    ])
+    .await;
+    let before = script.repo.edit(&script.pr(), &edit).await.unwrap().value;
+    let left = before.pending_reviewers.iter().map(Reviewer::handle);
+    assert_eq!(left.collect::<Vec<_>>(), ["Grace"]);
+    assert!(script.repo.edit(&script.pr(), &edit).await.is_err());
+    let sent = script.sent();
+    assert_eq!(
+        sent[1].1,
+        json!({ "reviewers": ["linus", "copilot[bot]"], "team_reviewers": ["core"] })
+    );
+}
+
+#[tokio::test]
+async fn copilot_is_asked_and_assigned_by_name() {
+    let edit = EditPull {
+        assignees: set(&["@copilot"], &[]),
+        reviewers: SetChange {
+            add: vec![Reviewer::parse("@copilot")],
+            remove: vec![],
+        },
+        ..EditPull::default()
+    };
+    let actors = |nodes: Value| json!({ "suggestedActors": { "nodes": nodes } });
+    let agent = json!([{ "login": "ada" }, { "login": "copilot-swe-agent", "id": "BOT_1" }]);
+    let done =
+        json!({ "assignees": { "assignable": pull(7) }, "bots": { "pullRequest": pull(7) } });
+    let script = Script::play(vec![
+        data("EditPrepare", prepared(pull(7), actors(agent), json!({}))),
+        data("addAssigneesToAssignable", done),
+        data(
+            "EditPrepare",
+            prepared(pull(7), actors(json!([{ "login": "ada" }])), json!({})),
+        ),
+    ])
+    .await;
+    script.repo.edit(&script.pr(), &edit).await.unwrap();
+    let e = script.repo.edit(&script.pr(), &edit).await.unwrap_err();
+    assert!(e.message().starts_with("Copilot cannot be assigned"), "{e}");
+    let sent = script.sent();
+    assert_eq!(sent[1].1["assignees"]["assigneeIds"], json!(["BOT_1"]));
+    assert_eq!(
+        sent[1].1["bots"],
+        json!({ "pullRequestId": "PR_7", "botLogins": ["copilot-pull-request-reviewer[bot]"], "union": true })
+    );
+}
+
+fn boards(titles: &[&str]) -> Value {
+    let node = |t: &&str| json!({ "id": format!("PVT_{t}"), "title": t });
+    json!({ "projectsV2": { "nodes": titles.iter().map(node).collect::<Vec<_>>() } })
+}
+
+#[tokio::test]
+async fn boards_are_found_wherever_they_are_and_left_by_item() {
+    let item =
+        json!({ "id": "PVTI_1", "project": { "id": "PVT_old", "title": "Old" }, "status": null });
+    let on = changed(7, json!({ "projectItems": { "nodes": [item] } }));
+    let mut repo = boards(&["Here"]);
+    repo["owner"] = boards(&["Ours"]);
+    let viewer = json!({ "boards": boards(&["Mine", "Here"]) });
+    let edit = |add: &[&str], remove: &[&str]| EditPull {
+        projects: set(add, remove),
+        ..EditPull::default()
+    };
+    let prepared = prepared(on, repo, viewer);
+    let done = json!({ "project0": { "item": { "id": "PVTI_2" } }, "unproject0": { "deletedItemId": "PVTI_1" } });
+    let script = Script::play(vec![
+        data("EditPrepare", prepared.clone()),
+        data("addProjectV2ItemById", done),
+        data("EditPrepare", prepared.clone()),
+        data("EditPrepare", prepared.clone()),
+        data("EditPrepare", prepared),
+    ])
+    .await;
+    let pr = script.pr();
+    let wanted = edit(&["mine", "OURS", "here"], &["old"]);
+    let made = script.repo.edit(&pr, &wanted).await.unwrap();
+    assert_eq!((made.value.number, made.warnings.len()), (Some(7), 0));
+    let e = script
+        .repo
+        .edit(&pr, &edit(&["Min"], &[]))
+        .await
+        .unwrap_err();
+    assert!(e.hint().unwrap().contains("Mine"), "{e:?}");
+    assert!(
+        script
+            .repo
+            .edit(&pr, &edit(&[], &["Nowhere"]))
+            .await
+            .is_err()
+    );
+    let nothing = script.repo.edit(&pr, &edit(&["old"], &["Mine"])).await;
+    assert!(
+        nothing.is_err(),
+        "a closed board cannot be found by its title"
+    );
+    let sent = script.sent();
+    let id = |n: usize| sent[1].1[format!("project{n}")]["projectId"].clone();
+    assert_eq!(
+        [id(0), id(1), id(2)],
+        ["PVT_Mine", "PVT_Ours", "PVT_Here"].map(Value::from)
+    );
+    assert_eq!(
+        sent[1].1["unproject0"],
+        json!({ "projectId": "PVT_old", "itemId": "PVTI_1" })
+    );
+}
+
+#[tokio::test]
+async fn boards_are_not_touched_without_the_scope_for_it() {
+    let answer = prepared(pull(7), boards(&["Here"]), json!({ "boards": boards(&[]) }));
+    let step = crate::script::answer(
+        "EditPrepare",
+        ResponseTemplate::new(200)
+            .insert_header("x-oauth-scopes", "repo, read:project")
+            .set_body_json(json!({ "data": answer })),
+    );
+    let script = Script::play(vec![step]).await;
+    let edit = EditPull {
+        projects: set(&["Here"], &[]),
+        ..title("New")
+    };
+    let e = script.repo.edit(&script.pr(), &edit).await.unwrap_err();
+    let ErrorKind::PermissionDenied { missing, .. } = e.kind() else {
+        panic!("{e:?}")
+    };
+    assert_eq!(missing, &["project"]);
+    script.sent();
 }
 
 #[tokio::test]

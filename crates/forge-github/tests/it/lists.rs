@@ -304,6 +304,7 @@ async fn find_knows_forks_and_puts_open_ones_first() {
     assert_eq!(numbers(own), [3, 5]);
     let theirs = HeadRef {
         owner: Some("Grace".into()),
+        repo: None,
         branch: "feature".into(),
     };
     let theirs = script
@@ -347,4 +348,24 @@ async fn status_is_one_request() {
             .is_none()
     );
     assert_json_snapshot!("status", script.sent());
+}
+
+#[tokio::test]
+async fn a_status_of_many_is_read_on_and_asks_for_less_where_it_is_deep() {
+    let more = found(pulls(1..3), 3, Some("s1"))["search"].clone();
+    let answer = json!({ "repository": {}, "created": { "nodes": [pull(6)] }, "requested": more });
+    let script = Script::play(vec![
+        data("PullStatus", answer),
+        data("PullSearch", found(pulls(1..3), 3, Some("s1"))),
+        data("PullSearch", found(pulls(3..4), 3, None)),
+    ])
+    .await;
+    let status = script.repo.status(None, PrFields::REVIEWS).await.unwrap();
+    assert_eq!((status.created_by.len(), status.needs_review.len()), (1, 3));
+    let sent = script.sent();
+    assert_eq!(sent[0].1["first"], 10);
+    assert_eq!(
+        sent[1].1["query"],
+        "review-requested:@me repo:octo/tools is:pr state:open sort:created-desc"
+    );
 }

@@ -9,6 +9,7 @@
     reason = "a test that fails here has failed"
 )]
 
+mod attachments;
 mod auth;
 mod comments;
 mod create;

@@ -6,9 +6,10 @@ use forge_core::{
 };
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
+use wiremock::ResponseTemplate;
 
 use crate::{
-    script::{Script, data, gateway, refused},
+    script::{Script, data, gateway, refused, rest},
     wire::{changed, one},
 };
 
@@ -253,20 +254,22 @@ async fn a_queue_does_the_merging_where_there_is_one() {
             ready(json!({ "isMergeQueueEnabled": true })),
         ),
         data(
-            "enablePullRequestAutoMerge",
-            json!({ "merge": { "pullRequest": changed(7, json!({})) } }),
+            "enqueuePullRequest",
+            json!({ "merge": { "mergeQueueEntry": { "position": 3, "pullRequest": changed(7, json!({})) } } }),
         ),
         data("MergePrepare", ready(json!({ "isInMergeQueue": true }))),
     ])
     .await;
+    let squash = MergeReq {
+        method: Some(MergeMethod::Squash),
+        ..MergeReq::default()
+    };
+    let made = script.repo.merge(&script.pr(), &squash).await.unwrap();
+    assert!(made.value.queued && made.value.queue_position == Some(3));
     assert!(
-        script
-            .repo
-            .merge(&script.pr(), &MergeReq::default())
-            .await
-            .unwrap()
-            .value
-            .queued
+        made.warnings[0]
+            .message
+            .contains("merge queue of main decides")
     );
     assert!(
         script
@@ -277,6 +280,120 @@ async fn a_queue_does_the_merging_where_there_is_one() {
             .value
             .queued
     );
+    script.sent();
+}
+
+#[tokio::test]
+async fn what_the_queue_does_not_take_yet_waits_when_it_may() {
+    let unmet = || {
+        refused(
+            "enqueuePullRequest",
+            "merge",
+            "UNPROCESSABLE",
+            "Required status check \"ci\" is expected.",
+        )
+    };
+    let queue = || {
+        data(
+            "MergePrepare",
+            ready(json!({ "isMergeQueueEnabled": true, "mergeStateStatus": "BLOCKED" })),
+        )
+    };
+    let script = Script::play(vec![
+        queue(),
+        unmet(),
+        queue(),
+        unmet(),
+        data(
+            "enablePullRequestAutoMerge",
+            json!({ "merge": { "pullRequest": changed(7, json!({})) } }),
+        ),
+    ])
+    .await;
+    let mut req = MergeReq::default();
+    let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
+    assert!(e.hint().unwrap().contains("--auto"), "{e:?}");
+    req.auto = true;
+    let made = script.repo.merge(&script.pr(), &req).await.unwrap().value;
+    assert!(made.queued && made.queue_position.is_none());
+    script.sent();
+}
+
+fn progress(status: u16, body: Value) -> ResponseTemplate {
+    ResponseTemplate::new(status).set_body_json(body)
+}
+
+const ASYNC: &str = "/repos/octo/tools/pulls/7/merge-async";
+
+fn stacked() -> Vec<crate::script::Step> {
+    let said = "This pull request is part of a stack and must be merged using the asynchronous merge REST API";
+    vec![
+        data("MergePrepare", ready(json!({}))),
+        refused("mergePullRequest", "merge", "UNPROCESSABLE", said),
+    ]
+}
+
+#[tokio::test]
+async fn a_part_of_a_stack_is_merged_by_its_own_route() {
+    let pending = json!({ "status": "pending", "uuid": "u-1" });
+    let mut steps = stacked();
+    steps.extend([
+        rest(&format!("PUT {ASYNC}"), progress(202, pending.clone())),
+        rest(&format!("GET {ASYNC}/u-1"), progress(200, pending)),
+        rest(
+            &format!("GET {ASYNC}/u-1"),
+            progress(200, json!({ "status": "merged", "uuid": "u-1" })),
+        ),
+        data("PullView", one(merged())),
+    ]);
+    let script = Script::play(steps).await;
+    let req = MergeReq {
+        method: Some(MergeMethod::Squash),
+        subject: Some("Subject".into()),
+        ..MergeReq::default()
+    };
+    let made = script.repo.merge(&script.pr(), &req).await.unwrap().value;
+    assert!(!made.queued && made.commit == Some("c".repeat(40)));
+    assert_eq!(
+        script.sent()[2].1,
+        json!({ "merge_action": "default", "merge_method": "squash", "sha": "a".repeat(40), "commit_title": "Subject" })
+    );
+}
+
+#[tokio::test]
+async fn a_stack_that_fails_or_takes_long_says_so() {
+    let pending = || progress(200, json!({ "status": "pending", "uuid": "u-1" }));
+    let failed =
+        json!({ "status": "failed", "uuid": "u-1", "message": "Checks are missing below." });
+    let mut steps = stacked();
+    steps.extend([
+        // It runs already.
+        rest(
+            &format!("PUT {ASYNC}"),
+            progress(409, json!({ "status": "pending", "uuid": "u-1" })),
+        ),
+        rest(&format!("GET {ASYNC}/u-1"), progress(200, failed)),
+    ]);
+    steps.extend(stacked());
+    steps.push(rest(
+        &format!("PUT {ASYNC}"),
+        progress(202, json!({ "status": "pending", "uuid": "u-1" })),
+    ));
+    steps.extend((0..10).map(|_| rest(&format!("GET {ASYNC}/u-1"), pending())));
+    steps.push(data("PullView", one(changed(7, json!({})))));
+    let script = Script::play(steps).await;
+    let e = script
+        .repo
+        .merge(&script.pr(), &MergeReq::default())
+        .await
+        .unwrap_err();
+    assert!(e.message().contains("Checks are missing below"), "{e}");
+    let made = script
+        .repo
+        .merge(&script.pr(), &MergeReq::default())
+        .await
+        .unwrap();
+    assert!(made.value.queued);
     script.sent();
 }
 

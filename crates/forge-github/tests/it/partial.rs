@@ -52,6 +52,88 @@ async fn a_section_that_failed_is_a_warning_and_the_rest_is_right() {
     script.sent();
 }
 
+/// A refusal for want of the scope that boards need.
+fn no_scope(path: Option<&[&str]>) -> Value {
+    let said = "Your token has not been granted the required scopes to execute this query. The \
+        'projectItems' field requires one of the following scopes: ['read:project', 'project'], but \
+        your token has only been granted the: ['repo'] scopes.";
+    let mut error = json!({ "type": "INSUFFICIENT_SCOPES", "message": said });
+    if let Some(path) = path {
+        error["path"] = json!(path);
+    }
+    json!([error])
+}
+
+#[tokio::test]
+async fn boards_that_the_token_may_not_read_are_a_warning() {
+    let path = ["repository", "pullRequest", "projectItems"];
+    let mut answer = json!({ "data": one(changed(7, json!({ "projectItems": null }))) });
+    answer["errors"] = no_scope(Some(&path));
+    let script = Script::play(vec![body("PullView", answer)]).await;
+    let pull = script
+        .repo
+        .view(&script.pr(), PrFields::PROJECTS)
+        .await
+        .unwrap();
+    script.sent();
+    let warning = &pull.warnings[0];
+    assert_eq!(
+        (pull.warnings.len(), warning.section),
+        (1, Some("projects"))
+    );
+    assert!(warning.hint.as_ref().unwrap().contains("read:project"));
+    assert_eq!(pull.projects, None);
+}
+
+#[tokio::test]
+async fn a_query_that_is_refused_for_its_boards_is_asked_without_them() {
+    let refusal = || json!({ "errors": no_scope(None) });
+    let old = json!({ "errors": [{
+        "message": "Field 'projectItems' doesn't exist on type 'PullRequest'",
+        "path": ["fragment PullSections", "projectItems"],
+        "extensions": { "code": "undefinedField", "typeName": "PullRequest", "fieldName": "projectItems" },
+    }] });
+    let list = json!({ "repository": { "pullRequests": { "totalCount": 1, "nodes": [changed(7, json!({}))] } } });
+    let script = Script::play(vec![
+        body("PullView", refusal()),
+        data("PullView", one(changed(7, json!({})))),
+        body("PullList", refusal()),
+        data("PullList", list),
+        body("PullView", old),
+        data("PullView", one(changed(7, json!({})))),
+    ])
+    .await;
+    let pull = script
+        .repo
+        .view(&script.pr(), PrFields::PROJECTS)
+        .await
+        .unwrap();
+    let query = PullQuery {
+        fields: PrFields::PROJECTS,
+        ..PullQuery::default()
+    };
+    let page = script
+        .repo
+        .list(&query, forge_core::PageReq::first(1))
+        .await
+        .unwrap();
+    let server = script.repo.view(&script.pr(), PrFields::PROJECTS).await;
+    let server = server.unwrap();
+    script.sent();
+    assert_eq!(pull.projects, None);
+    assert_eq!(page.items.len(), 1);
+    for warnings in [&pull.warnings, &page.warnings, &server.warnings] {
+        assert_eq!(warnings.len(), 1);
+        assert_eq!(warnings[0].section, Some("projects"));
+    }
+    let asks: Vec<bool> = script
+        .documents()
+        .iter()
+        .map(|d| d.contains("projectItems"))
+        .collect();
+    assert_eq!(asks, [true, false, true, false, true, false]);
+}
+
 #[tokio::test]
 async fn further_pages_that_fail_are_a_warning() {
     let first = changed(

@@ -5,7 +5,7 @@ use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
 use crate::{
-    script::{Script, body, data, error, refused},
+    script::{Script, body, data, error, gateway, refused},
     wire::{changed, comment, one, pull},
 };
 
@@ -192,4 +192,31 @@ async fn reopen_ready_and_draft_are_two_requests() {
     assert!(!repo.set_draft(&pr, false).await.unwrap().value.draft);
     assert!(repo.set_draft(&pr, true).await.unwrap().value.draft);
     assert_json_snapshot!("states", script.sent());
+}
+
+#[tokio::test]
+async fn auto_merge_is_taken_back_and_a_lost_answer_is_looked_for() {
+    let change = json!({ "change": { "pullRequest": pull(7) } });
+    let script = Script::play(vec![
+        data("PullView", one(pull(7))),
+        data("disablePullRequestAutoMerge", change),
+    ])
+    .await;
+    let made = script.repo.cancel_merge(&script.pr()).await.unwrap();
+    assert!(made.warnings.is_empty());
+    assert_json_snapshot!("cancel_merge", (script.sent(), made.value.state));
+
+    for (waits, done) in [(false, true), (true, false)] {
+        let auto = json!({ "autoMergeRequest": { "enabledAt": "2026-01-04T00:00:00Z", "mergeMethod": "SQUASH" } });
+        let found = if waits { changed(7, auto) } else { pull(7) };
+        let script = Script::play(vec![
+            data("PullView", one(pull(7))),
+            gateway("disablePullRequestAutoMerge"),
+            data("PullView", one(found)),
+        ])
+        .await;
+        let answer = script.repo.cancel_merge(&script.pr()).await;
+        assert_eq!(answer.is_ok(), done, "{answer:?}");
+        script.sent();
+    }
 }

@@ -25,25 +25,38 @@ fn everything() -> PrFields {
         | PrFields::FILES
         | PrFields::CHECKS
         | PrFields::LINKED_ISSUES
+        | PrFields::AUTO_MERGE
+        | PrFields::MAINTAINER_ACCESS
+        | PrFields::DATABASE_ID
+        | PrFields::POTENTIAL_MERGE
+        | PrFields::REACTIONS
+        | PrFields::PROJECTS
 }
 
 fn file(path: &str) -> Value {
     json!({ "path": path, "additions": 3, "deletions": 1, "changeType": "RENAMED" })
 }
 
+fn project_item(title: &str, status: Value) -> Value {
+    json!({ "id": format!("PVTI_{title}"), "project": { "id": format!("PVT_{title}"), "title": title }, "status": status })
+}
+
 fn full() -> Value {
+    let mut assignee = user("ada");
+    assignee["databaseId"] = json!(583231);
     changed(
         7,
         json!({
             "isCrossRepository": true,
-            "headRepository": { "name": "tools-fork", "owner": { "login": "grace" } },
+            "headRepository": { "id": "R_fork", "name": "tools-fork", "owner": { "id": "U_grace", "login": "grace" } },
             "author": { "__typename": "Bot", "login": "robot" },
             "labels": { "nodes": [label("bug")] },
-            "assignees": { "nodes": [user("ada")] },
-            "milestone": { "title": "1.0" },
+            "assignees": { "nodes": [assignee] },
+            "milestone": { "number": 3, "title": "1.0", "description": "", "dueOn": "2026-06-01T00:00:00Z" },
             "reviewRequests": { "nodes": [
                 { "requestedReviewer": { "__typename": "Team", "id": "T_1", "teamName": "Core", "combinedSlug": "octo/core" } },
-                { "requestedReviewer": { "__typename": "User", "id": "U_1", "login": "linus" } },
+                { "requestedReviewer": { "__typename": "User", "id": "U_1", "login": "linus", "userName": "Linus" } },
+                { "requestedReviewer": { "__typename": "Bot", "id": "BOT_1", "login": "robot" } },
                 { "requestedReviewer": null },
             ] },
             "reviewDecision": "CHANGES_REQUESTED",
@@ -62,9 +75,25 @@ fn full() -> Value {
                 json!({ "__typename": "StatusContext", "context": "ci/x", "state": "ERROR", "targetUrl": "", "description": "Broken", "createdAt": "2026-01-02T06:00:00Z", "isRequired": false }),
             ])),
             "closingIssuesReferences": nodes(vec![json!({
-                "number": 3, "title": "It fails", "url": "https://github.com/octo/other/issues/3", "state": "OPEN",
-                "repository": { "name": "other", "owner": { "login": "octo" } },
+                "id": "I_3", "number": 3, "title": "It fails", "url": "https://github.com/octo/other/issues/3", "state": "OPEN",
+                "repository": { "id": "R_other", "name": "other", "owner": { "id": "O_octo", "login": "octo" } },
             })]),
+            "autoMergeRequest": {
+                "mergeMethod": "SQUASH", "enabledAt": "2026-01-02T07:00:00Z", "enabledBy": user("ada"),
+                "commitHeadline": "Subject", "commitBody": null, "authorEmail": null,
+            },
+            "maintainerCanModify": true,
+            "fullDatabaseId": "2047493647",
+            "potentialMergeCommit": { "oid": "c".repeat(40) },
+            "reactionGroups": [
+                { "content": "HEART", "reactors": { "totalCount": 2 } },
+                { "content": "EYES", "reactors": { "totalCount": 0 } },
+            ],
+            "projectItems": nodes(vec![
+                project_item("Roadmap", json!({ "optionId": "98236657", "name": "Done" })),
+                project_item("Later", Value::Null),
+                project_item("Strange", json!({})),
+            ]),
         }),
     )
 }
@@ -99,6 +128,11 @@ async fn what_nobody_asked_for_is_not_queried() {
         "mergeable",
         "reviewThreads",
         "project",
+        "autoMergeRequest",
+        "maintainerCanModify",
+        "fullDatabaseId",
+        "potentialMergeCommit",
+        "reactionGroups",
         "closingIssues",
         "files(",
     ] {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 pub fn user(login: &str) -> Value {
-    json!({ "__typename": "User", "login": login, "name": "" })
+    json!({ "__typename": "User", "id": format!("U_{login}"), "login": login, "name": "" })
 }
 
 pub fn nodes(list: Vec<Value>) -> Value {
@@ -33,7 +33,7 @@ pub fn pull(number: u64) -> Value {
         "headRefName": "feature",
         "headRefOid": "a".repeat(40),
         "isCrossRepository": false,
-        "headRepository": { "name": "tools", "owner": { "login": "octo" } },
+        "headRepository": { "id": "R_tools", "name": "tools", "owner": { "id": "O_octo", "login": "octo" } },
         "author": user("ada"),
         "body": "Text.",
         "mergedBy": null,
@@ -107,6 +107,7 @@ pub fn review(id: &str, author: &str, state: &str) -> Value {
         "author": user(author),
         "commit": { "oid": "a".repeat(40) },
         "comments": nodes(vec![]),
+        "reactionGroups": [{ "content": "HOORAY", "reactors": { "totalCount": 1 } }],
     })
 }
 
@@ -128,7 +129,7 @@ pub fn thread(id: &str, resolved: bool) -> Value {
 }
 
 pub fn commit(n: usize) -> Value {
-    let person = json!({ "name": "Ada", "email": "ada@example.com", "date": "2026-01-01T00:00:00+02:00", "user": { "login": "ada" } });
+    let person = json!({ "name": "Ada", "email": "ada@example.com", "date": "2026-01-01T00:00:00+02:00", "user": { "id": "U_ada", "login": "ada" } });
     json!({ "commit": {
         "oid": format!("{n:040x}"),
         "messageHeadline": format!("Commit {n}"),

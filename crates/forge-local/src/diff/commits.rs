@@ -101,6 +101,7 @@ fn decode(oid: &str, data: &[u8]) -> Option<Commit> {
         email,
         at: by,
         login: None,
+        account_id: None,
     }));
     Some(Commit {
         oid: oid.to_owned(),
@@ -118,6 +119,7 @@ fn signed(line: &[u8]) -> Option<Signature> {
         email,
         at,
         login: None,
+        account_id: None,
     })
 }
 

@@ -10,63 +10,6 @@ use forge_core::{
 
 use crate::{Local, store::Pull};
 
-/// Settings of git itself that would change what a diff looks like.
-const SETTINGS: [&str; 6] = [
-    "-c",
-    "core.quotePath=true",
-    "-c",
-    "diff.suppressBlankEmpty=false",
-    "-c",
-    "diff.renameLimit=1000",
-];
-
-/// Options that switch the user's own taste off.
-const PLAIN: [&str; 14] = [
-    "-M",
-    "--full-index",
-    "--no-color",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-relative",
-    "--diff-algorithm=default",
-    "--indent-heuristic",
-    "--src-prefix=a/",
-    "--dst-prefix=b/",
-    "--submodule=short",
-    "--ignore-submodules=none",
-    "--inter-hunk-context=0",
-    "--ws-error-highlight=none",
-];
-
-/// The same for a series of mails.
-const PLAIN_MAIL: [&str; 24] = [
-    // "auto" alone would leave a "true" of the user's standing.
-    "-c",
-    "format.numbered=false",
-    "-c",
-    "format.numbered=auto",
-    "-c",
-    "format.signOff=false",
-    "-c",
-    "format.encodeEmailHeaders=true",
-    "-c",
-    "format.noprefix=false",
-    "-c",
-    "format.mboxrd=false",
-    "format-patch",
-    "--stdout",
-    "--no-attach",
-    "--no-thread",
-    "--no-cover-letter",
-    "--no-to",
-    "--no-cc",
-    "--no-add-header",
-    "--no-from",
-    "--no-base",
-    "--no-notes",
-    "--subject-prefix=PATCH",
-];
-
 /// The two ends of a diff.
 pub(crate) struct Range {
     /// The merge base.
@@ -80,22 +23,13 @@ impl Local {
         let pull = self.store.read(&mut cat, number).await?;
         let range = self.range(&pull).await?;
         let context = format!("-U{}", req.context_lines.unwrap_or(3));
-        let args: Vec<&str> = match req.format {
-            DiffFormat::Diff => diff_args(&["-p", &context], &range),
-            DiffFormat::Patch => {
-                let mut args = SETTINGS.to_vec();
-                args.extend(PLAIN_MAIL);
-                args.extend(PLAIN);
-                // The user's order of files.
-                args.extend([context.as_str(), "-O/dev/null", "--no-signature"]);
-                args.push(range.head.as_str());
-                args
+        let args: Vec<String> = match req.format {
+            DiffFormat::Diff => {
+                let args = diff_args(&["-p", &context], &range);
+                args.into_iter().map(str::to_owned).collect()
             }
+            DiffFormat::Patch => forge_git::mail_args(&context, pull.base()?, &range.head),
         };
-        let mut args: Vec<String> = args.into_iter().map(str::to_owned).collect();
-        if req.format == DiffFormat::Patch {
-            args.push(format!("^{}", pull.base()?));
-        }
         Ok(Diff {
             body: self.git().stream(args)?,
             base_oid: Some(range.base),
@@ -132,10 +66,5 @@ impl Local {
 
 /// The arguments of a `git diff-tree` over `range` in form `form`.
 pub(crate) fn diff_args<'a>(form: &[&'a str], range: &'a Range) -> Vec<&'a str> {
-    let mut args = SETTINGS.to_vec();
-    args.extend(["--literal-pathspecs", "diff-tree", "-r"]);
-    args.extend(PLAIN);
-    args.extend(form);
-    args.extend(["--end-of-options", &range.base, &range.head]);
-    args
+    forge_git::diff_args(form, &range.base, &range.head)
 }

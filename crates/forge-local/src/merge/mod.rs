@@ -223,6 +223,7 @@ impl Local {
             method,
             already_merged: true,
             queued: false,
+            queue_position: None,
             branch_deleted,
         }))
     }
@@ -282,6 +283,7 @@ impl Local {
             method: Some(intent.method),
             already_merged: false,
             queued: false,
+            queue_position: None,
             branch_deleted,
         });
         outcome.steps.push(Step {

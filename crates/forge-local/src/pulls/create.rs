@@ -238,8 +238,5 @@ pub(crate) fn resolve_reviewers(
         )
         .with_hint("ask somebody else"));
     }
-    Ok(logins
-        .into_iter()
-        .map(|login| Reviewer::User { login })
-        .collect())
+    Ok(logins.into_iter().map(Reviewer::user).collect())
 }

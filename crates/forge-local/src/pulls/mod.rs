@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
+    Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
         CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
         MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, StateFilter,
@@ -88,6 +88,10 @@ impl PullRequests for Local {
 
     async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         self.merge_pull(self.number(pr)?, req).await
+    }
+
+    async fn cancel_merge(&self, _: &PrId) -> Result<Outcome<PullRequest>> {
+        Err(Self::unsupported(Capability::MergeAuto))
     }
 
     async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {

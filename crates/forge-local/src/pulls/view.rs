@@ -1,5 +1,7 @@
 //! One pull request, as callers see it.
 
+use std::collections::BTreeMap;
+
 use forge_core::{
     Result, Warning,
     model::{Actor, Label, PrFields, PullRequest, Review, ReviewState},
@@ -87,6 +89,7 @@ impl Local {
             head_branch: s.head_branch.clone(),
             head_oid: pull.head_oid.clone(),
             head_repo: None,
+            head_node: None,
             created_at: s.created_at,
             updated_at: s.updated_at,
             closed_at: s.closed_at,
@@ -114,6 +117,12 @@ impl Local {
             files: None,
             checks: None,
             linked_issues: None,
+            auto_merge: None,
+            maintainer_can_modify: None,
+            database_id: None,
+            potential_merge_commit: None,
+            reactions: None,
+            projects: None,
             warnings,
         }
     }
@@ -189,6 +198,7 @@ fn latest(review: &LatestReview) -> Review {
         body: (!review.body.is_empty()).then(|| review.body.clone()),
         submitted_at: review.submitted_at,
         commit: review.commit.clone(),
+        reactions: BTreeMap::new(),
         comments: Vec::new(),
     }
 }

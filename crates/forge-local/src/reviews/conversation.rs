@@ -245,6 +245,7 @@ impl Conversation {
                     body: (!body.is_empty()).then(|| body.clone()),
                     submitted_at: at,
                     commit: entry.head.clone(),
+                    reactions: BTreeMap::new(),
                     comments: opened,
                 });
             }

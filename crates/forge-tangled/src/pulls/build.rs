@@ -93,6 +93,13 @@ impl Tangled {
             files: None,
             checks: None,
             linked_issues: None,
+            head_node: None,
+            auto_merge: None,
+            maintainer_can_modify: None,
+            database_id: None,
+            potential_merge_commit: None,
+            reactions: None,
+            projects: None,
             warnings: beside.warnings,
         }
     }

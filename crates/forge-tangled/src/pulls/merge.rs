@@ -252,6 +252,7 @@ impl Tangled {
                 method: Some(MergeMethod::Rebase),
                 already_merged: earlier,
                 queued: false,
+                queue_position: None,
                 branch_deleted,
             },
             ingestion,
@@ -301,6 +302,7 @@ impl Tangled {
             method: None,
             already_merged: true,
             queued: false,
+            queue_position: None,
             branch_deleted: false,
         };
         Ok(Outcome::unchanged(merge, warning))

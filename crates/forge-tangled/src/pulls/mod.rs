@@ -89,6 +89,10 @@ impl PullRequests for Tangled {
         self.merge_pull(pr, req).await
     }
 
+    async fn cancel_merge(&self, _: &PrId) -> Result<Outcome<PullRequest>> {
+        Err(caps::refusal(Capability::MergeAuto))
+    }
+
     async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         self.diff_pull(pr, req).await
     }

@@ -114,9 +114,7 @@ async fn reviewers_are_asked(fx: Fixture) {
     fx.feature("feature");
     let login = fx.reviewer_login().await;
     let mut req = CreatePull::new("feature", "Please look");
-    req.reviewers = vec![Reviewer::User {
-        login: login.clone(),
-    }];
+    req.reviewers = vec![Reviewer::user(login.clone())];
     let pr = fx.author.create(&req).await.unwrap().value;
     let asked: Vec<_> = pr.pending_reviewers.iter().map(Reviewer::handle).collect();
     assert_eq!(asked, [login]);

@@ -23,6 +23,7 @@ pub(super) fn cases(set: &mut Set) {
         a_label_twice_is_once [PrLabels, LabelEdit];
         an_unknown_label [PrLabels, LabelEdit];
         removing_a_label_that_is_not_on_it [PrLabels, LabelEdit];
+        an_unknown_board_changes_nothing [PrEdit, PrProjects];
         reviewers_are_added_and_removed [PrReviewers];
         assignees_are_added_and_removed [PrAssignees];
         a_stale_version [PrEdit];
@@ -207,17 +208,35 @@ async fn removing_a_label_that_is_not_on_it(fx: Fixture) {
     assert_eq!(names(&fx, &pr).await, ["a"]);
 }
 
+async fn an_unknown_board_changes_nothing(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let before = fx.view(&pr).await;
+    for projects in [
+        set(vec!["No such board".to_owned()], vec![]),
+        set(vec![], vec!["No such board".to_owned()]),
+    ] {
+        let edit = EditPull {
+            projects,
+            ..title("Other")
+        };
+        let e = fx.author.edit(&pr, &edit).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input", "{e:?}");
+        assert!(e.message().contains("No such board"), "{e:?}");
+    }
+    assert_eq!(fx.view(&pr).await.title, before.title);
+}
+
 async fn reviewers_are_added_and_removed(fx: Fixture) {
     let pr = fx.open("feature").await.id;
-    let who = Reviewer::User {
-        login: fx.reviewer_login().await,
-    };
+    let who = Reviewer::user(fx.reviewer_login().await);
     let asked = EditPull {
         reviewers: set(vec![who.clone()], vec![]),
         ..Default::default()
     };
     fx.author.edit(&pr, &asked).await.unwrap();
-    assert_eq!(fx.view(&pr).await.pending_reviewers, [who.clone()]);
+    let waiting = fx.view(&pr).await.pending_reviewers;
+    let handles: Vec<_> = waiting.iter().map(Reviewer::handle).collect();
+    assert_eq!(handles, [who.handle()]);
     let taken = EditPull {
         reviewers: set(vec![], vec![who]),
         ..Default::default()

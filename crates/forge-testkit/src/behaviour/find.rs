@@ -127,7 +127,7 @@ async fn status_lists_what_waits_for_the_viewer(fx: Fixture) {
     fx.open("other").await;
     let login = fx.reviewer_login().await;
     let reviewers = SetChange {
-        add: vec![Reviewer::User { login }],
+        add: vec![Reviewer::user(login)],
         remove: vec![],
     };
     fx.author

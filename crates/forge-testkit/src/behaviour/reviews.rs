@@ -157,7 +157,7 @@ async fn a_review_answers_the_request(fx: Fixture) {
     let pr = fx.open("feature").await.id;
     let login = fx.reviewer_login().await;
     let reviewers = SetChange {
-        add: vec![Reviewer::User { login }],
+        add: vec![Reviewer::user(login)],
         remove: vec![],
     };
     fx.author

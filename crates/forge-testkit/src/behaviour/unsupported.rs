@@ -6,8 +6,8 @@ use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, Result, Support,
     model::{
         CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, HeadRef, MergeMethod,
-        MergeReq, NewLabel, NewReview, NewThread, PrFields, PullQuery, Reviewer, SetChange, Side,
-        ThreadId, Verdict,
+        MergeReq, NewAttachment, NewLabel, NewReview, NewThread, PrFields, PullQuery, Reviewer,
+        SetChange, Side, ThreadId, Verdict,
     },
 };
 
@@ -127,6 +127,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         C::PrCreateCrossRepository => {
             let head = HeadRef {
                 owner: Some("somebody".into()),
+                repo: None,
                 branch: "other".into(),
             };
             refusal(repo.create(&CreatePull { head, ..new() }).await)
@@ -138,6 +139,21 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
                 ..Default::default()
             };
             refusal(repo.list(&query, page()).await)
+        }
+        C::PrListApp => {
+            let query = PullQuery {
+                app: Some("robot".into()),
+                ..Default::default()
+            };
+            refusal(repo.list(&query, page()).await)
+        }
+        C::Attachments => {
+            let file = NewAttachment {
+                name: "a.png".into(),
+                content_type: "image/png".into(),
+                bytes: vec![0],
+            };
+            refusal(repo.attach(&[file]).await)
         }
         C::PrView => refusal(repo.view(pr, PrFields::NONE).await),
         C::PrEdit => {

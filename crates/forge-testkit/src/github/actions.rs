@@ -44,7 +44,8 @@ pub(crate) fn refs_moved(state: &mut State, repo: Id, before: &Branches, actor: 
         match after.get(&full) {
             Some(tip) => {
                 head_moved(state, repo, branch, tip, actor);
-                base_moved(state, repo, branch, tip, actor);
+                let old = before.get(&full).map(String::as_str);
+                base_moved(state, repo, branch, (old, tip), actor);
             }
             None => branch_deleted(state, repo, branch, actor),
         }
@@ -136,14 +137,25 @@ pub(crate) fn log(state: &mut State, pull: Id, actor: Id, kind: EventKind) {
     }
 }
 
-fn base_moved(state: &mut State, repo: Id, branch: &str, tip: &str, actor: Id) {
-    for id in open_pulls(state, |it| it.repo == repo && it.base_branch == branch) {
-        let Some(pull) = state.pulls.get(&id).cloned() else {
+fn base_moved(
+    state: &mut State,
+    repo: Id,
+    branch: &str,
+    (old, tip): (Option<&str>, &str),
+    actor: Id,
+) {
+    let open = open_pulls(state, |it| it.repo == repo && it.base_branch == branch);
+    if open.is_empty() {
+        return;
+    }
+    let landed = git_dir(state, repo)
+        .map(|dir| git::new_commits(&dir, old, tip))
+        .unwrap_or_default();
+    for id in open {
+        let Some(pull) = state.pulls.get(&id) else {
             continue;
         };
-        let landed =
-            git_dir(state, repo).is_some_and(|dir| git::is_ancestor(&dir, &pull.head_oid, tip));
-        if landed {
+        if landed.contains(&pull.head_oid) {
             // Pushed to the base by hand: GitHub marks it as merged.
             finish_merge(state, id, tip.to_owned(), actor);
             continue;
@@ -221,16 +233,32 @@ pub(crate) fn auto_merges(state: &mut State, web: &str) -> Result<(), Fail> {
         .filter_map(|pull| Some((pull.id, pull.auto_merge.as_ref()?.by)))
         .collect();
     for (id, by) in waiting {
-        let token = Token {
-            account: by,
-            scopes: None,
-            read_only: false,
-            authorised: state.accounts.keys().copied().collect(),
-            revoked: false,
-            remaining: 0,
-        };
+        let token = everything(state, by);
         let ctx = Ctx::new(state, "", token, web, 0);
         mutations::merge_when_clean(&ctx, id)?;
     }
     Ok(())
+}
+
+/// Merges everything that waits in merge queues, in its order.
+pub(crate) fn run_queue(state: &mut State) -> Result<(), Fail> {
+    for id in state.queue.clone() {
+        let by = state.pulls.get(&id).map_or(0, |pull| pull.author);
+        let token = everything(state, by);
+        let ctx = Ctx::new(state, "", token, "", 0);
+        mutations::merge_queued(&ctx, id)?;
+    }
+    Ok(())
+}
+
+/// A token of an account that may do everything.
+fn everything(state: &State, account: Id) -> Token {
+    Token {
+        account,
+        scopes: None,
+        read_only: false,
+        authorised: state.accounts.keys().copied().collect(),
+        revoked: false,
+        remaining: 0,
+    }
 }

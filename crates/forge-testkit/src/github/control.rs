@@ -234,6 +234,7 @@ fn apply(seed: &mut Seed<'_>, step: &Value) -> Option<Value> {
                 strict: flag("strict"),
                 conversations: flag("conversations"),
                 enforce_admins: flag("enforce_admins"),
+                merge_queue: flag("merge_queue"),
             };
             seed.protect(repo()?, text("branch").unwrap_or("main"), rules);
             Value::Null

@@ -1,7 +1,7 @@
 //! The bare repositories behind the double: what GitHub does in git, done with the git program.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     io::Write,
     path::Path,
     process::{Command, Stdio},
@@ -287,6 +287,18 @@ pub fn merge_base(dir: &Path, one: &str, other: &str) -> Option<String> {
 /// Whether a commit is an ancestor of another, or the same.
 pub fn is_ancestor(dir: &Path, ancestor: &str, of: &str) -> bool {
     run(dir, &["merge-base", "--is-ancestor", ancestor, of]).is_ok()
+}
+
+/// The commits that `tip` has and `before` had not; none when one of them is no commit.
+pub fn new_commits(dir: &Path, before: Option<&str>, tip: &str) -> HashSet<String> {
+    let not_before = before.map(|before| format!("^{before}"));
+    let range = [Some(tip), not_before.as_deref()];
+    let args: Vec<&str> = std::iter::once("rev-list")
+        .chain(range.into_iter().flatten())
+        .collect();
+    let listed = run(dir, &args).unwrap_or_default();
+    let listed = String::from_utf8_lossy(&listed);
+    listed.lines().map(str::to_owned).collect()
 }
 
 /// Number of commits in a range.

@@ -11,12 +11,12 @@
 //! let double = GitHubDouble::start(Options::default())?;
 //! {
 //!     let mut seed = double.seed();
-//!     seed.token("secret", "octocat", ALL_SCOPES);
+//!     seed.token("gho_0canary0mona", "octocat", ALL_SCOPES);
 //!     seed.repo_with_readme("octocat/hello");
 //!     seed.open_pull("octocat/hello", &PullSeed { title: "Add", head: "add", ..PullSeed::default() });
 //! }
 //! double.fault(Fault::status(502).on_mutations().committed());
-//! // … run a client with `double.env("secret")` …
+//! // … run a client with `double.env("gho_0canary0mona")` …
 //! assert_eq!(double.counts().mutations, 1);
 //! # Ok::<(), std::io::Error>(())
 //! ```

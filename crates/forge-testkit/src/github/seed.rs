@@ -2,14 +2,16 @@
 
 use std::{fmt::Write as _, ops::Deref, ops::DerefMut, sync::MutexGuard};
 
+use crate::CANARY;
+
 use super::{
     actions,
     git::{self, GitError},
     resolve::mail,
     state::{
         Account, AccountKind, CheckRun, CheckSuite, Comment, CommitStatus, Id, Issue, Label, Lazy,
-        Milestone, POINTS_AN_HOUR, Permission, Project, Protection, Pull, PullState, Repo, Review,
-        ReviewState, State, Team, Token,
+        Milestone, POINTS_AN_HOUR, Permission, Project, ProjectItem, Protection, Pull, PullState,
+        Reaction, Repo, Review, ReviewState, State, Team, Token,
     },
 };
 
@@ -255,7 +257,13 @@ impl Seed<'_> {
     }
 
     /// Gives a user a classic token with scopes; [`ALL_SCOPES`] lets it do everything.
+    ///
+    /// The text has [`CANARY`] in it, so that a program that prints it is found out.
     pub fn token(&mut self, text: &str, login: &str, scopes: &[&str]) {
+        assert!(
+            text.contains(CANARY),
+            "the token of {login} has not {CANARY} in it"
+        );
         let account = self.user(login);
         let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
         self.0.tokens.insert(
@@ -795,6 +803,55 @@ impl Seed<'_> {
             },
         );
         id
+    }
+
+    /// Puts a pull request onto a project, into the column of that name if it is named.
+    pub fn project_item(&mut self, project: Id, full_name: &str, number: u64, status: &str) -> Id {
+        let content = self.find_pull(full_name, number);
+        let id = self.0.next_id();
+        let created_at = self.0.tick();
+        let options = self.0.projects.get(&project).map(|it| &it.options);
+        let status = options.and_then(|all| all.iter().position(|option| option == status));
+        self.0.items.insert(
+            id,
+            ProjectItem {
+                id,
+                project,
+                content,
+                status,
+                created_at,
+            },
+        );
+        id
+    }
+
+    /// Gives a pull request a reaction: GitHub's name of it, like `HEART`.
+    pub fn react(&mut self, full_name: &str, number: u64, login: &str, content: &str) {
+        let subject = self.find_pull(full_name, number);
+        let user = self.user(login);
+        let id = self.0.next_id();
+        let created_at = self.0.tick();
+        let reaction = Reaction {
+            id,
+            user,
+            content: content.to_owned(),
+            created_at,
+        };
+        self.0.reactions.entry(subject).or_default().push(reaction);
+    }
+
+    /// Makes a stack of pull requests, from the bottom to the top.
+    pub fn stack(&mut self, full_name: &str, numbers: &[u64]) {
+        let ids = numbers.iter().map(|n| self.find_pull(full_name, *n));
+        let ids = ids.collect();
+        self.0.stacks.push(ids);
+    }
+
+    /// Merges everything that waits in merge queues.
+    pub fn run_queue(&mut self) {
+        if let Err(fail) = actions::run_queue(&mut self.0) {
+            panic!("the queue failed: {}", fail.message);
+        }
     }
 
     /// Merges what waited for a check.

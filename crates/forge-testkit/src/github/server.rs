@@ -202,8 +202,10 @@ async fn read(request: Request<body::Incoming>, shared: &Shared) -> Incoming {
     incoming.host = host.unwrap_or_else(|| incoming.header("host").to_owned());
     incoming.token = token(incoming.header("authorization"));
     incoming.web = shared.web.clone().unwrap_or_else(|| {
-        let host = incoming.host.strip_prefix("api.").unwrap_or(&incoming.host);
-        format!("http://{host}")
+        let host = ["api.", "uploads."]
+            .iter()
+            .find_map(|part| incoming.host.strip_prefix(part));
+        format!("http://{}", host.unwrap_or(&incoming.host))
     });
     incoming
 }

@@ -2,6 +2,8 @@ use clap::Args;
 
 use crate::args::output::BodyArgs;
 
+use super::AttachArgs;
+
 /// `forge pr close`
 #[derive(Args, Debug, Default)]
 pub struct CloseArgs {
@@ -47,6 +49,9 @@ pub struct CommentArgs {
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
+    /// The files.
+    #[command(flatten)]
+    pub attach: AttachArgs,
     /// With --edit-last: comment if you have not commented yet
     #[arg(long, requires = "edit_last")]
     pub create_if_none: bool,
@@ -85,6 +90,9 @@ pub struct EditArgs {
     /// Ask people or teams for a review
     #[arg(long, value_name = "handle", value_delimiter = ',')]
     pub add_reviewer: Vec<String>,
+    /// The files.
+    #[command(flatten)]
+    pub attach: AttachArgs,
     /// Change the base branch
     #[arg(short = 'B', long, value_name = "branch")]
     pub base: Option<String>,

@@ -1,11 +1,16 @@
 use clap::Args;
 
+use super::AttachArgs;
+
 /// `forge pr create`
 #[derive(Args, Debug, Default)]
 pub struct CreateArgs {
     /// Assign people by login; "@me" assigns yourself
     #[arg(short, long, value_name = "login", value_delimiter = ',')]
     pub assignee: Vec<String>,
+    /// The files.
+    #[command(flatten)]
+    pub attach: AttachArgs,
     /// The branch into which you want your changes merged
     #[arg(short = 'B', long, value_name = "branch")]
     pub base: Option<String>,

@@ -1,5 +1,6 @@
 //! `forge pr …`.
 
+mod attach;
 mod change;
 mod create;
 mod read;
@@ -8,6 +9,7 @@ mod thread;
 
 use clap::{Args, Subcommand};
 
+pub use attach::AttachArgs;
 pub use change::{CloseArgs, CommentArgs, EditArgs, MergeArgs, ReadyArgs, ReopenArgs};
 pub use create::CreateArgs;
 pub use read::{ChecksArgs, DiffArgs, ListArgs, StateArg, StatusArgs, ViewArgs};

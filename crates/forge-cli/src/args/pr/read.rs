@@ -47,7 +47,14 @@ pub struct ListArgs {
     #[arg(short = 'S', long, value_name = "query")]
     pub search: Option<String>,
     /// By state
-    #[arg(short, long, value_name = "state", value_enum, default_value_t)]
+    #[arg(
+        short,
+        long,
+        value_name = "state",
+        value_enum,
+        ignore_case = true,
+        default_value_t
+    )]
     pub state: StateArg,
     /// Open the list in the browser
     #[arg(short, long, conflicts_with = "json")]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, WebPage,
     model::{Check, CheckStatus, ChecksReport, PrFields},
     text,
 };
@@ -32,11 +32,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
     let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
-        browser::open(
-            &ctx.ui,
-            ctx.config()?.browser().as_deref(),
-            &format!("{url}/checks"),
-        )?;
+        let page = selected
+            .repo
+            .web_page(&WebPage::Checks(&url))
+            .unwrap_or(url);
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
         return Ok(Exit::Ok);
     }
     let mut checks = read(&selected, args).await?;

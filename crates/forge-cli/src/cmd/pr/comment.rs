@@ -1,11 +1,14 @@
 //! `forge pr comment`.
 
 use forge_core::{
-    Error, Noun, PageReq, Repo, Result,
+    Error, Noun, PageReq, Repo, Result, WebPage,
     model::{Comment, CommentId, PrFields},
 };
 
-use super::body;
+use super::{
+    attach::{self, Files},
+    body,
+};
 use crate::{
     args::pr::CommentArgs,
     cmd::Ctx,
@@ -24,9 +27,19 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
-        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
+        let page = selected
+            .repo
+            .web_page(&WebPage::NewComment(&url))
+            .unwrap_or(url);
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
         return Ok(Exit::Ok);
     }
+    let files = Files::read(
+        ctx,
+        &args.attach,
+        &selected.repo,
+        args.body.body_file.as_deref(),
+    )?;
     if args.delete_last {
         return delete_last(ctx, &selected, args.yes).await;
     }
@@ -40,25 +53,28 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
     let before = last.as_ref().map_or("", |c| c.body.as_str());
     let text = match body::read(&args.body, &selected.repo)? {
         Some(text) => text,
+        // As for gh, files alone are added to what is there.
+        None if !files.is_empty() && !args.editor => before.to_owned(),
         None => editor::edit(ctx.config()?.editor().as_deref(), before)?,
     };
-    if text.trim().is_empty() {
+    if text.trim().is_empty() && files.is_empty() {
         return Err(Error::invalid("body", "the comment is empty")
             .with_hint("pass a text with --body or --body-file"));
     }
     let repo = &selected.repo;
+    let attached = files.upload(repo, text).await?;
     let written = match last {
         Some(last) => {
             let id = CommentId {
                 pr: selected.id.clone(),
                 key: last.id,
             };
-            repo.edit_comment(&id, &text).await?
+            repo.edit_comment(&id, &attached.text).await?
         }
-        None => repo.comment(&selected.id, &text, None).await?,
+        None => repo.comment(&selected.id, &attached.text, None).await?,
     };
     print(ctx, &ctx.ui.outcome(written)?)?;
-    Ok(Exit::Ok)
+    Ok(attached.report(ctx))
 }
 
 /// Its page, or its id where it has none.
@@ -82,7 +98,20 @@ fn check(ctx: &Ctx, args: &CommentArgs) -> Result<()> {
             "specify only one of `--body`, `--body-file`, `--editor`, or `--web`",
         ));
     }
-    if inputs == 0 && !args.delete_last && !ctx.ui.can_prompt() {
+    // clap drops what a flag requires where another one that is given excludes that.
+    if args.yes && !args.delete_last {
+        return Err(Error::invalid(
+            "yes",
+            "`--yes` should only be used with `--delete-last`",
+        ));
+    }
+    let files = !args.attach.attach.is_empty();
+    for (flag, given) in [("--web", args.web), ("--delete-last", args.delete_last)] {
+        if files && given {
+            return Err(attach::not_with(flag));
+        }
+    }
+    if inputs == 0 && !files && !args.delete_last && !ctx.ui.can_prompt() {
         return Err(
             Error::invalid("body", "flags required when not running interactively")
                 .with_hint("pass the text with --body or --body-file"),

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use forge_core::{
-    Error, ErrorKind, Noun, Repo, Result,
+    Error, ErrorKind, Noun, Repo, Result, WebPage,
     model::{CreatePull, HeadRef, Reviewer},
     text,
 };
-use forge_git::GitConfig;
 
 use super::{
+    attach::Files,
     create_text::{self, Text},
     shared::{head_ref_label, names, repo_name},
 };
@@ -22,20 +22,19 @@ use crate::{args::pr::CreateArgs, cmd::Ctx, exit::Exit, select, ui::browser, ui:
 pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<Exit> {
     create_text::check(ctx, &args)?;
     let repo = ctx.repo(flag).await?;
+    let files = Files::read(ctx, &args.attach, &repo, args.body_file.as_deref())?;
     let head = head(ctx, &repo, flag, args.head.take()).await?;
-    if args.web {
-        return web(ctx, &repo).await;
-    }
     let mut base = named_base(ctx, &head, args.base.take()).await?;
     // A forge knows its default branch by itself; to ask for it is a request of its own.
-    if base.is_none() && (args.dry_run || ctx.ui.is_tty() || create_text::reads_commits(ctx, &args))
+    if base.is_none()
+        && (args.dry_run || args.web || ctx.ui.is_tty() || create_text::reads_commits(ctx, &args))
     {
         base = Some(default_base(&repo).await?);
     }
     let Some(text) = create_text::write(ctx, &repo, &args, base.as_deref(), &head).await? else {
         return Err(crate::ui::prompt::cancelled());
     };
-    let req = CreatePull {
+    let mut req = CreatePull {
         title: text.draft.title.clone(),
         description: text.draft.body.clone(),
         base,
@@ -48,6 +47,9 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         projects: args.project,
         maintainer_can_modify: !args.no_maintainer_edit,
     };
+    if args.web {
+        return web(ctx, &repo, req, args.template.as_deref()).await;
+    }
     if args.dry_run {
         return dry_run(ctx, &repo, &req).await;
     }
@@ -62,6 +64,17 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         let line = format!("Creating {what} for {head} into {base} in {name}");
         ctx.ui.note(&format!("\n{}\n", text::one_line(&line)));
     }
+    let attached = match files
+        .upload(&repo, std::mem::take(&mut req.description))
+        .await
+    {
+        Ok(attached) => attached,
+        Err(e) => {
+            keep(ctx, &text);
+            return Err(e);
+        }
+    };
+    req.description.clone_from(&attached.text);
     let created = match repo.create(&req).await {
         Ok(outcome) => ctx.ui.outcome(outcome)?,
         Err(e) => {
@@ -70,7 +83,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         }
     };
     ctx.ui.line(&created.url)?;
-    Ok(Exit::Ok)
+    Ok(attached.report(ctx))
 }
 
 /// What was typed by hand is not lost.
@@ -95,7 +108,7 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     if !about_head || select::is_here(ctx, repo).await {
         return e;
     }
-    match forge_git::current_branch(&ctx.git()).await {
+    match forge_git::current_branch(ctx.git()).await {
         Ok(Some(branch)) if branch == head.branch => {
             let remote = select::remote_of(ctx, repo, head.owner.as_deref()).await;
             e.with_hint(format!("push it first: git push -u {remote} {branch}"))
@@ -113,17 +126,25 @@ async fn head(
 ) -> Result<HeadRef> {
     if let Some(named) = named {
         return Ok(match named.split_once(':') {
-            Some((owner, branch)) => HeadRef {
-                owner: Some(owner.to_owned()),
-                branch: branch.to_owned(),
-            },
+            Some((place, branch)) => {
+                let (owner, repo) = match place.split_once('/') {
+                    Some((owner, repo)) => (owner, Some(repo.to_owned())),
+                    None => (place, None),
+                };
+                HeadRef {
+                    owner: Some(owner.to_owned()),
+                    repo,
+                    branch: branch.to_owned(),
+                }
+            }
             None => HeadRef::branch(named),
         });
     }
-    if flag.is_some() && !select::is_here(ctx, repo).await {
+    if flag.is_some() && !select::is_here(ctx, repo).await && !select::is_remote(ctx, repo).await? {
+        let name = repo_name(repo.id());
         return Err(Error::invalid(
             "head",
-            "the `--head` flag is required when using the `--repo` flag",
+            format!("the `--head` flag is required: {name} is no remote of this clone"),
         ));
     }
     select::current_head(ctx, repo).await?.ok_or_else(|| {
@@ -141,7 +162,7 @@ async fn named_base(ctx: &Ctx, head: &HeadRef, named: Option<String>) -> Result<
     if named.is_some() {
         return Ok(named);
     }
-    if let Ok(config) = GitConfig::read(&ctx.git()).await
+    if let Ok(config) = ctx.git_config().await
         && let Some(base) = config.branch(&head.branch).merge_base
     {
         return Ok(Some(base));
@@ -160,8 +181,28 @@ pub(super) async fn default_base(repo: &Repo) -> Result<String> {
     })
 }
 
-async fn web(ctx: &Ctx, repo: &Repo) -> Result<Exit> {
-    let url = repo.info().await?.url;
+async fn web(
+    ctx: &Ctx,
+    repo: &Repo,
+    mut request: CreatePull,
+    template: Option<&str>,
+) -> Result<Exit> {
+    if request.assignees.iter().any(|a| a == "@me") {
+        let viewer = repo.viewer().await?.login;
+        for assignee in &mut request.assignees {
+            if assignee == "@me" {
+                assignee.clone_from(&viewer);
+            }
+        }
+    }
+    let page = WebPage::NewPull {
+        request: &request,
+        template,
+    };
+    let url = match repo.web_page(&page) {
+        Some(url) => url,
+        None => repo.info().await?.url,
+    };
     browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
     Ok(Exit::Ok)
 }

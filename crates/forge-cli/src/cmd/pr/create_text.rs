@@ -4,10 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use forge_core::{Error, Repo, RepoPath, Result, model::HeadRef};
-use forge_git::GitConfig;
 
 use super::{
-    body,
+    attach, body,
     create::default_base,
     draft::Draft,
     fill::{self, Fill, Message},
@@ -45,6 +44,17 @@ pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
     if args.web && !args.reviewer.is_empty() {
         return refuse("the `--reviewer` flag is not supported with `--web`");
     }
+    if args.web && args.draft {
+        return refuse("the `--draft` flag is not supported with `--web`");
+    }
+    if args.web && args.no_maintainer_edit {
+        return refuse("the `--no-maintainer-edit` flag is not supported with `--web`");
+    }
+    for (flag, given) in [("--web", args.web), ("--dry-run", args.dry_run)] {
+        if given && !args.attach.attach.is_empty() {
+            return Err(attach::not_with(flag));
+        }
+    }
     if args.editor && !ctx.ui.can_prompt() {
         return refuse("the `--editor` flag needs a terminal");
     }
@@ -77,7 +87,8 @@ pub(super) async fn write(
         title = title.or(Some(filled_title));
         text = text.or(Some(filled_body));
     }
-    if let Some(name) = &args.template {
+    // The page reads the template itself.
+    if let Some(name) = args.template.as_ref().filter(|_| !args.web) {
         text = Some(templates::named(
             root(ctx).await.as_deref(),
             &ctx.cwd,
@@ -89,7 +100,7 @@ pub(super) async fn write(
         title = title.or(Some(draft.title));
         text = text.or(Some(draft.body));
     }
-    if !ctx.ui.can_prompt() || (title.is_some() && text.is_some() && !args.editor) {
+    if args.web || !ctx.ui.can_prompt() || (title.is_some() && text.is_some() && !args.editor) {
         let draft = Draft {
             title: title.unwrap_or_default(),
             body: text.unwrap_or_default(),
@@ -194,13 +205,13 @@ async fn commits(
     let head_name = format!("refs/heads/{}", head.branch);
     let clone = ctx.git();
     if let RepoPath::Dir(dir) = &repo.id().path
-        && (select::is_here(ctx, repo).await || !fill::has(&clone, &head_name).await)
+        && (select::is_here(ctx, repo).await || !fill::has(clone, &head_name).await)
     {
         let git = forge_git::Git::at(dir);
         let base = fill::known_as(&git, base, &[]).await?;
         return fill::messages(&git, &base, &head_name).await;
     }
-    let config = GitConfig::read(&clone).await?;
+    let config = ctx.git_config().await?;
     let hosts = ctx.forges()?.hosts();
     let wanted = repo.id().comparison_key();
     let remotes: Vec<&str> = config
@@ -212,8 +223,8 @@ async fn commits(
         })
         .map(|r| r.name.as_str())
         .collect();
-    let base = fill::known_as(&clone, base, &remotes).await?;
-    fill::messages(&clone, &base, &head_name).await
+    let base = fill::known_as(clone, base, &remotes).await?;
+    fill::messages(clone, &base, &head_name).await
 }
 
 /// The work tree's root.

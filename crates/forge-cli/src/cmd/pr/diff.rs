@@ -1,8 +1,8 @@
 //! `forge pr diff`.
 
 use forge_core::{
-    PageReq, Result,
-    model::{DiffFormat, DiffReq, PrFields},
+    PageReq, Result, WebPage,
+    model::{DiffFormat, DiffReq, LocalClone, PrFields},
     text,
 };
 use futures::StreamExt as _;
@@ -28,11 +28,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
-        browser::open(
-            &ctx.ui,
-            ctx.config()?.browser().as_deref(),
-            &format!("{url}/files"),
-        )?;
+        let page = selected.repo.web_page(&WebPage::Files(&url)).unwrap_or(url);
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &page)?;
     } else if args.name_only {
         names(ctx, &selected, &args.exclude).await?;
     } else {
@@ -86,6 +83,14 @@ fn quoted(path: &str) -> String {
     out + "\""
 }
 
+/// The clone that the user stands in, if it is one of this repository.
+async fn clone(ctx: &Ctx, selected: &Selected) -> Option<LocalClone> {
+    Some(LocalClone {
+        remote: select::own_remote(ctx, &selected.repo, None).await?,
+        dir: ctx.git().dir().to_owned(),
+    })
+}
+
 async fn stream(ctx: &Ctx, selected: &Selected, args: DiffArgs) -> Result<()> {
     let format = if args.patch {
         DiffFormat::Patch
@@ -99,6 +104,7 @@ async fn stream(ctx: &Ctx, selected: &Selected, args: DiffArgs) -> Result<()> {
             &DiffReq {
                 format,
                 context_lines: None,
+                clone: clone(ctx, selected).await,
             },
         )
         .await?;

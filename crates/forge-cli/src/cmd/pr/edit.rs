@@ -5,7 +5,7 @@ use forge_core::{
     model::{EditPull, PrFields, Reviewer, SetChange},
 };
 
-use super::{body, shared::names};
+use super::{attach::Files, body, shared::names};
 use crate::{
     args::pr::EditArgs,
     cmd::Ctx,
@@ -27,7 +27,24 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         PrFields::NONE,
     )
     .await?;
-    let description = body::read(&args.body, &selected.repo)?;
+    let files = Files::read(
+        ctx,
+        &args.attach,
+        &selected.repo,
+        args.body.body_file.as_deref(),
+    )?;
+    let mut description = body::read(&args.body, &selected.repo)?;
+    // As for gh, files alone are added to what is there.
+    let mut expected_version = None;
+    if description.is_none() && !files.is_empty() {
+        let pull = selected.view(PrFields::NONE).await?;
+        description = Some(pull.description);
+        expected_version = Some(pull.version);
+    }
+    let attached = files
+        .upload(&selected.repo, description.clone().unwrap_or_default())
+        .await?;
+    let description = description.map(|_| attached.text.clone());
     let mut edit = EditPull {
         title: args.title,
         description,
@@ -52,15 +69,16 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
                 .map(|r| Reviewer::parse(r))
                 .collect(),
         },
+        // As for gh, an empty name takes it off.
         milestone: args
             .milestone
-            .map(Some)
+            .map(|title| Some(title).filter(|t| !t.is_empty()))
             .or(args.remove_milestone.then_some(None)),
         projects: SetChange {
             add: args.add_project,
             remove: args.remove_project,
         },
-        expected_version: None,
+        expected_version,
     };
     if edit.is_empty() {
         if !ctx.ui.can_prompt() {
@@ -85,5 +103,5 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         .ui
         .outcome(selected.repo.edit(&selected.id, &edit).await?)?;
     ctx.ui.line(&pull.url)?;
-    Ok(Exit::Ok)
+    Ok(attached.report(ctx))
 }

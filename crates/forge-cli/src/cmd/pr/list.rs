@@ -1,7 +1,7 @@
 //! `forge pr list`.
 
 use forge_core::{
-    PageReq, Repo, Result,
+    PageReq, Repo, Result, WebPage,
     model::{PrFields, PrState, PullQuery, PullRequest, StateFilter},
     text,
 };
@@ -26,12 +26,15 @@ use crate::{
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     let repo = ctx.repo(repo).await?;
+    let query = query(args, selection.as_ref());
     if args.web {
-        let url = format!("{}/pulls", repo.info().await?.url);
+        let url = match repo.web_page(&WebPage::Pulls(&query)) {
+            Some(url) => url,
+            None => repo.info().await?.url,
+        };
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
         return Ok(Exit::Ok);
     }
-    let query = query(args, selection.as_ref());
     let found = read(ctx, &repo, &query, args.limit).await?;
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.array(&found.pulls))?,
@@ -53,10 +56,8 @@ fn query(args: &ListArgs, selection: Option<&Selection<PullRequest, PrFields>>) 
             StateArg::Merged => StateFilter::Merged,
             StateArg::All => StateFilter::All,
         },
-        author: args
-            .author
-            .clone()
-            .or_else(|| args.app.as_ref().map(|app| format!("app/{app}"))),
+        author: args.author.clone(),
+        app: args.app.clone(),
         assignee: args.assignee.clone(),
         labels: names(&args.label),
         base: args.base.clone(),
@@ -112,6 +113,7 @@ fn row(p: &PullRequest) -> String {
 
 fn is_filtered(q: &PullQuery) -> bool {
     q.author.is_some()
+        || q.app.is_some()
         || q.assignee.is_some()
         || !q.labels.is_empty()
         || q.base.is_some()

@@ -1,13 +1,13 @@
 //! `forge pr merge`.
 
 use forge_core::{
-    Capability, Error, Repo, Result,
+    Error, Repo, Result,
     model::{Merge, MergeMethod, MergeReq, PrFields},
 };
 
 use super::{
     body,
-    shared::{pull_name, pull_with_title, require},
+    shared::{pull_name, pull_with_title},
 };
 use crate::{
     args::pr::MergeArgs,
@@ -32,12 +32,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     )
     .await?;
     if args.disable_auto {
-        require(&selected.repo, Capability::MergeAuto)?;
-        return Err(Error::unsupported(
-            Capability::MergeAuto,
-            "it cannot be taken back through this forge",
-            "close the pull request to keep it from being merged",
-        ));
+        let pull = ctx
+            .ui
+            .outcome(selected.repo.cancel_merge(&selected.id).await?)?;
+        if ctx.ui.is_tty() {
+            let name = pull_with_title(&pull);
+            ctx.ui
+                .success(&format!("Auto-merge disabled for pull request {name}"));
+        }
+        return Ok(Exit::Ok);
     }
     let method = match named.or(ctx.config()?.merge_method()) {
         Some(method) => method,
@@ -117,6 +120,14 @@ async fn ask(ctx: &Ctx, repo: &Repo) -> Result<MergeMethod> {
 /// For a terminal; on a pipe success is silent, as it is for gh.
 fn report(ctx: &Ctx, merge: &Merge, method: MergeMethod) {
     let pull = &merge.pull_request;
+    if let Some(position) = merge.queue_position {
+        ctx.ui.success(&format!(
+            "Pull request {} is number {position} in the merge queue of {}",
+            pull_with_title(pull),
+            pull.base_branch
+        ));
+        return;
+    }
     if merge.queued {
         ctx.ui.success(&format!(
             "Pull request {} will be merged by itself when all requirements are met",

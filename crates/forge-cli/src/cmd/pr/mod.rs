@@ -1,5 +1,6 @@
 //! `forge pr …`.
 
+mod attach;
 mod body;
 mod checks;
 mod close;
@@ -17,7 +18,7 @@ mod reopen;
 mod review;
 #[cfg(test)]
 pub(crate) mod sample;
-mod shared;
+pub(crate) mod shared;
 mod status;
 mod templates;
 mod thread;

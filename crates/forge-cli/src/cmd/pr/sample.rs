@@ -27,6 +27,7 @@ pub(crate) fn pull() -> PullRequest {
         head_branch: "polite".into(),
         head_oid: Some("a".repeat(40)),
         head_repo: None,
+        head_node: None,
         created_at: at("2026-11-20T10:00:00Z"),
         updated_at: at("2026-11-21T10:00:00Z"),
         closed_at: None,
@@ -46,9 +47,7 @@ pub(crate) fn pull() -> PullRequest {
         milestone: None,
         approvals: 1,
         changes_requested: 0,
-        pending_reviewers: vec![Reviewer::User {
-            login: "alan".into(),
-        }],
+        pending_reviewers: vec![Reviewer::user("alan")],
         review_decision: Some(ReviewDecision::Approved),
         latest_reviews: vec![review(
             ReviewState::Approved,
@@ -68,6 +67,12 @@ pub(crate) fn pull() -> PullRequest {
         files: None,
         checks: None,
         linked_issues: None,
+        auto_merge: None,
+        maintainer_can_modify: None,
+        database_id: None,
+        potential_merge_commit: None,
+        reactions: None,
+        projects: None,
         warnings: vec![],
     }
 }
@@ -81,6 +86,7 @@ pub(crate) fn review(state: ReviewState, body: &str, at: &str) -> Review {
         body: (!body.is_empty()).then(|| body.into()),
         submitted_at: at.parse().unwrap(),
         commit: None,
+        reactions: Default::default(),
         comments: vec![],
     }
 }

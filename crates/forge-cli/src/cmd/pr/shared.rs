@@ -1,5 +1,5 @@
 use forge_core::{
-    Capability, Error, PrId, Repo, RepoId, Result, Support,
+    Capability, PrId, Repo, RepoId,
     model::{HeadRef, PrState, PullRequest},
     text,
 };
@@ -32,11 +32,12 @@ pub(super) fn head_label(p: &PullRequest) -> String {
     }
 }
 
-/// `owner:branch`, or the branch alone.
-pub(super) fn head_ref_label(head: &HeadRef) -> String {
-    match &head.owner {
-        Some(owner) => format!("{owner}:{}", head.branch),
-        None => head.branch.clone(),
+/// `owner:branch`, `owner/name:branch`, or the branch alone.
+pub(crate) fn head_ref_label(head: &HeadRef) -> String {
+    match (&head.owner, &head.repo) {
+        (Some(owner), Some(repo)) => format!("{owner}/{repo}:{}", head.branch),
+        (Some(owner), None) => format!("{owner}:{}", head.branch),
+        (None, _) => head.branch.clone(),
     }
 }
 
@@ -47,14 +48,6 @@ pub(super) fn state_word(p: &PullRequest) -> &'static str {
         PrState::Open => "OPEN",
         PrState::Closed => "CLOSED",
         PrState::Merged => "MERGED",
-    }
-}
-
-/// Refuses what the forge cannot do, before anything is written.
-pub(super) fn require(repo: &Repo, capability: Capability) -> Result<()> {
-    match repo.client().forge().capabilities().get(capability) {
-        Support::No { why, instead } => Err(Error::unsupported(capability, why, instead)),
-        _ => Ok(()),
     }
 }
 

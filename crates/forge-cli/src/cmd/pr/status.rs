@@ -17,7 +17,7 @@ use crate::{
     ui::{
         color::Palette,
         json::{Json, PULL_FIELDS, Selection},
-        table::truncate,
+        table::truncate_as_gh,
     },
 };
 
@@ -41,7 +41,13 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
         Some(_) => None,
         None => select::current_head(ctx, &repo).await?,
     };
-    let status = repo.status(head.as_ref(), fields).await?;
+    let mut status = repo.status(head.as_ref(), fields).await?;
+    if flag.is_none()
+        && head.is_none()
+        && let Some(number) = select::current_number(ctx, &repo).await?
+    {
+        status.current_branch = Some(repo.view(&repo.pr(number), fields).await?);
+    }
     if let Some(selection) = selection {
         let current = Json::maybe(status.current_branch.as_ref(), |p| selection.object(p));
         let value = Json::Object(vec![
@@ -121,13 +127,17 @@ fn line(c: Palette, p: &PullRequest, conflicts: bool) -> String {
         PrState::Closed => c.red(&number),
         PrState::Merged => c.magenta(&number),
     };
-    let title = truncate(&text::one_line(&p.title), 50);
+    let title = truncate_as_gh(&text::one_line(&p.title), 50);
     let head = c.cyan(&format!("[{}]", text::one_line(&head_label(p))));
     let mut out = format!("  {number}  {title} {head}");
     if p.state == PrState::Open {
-        let notes = notes(c, p, conflicts);
+        let notes = notes(c, p);
         if !notes.is_empty() {
             let _ = write!(out, "\n  {}", notes.join(" "));
+        }
+        // As for gh, it stands on the first line where nothing else is to be said.
+        if let Some(merge) = merge_note(c, p).filter(|_| conflicts) {
+            let _ = write!(out, " {merge}");
         }
     } else {
         let word = state_word(p);
@@ -141,7 +151,7 @@ fn line(c: Palette, p: &PullRequest, conflicts: bool) -> String {
     out + "\n"
 }
 
-fn notes(c: Palette, p: &PullRequest, conflicts: bool) -> Vec<String> {
+fn notes(c: Palette, p: &PullRequest) -> Vec<String> {
     let checks = p.checks.as_ref().and_then(|r| match r.overall {
         CheckRollup::Success => Some(c.green("✓ Checks passing")),
         CheckRollup::Failure => Some(c.red("× Checks failing")),
@@ -153,16 +163,15 @@ fn notes(c: Palette, p: &PullRequest, conflicts: bool) -> Vec<String> {
         ReviewDecision::ReviewRequired => c.yellow("- Review required"),
         ReviewDecision::Approved => c.green("✓ Approved"),
     });
-    let merge = p
-        .mergeability
-        .as_ref()
-        .filter(|_| conflicts)
-        .and_then(|m| match m.state {
-            MergeState::Mergeable => Some(c.green("✓ No merge conflicts")),
-            MergeState::Conflicting => Some(c.red("× Merge conflicts")),
-            MergeState::Unknown => None,
-        });
-    [checks, review, merge].into_iter().flatten().collect()
+    [checks, review].into_iter().flatten().collect()
+}
+
+fn merge_note(c: Palette, p: &PullRequest) -> Option<String> {
+    match p.mergeability.as_ref()?.state {
+        MergeState::Mergeable => Some(c.green("✓ No merge conflicts")),
+        MergeState::Conflicting => Some(c.red("× Merge conflicts")),
+        MergeState::Unknown => None,
+    }
 }
 
 #[cfg(test)]

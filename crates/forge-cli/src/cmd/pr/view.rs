@@ -28,11 +28,12 @@ use crate::{
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     // What is shown, and nothing more: a section costs a request or more.
+    let head = PrFields::STATS | PrFields::PROJECTS | PrFields::AUTO_MERGE;
     let mut fields = match &selection {
         Some(selection) => selection.sections(),
         None if args.web || args.history => PrFields::NONE,
-        None if args.comments => PrFields::STATS | PrFields::COMMENTS | PrFields::REVIEWS,
-        None => PrFields::STATS,
+        None if args.comments => head | PrFields::COMMENTS | PrFields::REVIEWS,
+        None => head,
     };
     let named = args.selector.as_deref();
     let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, fields).await?;
@@ -44,7 +45,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     }
     let pull = selected.view(fields).await?;
     for warning in &pull.warnings {
-        ctx.ui.warning(warning);
+        // Few tokens may read boards, and nobody asked for them by name: gh is silent, too.
+        let boards = selection.is_none() && warning.section == Some("projects");
+        if !boards {
+            ctx.ui.warning(warning);
+        }
     }
     if args.web {
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &pull.url)?;

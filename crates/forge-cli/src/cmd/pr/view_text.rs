@@ -2,7 +2,10 @@ use std::fmt::Write as _;
 
 use forge_core::{
     Timestamp,
-    model::{Actor, CheckRollup, Comment, PrState, PullRequest, Review, ReviewState, Reviewer},
+    model::{
+        Actor, CheckRollup, Comment, MergeMethod, PrState, PullRequest, Review, ReviewState,
+        Reviewer,
+    },
     text,
 };
 
@@ -33,13 +36,23 @@ pub(super) fn piped(p: &PullRequest) -> String {
             .join(", "),
     );
     key("reviewers", &reviewers(p).join(", "));
-    key("projects", "");
-    key("milestone", p.milestone.as_deref().unwrap_or(""));
+    key("projects", &projects(p).join(", "));
+    key("milestone", p.milestone.as_ref().map_or("", |m| &m.title));
     key("number", &p.id.key.to_string());
     key("url", &p.url);
     key("additions", &p.additions.unwrap_or(0).to_string());
     key("deletions", &p.deletions.unwrap_or(0).to_string());
-    key("auto-merge", "disabled");
+    match &p.auto_merge {
+        Some(auto) => {
+            // The tab parts the three, so a login cannot hold one.
+            let by = auto.enabled_by.login.replace('\t', " ");
+            key(
+                "auto-merge",
+                &format!("enabled\t{by}\t{}", auto.method.as_str()),
+            );
+        }
+        None => key("auto-merge", "disabled"),
+    }
     let _ = writeln!(out, "--\n{}", p.description);
     text::neutralise(&out).into_owned()
 }
@@ -136,6 +149,17 @@ fn labels(p: &PullRequest) -> Vec<String> {
     names
 }
 
+/// `board (column)`.
+fn projects(p: &PullRequest) -> Vec<String> {
+    let items = p.projects.iter().flatten();
+    items
+        .map(|item| {
+            let column = item.status.as_ref().map_or("No Status", |s| &s.name);
+            format!("{} ({column})", item.title)
+        })
+        .collect()
+}
+
 /// `login (Approved)`, by name, those who were asked and have not answered at the end.
 fn reviewers(p: &PullRequest) -> Vec<String> {
     let given = p
@@ -159,13 +183,27 @@ fn reviewers(p: &PullRequest) -> Vec<String> {
         .chain(
             p.pending_reviewers
                 .iter()
-                .map(|r: &Reviewer| (true, r.handle().to_owned(), "Requested")),
+                .map(|r: &Reviewer| (true, reviewer(r), "Requested")),
         )
         .collect();
     all.sort();
     all.into_iter()
         .map(|(_, who, what)| format!("{who} ({what})"))
         .collect()
+}
+
+fn reviewer(r: &Reviewer) -> String {
+    match r {
+        Reviewer::User {
+            login,
+            name: Some(name),
+        } if !name.is_empty() => format!("{login} ({name})"),
+        // gh's name of the bot.
+        Reviewer::Bot { login } if login == "copilot-pull-request-reviewer" => {
+            "Copilot (AI)".into()
+        }
+        _ => r.handle().to_owned(),
+    }
 }
 
 /// What a terminal gets.
@@ -192,10 +230,23 @@ pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
         &p.assignees.iter().map(with_name).collect::<Vec<_>>(),
     );
     row("Labels:", &labels(p));
+    row("Projects:", &projects(p));
     row(
         "Milestone:",
-        &p.milestone.iter().cloned().collect::<Vec<_>>(),
+        &p.milestone
+            .iter()
+            .map(|m| m.title.clone())
+            .collect::<Vec<_>>(),
     );
+    let auto = p.auto_merge.iter().map(|auto| {
+        let how = match auto.method {
+            MergeMethod::Merge => "a merge commit",
+            MergeMethod::Squash => "squash and merge",
+            MergeMethod::Rebase => "rebase and merge",
+        };
+        format!("enabled by {}, using {how}", auto.enabled_by.login)
+    });
+    row("Auto-merge:", &auto.collect::<Vec<_>>());
     out.push('\n');
     out.push_str(&body(ui, &p.description, "No description provided"));
     out.push('\n');

@@ -1,8 +1,11 @@
+use std::collections::BTreeMap;
+
 use forge_core::{
     RepoId, RepoPath, Timestamp,
     model::{
-        Actor, Check, Comment, Commit, FileChange, FileStatus, Label, LinkedIssue, MergeState,
-        PrFields, PrState, PullRequest, Review, ReviewDecision, ReviewState, Reviewer,
+        Actor, AutoMerge, Check, Comment, Commit, FileChange, FileStatus, Label, LinkedIssue,
+        MergeState, Milestone, PrFields, PrState, ProjectItem, PullRequest, Review, ReviewDecision,
+        ReviewState, Reviewer,
     },
 };
 
@@ -21,9 +24,9 @@ macro_rules! fields {
 
 fields! {
     "additions" STATS |p| number(p.additions);
-    "assignees" NONE |p| Json::list(&p.assignees, user);
+    "assignees" NONE |p| Json::list(&p.assignees, assignee);
     "author" NONE |p| author(&p.author);
-    "autoMergeRequest" NONE |_| Json::Null;
+    "autoMergeRequest" AUTO_MERGE |p| Json::maybe(p.auto_merge.as_ref(), auto_merge);
     "baseRefName" NONE |p| Json::text(&p.base_branch);
     "baseRefOid" NONE |p| Json::text(p.base_oid.as_deref().unwrap_or(""));
     "body" NONE |p| Json::text(&p.description);
@@ -36,7 +39,7 @@ fields! {
     "createdAt" NONE |p| time(Some(p.created_at));
     "deletions" STATS |p| number(p.deletions);
     "files" FILES |p| section(p.files.as_deref(), file);
-    "fullDatabaseId" NONE |_| Json::text("");
+    "fullDatabaseId" DATABASE_ID |p| Json::text(p.database_id.map(|id| id.to_string()).unwrap_or_default());
     "headRefName" NONE |p| Json::text(&p.head_branch);
     "headRefOid" NONE |p| Json::text(p.head_oid.as_deref().unwrap_or(""));
     "headRepository" NONE |p| head_repository(p);
@@ -46,21 +49,18 @@ fields! {
     "isDraft" NONE |p| Json::Bool(p.draft);
     "labels" NONE |p| Json::list(&p.labels, label);
     "latestReviews" NONE |p| Json::list(&p.latest_reviews, review);
-    "maintainerCanModify" NONE |_| Json::Bool(false);
-    "mergeCommit" NONE |p| Json::maybe(p.merge_commit.as_ref(), |oid| Json::Object(vec![("oid", Json::text(oid))]));
+    "maintainerCanModify" MAINTAINER_ACCESS |p| Json::Bool(p.maintainer_can_modify.unwrap_or(false));
+    "mergeCommit" NONE |p| Json::maybe(p.merge_commit.as_ref(), oid);
     "mergeStateStatus" MERGEABILITY |p| Json::text(p.mergeability.as_ref().map_or("UNKNOWN", |m| &m.status));
     "mergeable" MERGEABILITY |p| Json::text(mergeable(p));
     "mergedAt" NONE |p| time(p.merged_at);
     "mergedBy" NONE |p| Json::maybe(p.merged_by.as_ref(), author);
-    "milestone" NONE |p| Json::maybe(p.milestone.as_ref(), |title| Json::Object(vec![
-        ("number", Json::Number(0)), ("title", Json::text(title)),
-        ("description", Json::text("")), ("dueOn", Json::Null),
-    ]));
+    "milestone" NONE |p| Json::maybe(p.milestone.as_ref(), milestone);
     "number" NONE |p| number(p.number);
-    "potentialMergeCommit" NONE |_| Json::Null;
+    "potentialMergeCommit" POTENTIAL_MERGE |p| Json::maybe(p.potential_merge_commit.as_ref(), oid);
     "projectCards" NONE |_| Json::Array(vec![]);
-    "projectItems" NONE |_| Json::Array(vec![]);
-    "reactionGroups" NONE |_| Json::Array(vec![]);
+    "projectItems" PROJECTS |p| section(p.projects.as_deref(), project_item);
+    "reactionGroups" REACTIONS |p| p.reactions.as_ref().map_or(Json::Array(vec![]), reactions);
     "reviewDecision" NONE |p| Json::text(decision(p.review_decision));
     "reviewRequests" NONE |p| Json::list(&p.pending_reviewers, reviewer);
     "reviews" REVIEWS |p| section(p.reviews.as_deref(), review);
@@ -148,7 +148,7 @@ fn head_repository(p: &PullRequest) -> Json {
         None => (directory(head(p)), head(p).to_string()),
     };
     Json::Object(vec![
-        ("id", Json::text("")),
+        ("id", Json::text(p.head_node.as_ref().map_or("", |n| &n.id))),
         ("name", Json::text(name)),
         ("nameWithOwner", Json::text(full)),
     ])
@@ -168,15 +168,66 @@ fn directory(repo: &RepoId) -> String {
 fn head_repository_owner(p: &PullRequest) -> Json {
     Json::maybe(
         head(p).owner_and_name().map(|(o, _)| o.to_owned()).as_ref(),
-        |owner| Json::Object(vec![("id", Json::text("")), ("login", Json::text(owner))]),
+        |owner| {
+            let node = p.head_node.as_ref();
+            let id = node.map_or("", |n| &n.owner_id);
+            let mut members = vec![("id", Json::text(id)), ("login", Json::text(owner))];
+            let name = node.and_then(|n| n.owner_name.as_ref());
+            members.extend(name.map(|name| ("name", Json::text(name))));
+            Json::Object(members)
+        },
     )
 }
 
-fn user(a: &Actor) -> Json {
+fn oid(oid: &String) -> Json {
+    Json::Object(vec![("oid", Json::text(oid))])
+}
+
+fn milestone(m: &Milestone) -> Json {
     Json::Object(vec![
-        ("id", Json::text("")),
+        ("number", Json::Number(m.number.unwrap_or(0))),
+        ("title", Json::text(&m.title)),
+        (
+            "description",
+            Json::text(m.description.as_deref().unwrap_or("")),
+        ),
+        ("dueOn", time(m.due_on)),
+    ])
+}
+
+fn auto_merge(a: &AutoMerge) -> Json {
+    let text = |value: &Option<String>| Json::maybe(value.as_ref(), |v| Json::text(v));
+    Json::Object(vec![
+        ("authorEmail", text(&a.author_email)),
+        ("commitBody", text(&a.body)),
+        ("commitHeadline", text(&a.subject)),
+        ("mergeMethod", Json::text(a.method.as_str().to_uppercase())),
+        ("enabledAt", time(a.enabled_at)),
+        ("enabledBy", author(&a.enabled_by)),
+    ])
+}
+
+/// gh writes an empty column where a board has none for it.
+fn project_item(item: &ProjectItem) -> Json {
+    let status = item.status.as_ref();
+    Json::Object(vec![
+        (
+            "status",
+            Json::Object(vec![
+                ("optionId", Json::text(status.map_or("", |s| &s.id))),
+                ("name", Json::text(status.map_or("", |s| &s.name))),
+            ]),
+        ),
+        ("title", Json::text(&item.title)),
+    ])
+}
+
+fn assignee(a: &Actor) -> Json {
+    Json::Object(vec![
+        ("id", Json::text(&a.id)),
         ("login", Json::text(&a.login)),
         ("name", Json::text(a.name.as_deref().unwrap_or(""))),
+        ("databaseId", Json::Number(a.database_id.unwrap_or(0))),
     ])
 }
 
@@ -188,7 +239,7 @@ fn author(a: &Actor) -> Json {
         ]);
     }
     Json::Object(vec![
-        ("id", Json::text("")),
+        ("id", Json::text(&a.id)),
         ("is_bot", Json::Bool(false)),
         ("login", Json::text(&a.login)),
         ("name", Json::text(a.name.as_deref().unwrap_or(""))),
@@ -213,8 +264,12 @@ fn label(l: &Label) -> Json {
 
 fn reviewer(r: &Reviewer) -> Json {
     match r {
-        Reviewer::User { login } => Json::Object(vec![
+        Reviewer::User { login, .. } => Json::Object(vec![
             ("__typename", Json::text("User")),
+            ("login", Json::text(login)),
+        ]),
+        Reviewer::Bot { login } => Json::Object(vec![
+            ("__typename", Json::text("Bot")),
             ("login", Json::text(login)),
         ]),
         Reviewer::Team { slug, name } => Json::Object(vec![
@@ -225,20 +280,32 @@ fn reviewer(r: &Reviewer) -> Json {
     }
 }
 
+/// Reactions in GitHub's order.
+fn reactions(given: &BTreeMap<String, u64>) -> Json {
+    const ORDER: [&str; 8] = [
+        "THUMBS_UP",
+        "THUMBS_DOWN",
+        "LAUGH",
+        "HOORAY",
+        "CONFUSED",
+        "HEART",
+        "ROCKET",
+        "EYES",
+    ];
+    let mut given: Vec<(&String, &u64)> = given.iter().collect();
+    given.sort_by_key(|(name, _)| ORDER.iter().position(|o| o == name).unwrap_or(ORDER.len()));
+    Json::list(&given, |(name, count)| {
+        Json::Object(vec![
+            ("content", Json::text(*name)),
+            (
+                "users",
+                Json::Object(vec![("totalCount", Json::Number(**count))]),
+            ),
+        ])
+    })
+}
+
 pub(super) fn comment(c: &Comment) -> Json {
-    let reactions: Vec<Json> = c
-        .reactions
-        .iter()
-        .map(|(name, count)| {
-            Json::Object(vec![
-                ("content", Json::text(name)),
-                (
-                    "users",
-                    Json::Object(vec![("totalCount", Json::Number(*count))]),
-                ),
-            ])
-        })
-        .collect();
     Json::Object(vec![
         ("id", Json::text(&c.id)),
         ("author", login(&c.author)),
@@ -254,7 +321,7 @@ pub(super) fn comment(c: &Comment) -> Json {
             "minimizedReason",
             Json::text(c.minimized_reason.as_deref().unwrap_or("")),
         ),
-        ("reactionGroups", Json::Array(reactions)),
+        ("reactionGroups", reactions(&c.reactions)),
         ("url", Json::text(&c.url)),
         ("viewerDidAuthor", Json::Bool(c.viewer_did_author)),
     ])
@@ -281,7 +348,7 @@ fn review(r: &Review) -> Json {
         ("body", Json::text(r.body.as_deref().unwrap_or(""))),
         ("submittedAt", time(Some(r.submitted_at))),
         ("includesCreatedEdit", Json::Bool(false)),
-        ("reactionGroups", Json::Array(vec![])),
+        ("reactionGroups", reactions(&r.reactions)),
         ("state", Json::text(review_state(r.state))),
         (
             "commit",
@@ -295,7 +362,7 @@ fn commit(c: &Commit) -> Json {
     let authors = Json::list(&c.authors, |a| {
         Json::Object(vec![
             ("email", Json::text(&a.email)),
-            ("id", Json::text("")),
+            ("id", Json::text(a.account_id.as_deref().unwrap_or(""))),
             ("login", Json::text(a.login.as_deref().unwrap_or(""))),
             ("name", Json::text(&a.name)),
         ])
@@ -312,17 +379,24 @@ fn commit(c: &Commit) -> Json {
 
 fn linked_issue(i: &LinkedIssue) -> Json {
     let (owner, name) = i.repo.owner_and_name().unwrap_or_default();
+    let (id, owner_id) = i
+        .repo_node
+        .as_ref()
+        .map_or(("", ""), |n| (n.id.as_str(), n.owner_id.as_str()));
     Json::Object(vec![
-        ("id", Json::text("")),
+        ("id", Json::text(&i.id)),
         ("number", Json::Number(i.number)),
         (
             "repository",
             Json::Object(vec![
-                ("id", Json::text("")),
+                ("id", Json::text(id)),
                 ("name", Json::text(name)),
                 (
                     "owner",
-                    Json::Object(vec![("id", Json::text("")), ("login", Json::text(owner))]),
+                    Json::Object(vec![
+                        ("id", Json::text(owner_id)),
+                        ("login", Json::text(owner)),
+                    ]),
                 ),
             ]),
         ),

@@ -98,7 +98,7 @@ pub(super) fn add(template: Template, look: Look, table: &Arc<Mutex<Table>>) -> 
                     .and_then(|n| usize::try_from(n).ok()),
             };
             let room = room.ok_or_else(|| wrong("truncate", "a width"))?;
-            Ok(text(table::truncate(
+            Ok(text(table::truncate_as_gh(
                 &args.get(1).map(shown).unwrap_or_default(),
                 room,
             )))

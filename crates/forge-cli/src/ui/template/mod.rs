@@ -128,7 +128,7 @@ mod tests {
         );
         assert_eq!(
             run("{{range .}}{{truncate 5 .title}},{{end}}").unwrap(),
-            "one,twen…,"
+            "one,tw...,"
         );
         assert_eq!(
             run(r#"{{(index . 0).labels | pluck "name" | join ", "}}"#).unwrap(),

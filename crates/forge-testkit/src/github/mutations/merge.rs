@@ -5,8 +5,8 @@ use crate::github::{
     actions, git,
     graphql::{Args, Ctx, Fail},
     messages,
-    resolve::{contexts, get_pull, mail, merge_state},
-    state::{AutoMerge, Id, Permission, Pull, PullState, Repo},
+    resolve::{contexts, get_pull, mail, merge_state, queue_entry},
+    state::{AsyncMerge, AutoMerge, Id, Permission, Pull, PullState, Repo},
 };
 
 /// What a merge is asked to do.
@@ -41,9 +41,15 @@ pub(super) fn merge(ctx: &Ctx<'_>, input: &Args) -> Payload {
         return Err(Fail::unprocessable("Pull Request is still a draft"));
     }
     check_head(&pull, input)?;
+    check_stack(ctx, id)?;
     let wish = Wish::read(input);
     let repo = ctx.repo(pull.repo)?;
     check_method(&repo, &wish.method)?;
+    if has_queue(ctx, &pull) && !merge_state::may_bypass(ctx, &pull) {
+        return Err(Fail::unprocessable(
+            "Changes must be made through the merge queue",
+        ));
+    }
     let contexts = contexts(ctx, pull.repo, &pull.head_oid);
     if let Some(missing) = merge_state::missing(ctx, &pull, &contexts)
         && !merge_state::may_bypass(ctx, &pull)
@@ -52,6 +58,98 @@ pub(super) fn merge(ctx: &Ctx<'_>, input: &Args) -> Payload {
     }
     carry_out(ctx, &pull, &repo, &wish)?;
     with_pull(id, Vec::new())
+}
+
+/// Whether a queue merges into the base branch.
+fn has_queue(ctx: &Ctx<'_>, pull: &Pull) -> bool {
+    let state = ctx.state();
+    let rule = state.protection(pull.repo, &pull.base_branch);
+    rule.is_some_and(|rule| rule.merge_queue)
+}
+
+fn check_stack(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
+    if ctx.state().stacks.iter().any(|stack| stack.contains(&id)) {
+        return Err(Fail::unprocessable(
+            "This pull request is part of a stack and must be merged using the asynchronous merge REST API",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn enqueue(ctx: &Ctx<'_>, input: &Args) -> Payload {
+    let id = pull_target(ctx, input, "pullRequestId")?;
+    let pull = get_pull(ctx, id)?;
+    ctx.require(pull.repo, Permission::Write, "EnqueuePullRequest")?;
+    if !has_queue(ctx, &pull) {
+        return Err(Fail::unprocessable(
+            "The merge queue is not enabled for the base branch.",
+        ));
+    }
+    if pull.state != PullState::Open || pull.draft {
+        return Err(Fail::unprocessable("Pull request is not ready to merge."));
+    }
+    check_head(&pull, input)?;
+    check_stack(ctx, id)?;
+    let contexts = contexts(ctx, pull.repo, &pull.head_oid);
+    if let Some(missing) = merge_state::missing(ctx, &pull, &contexts) {
+        return Err(Fail::unprocessable(missing));
+    }
+    let mut state = ctx.state();
+    if state.queue.contains(&id) {
+        return Err(Fail::unprocessable("Pull request is already in the queue."));
+    }
+    state.queue.push(id);
+    drop(state);
+    Ok(vec![("mergeQueueEntry", queue_entry(ctx, id))])
+}
+
+/// Merges what is at the front of the queue.
+pub(crate) fn merge_queued(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
+    let pull = get_pull(ctx, id)?;
+    let repo = ctx.repo(pull.repo)?;
+    let wish = Wish {
+        method: "MERGE".to_owned(),
+        headline: None,
+        body: None,
+        email: None,
+    };
+    ctx.state().queue.retain(|it| *it != id);
+    carry_out(ctx, &pull, &repo, &wish)
+}
+
+/// Merges a pull request of a stack, and those below it first.
+pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail> {
+    let stack = {
+        let state = ctx.state();
+        let of = |stack: &&Vec<Id>| stack.contains(&merge.pull);
+        state.stacks.iter().find(of).cloned()
+    };
+    let stack = stack.unwrap_or_else(|| vec![merge.pull]);
+    let mut base: Option<String> = None;
+    for id in stack {
+        let pull = get_pull(ctx, id)?;
+        let base = base.get_or_insert(pull.base_branch).clone();
+        let repo = ctx.repo(pull.repo)?;
+        let tip = git::branch(&repo.git_dir, &base);
+        if let Some(pull) = ctx.state().pulls.get_mut(&id) {
+            pull.base_branch = base;
+            pull.base_oid = tip.unwrap_or_default();
+        }
+        let pull = get_pull(ctx, id)?;
+        if pull.state == PullState::Open {
+            let wish = Wish {
+                method: merge.method.clone(),
+                headline: merge.headline.clone(),
+                body: merge.body.clone(),
+                email: None,
+            };
+            carry_out(ctx, &pull, &repo, &wish)?;
+        }
+        if id == merge.pull {
+            break;
+        }
+    }
+    Ok(())
 }
 
 fn check_head(pull: &Pull, input: &Args) -> Result<(), Fail> {
@@ -153,6 +251,7 @@ pub(super) fn enable_auto(ctx: &Ctx<'_>, input: &Args) -> Payload {
         return Err(Fail::unprocessable("Pull request is closed"));
     }
     check_head(&pull, input)?;
+    check_stack(ctx, id)?;
     let wish = Wish::read(input);
     check_method(&repo, &wish.method)?;
     let now = merge_state::compute(ctx, &pull)?;
@@ -204,6 +303,14 @@ pub(crate) fn merge_when_clean(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
         merge_state::compute(ctx, &pull)?.status,
         "CLEAN" | "UNSTABLE" | "HAS_HOOKS"
     ) {
+        return Ok(());
+    }
+    if has_queue(ctx, &pull) {
+        let mut state = ctx.state();
+        if let Some(pull) = state.pulls.get_mut(&id) {
+            pull.auto_merge = None;
+        }
+        state.queue.push(id);
         return Ok(());
     }
     let repo = ctx.repo(pull.repo)?;

@@ -13,7 +13,7 @@ mod refs;
 mod review;
 mod thread;
 
-pub(crate) use merge::merge_when_clean;
+pub(crate) use merge::{merge_queued, merge_stack, merge_when_clean};
 pub(crate) use pull::blank as blank_pull;
 
 use super::{
@@ -66,6 +66,7 @@ fn dispatch(ctx: &Ctx<'_>, name: &str, input: &Args) -> Option<Payload> {
         "lockLockable" => pull::lock(ctx, input),
         "unlockLockable" => pull::unlock(ctx, input),
         "mergePullRequest" => merge::merge(ctx, input),
+        "enqueuePullRequest" => merge::enqueue(ctx, input),
         "enablePullRequestAutoMerge" => merge::enable_auto(ctx, input),
         "disablePullRequestAutoMerge" => merge::disable_auto(ctx, input),
         "updatePullRequestBranch" => branch::update(ctx, input),

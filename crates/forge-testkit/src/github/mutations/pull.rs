@@ -114,7 +114,13 @@ fn head(ctx: &Ctx<'_>, input: &Args, base: &Repo, name: &str) -> Result<(Repo, S
         state.login(repo.owner).eq_ignore_ascii_case(owner)
             && (repo.parent == Some(root) || repo.id == root)
     });
-    Ok((fork.unwrap_or(base).clone(), branch))
+    let fork = fork.cloned().ok_or_else(|| {
+        Fail::unprocessable(format!(
+            "Head sha can't be blank, Base sha can't be blank, No commits between {} and {name}, Head ref must be a branch",
+            input.string("baseRefName").unwrap_or_default()
+        ))
+    })?;
+    Ok((fork, branch))
 }
 
 /// Opens a pull request after the checks that GitHub makes in git.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::github::{
     graphql::{Args, Connection, Ctx, Fail, Node, Resolved, Val, account_node},
-    state::{Id, Permission, Reaction, State},
+    state::{AccountKind, Id, Permission, Reaction, State},
 };
 
 /// An account as a value; null when there is none.
@@ -21,6 +21,19 @@ pub(crate) fn actor(ctx: &Ctx<'_>, id: Id) -> Val {
 pub(crate) fn actors(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
     let state = ctx.state();
     Val::connection(ids.iter().map(|id| account_node(&state, *id)))
+}
+
+/// A connection of the people among accounts.
+pub(crate) fn users(ctx: &Ctx<'_>, ids: &[Id]) -> Val {
+    let people: Vec<Id> = {
+        let state = ctx.state();
+        let is_user = |id: &&Id| {
+            let account = state.accounts.get(*id);
+            account.is_some_and(|account| account.kind == AccountKind::User)
+        };
+        ids.iter().filter(is_user).copied().collect()
+    };
+    actors(ctx, &people)
 }
 
 /// Text as the simplest HTML that shows it.

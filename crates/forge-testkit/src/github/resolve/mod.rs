@@ -17,7 +17,7 @@ pub(crate) mod thread_lines;
 pub(crate) use check::{Context, contexts, rollup_state};
 pub(crate) use commit::mail;
 pub(crate) use project::option_id;
-pub(crate) use pull_request::{closing_issues, decision, get as get_pull, summary};
+pub(crate) use pull_request::{closing_issues, decision, get as get_pull, queue_entry, summary};
 pub(crate) use query::repo_of;
 
 use super::{

@@ -66,6 +66,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             Val::connection((0..pull.requested.len()).map(|index| Node::ReviewRequest(id, index)))
         }
         "statusCheckRollup" => super::check::of_commit(ctx, pull.repo, &pull.head_oid, name, args),
+        "mergeQueueEntry" => queue_entry(ctx, id),
         "mergeable" => merge_state::of(ctx, id)?.mergeable.into(),
         "mergeStateStatus" => merge_state::of(ctx, id)?.status.into(),
         "canBeRebased" => (merge_state::of(ctx, id)?.mergeable == "MERGEABLE").into(),
@@ -131,7 +132,12 @@ fn plain(ctx: &Ctx<'_>, pull: &Pull, name: &str) -> Option<Val> {
         "maintainerCanModify" => pull.maintainer_can_modify.into(),
         "locked" => pull.locked.is_some().into(),
         "activeLockReason" => Val::option(pull.locked.clone().flatten()),
-        "isInMergeQueue" | "isMergeQueueEnabled" => false.into(),
+        "isInMergeQueue" => ctx.state().queue.contains(&pull.id).into(),
+        "isMergeQueueEnabled" => ctx
+            .state()
+            .protection(pull.repo, &pull.base_branch)
+            .is_some_and(|rule| rule.merge_queue)
+            .into(),
         _ => return None,
     })
 }
@@ -204,15 +210,33 @@ fn in_git(ctx: &Ctx<'_>, pull: &Pull, name: &str, _args: &Args) -> Resolved {
         }
         "potentialMergeCommit" => {
             if pull.state == PullState::Open && pull.lazy == Lazy::Known {
-                let dir = ctx.repo(pull.repo)?.git_dir;
-                let name = format!("refs/pull/{}/merge", pull.number);
-                Val::option(git::commit_of(&dir, &name).map(|oid| Node::Commit(pull.repo, oid)))
+                let tried = tried_merge(ctx, pull)?;
+                Val::option(tried.map(|oid| Node::Commit(pull.repo, oid)))
             } else {
                 Val::NULL
             }
         }
         _ => return Ok(None),
     }))
+}
+
+/// The commit of a merge that was tried: the same one as long as both ends stay.
+fn tried_merge(ctx: &Ctx<'_>, pull: &Pull) -> Result<Option<String>, Fail> {
+    let dir = ctx.repo(pull.repo)?.git_dir;
+    let (base, head) = (pull.base_oid.as_str(), pull.head_oid.as_str());
+    let Some(tree) = git::merge_tree(&dir, None, base, head)? else {
+        return Ok(None);
+    };
+    let github = git::Person {
+        name: "GitHub".to_owned(),
+        email: "noreply@github.com".to_owned(),
+        date: pull.created_at.clone(),
+    };
+    let message = format!("Merge {head} into {base}");
+    let parents = [base, head];
+    Ok(Some(git::commit_tree(
+        &dir, &tree, &parents, &message, &github, &github,
+    )?))
 }
 
 fn commit_oids(ctx: &Ctx<'_>, pull: &Pull) -> Result<Vec<String>, Fail> {
@@ -232,7 +256,8 @@ fn commit_oids(ctx: &Ctx<'_>, pull: &Pull) -> Result<Vec<String>, Fail> {
 
 fn people(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Resolved {
     Ok(Some(match name {
-        "assignees" | "assignedActors" => common::actors(ctx, &pull.assignees),
+        "assignees" => common::users(ctx, &pull.assignees),
+        "assignedActors" => common::actors(ctx, &pull.assignees),
         "suggestedActors" => suggested_actors(ctx, pull.repo, args)?,
         "suggestedReviewerActors" => {
             let repo = ctx.repo(pull.repo)?;
@@ -307,6 +332,28 @@ fn viewer(ctx: &Ctx<'_>, pull: &Pull, name: &str, args: &Args) -> Resolved {
         }
         _ => return Ok(None),
     }))
+}
+
+/// The place in the merge queue.
+pub(crate) fn queue_entry(ctx: &Ctx<'_>, id: Id) -> Val {
+    let place = ctx.state().queue.iter().position(|it| *it == id);
+    let Some(place) = place else {
+        return Val::NULL;
+    };
+    let created_at = get(ctx, id).map(|pull| pull.updated_at);
+    Val::record(
+        "MergeQueueEntry",
+        vec![
+            ("id", format!("MQE_{id}").into()),
+            ("position", (place + 1).into()),
+            ("state", "QUEUED".into()),
+            ("jump", false.into()),
+            ("solo", false.into()),
+            ("enqueuer", common::actor(ctx, ctx.viewer)),
+            ("enqueuedAt", Val::option(created_at.ok())),
+            ("pullRequest", Node::Pull(id).into()),
+        ],
+    )
 }
 
 fn auto_merge(ctx: &Ctx<'_>, pull: &Pull) -> Val {

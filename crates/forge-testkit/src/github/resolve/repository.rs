@@ -162,6 +162,13 @@ fn people(ctx: &Ctx<'_>, repo: &Repo, name: &str, args: &Args) -> Resolved {
             let ids: Vec<Id> = assignable(ctx, repo).into_iter().filter(matches).collect();
             common::actors(ctx, &ids)
         }
+        "suggestedActors" => {
+            let mut ids = assignable(ctx, repo);
+            // Copilot can be assigned where it is switched on.
+            let copilot = ctx.state().account(COPILOT).map(|bot| bot.id);
+            ids.extend(copilot);
+            common::actors(ctx, &ids)
+        }
         "collaborators" => {
             if ctx.permission(repo.id) < Some(Permission::Write) {
                 return Err(Fail::forbidden(
@@ -195,6 +202,9 @@ fn people(ctx: &Ctx<'_>, repo: &Repo, name: &str, args: &Args) -> Resolved {
 }
 
 /// Who can be assigned in a repository: its owner, members and collaborators.
+/// The bot that does the work of whom it is assigned to.
+const COPILOT: &str = "copilot-swe-agent";
+
 pub(super) fn assignable(ctx: &Ctx<'_>, repo: &Repo) -> Vec<Id> {
     let state = ctx.state();
     let mut ids: Vec<Id> = state

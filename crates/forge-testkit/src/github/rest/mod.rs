@@ -1,8 +1,11 @@
 //! The REST routes that pull request clients use beside GraphQL.
 
+mod assets;
+mod merge;
 mod pulls;
 mod refs;
 mod repos;
+mod reviewers;
 
 use serde_json::{Value, json};
 
@@ -27,6 +30,7 @@ pub(crate) fn answer(ctx: &Ctx<'_>, request: &Incoming) -> Reply {
         ("GET", ["user"]) => Reply::json(200, &account(ctx, ctx.viewer)),
         ("GET", ["users", login]) => user(ctx, login),
         ("GET", ["rate_limit"]) => rate_limit(ctx),
+        ("POST", ["user-attachments", "assets"]) => assets::upload(ctx, request),
         ("POST", ["orgs", owner, "repos"]) => repos::create(ctx, request, Some(owner)),
         ("POST", ["user", "repos"]) => repos::create(ctx, request, None),
         (method, ["repos", owner, name, rest @ ..]) => {
@@ -49,6 +53,11 @@ fn in_repo(ctx: &Ctx<'_>, request: &Incoming, method: &str, repo: &Repo, rest: &
         ("GET", ["git", "ref" | "refs", name @ ..]) => refs::get(repo, &name.join("/")),
         ("DELETE", ["git", "refs", name @ ..]) => refs::delete(ctx, repo, &name.join("/")),
         ("GET", ["pulls", number]) => pulls::get(ctx, request, repo, number),
+        ("DELETE", ["pulls", number, "requested_reviewers"]) => {
+            reviewers::remove(ctx, request, repo, number)
+        }
+        ("PUT", ["pulls", number, "merge-async"]) => merge::start(ctx, request, repo, number),
+        ("GET", ["pulls", _, "merge-async", key]) => merge::poll(ctx, key),
         ("GET", ["pulls", number, "files"]) => pulls::files(ctx, request, repo, number),
         _ => Reply::not_found(),
     }

@@ -12,7 +12,7 @@ use crate::github::{
     state::{Pull, PullState, Repo},
 };
 
-fn find(ctx: &Ctx<'_>, repo: &Repo, number: &str) -> Option<Pull> {
+pub(super) fn find(ctx: &Ctx<'_>, repo: &Repo, number: &str) -> Option<Pull> {
     let number = number.parse().ok()?;
     ctx.state().pull(repo.id, number).cloned()
 }
@@ -73,7 +73,7 @@ fn too_large(message: &str) -> Reply {
     )
 }
 
-fn as_json(ctx: &Ctx<'_>, repo: &Repo, pull: &Pull) -> Value {
+pub(super) fn as_json(ctx: &Ctx<'_>, repo: &Repo, pull: &Pull) -> Value {
     let url = format!("{}/pull/{}", ctx.repo_url(repo.id), pull.number);
     let state = merge_state::of(ctx, pull.id).map_or("UNKNOWN", |it| it.mergeable);
     let mergeable = match state {

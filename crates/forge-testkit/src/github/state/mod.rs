@@ -18,7 +18,9 @@ pub use account::{Account, AccountKind, Permission, Team, Token};
 pub use checks::{CheckRun, CheckSuite, CommitStatus};
 pub use issue::{Comment, Issue, Label, Milestone, Reaction};
 pub use project::{Project, ProjectItem};
-pub use pull::{AutoMerge, Event, EventKind, Lazy, MergeInfo, Pull, PullState, Reviewer};
+pub use pull::{
+    AsyncMerge, AutoMerge, Event, EventKind, Lazy, MergeInfo, Pull, PullState, Reviewer,
+};
 pub use repo::{Protection, Repo};
 pub use review::{Review, ReviewComment, ReviewState, Thread};
 
@@ -68,6 +70,16 @@ pub struct State {
     pub projects: BTreeMap<Id, Project>,
     /// Items of projects.
     pub items: BTreeMap<Id, ProjectItem>,
+    /// Uploaded files, in the order of their numbers.
+    pub assets: Vec<Asset>,
+    /// Pull requests that wait in a merge queue, the first at the front.
+    pub queue: Vec<Id>,
+    /// Stacks of pull requests, each from the bottom to the top.
+    pub stacks: Vec<Vec<Id>>,
+    /// Merges that run after they were asked for, by their key.
+    pub async_merges: BTreeMap<String, AsyncMerge>,
+    /// How often an asynchronous merge says that it is pending.
+    pub async_lag: u32,
     /// How many requests must read a stale merge state as `UNKNOWN` before it is known.
     pub lag: u32,
     /// Diff limits of the `.diff` media type.
@@ -215,4 +227,15 @@ pub(crate) fn format_time(seconds: i64) -> String {
         || "1970-01-01T00:00:00Z".to_owned(),
         |time| time.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
     )
+}
+
+/// An uploaded file.
+#[derive(Debug, Clone)]
+pub struct Asset {
+    /// The repository it was uploaded for.
+    pub repo: Id,
+    /// Its name.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
 }

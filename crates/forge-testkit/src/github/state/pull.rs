@@ -75,6 +75,23 @@ pub struct AutoMerge {
     pub email: Option<String>,
 }
 
+/// A merge that runs after it was asked for.
+#[derive(Debug, Clone)]
+pub struct AsyncMerge {
+    /// The pull request that was named; those below it are merged first.
+    pub pull: Id,
+    /// `MERGE`, `SQUASH` or `REBASE`.
+    pub method: String,
+    /// First line of the commit message.
+    pub headline: Option<String>,
+    /// Rest of the commit message.
+    pub body: Option<String>,
+    /// How often it was asked about while it was pending.
+    pub polls: u32,
+    /// What came of it: `merged`, or why it failed.
+    pub done: Option<Result<String, String>>,
+}
+
 /// A pull request.
 #[derive(Debug, Clone)]
 pub struct Pull {

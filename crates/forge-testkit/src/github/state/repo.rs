@@ -63,4 +63,6 @@ pub struct Protection {
     pub conversations: bool,
     /// Administrators are bound too.
     pub enforce_admins: bool,
+    /// A queue does the merging.
+    pub merge_queue: bool,
 }

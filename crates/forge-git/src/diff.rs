@@ -1,0 +1,84 @@
+//! How git is asked for a diff, so that it looks the same whatever the user has configured.
+
+/// Settings of git itself that would change what a diff looks like.
+const SETTINGS: [&str; 6] = [
+    "-c",
+    "core.quotePath=true",
+    "-c",
+    "diff.suppressBlankEmpty=false",
+    "-c",
+    "diff.renameLimit=1000",
+];
+
+/// Options that switch the user's own taste off.
+const PLAIN: [&str; 14] = [
+    "-M",
+    "--full-index",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-relative",
+    "--diff-algorithm=default",
+    "--indent-heuristic",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--submodule=short",
+    "--ignore-submodules=none",
+    "--inter-hunk-context=0",
+    "--ws-error-highlight=none",
+];
+
+/// The same for a series of mails.
+const PLAIN_MAIL: [&str; 24] = [
+    // "auto" alone would leave a "true" of the user's standing.
+    "-c",
+    "format.numbered=false",
+    "-c",
+    "format.numbered=auto",
+    "-c",
+    "format.signOff=false",
+    "-c",
+    "format.encodeEmailHeaders=true",
+    "-c",
+    "format.noprefix=false",
+    "-c",
+    "format.mboxrd=false",
+    "format-patch",
+    "--stdout",
+    "--no-attach",
+    "--no-thread",
+    "--no-cover-letter",
+    "--no-to",
+    "--no-cc",
+    "--no-add-header",
+    "--no-from",
+    "--no-base",
+    "--no-notes",
+    "--subject-prefix=PATCH",
+];
+
+/// The arguments of a `git diff-tree` from `base` to `head`, in the form that the options `form` say
+/// (`-p`, `--raw`, …).
+#[must_use]
+pub fn diff_args<'a>(form: &[&'a str], base: &'a str, head: &'a str) -> Vec<&'a str> {
+    let mut args = SETTINGS.to_vec();
+    args.extend(["--literal-pathspecs", "diff-tree", "-r"]);
+    args.extend(PLAIN);
+    args.extend(form);
+    args.extend(["--end-of-options", base, head]);
+    args
+}
+
+/// The arguments of a `git format-patch` of the commits of `head` that are not in `base`, with
+/// `context` (`-U3`).
+#[must_use]
+pub fn mail_args(context: &str, base: &str, head: &str) -> Vec<String> {
+    let mut args = SETTINGS.to_vec();
+    args.extend(PLAIN_MAIL);
+    args.extend(PLAIN);
+    // The user's order of files.
+    args.extend([context, "-O/dev/null", "--no-signature", head]);
+    let mut args: Vec<String> = args.into_iter().map(str::to_owned).collect();
+    args.push(format!("^{base}"));
+    args
+}

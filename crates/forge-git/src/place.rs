@@ -1,0 +1,56 @@
+use std::path::Path;
+
+use forge_core::Result;
+use tokio::sync::OnceCell;
+
+use crate::{Git, GitConfig};
+
+/// Where somebody stands: git in a directory, and what is configured there, read once and no
+/// earlier than somebody asks.
+#[derive(Debug)]
+pub struct Place {
+    git: Git,
+    config: OnceCell<GitConfig>,
+}
+
+impl Place {
+    /// The current directory, or what `GIT_DIR` says.
+    #[must_use]
+    pub fn here() -> Self {
+        Self::of(Git::here())
+    }
+
+    /// `dir`. Where that is the process's own directory, `GIT_DIR` counts, as it does for git.
+    #[must_use]
+    pub fn at(dir: &Path) -> Self {
+        let here = dir == Path::new(".") || std::env::current_dir().is_ok_and(|cwd| cwd == dir);
+        if here {
+            Self::here()
+        } else {
+            Self::of(Git::at(dir))
+        }
+    }
+
+    fn of(git: Git) -> Self {
+        Self {
+            git,
+            config: OnceCell::new(),
+        }
+    }
+
+    /// Git there.
+    #[must_use]
+    pub fn git(&self) -> &Git {
+        &self.git
+    }
+
+    /// What is configured there.
+    ///
+    /// # Errors
+    /// As [`GitConfig::read`].
+    pub async fn config(&self) -> Result<&GitConfig> {
+        self.config
+            .get_or_try_init(|| GitConfig::read(&self.git))
+            .await
+    }
+}

@@ -1,0 +1,127 @@
+//! Attachments: images and videos that descriptions and comments show.
+//!
+//! GitHub takes them at a host of its own, `POST /user-attachments/assets` with the raw bytes and the
+//! repository's database id. The route is not in the public reference; its shape is what gh 2.103.3
+//! sends. A GitHub Enterprise Server has no such store.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use forge_core::{
+    Attachments, Capability, Error, ErrorKind, Forge, Noun, RepoId, Result, Retry, Support,
+    model::{Attachment, NewAttachment},
+};
+use futures::{StreamExt, stream};
+use http::{Method, StatusCode};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+
+use crate::{GitHub, api::JSON, error, owner_and_name};
+
+/// How many are on their way at once.
+const IN_FLIGHT: usize = 4;
+
+#[derive(Deserialize)]
+struct RestRepo {
+    id: u64,
+}
+
+#[derive(Deserialize)]
+struct Asset {
+    url: String,
+}
+
+#[async_trait]
+impl Attachments for GitHub {
+    async fn attach(
+        &self,
+        repo: &RepoId,
+        files: &[NewAttachment],
+    ) -> Result<Vec<Result<Attachment>>> {
+        if let Support::No { why, instead } = self.capabilities().get(Capability::Attachments) {
+            return Err(Error::unsupported(Capability::Attachments, why, instead));
+        }
+        let id = self.database_id(repo).await?;
+        let uploads: Vec<_> = files.iter().map(|f| self.upload(repo, id, f)).collect();
+        Ok(stream::iter(uploads).buffered(IN_FLIGHT).collect().await)
+    }
+}
+
+impl GitHub {
+    async fn database_id(&self, repo: &RepoId) -> Result<u64> {
+        let (owner, name) = owner_and_name(repo)?;
+        let path = format!("/repos/{}/{}", encoded(owner), encoded(name));
+        let (status, headers, bytes) = self.api.rest(Method::GET, &path, JSON, None).await?;
+        if status == StatusCode::NOT_FOUND {
+            return Err(
+                Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
+                    .with_hint("look at the name, and whether the account may see it"),
+            );
+        }
+        if !status.is_success() {
+            return Err(error::from_http(
+                self.api.about(false),
+                status,
+                &headers,
+                &bytes,
+            ));
+        }
+        let found: RestRepo = serde_json::from_slice(&bytes).map_err(|e| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!(
+                    "the answer of {} on {repo} cannot be understood: {e}",
+                    self.info.host
+                ),
+            )
+        })?;
+        Ok(found.id)
+    }
+
+    async fn upload(&self, repo: &RepoId, id: u64, file: &NewAttachment) -> Result<Attachment> {
+        let query = format!(
+            "/user-attachments/assets?content_type={}&name={}&repository_id={id}",
+            encoded(&file.content_type),
+            encoded(&file.name)
+        );
+        let (status, headers, bytes) = self
+            .api
+            .upload(&query, Bytes::from(file.bytes.clone()))
+            .await?;
+        // So it answers to a token that may read the repository and not write to it.
+        if status == StatusCode::NOT_FOUND {
+            return Err(Error::new(
+                ErrorKind::PermissionDenied {
+                    missing: vec!["write".to_owned()],
+                    sso_url: None,
+                },
+                format!("the account may not attach files in {repo}"),
+            )
+            .with_hint("ask for write access to the repository, or leave out --attach"));
+        }
+        if !status.is_success() {
+            return Err(error::from_http(
+                self.api.about(true),
+                status,
+                &headers,
+                &bytes,
+            ));
+        }
+        match serde_json::from_slice::<Asset>(&bytes) {
+            Ok(asset) => Ok(Attachment { url: asset.url }),
+            Err(e) => Err(Error::new(
+                ErrorKind::Protocol,
+                format!(
+                    "{} took it and did not say where it is: {e}",
+                    self.info.host
+                ),
+            )
+            .with_retry(Retry::Ambiguous)
+            .with_hint("attach it on the page of the pull request")),
+        }
+    }
+}
+
+/// A value within a path or a query.
+fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}

@@ -1,0 +1,120 @@
+//! Merging a part of a stack. GitHub refuses that to its mutations, and has a route for it that
+//! answers at once and merges afterwards, all that is below in the stack together.
+//!
+//! The route and its answers: docs.github.com/en/rest/pulls/pulls, "merge-async".
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use forge_core::{Error, ErrorKind, Precondition, Result, Retry, model::PrFields};
+use http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Map, json};
+
+use super::merge::{Ask, Done, Way};
+use crate::{GitHub, error, number, owner_and_name};
+
+/// The version of the REST interface that has the route.
+const VERSION: &str = "2026-03-10";
+const ACCEPT: &str = "application/vnd.github+json";
+/// The pauses before it is asked again how far the merge is: a minute in all.
+const PAUSES: [u64; 10] = [1, 1, 2, 3, 5, 8, 10, 10, 10, 10];
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Progress {
+    status: String,
+    uuid: String,
+    message: String,
+}
+
+/// Whether GitHub refused a merge because the pull request is in a stack.
+pub(super) fn is_stacked(error: &Error) -> bool {
+    error.message().contains("part of a stack")
+}
+
+impl GitHub {
+    /// Merges it and what is below it, and waits for that up to a minute.
+    pub(super) async fn merge_stacked(&self, ask: &Ask<'_>) -> Result<Done> {
+        let (owner, name) = owner_and_name(&ask.pr.repo)?;
+        let number = number(ask.pr)?;
+        let path = format!("/repos/{owner}/{name}/pulls/{number}/merge-async");
+        let mut body = Map::from_iter([
+            ("merge_action".to_owned(), json!("default")),
+            ("sha".to_owned(), json!(ask.head)),
+        ]);
+        if !ask.pull.is_merge_queue_enabled {
+            body.insert("merge_method".to_owned(), json!(ask.method.as_str()));
+        }
+        for (key, value) in [
+            ("commit_title", &ask.req.subject),
+            ("commit_message", &ask.req.body),
+        ] {
+            if let Some(value) = value {
+                body.insert(key.to_owned(), json!(value));
+            }
+        }
+        let (status, headers, bytes) = self
+            .api
+            .rest_of(VERSION, Method::PUT, &path, ACCEPT, Some(&body.into()))
+            .await?;
+        // A merge that runs already is answered with 409, and its key.
+        if !status.is_success() && status != StatusCode::CONFLICT {
+            return Err(error::from_http(
+                self.api.about(true),
+                status,
+                &headers,
+                &bytes,
+            ));
+        }
+        let mut progress = self.progress(&bytes)?;
+        let key = std::mem::take(&mut progress.uuid);
+        for pause in PAUSES {
+            if progress.status != "pending" {
+                break;
+            }
+            let pause = Duration::from_secs(pause);
+            self.api.http.settings().retry.wait(pause).await;
+            let path = format!("{path}/{key}");
+            let answer = self
+                .api
+                .rest_of(VERSION, Method::GET, &path, ACCEPT, None)
+                .await;
+            let (status, headers, bytes) = answer.map_err(|e| e.with_retry(Retry::Ambiguous))?;
+            if !status.is_success() {
+                let error = error::from_http(self.api.about(false), status, &headers, &bytes);
+                return Err(error.with_retry(Retry::Ambiguous));
+            }
+            progress = self.progress(&bytes)?;
+        }
+        let way = match progress.status.as_str() {
+            "merged" => Way::Now,
+            "enqueued" => Way::Queue,
+            "pending" => Way::Auto,
+            _ => {
+                let why = self.api.about(true).words(&progress.message);
+                return Err(Error::precondition(
+                    Precondition::Rule,
+                    format!("the stack of {} could not be merged: {why}", ask.pr),
+                )
+                .with_hint("look at the pull requests below it in the stack"));
+            }
+        };
+        Ok(Done {
+            way,
+            pull: self.fetch(ask.pr, PrFields::NONE).await?,
+            position: None,
+        })
+    }
+
+    fn progress(&self, bytes: &Bytes) -> Result<Progress> {
+        serde_json::from_slice(bytes).map_err(|e| {
+            let host = &self.info.host;
+            Error::new(
+                ErrorKind::Protocol,
+                format!("the answer of {host} about the merge cannot be understood: {e}"),
+            )
+            .with_retry(Retry::Ambiguous)
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! Attachments: the repository's id, then one upload for each file.
+
+use forge_core::{ErrorKind, model::NewAttachment};
+use serde_json::json;
+use wiremock::ResponseTemplate;
+
+use crate::script::{Script, Step, rest};
+
+fn file(name: &str) -> NewAttachment {
+    NewAttachment {
+        name: name.into(),
+        content_type: "image/png".into(),
+        bytes: b"x".to_vec(),
+    }
+}
+
+fn repository(status: u16) -> Step {
+    let body = json!({ "id": 42, "full_name": "o/r" });
+    let answer = ResponseTemplate::new(status).set_body_json(body);
+    rest("GET /repos/octo/tools", answer)
+}
+
+fn upload(name: &str, answer: ResponseTemplate) -> Step {
+    let query = format!("content_type=image%2Fpng&name={name}&repository_id=42");
+    rest(&format!("POST /user-attachments/assets?{query}"), answer)
+}
+
+#[tokio::test]
+async fn a_file_is_uploaded_for_the_repository() {
+    let made = ResponseTemplate::new(201)
+        .set_body_json(json!({ "url": "https://github.com/user-attachments/assets/1" }));
+    let script = Script::play(vec![repository(200), upload("a%20b%2Epng", made)]).await;
+    let answers = script.repo.attach(&[file("a b.png")]).await.unwrap();
+    let url = &answers[0].as_ref().unwrap().url;
+    assert_eq!(url, "https://github.com/user-attachments/assets/1");
+    script.sent();
+}
+
+#[tokio::test]
+async fn each_file_has_an_answer_of_its_own() {
+    for (status, wanted) in [
+        (404, "may not attach files"),
+        (422, "Too large"),
+        (502, "502"),
+    ] {
+        let no = ResponseTemplate::new(status).set_body_json(json!({ "message": "Too large" }));
+        let script = Script::play(vec![repository(200), upload("a%2Epng", no)]).await;
+        let mut answers = script.repo.attach(&[file("a.png")]).await.unwrap();
+        let error = answers.remove(0).unwrap_err();
+        assert!(error.message().contains(wanted), "{error}");
+        // Not once more: one repetition would be a request that the script does not expect.
+        script.sent();
+    }
+    let silent = ResponseTemplate::new(201).set_body_json(json!({}));
+    let script = Script::play(vec![repository(200), upload("a%2Epng", silent)]).await;
+    let mut answers = script.repo.attach(&[file("a.png")]).await.unwrap();
+    let error = answers.remove(0).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Protocol) && error.hint().is_some());
+}
+
+#[tokio::test]
+async fn without_the_repository_nothing_is_uploaded() {
+    let script = Script::play(vec![repository(404)]).await;
+    let error = script.repo.attach(&[file("a.png")]).await.unwrap_err();
+    assert!(error.is_not_found(), "{error}");
+    script.sent();
+}

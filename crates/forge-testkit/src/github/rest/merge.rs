@@ -1,0 +1,85 @@
+//! Merges that run after they were asked for; those of a stack are made in no other way.
+
+use serde_json::{Value, json};
+
+use super::{pulls, require};
+use crate::github::{
+    graphql::Ctx,
+    mutations,
+    reply::Reply,
+    server::Incoming,
+    state::{AsyncMerge, Permission, PullState, Repo},
+};
+
+/// Notes the merge, and answers the key to ask about it with.
+pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str) -> Reply {
+    if let Err(reply) = require(ctx, repo, Permission::Write) {
+        return reply;
+    }
+    let Some(pull) = pulls::find(ctx, repo, number) else {
+        return Reply::not_found();
+    };
+    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let text = |key: &str| body.get(key).and_then(Value::as_str).map(str::to_owned);
+    match pull.state {
+        PullState::Merged => {
+            return Reply::json(
+                200,
+                &json!({ "status": "merged", "message": "Already merged" }),
+            );
+        }
+        PullState::Open if !pull.draft => {}
+        _ => return Reply::message(400, "Pull request is closed or a draft"),
+    }
+    if text("sha").is_some_and(|sha| sha != pull.head_oid) {
+        return Reply::message(
+            422,
+            "Head branch was modified. Review and try the merge again.",
+        );
+    }
+    let mut state = ctx.state();
+    let pending = |merge: &&AsyncMerge| merge.pull == pull.id && merge.done.is_none();
+    if let Some((key, _)) = state.async_merges.iter().find(|(_, it)| pending(it)) {
+        return Reply::json(409, &json!({ "status": "pending", "uuid": key }));
+    }
+    let key = format!("00000000-0000-4000-8000-{:012}", state.next_id());
+    state.async_merges.insert(
+        key.clone(),
+        AsyncMerge {
+            pull: pull.id,
+            method: text("merge_method").map_or("MERGE".to_owned(), |it| it.to_uppercase()),
+            headline: text("commit_title"),
+            body: text("commit_message"),
+            polls: 0,
+            done: None,
+        },
+    );
+    Reply::json(202, &json!({ "status": "pending", "uuid": key }))
+}
+
+/// Says how far it is.
+pub(super) fn poll(ctx: &Ctx<'_>, key: &str) -> Reply {
+    let Some(mut merge) = ctx.state().async_merges.get(key).cloned() else {
+        return Reply::not_found();
+    };
+    if merge.done.is_none() {
+        merge.polls += 1;
+        if merge.polls > ctx.state().async_lag {
+            merge.done = Some(match mutations::merge_stack(ctx, &merge) {
+                Ok(()) => Ok("merged".to_owned()),
+                Err(fail) => Err(fail.message),
+            });
+        }
+        ctx.state()
+            .async_merges
+            .insert(key.to_owned(), merge.clone());
+    }
+    Reply::json(
+        200,
+        &match merge.done {
+            None => json!({ "status": "pending", "uuid": key }),
+            Some(Ok(status)) => json!({ "status": status, "uuid": key }),
+            Some(Err(why)) => json!({ "status": "failed", "uuid": key, "message": why }),
+        },
+    )
+}

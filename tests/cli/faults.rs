@@ -1,0 +1,135 @@
+//! What GitHub breaks, as a person sees it: for every write and every fault the exit code, the
+//! words, the number of requests, and what the server then has.
+
+use std::fmt::Write as _;
+
+use forge_testkit::github::{Action, Fault};
+
+use crate::github::{Hub, REPO};
+
+/// In the year 2100: longer than anybody waits.
+const FAR: i64 = 4_102_444_800;
+
+/// The hourly limit as GraphQL tells it.
+fn in_the_body() -> Fault {
+    let reset = FAR.to_string();
+    let headers = [
+        ("x-ratelimit-remaining", "0"),
+        ("x-ratelimit-reset", &reset),
+    ];
+    let body = r#"{"errors":[{"type":"RATE_LIMITED","message":"API rate limit already exceeded for user ID 1."}]}"#;
+    Fault::answer(200, &headers, body)
+}
+
+/// Most of them twice: before the write was carried out, and after it.
+fn faults() -> Vec<(&'static str, Fault)> {
+    let on = |fault: Fault| fault.on_mutations();
+    vec![
+        ("502 before it ran", on(Fault::status(502))),
+        ("502 after it ran", on(Fault::status(502).committed())),
+        ("504 after it ran", on(Fault::status(504).committed())),
+        ("reset before it ran", on(Fault::new(Action::Reset))),
+        (
+            "reset after it ran",
+            on(Fault::new(Action::Reset).committed()),
+        ),
+        (
+            "cut off after it ran",
+            on(Fault::new(Action::Truncate(9)).committed()),
+        ),
+        (
+            "no JSON after it ran",
+            on(Fault::new(Action::Malformed).committed()),
+        ),
+        ("500 after it ran", on(Fault::status(500).committed())),
+        ("rate limited in the body", on(in_the_body().always())),
+        (
+            "out of points for the hour",
+            on(Fault::exhausted(FAR).always()),
+        ),
+        (
+            "too fast, wait an hour",
+            on(Fault::secondary(403, Some(3600)).always()),
+        ),
+        (
+            "single sign-on",
+            on(Fault::sso("https://github.com/orgs/octo/sso?x=1")),
+        ),
+        ("token refused", on(Fault::status(401).always())),
+        ("502 on the first read", Fault::status(502)),
+    ]
+}
+
+/// Runs `args` under every fault on a server of its own, and has `made` count what came of it.
+fn table(args: &[&str], made: impl Fn(&Hub) -> usize) -> String {
+    let mut text = String::new();
+    for (name, fault) in faults() {
+        let hub = Hub::with_pull();
+        // Mergeability is found out before, so that no lookup waits for it.
+        hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
+            .ok();
+        hub.double.reset_record();
+        hub.double.fault(fault);
+        let out = hub.forge(args).args(["-R", REPO]).output();
+        let (sent, made) = (hub.double.counts().api, made(&hub));
+        assert!(made <= 1, "{name}: {made} were made\n{out:?}");
+        // What is reported as done is done.
+        assert!(out.code != Some(0) || made == 1, "{name}: {out:?}");
+        assert!(sent <= 12, "{name}: {sent} requests\n{out:?}");
+        let code = out.code.unwrap();
+        let _ = writeln!(text, "## {name}: exit {code}, {sent} requests, {made} made");
+        text.push_str(&out.stdout_text());
+        for line in out.stderr_text().lines() {
+            // How long a wait is left depends on the clock.
+            let wait = line.strip_prefix("Recovery: try again in ");
+            let line = wait.map_or(line, |_| "Recovery: try again in … s (at …)");
+            text.push_str(line);
+            text.push('\n');
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn create() {
+    let args = ["pr", "create", "-H", "feature", "-t", "Title", "-b", "Body"];
+    insta::assert_snapshot!(table(&args, |hub| hub.double.seed().pulls_of(REPO).len() - 1));
+}
+
+#[test]
+fn comment() {
+    let args = ["pr", "comment", "1", "-b", "Said."];
+    insta::assert_snapshot!(table(&args, |hub| hub
+        .double
+        .seed()
+        .comments_of(REPO, 1)
+        .len()));
+}
+
+#[test]
+fn review() {
+    let args = ["pr", "review", "1", "--approve", "-b", "Good."];
+    insta::assert_snapshot!(table(&args, |hub| hub
+        .double
+        .seed()
+        .reviews_of(REPO, 1)
+        .len()));
+}
+
+#[test]
+fn edit() {
+    let args = ["pr", "edit", "1", "-t", "New"];
+    insta::assert_snapshot!(table(&args, |hub| {
+        usize::from(hub.double.seed().pull_of(REPO, 1).title == "New")
+    }));
+}
+
+#[test]
+fn merge() {
+    let args = ["pr", "merge", "1", "--squash"];
+    insta::assert_snapshot!(table(&args, |hub| {
+        let seed = hub.double.seed();
+        usize::from(format!("{:?}", seed.pull_of(REPO, 1).state) == "Merged")
+    }));
+}

@@ -1,0 +1,43 @@
+//! No token of a test is in a file that is not the source of a test.
+
+use std::fs;
+
+use forge_testkit::{CANARY, workspace_root};
+
+use crate::sources::files;
+
+/// Where the word itself is kept.
+const KEPT: &str = "crates/forge-testkit/src/canary.txt";
+
+#[test]
+fn no_snapshot_and_no_page_has_a_token() {
+    let mut looked_at = 0;
+    for name in files() {
+        if name.extension().is_some_and(|e| e == "rs") || name.ends_with(KEPT) {
+            continue;
+        }
+        let bytes = fs::read(workspace_root().join(&name)).expect("a file of the repository");
+        looked_at += 1;
+        assert!(
+            !String::from_utf8_lossy(&bytes).contains(CANARY),
+            "{} has a token of a test in it",
+            name.display()
+        );
+    }
+    assert!(looked_at > 50, "only {looked_at} files");
+}
+
+#[test]
+fn production_code_does_not_know_the_word() {
+    let inside = |name: &std::path::Path| {
+        let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
+        parts.first().is_some_and(|p| p == "crates")
+            && parts.get(1).is_some_and(|p| p != "forge-testkit")
+            && parts.get(2).is_some_and(|p| p == "src")
+    };
+    for name in files().into_iter().filter(|name| inside(name)) {
+        let text = fs::read_to_string(workspace_root().join(&name)).unwrap_or_default();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        assert!(!code.contains(CANARY), "{}", name.display());
+    }
+}

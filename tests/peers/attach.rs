@@ -1,0 +1,238 @@
+//! `--attach`: what each of the two uploads, and what the text says afterwards.
+
+use std::fs;
+
+use forge_testkit::github::Fault;
+use serde_json::Value;
+
+use crate::world::{REPO, Tool, World};
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000";
+
+fn world() -> World {
+    let world = World::new();
+    world.push("feature");
+    let dir = world.clone_dir();
+    fs::create_dir(dir.join("shots")).unwrap();
+    for name in ["a.png", "b b.png", "shots/c.png", "v.mp4"] {
+        fs::write(dir.join(name), PNG).unwrap();
+    }
+    let text = "See ![c](c.png), ![a](../a.png) and [the film](../v.mp4).\n";
+    fs::write(dir.join("shots/body.md"), text).unwrap();
+    world
+}
+
+/// The names of what was uploaded, in their order.
+fn uploaded(world: &World) -> Vec<String> {
+    let seed = world.double.seed();
+    seed.assets.iter().map(|a| a.name.clone()).collect()
+}
+
+/// The text of the pull request or of its last comment, with the numbers of the uploads left out.
+fn text(world: &World, jq: &str) -> String {
+    let fields = ["pr", "view", "1", "--json", "body,comments", "-q", jq];
+    let text = world.ok(Tool::Gh, &fields);
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+#[test]
+fn both_write_the_same_text() {
+    let last = ".comments[-1].body";
+    for (args, jq) in [
+        (&["comment", "1", "--attach", "a.png"][..], last),
+        (
+            &[
+                "comment",
+                "1",
+                "-b",
+                "Text",
+                "--attach",
+                "a.png#An [alt]",
+                "--attach",
+                "b b.png",
+            ],
+            last,
+        ),
+        (
+            &["comment", "1", "-b", "The film", "--attach", "v.mp4"],
+            last,
+        ),
+        (
+            &[
+                "comment",
+                "1",
+                "-b",
+                "![x](./a.png) ![y](<b b.png>)",
+                "--attach",
+                "a.png",
+                "--attach",
+                "b b.png",
+            ],
+            last,
+        ),
+        (
+            &[
+                "comment",
+                "1",
+                "-F",
+                "shots/body.md",
+                "--attach",
+                "shots/c.png",
+                "--attach",
+                "a.png",
+                "--attach",
+                "v.mp4",
+            ],
+            last,
+        ),
+        (
+            &[
+                "comment",
+                "1",
+                "--edit-last",
+                "--create-if-none",
+                "--attach",
+                "a.png",
+            ],
+            last,
+        ),
+        (&["edit", "1", "--attach", "a.png"], ".body"),
+        (&["edit", "1", "-b", "New", "--attach", "a.png"], ".body"),
+    ] {
+        let [ours, theirs] = [Tool::Forge, Tool::Gh].map(|tool| {
+            let world = world();
+            world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
+            world.ok(tool, &[&["pr"], args].concat());
+            (text(&world, jq), uploaded(&world))
+        });
+        assert_eq!(ours, theirs, "{args:?}: forge on the left, gh on the right");
+        assert!(!ours.1.is_empty());
+    }
+}
+
+#[test]
+fn a_pull_request_is_opened_with_its_pictures() {
+    let [ours, theirs] = [Tool::Forge, Tool::Gh].map(|tool| {
+        let world = world();
+        let args = [
+            "pr", "create", "-t", "T", "-b", "Body", "--attach", "a.png", "--attach", "v.mp4",
+        ];
+        let url = world.ok(tool, &args);
+        assert!(url.ends_with("/pull/1\n"), "{url}");
+        (text(&world, ".body"), uploaded(&world))
+    });
+    assert_eq!(ours, theirs);
+    assert!(
+        ours.0
+            .contains("![a](http://github.localhost/user-attachments/assets/"),
+        "{}",
+        ours.0
+    );
+}
+
+#[test]
+fn what_cannot_be_attached_is_refused_by_both_before_anything_is_sent() {
+    let world = world();
+    world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
+    let text = world.clone_dir().join("notes.txt");
+    fs::write(text, "x").unwrap();
+    for args in [
+        &["pr", "comment", "1", "--attach", "notes.txt"][..],
+        &["pr", "comment", "1", "--attach", "none.png"],
+        &["pr", "comment", "1", "--attach", "shots"],
+        &["pr", "comment", "1", "--attach", "v.mp4#alt"],
+        &[
+            "pr", "comment", "1", "--attach", "a.png", "--attach", "./a.png",
+        ],
+        &["pr", "comment", "1", "--attach", "a.png", "--web"],
+        &[
+            "pr",
+            "comment",
+            "1",
+            "--attach",
+            "a.png",
+            "--delete-last",
+            "--yes",
+        ],
+        &[
+            "pr",
+            "create",
+            "-t",
+            "T",
+            "-b",
+            "B",
+            "--attach",
+            "a.png",
+            "--dry-run",
+        ],
+        &[
+            "pr", "create", "-t", "T", "-b", "B", "--attach", "a.png", "--web",
+        ],
+    ] {
+        world.same_refusal(args);
+    }
+    assert_eq!(uploaded(&world), Vec::<String>::new());
+    assert!(world.double.seed().comments_of(REPO, 1).is_empty());
+}
+
+/// forge tries the rest too, where gh stops at the first that fails; both write what is there, say
+/// what is not, and end with 1.
+#[test]
+fn one_that_fails_is_named_and_the_others_are_there() {
+    for tool in [Tool::Forge, Tool::Gh] {
+        let world = world();
+        world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
+        world.double.fault(
+            Fault::status(422)
+                .on_path("/user-attachments/assets")
+                .skip(1),
+        );
+        let args = [
+            "pr", "comment", "1", "-b", "x", "--attach", "a.png", "--attach", "b b.png",
+        ];
+        let out = world.tool(tool, &args);
+        assert_eq!(out.code, Some(1), "{out:?}");
+        assert!(out.stdout_text().contains("#issuecomment-"), "{out:?}");
+        // forge uploads side by side, so either may be the one that arrives second.
+        let there = uploaded(&world);
+        assert_eq!(there.len(), 1);
+        let missing = if there == ["a.png"] {
+            "b b.png"
+        } else {
+            "a.png"
+        };
+        let said = format!("could not upload {missing}");
+        assert!(out.stderr_text().contains(&said), "{out:?}");
+        world
+            .double
+            .fault(Fault::status(422).on_path("/user-attachments/assets"));
+        let out = world.tool(
+            tool,
+            &["pr", "comment", "1", "-b", "x", "--attach", "a.png"],
+        );
+        assert_eq!(out.code, Some(1), "{out:?}");
+        assert_eq!(world.double.seed().comments_of(REPO, 1).len(), 1);
+    }
+}
+
+#[test]
+fn attaching_takes_two_requests_more() {
+    let world = world();
+    world.ok(Tool::Gh, &["pr", "create", "-t", "T", "-b", "Body"]);
+    world.double.reset_record();
+    world.ok(
+        Tool::Forge,
+        &["pr", "comment", "1", "-b", "x", "--attach", "a.png"],
+    );
+    assert_eq!(world.double.counts().api, 4);
+    let sent: Vec<Value> = world
+        .double
+        .requests()
+        .iter()
+        .map(|r| r.path.clone().into())
+        .collect();
+    assert!(
+        sent.contains(&"/user-attachments/assets".into()),
+        "{sent:?}"
+    );
+}

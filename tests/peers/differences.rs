@@ -1,0 +1,328 @@
+//! Where forge differs from gh on purpose: what each does, and that `docs/cli.md` says so.
+
+use std::fs;
+
+use forge_testkit::workspace_root;
+
+use crate::{
+    list::four,
+    world::{REPO, REVIEWER, Tool, World},
+};
+
+fn with_four() -> World {
+    let world = World::new();
+    four(&mut world.double.seed());
+    world
+}
+
+/// The list of `docs/cli.md` has this sentence, however it is broken into lines.
+#[track_caller]
+fn listed(sentence: &str) {
+    let page = fs::read_to_string(workspace_root().join("docs/cli.md")).unwrap();
+    let (_, page) = page.split_once("## Where it differs from gh").unwrap();
+    let (list, _) = page.split_once("\n## ").unwrap();
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat(list).contains(&flat(sentence)),
+        "docs/cli.md does not list: {sentence}"
+    );
+}
+
+/// forge ends with one code and gh with another.
+#[track_caller]
+fn codes(world: &World, line: &str, forge: i32, gh: i32) {
+    let [ours, theirs] = world.both(line);
+    assert_eq!(
+        (ours.code, theirs.code),
+        (Some(forge), Some(gh)),
+        "{ours:?}\n{theirs:?}"
+    );
+}
+
+#[test]
+fn flags_that_exclude_each_other() {
+    let world = with_four();
+    codes(&world, "pr list --json number -q . -t x", 1, 0);
+    codes(&world, "pr diff 1 --name-only --patch", 1, 0);
+    world.push("topic");
+    codes(&world, "pr create -t T -b B -F /dev/null", 1, 0);
+    listed("Flags that exclude each other are refused");
+}
+
+#[test]
+fn locators_and_the_owners_own_branches() {
+    let world = with_four();
+    codes(&world, "pr view octocat/tools#1", 0, 1);
+    listed("`owner/repo#7` and every other locator name a pull request too");
+    codes(&world, "pr view octocat:feature", 0, 1);
+    listed("`owner:branch` finds the repository's own branches too");
+}
+
+#[test]
+fn the_current_branch_of_another_repository() {
+    let world = with_four();
+    world.double.seed().repo_with_readme("octocat/other");
+    world.push("topic");
+    codes(
+        &world,
+        "pr create -t T -b B -R octocat/other --dry-run",
+        1,
+        0,
+    );
+    listed("another one needs `--head`");
+}
+
+#[test]
+fn nothing_is_made_where_a_reviewer_does_not_exist() {
+    for (tool, made) in [(Tool::Forge, 0), (Tool::Gh, 1)] {
+        let world = World::new();
+        world.push("topic");
+        let out = world.fails(tool, "pr create -t T -b B -r nosuch");
+        assert!(out.stderr_text().contains("nosuch"), "{out:?}");
+        assert_eq!(world.double.seed().pulls_of(REPO).len(), made, "{tool:?}");
+    }
+    listed("is refused before anything is made");
+}
+
+#[test]
+fn what_fill_and_a_dry_run_leave_out() {
+    let world = World::new();
+    world.push("topic");
+    let [ours, theirs] = world.both("pr create --fill --dry-run");
+    assert!(ours.stdout_text().ends_with("\nWhy.\n"), "{ours:?}");
+    assert!(theirs.stdout_text().ends_with("\nWhy.\n\n"), "{theirs:?}");
+    let [ours, theirs] = world.both("pr create -t T -b B -a @me --dry-run");
+    assert!(ours.stdout_text().contains("assignees:\t@me\n"), "{ours:?}");
+    assert!(
+        theirs.stdout_text().contains("assignees:\toctocat\n"),
+        "{theirs:?}"
+    );
+    listed("`--fill` leaves out the empty lines that git puts behind a commit's message");
+    listed("prints `@me` as it was typed");
+}
+
+#[test]
+fn the_clone_stays_as_it_is() {
+    for (tool, branches) in [(Tool::Forge, "main\ntopic\n"), (Tool::Gh, "main\n")] {
+        let world = World::new();
+        world.push("topic");
+        world.command(tool, "pr create -t T -b B").ok();
+        world.command(tool, "pr merge -m -d").ok();
+        assert_eq!(
+            world.git(&["branch", "--format=%(refname:short)"]),
+            branches
+        );
+        assert!(
+            !world
+                .git(&["ls-remote", "--heads", "origin"])
+                .contains("topic")
+        );
+    }
+    listed("deletes the branch on the forge and leaves the clone as it is");
+}
+
+#[test]
+fn a_label_that_is_not_on_it() {
+    let world = with_four();
+    codes(&world, "pr edit 1 --remove-label nosuch", 0, 1);
+    listed("Taking off a label that is not on it changes nothing");
+}
+
+#[test]
+fn a_verdict_on_what_is_merged() {
+    for (tool, code) in [(Tool::Forge, 1), (Tool::Gh, 0)] {
+        let world = with_four();
+        world.command(tool, "pr merge 1 -m").ok();
+        let out = world.command_as(tool, REVIEWER, "pr review 1 -a").output();
+        assert_eq!(out.code, Some(code), "{out:?}");
+    }
+    listed("`pr review` refuses a verdict on what is merged");
+}
+
+#[test]
+fn names_and_line_ends_of_a_diff() {
+    let world = World::new();
+    let files = [
+        ("a.txt", Some("x\n")),
+        ("b.txt", Some("x\n")),
+        ("ü.txt", Some("y\n")),
+    ];
+    world.double.seed().commit(REPO, "odd", &files, "Add");
+    let pull = forge_testkit::github::PullSeed {
+        author: "octocat",
+        title: "Odd",
+        head: "odd",
+        ..Default::default()
+    };
+    world.double.seed().open_pull(REPO, &pull);
+    let [ours, theirs] = world.both("pr diff 1 --name-only");
+    assert_eq!(ours.stdout_text(), "a.txt\nb.txt\nü.txt\n");
+    assert_eq!(theirs.stdout_text(), "a.txt\nb.txt\n\"\\303\\274.txt\"\n");
+    let [ours, theirs] = world.both("pr diff 1 --exclude nothing.txt");
+    assert_eq!(
+        ours.stdout,
+        world.command(Tool::Forge, "pr diff 1").output().stdout
+    );
+    assert!(theirs.stdout_text().contains("+xdiff --git"), "{theirs:?}");
+    listed("Names that are no ASCII stay readable, colours are git's");
+    listed("`--exclude` keeps the line end before");
+}
+
+#[test]
+fn escapes_in_a_diff_on_a_pipe() {
+    let world = World::new();
+    let files = [
+        ("a.txt", Some("first\n")),
+        ("e.txt", Some("\u{1b}[31mred\n")),
+    ];
+    world.double.seed().commit(REPO, "red", &files, "Add");
+    let pull = forge_testkit::github::PullSeed {
+        author: "octocat",
+        title: "\u{1b}[31mRed",
+        body: "\u{1b}[31mred",
+        head: "red",
+        ..Default::default()
+    };
+    world.double.seed().open_pull(REPO, &pull);
+    let [ours, theirs] = world.same_refusal_of("pr diff 1");
+    assert!(ours.stdout_text().contains("+first\n") && theirs.stdout.is_empty());
+    assert!(!ours.stdout.contains(&0x1b), "{ours:?}");
+    listed("What came before the escape has been printed");
+    let [ours, theirs] = world.both("pr view 1 --json body");
+    assert_eq!(ours.stdout_text(), "{\"body\":\"\\u001b[31mred\"}\n");
+    assert_eq!(theirs.stdout_text(), "{\"body\":\"^[[31mred\"}\n");
+    listed("JSON has them as `\\u…`");
+}
+
+#[test]
+fn checks_that_never_began() {
+    for (conclusion, forge, gh) in [("STARTUP_FAILURE", 1, 8), ("STALE", 0, 8)] {
+        let world = World::new();
+        world.double.seed().many_pulls(REPO, 1);
+        world
+            .double
+            .seed()
+            .check(REPO, 1, "CI", "build", conclusion);
+        codes(&world, "pr checks 1", forge, gh);
+    }
+    listed("STARTUP_FAILURE is a failure, and STALE is over");
+}
+
+#[test]
+fn a_status_counts_nothing() {
+    let world = with_four();
+    let mut seed = world.double.seed();
+    seed.check(REPO, 1, "CI", "build", "FAILURE");
+    seed.status(REPO, 1, "deploy", "SUCCESS");
+    drop(seed);
+    world.command_as(Tool::Gh, REVIEWER, "pr review 1 -a").ok();
+    let [ours, theirs] = world.both("pr status");
+    let has = |text: String, part: &str| assert!(text.contains(part), "{part}: {text}");
+    has(ours.stdout_text(), "  × Checks failing ✓ Approved\n");
+    has(
+        theirs.stdout_text(),
+        "  × 1/2 checks failing ✓ 1 Approved\n",
+    );
+    listed("`pr status` says whether checks fail and whether it is approved, and counts neither");
+}
+
+#[test]
+fn a_watch_that_has_ended() {
+    let world = World::new();
+    world.double.seed().many_pulls(REPO, 1);
+    world.double.seed().check(REPO, 1, "CI", "build", "SUCCESS");
+    for line in [
+        "pr checks 1 --watch",
+        "pr checks 1 --watch -i 1 --fail-fast",
+    ] {
+        let [ours, theirs] = world.both(line);
+        assert_eq!((ours.code, theirs.code), (Some(0), Some(0)));
+        let rows = ours.stdout_text();
+        assert_eq!(rows.lines().count(), 1, "{rows}");
+        assert_eq!(theirs.stdout_text(), rows.repeat(2));
+    }
+    listed("`--watch` prints them once on a pipe, when they have finished");
+}
+
+#[test]
+fn an_upstream_that_is_not_there() {
+    let world = with_four();
+    world.git(&[
+        "checkout",
+        "--quiet",
+        "--no-track",
+        "-b",
+        "feature",
+        "origin/main",
+    ]);
+    world.git(&["config", "push.default", "upstream"]);
+    world.git(&["config", "branch.feature.remote", "origin"]);
+    codes(&world, "pr view --json number", 1, 0);
+    listed("With `push.default=upstream` a branch without an upstream branch has no pull request");
+}
+
+#[test]
+fn two_open_pull_requests_of_one_branch() {
+    let world = World::new();
+    world.git(&[
+        "push",
+        "--quiet",
+        "origin",
+        "origin/main:refs/heads/release",
+    ]);
+    world.push("topic");
+    for base in ["main", "release"] {
+        world
+            .command(Tool::Gh, &format!("pr create -t T -b B -B {base}"))
+            .ok();
+    }
+    let [ours, theirs] = world.both("pr view topic --json number");
+    assert_eq!((ours.code, theirs.code), (Some(1), Some(0)));
+    let said = ours.stderr_text();
+    assert!(
+        said.contains("#1 into main") && said.contains("#2 into release"),
+        "{said}"
+    );
+    listed("A branch with two open pull requests is an error that lists both");
+}
+
+#[test]
+fn empty_files_and_refused_tokens() {
+    let world = World::new();
+    world.push("topic");
+    codes(&world, "pr create -t T -F -", 1, 0);
+    listed("An empty body file is an error");
+    let code = |tool| {
+        world
+            .command_as(tool, "gho_0canary0nobody", "pr list")
+            .output()
+            .code
+    };
+    assert_eq!((code(Tool::Forge), code(Tool::Gh)), (Some(4), Some(1)));
+    listed("A refused token is exit code 4");
+}
+
+/// Flags that gh has not.
+#[test]
+fn what_only_forge_has() {
+    let world = with_four();
+    world.command(Tool::Forge, "pr view 1 --history").ok();
+    let head = world.double.seed().pull_of(REPO, 1).head_oid.clone();
+    let run = |line: &str| world.command_as(Tool::Forge, REVIEWER, line);
+    let line = format!("pr review 1 -c --line feature.txt:1=Why? --match-head-commit {head}");
+    run(&line).ok();
+    let comments = r#"[{"path": "feature.txt", "line": 1, "body": "Again?"}]"#;
+    run("pr review 1 -c --comments-file -").stdin(comments).ok();
+    let threads = world.command(Tool::Forge, "pr thread list 1").text();
+    assert_eq!(threads.lines().count(), 2, "{threads}");
+    listed("`pr review` comments on lines");
+    for line in [
+        "pr view 1 --history",
+        "pr review 1 -c --line feature.txt:1=x",
+        "pr review 1 -c --comments-file -",
+        "pr review 1 -c -b x --match-head-commit abc",
+    ] {
+        let out = world.fails(Tool::Gh, line);
+        assert!(out.stderr_text().contains("unknown flag"), "{out:?}");
+    }
+}

@@ -1,0 +1,139 @@
+//! Every field of `--json`, as both tools print it.
+
+use forge_testkit::github::{
+    PullSeed,
+    state::{Permission, Protection, ReviewState},
+};
+use serde_json::Value;
+
+use crate::world::{REPO, Tool, World};
+
+/// gh's fields without two: `latestReviews`, of which [`the_latest_reviews_of_forge_say_more`] tells,
+/// and `projectCards`, which GitHub has taken away: forge writes `[]`, and gh `null` in a view and
+/// `[]` in a list.
+pub const FIELDS: &str = "additions,assignees,author,autoMergeRequest,baseRefName,baseRefOid,body,\
+    changedFiles,closed,closedAt,closingIssuesReferences,comments,commits,createdAt,deletions,files,\
+    fullDatabaseId,headRefName,headRefOid,headRepository,headRepositoryOwner,id,isCrossRepository,\
+    isDraft,labels,maintainerCanModify,mergeCommit,mergeStateStatus,mergeable,mergedAt,mergedBy,\
+    milestone,number,potentialMergeCommit,projectItems,reactionGroups,reviewDecision,\
+    reviewRequests,reviews,state,statusCheckRollup,title,updatedAt,url";
+
+/// A pull request of a fork that has something of everything.
+fn world() -> World {
+    let world = World::new();
+    {
+        let mut seed = world.double.seed();
+        seed.named_user("hubot", "Hu Bot");
+        seed.fork(REPO, "hubot");
+        seed.org("acme", &[("octocat", Permission::Admin)]);
+        let issue = seed.open_issue(REPO, "hubot", "It is broken", "Really.");
+        let body = format!("Fixes #{issue}\n\nMore.");
+        seed.configure(REPO, |repo| repo.allow_auto_merge = true);
+        let rules = Protection {
+            checks: ["must".to_owned()].into(),
+            ..Protection::default()
+        };
+        seed.protect(REPO, "main", rules);
+        let pull = PullSeed {
+            author: "hubot",
+            title: "Everything",
+            body: &body,
+            head: "hubot:patch",
+            labels: &["bug", "help wanted"],
+            assignees: &["octocat"],
+            ..PullSeed::default()
+        };
+        assert_eq!(seed.open_pull(REPO, &pull), 2);
+        seed.comment(REPO, 2, "octocat", "Hello.");
+        seed.review(REPO, 2, "reviewer", ReviewState::Approved, "Good.");
+        seed.check(REPO, 2, "CI", "build", "SUCCESS");
+        seed.status(REPO, 2, "deploy", "PENDING");
+        seed.react(REPO, 2, "reviewer", "HEART");
+        seed.react(REPO, 2, "octocat", "THUMBS_UP");
+        let board = seed.project("octocat", "Sooner", &["Todo", "Done"]);
+        seed.project_item(board, REPO, 2, "Done");
+        let board = seed.project("octocat", "Later", &["Todo"]);
+        seed.project_item(board, REPO, 2, "");
+    }
+    world.ok(Tool::Gh, &["pr", "edit", "2", "--milestone", "v1.0"]);
+    world
+}
+
+#[test]
+fn every_field_is_the_same_open_waiting_and_merged() {
+    let world = world();
+    world.same("2", FIELDS);
+    world.same_output(&["pr", "view", "2"]);
+    for (method, more) in [
+        ("--merge", &[][..]),
+        ("--rebase", &[]),
+        (
+            "--squash",
+            &["-t", "Subject", "-b", "Body", "-A", "mona@example.com"],
+        ),
+    ] {
+        let args = ["pr", "merge", "2", "--auto", method];
+        world.ok(Tool::Gh, &[&args[..], more].concat());
+        world.same("2", FIELDS);
+        world.same_output(&["pr", "view", "2"]);
+    }
+    world.double.seed().check(REPO, 2, "CI", "must", "SUCCESS");
+    world.same("2", FIELDS);
+    let merged = world.fields(Tool::Forge, "2", "state,autoMergeRequest,mergedBy");
+    assert_eq!(merged["state"], "MERGED");
+}
+
+#[test]
+fn lists_and_status_have_the_same_fields() {
+    let world = world();
+    world.double.seed().open_pull(
+        REPO,
+        &PullSeed {
+            author: "octocat",
+            title: "Another",
+            head: "another",
+            ..PullSeed::default()
+        },
+    );
+    let list = ["pr", "list", "--state", "all", "--json", FIELDS];
+    // The first look has GitHub work out what can be merged.
+    world.ok(Tool::Gh, &list);
+    world.same_json(&list);
+    // Where the branch has none, gh leaves `currentBranch` out, and forge writes `null`.
+    let created = ["pr", "status", "--json", FIELDS, "--jq", ".createdBy"];
+    world.same_json(&created);
+}
+
+#[test]
+fn a_bare_pull_request_has_the_same_fields() {
+    let world = World::new();
+    world.push("bare");
+    world.ok(Tool::Gh, &["pr", "create", "-t", "Bare", "-b", ""]);
+    world.same("1", FIELDS);
+    world.ok(Tool::Gh, &["pr", "close", "1"]);
+    world.same("1", FIELDS);
+}
+
+/// GitHub forgets an opinion as soon as its reviewer comments or is asked again, and gh asks for
+/// neither the ids nor the commits.
+#[test]
+fn the_latest_reviews_of_forge_say_more() {
+    let world = world();
+    let latest = |tool: Tool| world.fields(tool, "2", "latestReviews")["latestReviews"].clone();
+    let words = |reviews: &Value, key: &str| reviews[0][key].clone();
+    let (ours, theirs) = (latest(Tool::Forge), latest(Tool::Gh));
+    for key in [
+        "author",
+        "authorAssociation",
+        "body",
+        "submittedAt",
+        "state",
+    ] {
+        assert_eq!(words(&ours, key), words(&theirs, key), "{key}");
+    }
+    assert_ne!(words(&ours, "id"), "");
+    assert_eq!(words(&theirs, "id"), "");
+    world.ok(Tool::Gh, &["pr", "edit", "2", "--add-reviewer", "reviewer"]);
+    assert_eq!(words(&latest(Tool::Forge), "state"), "APPROVED");
+    assert_eq!(latest(Tool::Gh).as_array().map(Vec::len), Some(0));
+}

@@ -1,0 +1,196 @@
+//! No flag of `forge pr` is without a test here, and none of gh's is missing.
+//!
+//! The commands and flags of forge are read from `docs/cli.md`, which a test keeps current; what is
+//! exercised, from the command lines in the sources of this suite; those of gh, from its help.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use forge_testkit::workspace_root;
+
+use crate::world::{Tool, World, words};
+
+/// The commands that both have.
+const COMMANDS: [&str; 13] = [
+    "create", "list", "status", "view", "checks", "close", "comment", "diff", "edit", "merge",
+    "ready", "reopen", "review",
+];
+
+/// Flags in their long form, each with its short form.
+type Flags = BTreeMap<String, Option<char>>;
+
+/// What forge's own page says of a command.
+fn flags_of_forge(command: &str) -> Flags {
+    flags_of(&format!("forge pr {command}"))
+}
+
+fn flags_of(heading: &str) -> Flags {
+    let page = fs::read_to_string(workspace_root().join("docs/cli.md")).unwrap();
+    let heading = format!("\n## {heading}\n");
+    let (_, section) = page
+        .split_once(&heading)
+        .unwrap_or_else(|| panic!("no section {heading}"));
+    let section = section.split("\n## ").next().unwrap();
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| `-"));
+    let flags: Flags = cells
+        .map(|cell| {
+            let names = format!("-{}", cell.split('`').next().unwrap());
+            flag(names.split([',', ' ']).filter(|word| !word.is_empty()))
+        })
+        .collect();
+    assert!(!flags.is_empty(), "{heading}");
+    flags
+}
+
+/// What gh's help says of a command.
+fn flags_of_gh(world: &World, command: &str) -> Flags {
+    let help = world
+        .command(Tool::Gh, &format!("pr {command} --help"))
+        .text();
+    let (_, flags) = help.split_once("\nFLAGS\n").unwrap();
+    let (flags, inherited) = flags.split_once("\nINHERITED FLAGS\n").unwrap();
+    let inherited = inherited.split("\n\n").next().unwrap();
+    let lines = flags.lines().take_while(|line| !line.trim().is_empty());
+    lines
+        .chain(inherited.lines())
+        .filter(|line| line.trim_start().starts_with('-'))
+        .map(|line| flag(line.split([',', ' ']).filter(|word| !word.is_empty())))
+        .filter(|(long, _)| long != "help")
+        .collect()
+}
+
+/// The long and the short form of a flag from its first words.
+fn flag<'a>(words: impl Iterator<Item = &'a str>) -> (String, Option<char>) {
+    let mut short = None;
+    for word in words {
+        match word.strip_prefix("--") {
+            Some(long) => {
+                let long: String = long
+                    .chars()
+                    .take_while(|c| c.is_ascii_alphanumeric() || *c == '-')
+                    .collect();
+                return (long, short);
+            }
+            None => short = word.strip_prefix('-').and_then(|w| w.chars().next()),
+        }
+    }
+    panic!("no long form");
+}
+
+/// The flags that a command line uses, in their long form.
+fn used(words: &[String], known: &Flags) -> BTreeSet<String> {
+    let mut used = BTreeSet::new();
+    for word in words.iter().take_while(|word| *word != "--") {
+        if let Some(long) = word.strip_prefix("--") {
+            used.insert(long.split('=').next().unwrap().to_owned());
+        } else if let Some(short) = word.strip_prefix('-').and_then(|w| w.chars().next()) {
+            used.extend(
+                known
+                    .iter()
+                    .find(|(_, s)| **s == Some(short))
+                    .map(|(l, _)| l.clone()),
+            );
+        }
+    }
+    used
+}
+
+/// The command lines in the sources: the texts that begin with `pr `.
+fn lines() -> Vec<String> {
+    let texts = sources().into_iter().flat_map(|path| texts(&path));
+    texts.filter(|text| text.starts_with("pr ")).collect()
+}
+
+fn sources() -> Vec<PathBuf> {
+    let dir = workspace_root().join("tests/peers");
+    let own = ["flags.rs", "world.rs", "twins.rs", "second.rs"];
+    let files = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| !own.iter().any(|name| path.ends_with(name)))
+        .collect()
+}
+
+/// The texts between quotes in a source.
+fn texts(path: &Path) -> Vec<String> {
+    let source = fs::read_to_string(path).unwrap();
+    let mut texts = Vec::new();
+    let mut chars = source.chars();
+    while let Some(c) = chars.next() {
+        if c != '"' {
+            continue;
+        }
+        let mut text = String::new();
+        while let Some(c) = chars.next().filter(|c| *c != '"') {
+            match c {
+                '\\' => text.extend(chars.next().map(|c| if c == 'n' { '\n' } else { c })),
+                c => text.push(c),
+            }
+        }
+        texts.push(text);
+    }
+    texts
+}
+
+/// `pr create {flags}` in a table of flags: the text beside it has them.
+const TABLES: [(&str, &str); 1] = [("create.rs", "create")];
+
+#[test]
+fn every_flag_of_forge_is_exercised() {
+    let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut note = |command: &str, words: &[String]| {
+        if COMMANDS.contains(&command) {
+            let flags = used(words, &flags_of_forge(command));
+            seen.entry(command.to_owned()).or_default().extend(flags);
+        }
+    };
+    for line in lines() {
+        let words = words(&line);
+        note(&words[1], &words[2..]);
+    }
+    for (file, command) in TABLES {
+        let path = workspace_root().join("tests/peers").join(file);
+        for text in texts(&path).iter().filter(|text| text.starts_with('-')) {
+            note(command, &words(text));
+        }
+    }
+    // Arguments as a list: the texts behind the name of a command, up to the next one.
+    for file in sources() {
+        let texts = texts(&file);
+        let named = |text: &str| COMMANDS.contains(&text);
+        for (at, command) in texts.iter().enumerate().filter(|(_, text)| named(text)) {
+            let rest = texts[at + 1..].iter().take_while(|text| !named(text));
+            let flags: Vec<String> = rest.filter(|t| t.starts_with('-')).cloned().collect();
+            note(command, &flags);
+        }
+    }
+    for command in COMMANDS {
+        let known = flags_of_forge(command);
+        let seen = seen
+            .get(command)
+            .unwrap_or_else(|| panic!("pr {command} is not exercised"));
+        let missing: Vec<&String> = known.keys().filter(|flag| !seen.contains(*flag)).collect();
+        assert!(
+            missing.is_empty(),
+            "no test of this suite uses pr {command} {missing:?}"
+        );
+    }
+}
+
+#[test]
+fn every_flag_of_gh_is_one_of_forge() {
+    let world = World::new();
+    for command in COMMANDS {
+        let (ours, theirs) = (flags_of_forge(command), flags_of_gh(&world, command));
+        let everywhere = flags_of("forge");
+        assert!(theirs.contains_key("repo"), "{command}: {theirs:?}");
+        for (long, short) in theirs {
+            let found = ours.get(&long).or_else(|| everywhere.get(&long));
+            assert_eq!(found, Some(&short), "pr {command} --{long}");
+        }
+    }
+}

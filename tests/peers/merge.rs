@@ -1,0 +1,172 @@
+use forge_testkit::github::{Seed, state::Protection};
+
+use crate::{
+    list::four,
+    twins::Twins,
+    world::{REPO, Tool},
+};
+
+/// Pull requests 1 to 6 of the branches `bulk-N`.
+fn six(seed: &mut Seed<'_>) {
+    seed.many_pulls(REPO, 6);
+}
+
+#[test]
+fn every_method_and_message() {
+    let twins = Twins::with(six);
+    for line in [
+        "pr merge 1 --merge --subject Subject --body Body",
+        "pr merge 2 --squash -t 'Squashed ünïcode' -b ''",
+        "pr merge bulk-3 --rebase",
+        "pr merge '#4' -m --author-email someone@example.com",
+        "pr merge https://github.localhost/octocat/tools/pull/5 -s -R acme/elsewhere -A me@example.com",
+        "pr merge 1 -m",
+        "pr merge 1 -s -d",
+    ] {
+        let both = twins.same_with(line, |_, run| run.stdin("x"));
+        assert_eq!(both.forge.code, Some(0), "{both:?}");
+        assert!(both.forge.stdout.is_empty(), "{both:?}");
+        twins.same_branches();
+    }
+    twins.same("pr merge 1 -r").say("already merged");
+    twins.same_with("pr merge 6 -r --body-file -", |_, run| {
+        run.stdin("From standard input\n")
+    });
+    twins.same_branches();
+    twins.same_state();
+}
+
+#[test]
+fn the_body_of_a_squash_comes_from_a_file() {
+    let twins = Twins::with(six);
+    twins.same_with("pr merge 1 -s -t S -F -", |_, run| {
+        run.stdin("From standard input\n")
+    });
+    twins.both(|world| {
+        world.scratch.write("clone/body.md", "From a file\n");
+    });
+    twins.same("pr merge 2 -s -t S --body-file body.md");
+    twins.same_branches();
+}
+
+#[test]
+fn the_branch_goes_with_it() {
+    let twins = Twins::with(four);
+    for line in [
+        "pr merge 1 --squash --delete-branch",
+        "pr merge 3 -m -d",
+        "pr merge 4 -m -d",
+    ] {
+        twins.same(line);
+    }
+    twins.same_branches();
+    twins.both(|world| {
+        let branches = world.git(&["ls-remote", "--heads", "origin"]);
+        assert!(
+            !branches.contains("feature") && !branches.contains("theirs"),
+            "{branches}"
+        );
+    });
+    twins.same_state();
+}
+
+#[test]
+fn only_at_the_commit_that_was_looked_at() {
+    let twins = Twins::with(six);
+    twins.refused(&format!(
+        "pr merge 1 -m --match-head-commit {}",
+        "0".repeat(40)
+    ));
+    twins.same_state();
+    twins.both(|world| {
+        let head = world.double.seed().pull_of(REPO, 1).head_oid.clone();
+        for tool in [Tool::Forge, Tool::Gh] {
+            // The second one finds it merged.
+            world
+                .command(tool, &format!("pr merge 1 -m --match-head-commit {head}"))
+                .ok();
+        }
+    });
+    twins.same_state();
+}
+
+#[test]
+fn merges_that_both_refuse() {
+    let twins = Twins::with(four);
+    for line in [
+        "pr merge",
+        "pr merge 1",
+        "pr merge 1 -m -s",
+        "pr merge 1 -m -r",
+        "pr merge 1 -m -b x -F -",
+        "pr merge 1 -m -F no-such-file",
+        "pr merge 1 --admin --auto -m",
+        "pr merge 1 --auto --disable-auto",
+        "pr merge 1 --disable-auto",
+        "pr merge 2 -m",
+    ] {
+        twins.refused(line);
+    }
+    twins.same_words("pr close 3");
+    twins.refused("pr merge 3 -m");
+    twins.same_state();
+    twins.same_branches();
+}
+
+#[test]
+fn conflicts_are_refused_before_anything_is_merged() {
+    let twins = Twins::new();
+    twins.both(|world| {
+        let mut seed = world.double.seed();
+        seed.commit(REPO, "ours", &[("README.md", Some("ours\n"))], "Ours");
+        seed.commit(REPO, "theirs", &[("README.md", Some("theirs\n"))], "Theirs");
+        for head in ["ours", "theirs"] {
+            let pull = forge_testkit::github::PullSeed {
+                author: "octocat",
+                title: head,
+                head,
+                ..Default::default()
+            };
+            seed.open_pull(REPO, &pull);
+        }
+    });
+    twins.same("pr merge 1 -m");
+    twins.both(|world| {
+        world.ok(Tool::Gh, &["pr", "view", "2", "--json", "mergeable"]);
+    });
+    twins.refused("pr merge 2 -m");
+    twins.same_state();
+    twins.same_branches();
+}
+
+#[test]
+fn rules_wait_or_are_overruled() {
+    let twins = Twins::with(|seed| {
+        six(seed);
+        seed.configure(REPO, |repo| repo.allow_auto_merge = true);
+        let rules = Protection {
+            approvals: 1,
+            ..Protection::default()
+        };
+        seed.protect(REPO, "main", rules);
+    });
+    twins.both(|world| {
+        for number in ["1", "2", "3"] {
+            world.ok(
+                Tool::Gh,
+                &["pr", "view", number, "--json", "mergeStateStatus"],
+            );
+        }
+    });
+    twins.refused("pr merge 1 --squash");
+    twins.same("pr merge 1 --squash --auto -t Later -b ''");
+    twins.both(|world| {
+        world.same_line("pr view 1");
+        world.same_line("pr view 1 --json autoMergeRequest -q .autoMergeRequest.mergeMethod");
+    });
+    twins.same("pr merge 1 --disable-auto");
+    twins.both(|world| world.same_line("pr view 1"));
+    twins.same("pr merge 2 --merge --admin");
+    twins.same_state();
+    twins.same_branches();
+}

@@ -1,0 +1,197 @@
+//! The same commands in two worlds that begin alike: forge in one, gh in the other.
+
+use forge_testkit::{Output, Run, github::Seed};
+use serde_json::Value;
+
+use crate::world::{REPO, Tool, World, sorted, words};
+
+/// What is compared of all pull requests after both have done the same.
+const STATE: &str = "number,title,body,state,isDraft,author,baseRefName,headRefName,labels,\
+    assignees,milestone,reviewRequests,comments,reviews,isCrossRepository,mergedBy";
+
+/// Two worlds.
+pub struct Twins {
+    pub forge: World,
+    pub gh: World,
+}
+
+/// What came of a command that both have run.
+#[derive(Debug)]
+pub struct Both {
+    pub forge: Output,
+    pub gh: Output,
+    /// The page that forge has opened, where it is the one that gh has opened.
+    pub page: String,
+}
+
+impl Both {
+    /// Both refuse.
+    #[track_caller]
+    pub fn refused(&self) {
+        assert_ne!(self.forge.code, Some(0), "{self:?}");
+        assert!(!self.forge.stderr.is_empty(), "{self:?}");
+        assert_eq!(self.forge.code, self.gh.code, "{self:?}");
+    }
+
+    /// Both say `part` on standard error.
+    #[track_caller]
+    pub fn say(self, part: &str) {
+        for out in [&self.forge, &self.gh] {
+            assert!(out.stderr_text().contains(part), "{part:?}: {self:?}");
+        }
+    }
+}
+
+impl Twins {
+    pub fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// Two worlds with more in them than [`World::new`] has.
+    pub fn with(fill: impl Fn(&mut Seed<'_>)) -> Self {
+        let make = || {
+            let world = World::new();
+            fill(&mut world.double.seed());
+            world
+        };
+        Self {
+            forge: make(),
+            gh: make(),
+        }
+    }
+
+    /// The same preparation in both.
+    pub fn both(&self, change: impl Fn(&World)) {
+        change(&self.forge);
+        change(&self.gh);
+    }
+
+    pub fn push(&self, branch: &str) {
+        self.both(|world| world.push(branch));
+    }
+
+    pub fn git(&self, line: &str) {
+        self.both(|world| {
+            let words = words(line);
+            world.git(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        });
+    }
+
+    /// Runs a command line in both, without comparing.
+    pub fn run(&self, line: &str, change: impl Fn(&World, Run) -> Run) -> Both {
+        let run = |world: &World, tool| change(world, world.command(tool, line)).output();
+        Both {
+            forge: run(&self.forge, Tool::Forge),
+            gh: run(&self.gh, Tool::Gh),
+            page: String::new(),
+        }
+    }
+
+    /// A command line prints the same, opens the same pages and ends alike in both.
+    #[track_caller]
+    pub fn same(&self, line: &str) -> Both {
+        self.same_with(line, |_, run| run)
+    }
+
+    /// As [`Self::same`], with another environment or input.
+    #[track_caller]
+    pub fn same_with(&self, line: &str, change: impl Fn(&World, Run) -> Run) -> Both {
+        let mut both = self.run(line, change);
+        let told = |world: &World, out: &Output| {
+            let text = stable(&out.stdout_text());
+            (text, out.code, world.opened())
+        };
+        let (ours, theirs) = (told(&self.forge, &both.forge), told(&self.gh, &both.gh));
+        assert_eq!(
+            ours, theirs,
+            "{line}: forge on the left, gh on the right\n{both:?}"
+        );
+        both.page = ours.2;
+        both
+    }
+
+    /// As [`Self::same`], and on standard error too.
+    #[track_caller]
+    pub fn same_words(&self, line: &str) {
+        let both = self.same(line);
+        assert_eq!(both.forge.stderr_text(), both.gh.stderr_text(), "{line}");
+    }
+
+    /// Both refuse a command line with the same exit code, and print nothing.
+    #[track_caller]
+    pub fn refused(&self, line: &str) -> Both {
+        let both = self.same(line);
+        both.refused();
+        both
+    }
+
+    /// Both have made of their world what the other has made of its.
+    #[track_caller]
+    pub fn same_state(&self) {
+        self.same_state_of(REPO);
+    }
+
+    /// The same of a repository that the clone may know nothing of.
+    #[track_caller]
+    pub fn same_state_of(&self, repo: &str) {
+        let (ours, theirs) = (state(&self.forge, repo), state(&self.gh, repo));
+        assert_eq!(
+            ours, theirs,
+            "after forge on the left, after gh on the right"
+        );
+    }
+
+    /// The branches of the repository, and what they hold, are the same.
+    #[track_caller]
+    pub fn same_branches(&self) {
+        let told = |world: &World| {
+            world.git(&["fetch", "--quiet", "--prune", "origin"]);
+            let format = "--format=%(refname) %(tree) %(contents) %(authoremail)";
+            world.git(&["for-each-ref", format, "refs/remotes/origin/"])
+        };
+        assert_eq!(told(&self.forge), told(&self.gh));
+    }
+}
+
+/// Text without what depends on how many objects were made before.
+fn stable(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    for mark in ["#issuecomment-"] {
+        while let Some((before, after)) = rest.split_once(mark) {
+            out.push_str(before);
+            out.push_str(mark);
+            rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        }
+    }
+    out.push_str(rest);
+    let times = out.split_inclusive(['\t', '\n', '"']).map(|part| {
+        let text = part.trim_end_matches(['\t', '\n', '"']);
+        if text.starts_with("2026-01-01T") && text.len() == 20 {
+            part.replace(text, "[time]")
+        } else {
+            part.to_owned()
+        }
+    });
+    times.collect()
+}
+
+fn state(world: &World, repo: &str) -> Value {
+    let list = ["pr", "list", "-R", repo, "--state", "all", "--json", STATE];
+    let mut value = world.tool(Tool::Gh, &list).success().json();
+    without_times(&mut value);
+    sorted(&mut value);
+    value
+}
+
+fn without_times(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members
+                .retain(|name, _| !(name.ends_with("At") || matches!(name.as_str(), "url" | "id")));
+            members.values_mut().for_each(without_times);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_times),
+        _ => {}
+    }
+}
