@@ -83,7 +83,7 @@ pub struct GitError {
 }
 
 fn command(dir: &Path) -> Command {
-    let mut command = Command::new("git");
+    let mut command = Command::new(crate::git_program());
     for name in [
         "GIT_DIR",
         "GIT_WORK_TREE",
@@ -483,24 +483,40 @@ pub fn patches(dir: &Path, base: &str, head: &str) -> Result<Vec<u8>, GitError> 
 /// # Errors
 ///
 /// As for [`run`].
-pub fn merge_tree(
-    dir: &Path,
-    parent: Option<&str>,
-    ours: &str,
-    theirs: &str,
-) -> Result<Option<String>, GitError> {
-    let base;
-    let mut args = vec!["merge-tree", "--write-tree", "--no-messages"];
-    if let Some(parent) = parent {
-        base = format!("--merge-base={parent}");
-        args.push(&base);
-    }
-    args.extend([ours, theirs]);
-    match line(dir, &args) {
+pub fn merge_tree(dir: &Path, ours: &str, theirs: &str) -> Result<Option<String>, GitError> {
+    match line(
+        dir,
+        &["merge-tree", "--write-tree", "--no-messages", ours, theirs],
+    ) {
         Ok(tree) => Ok(Some(tree)),
         Err(error) if error.code == Some(1) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The tree that merging two commits gives as if both were children of `base`; `None` when they
+/// conflict.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn merge_tree_from(
+    dir: &Path,
+    base: &str,
+    ours: &str,
+    theirs: &str,
+) -> Result<Option<String>, GitError> {
+    // `merge-tree --merge-base` came with git 2.40, and the least git is 2.38.
+    let nobody = Person {
+        name: "nobody".into(),
+        email: "nobody@example.com".into(),
+        date: "1970-01-01T00:00:00Z".into(),
+    };
+    let child = |of: &str| {
+        let tree = format!("{of}^{{tree}}");
+        commit_tree(dir, &tree, &[base], "", &nobody, &nobody)
+    };
+    merge_tree(dir, &child(ours)?, &child(theirs)?)
 }
 
 /// Makes a commit of a tree.
@@ -549,7 +565,7 @@ pub fn rebase(
         let [parent] = commit.parents.as_slice() else {
             continue;
         };
-        let Some(tree) = merge_tree(dir, Some(parent), &tip, &commit.oid)? else {
+        let Some(tree) = merge_tree_from(dir, parent, &tip, &commit.oid)? else {
             return Ok(None);
         };
         tip = commit_tree(

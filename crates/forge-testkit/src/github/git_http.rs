@@ -98,7 +98,7 @@ fn refuse(known: bool) -> Reply {
 }
 
 fn backend(request: &Incoming, root: &std::path::Path, id: Id, service: &str) -> Reply {
-    let mut command = Command::new("git");
+    let mut command = Command::new(crate::git_program());
     command
         .arg("http-backend")
         .env("GIT_PROJECT_ROOT", root)

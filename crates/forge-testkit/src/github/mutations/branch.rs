@@ -51,8 +51,7 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
         let from = git::merge_base(&dir, &pull.base_oid, &pull.head_oid).ok_or_else(conflict)?;
         git::rebase(&dir, &from, &pull.head_oid, &pull.base_oid, &person)?.ok_or_else(conflict)?
     } else {
-        let tree =
-            git::merge_tree(&dir, None, &pull.head_oid, &pull.base_oid)?.ok_or_else(conflict)?;
+        let tree = git::merge_tree(&dir, &pull.head_oid, &pull.base_oid)?.ok_or_else(conflict)?;
         let message = format!(
             "Merge branch '{}' into {}",
             pull.base_branch, pull.head_branch
@@ -88,7 +87,7 @@ pub(super) fn revert(ctx: &Ctx<'_>, input: &Args) -> Payload {
     let dir = &repo.git_dir;
     let missing = || Fail::unprocessable("Could not revert the pull request");
     let tip = git::branch(dir, &pull.base_branch).ok_or_else(missing)?;
-    let tree = git::merge_tree(dir, Some(&merged), &tip, &pull.base_oid)?.ok_or_else(missing)?;
+    let tree = git::merge_tree_from(dir, &merged, &tip, &pull.base_oid)?.ok_or_else(missing)?;
     let title = input
         .string("title")
         .unwrap_or_else(|| format!("Revert \"{}\"", pull.title));

@@ -214,7 +214,7 @@ fn carry_out(ctx: &Ctx<'_>, pull: &Pull, repo: &Repo, wish: &Wish) -> Result<(),
             git::rebase(dir, &from, head, base, &github)?.ok_or_else(not_mergeable)?
         }
         method => {
-            let tree = git::merge_tree(dir, None, base, head)?.ok_or_else(not_mergeable)?;
+            let tree = git::merge_tree(dir, base, head)?.ok_or_else(not_mergeable)?;
             let parents: &[&str] = if method == "SQUASH" {
                 &[base]
             } else {

@@ -53,7 +53,7 @@ pub(crate) fn of(ctx: &Ctx<'_>, id: Id) -> Result<MergeState, Fail> {
 /// The merge state as it is, whoever has read it.
 pub(crate) fn compute(ctx: &Ctx<'_>, pull: &Pull) -> Result<MergeState, Fail> {
     let repo = ctx.repo(pull.repo)?;
-    let tree = git::merge_tree(&repo.git_dir, None, &pull.base_oid, &pull.head_oid)?;
+    let tree = git::merge_tree(&repo.git_dir, &pull.base_oid, &pull.head_oid)?;
     if tree.is_none() {
         return Ok(MergeState {
             mergeable: "CONFLICTING",

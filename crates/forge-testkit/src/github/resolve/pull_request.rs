@@ -224,7 +224,7 @@ fn in_git(ctx: &Ctx<'_>, pull: &Pull, name: &str, _args: &Args) -> Resolved {
 fn tried_merge(ctx: &Ctx<'_>, pull: &Pull) -> Result<Option<String>, Fail> {
     let dir = ctx.repo(pull.repo)?.git_dir;
     let (base, head) = (pull.base_oid.as_str(), pull.head_oid.as_str());
-    let Some(tree) = git::merge_tree(&dir, None, base, head)? else {
+    let Some(tree) = git::merge_tree(&dir, base, head)? else {
         return Ok(None);
     };
     let github = git::Person {
