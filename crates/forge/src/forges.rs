@@ -1,5 +1,5 @@
 use std::path::{Path, PathBuf};
-#[cfg(feature = "github")]
+#[cfg(any(feature = "github", feature = "tangled"))]
 use std::sync::Arc;
 
 use forge_core::{
@@ -10,6 +10,8 @@ use forge_git::Place;
 
 #[cfg(feature = "github")]
 use crate::github;
+#[cfg(feature = "tangled")]
+use crate::tangled;
 use crate::{
     Config,
     auth::Accounts,
@@ -40,6 +42,8 @@ pub struct Forges {
     cwd: PathBuf,
     #[cfg(feature = "github")]
     github: Arc<github::Shared>,
+    #[cfg(feature = "tangled")]
+    tangled: Arc<tangled::Shared>,
 }
 
 impl Forges {
@@ -67,6 +71,8 @@ impl Forges {
             cwd: PathBuf::from("."),
             #[cfg(feature = "github")]
             github: Arc::default(),
+            #[cfg(feature = "tangled")]
+            tangled: Arc::default(),
         }
     }
 
@@ -74,6 +80,12 @@ impl Forges {
     #[cfg(feature = "github")]
     pub(crate) fn github(&self) -> &github::Shared {
         &self.github
+    }
+
+    /// What its tangled hosts share.
+    #[cfg(feature = "tangled")]
+    pub(crate) fn tangled(&self) -> &tangled::Shared {
+        &self.tangled
     }
 
     /// The configuration.
@@ -117,7 +129,12 @@ impl Forges {
     /// `invalid_input` for a locator that cannot be understood or names an issue; as
     /// [`Self::open`].
     pub async fn open_locator(&self, text: &str, policy: Policy) -> Result<(Repo, Option<PrKey>)> {
-        let (id, key) = self.target(locator::parse(text, &self.hosts)?.locator)?;
+        let locator = locator::parse(text, &self.hosts)?.locator;
+        #[cfg(feature = "tangled")]
+        if let Locator::Record(uri) = &locator {
+            return registry::open_record(self, uri, policy).await;
+        }
+        let (id, key) = self.target(locator)?;
         Ok((self.open(&id, policy).await?, key))
     }
 

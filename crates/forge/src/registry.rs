@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use forge_core::{
-    AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Policy, Repo, RepoId, Result,
+    AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Policy, PrKey, Repo, RepoId,
+    Result,
 };
 use futures::future::BoxFuture;
 
@@ -73,6 +74,13 @@ static BACKENDS: &[Backend] = &[
                 Ok((local as Arc<dyn Forge>, id))
             })
         },
+    },
+    #[cfg(feature = "tangled")]
+    Backend {
+        kind: &ForgeKind::TANGLED,
+        title: "Tangled",
+        capabilities: &forge_tangled::CAPABILITIES,
+        open: |forges, id| Box::pin(async move { forges.tangled().open(forges, id) }),
     },
 ];
 
@@ -166,6 +174,32 @@ pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result
     };
     let (forge, id) = (backend.open)(forges, id).await?;
     Ok(Client::new(forge, policy).repo(id))
+}
+
+/// Tangled's own host.
+#[cfg(feature = "tangled")]
+pub(crate) const TANGLED_HOST: &str = "tangled.org";
+
+/// The host of a repository that is known by its DID alone: the default one, if that is tangled's.
+#[cfg(feature = "tangled")]
+pub(crate) fn tangled_host(forges: &Forges) -> &str {
+    let host = forges.hosts().default_host();
+    if forges.hosts().kind_of(host) == Some(ForgeKind::TANGLED) {
+        host
+    } else {
+        TANGLED_HOST
+    }
+}
+
+/// Opens the repository of a pull request that is known by its record.
+#[cfg(feature = "tangled")]
+pub(crate) async fn open_record(
+    forges: &Forges,
+    uri: &AtUri,
+    policy: Policy,
+) -> Result<(Repo, Option<PrKey>)> {
+    let pr = forges.tangled().pull_of_record(forges, uri).await?;
+    Ok((open(forges, &pr.repo, policy).await?, Some(pr.key)))
 }
 
 /// The kinds that this build can open.

@@ -1,5 +1,6 @@
 //! The commands of this workspace: `cargo xtask test | docs | bench`.
 
+mod atproto;
 mod bench;
 mod cargo;
 mod count;

@@ -5,6 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::{
+    atproto,
     cargo::{cargo, has, in_ci, watched},
     count::Count,
     gh, git, myworld,
@@ -121,7 +122,7 @@ pub fn run(extent: Extent) -> Result<bool> {
     }
     match gh::find() {
         Ok(program) => {
-            let mut command = peers(nextest);
+            let mut command = peers(nextest, &GH);
             command
                 .env("FORGE_GH", program)
                 .env("FORGE_REQUIRE_GH", "1");
@@ -138,6 +139,16 @@ pub fn run(extent: Extent) -> Result<bool> {
         }
         Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),
     }
+    match atproto::find() {
+        Ok(dir) => {
+            let mut command = peers(nextest, &ATPROTO);
+            command
+                .env("FORGE_ATPROTO_WORLD", dir)
+                .env("FORGE_REQUIRE_ATPROTO_WORLD", "1");
+            report.lane("peers: a PDS", command)?;
+        }
+        Err(why) => report.lacks("peers: a PDS", &format!("{why:#}")),
+    }
     report.lane(
         "doc tests",
         cargo(&["test", "--workspace", "--locked", "--doc"]),
@@ -147,16 +158,19 @@ pub fn run(extent: Extent) -> Result<bool> {
 }
 
 /// The tests that run the real gh.
-const PEERS: [&str; 2] = ["peers", "gh_on_double"];
+const GH: [&str; 2] = ["peers", "gh_on_double"];
+
+/// The tests that run a real PDS.
+const ATPROTO: [&str; 1] = ["atproto"];
 
 /// The other targets with tests outside of the sources.
-const TARGETS: [&str; 5] = ["behaviour", "cli", "guard", "it", "github_http"];
+const TARGETS: [&str; 6] = ["behaviour", "cli", "guard", "it", "github_http", "tangled"];
 
 /// All tests but the doc tests and those that need another program; nextest runs them in parallel,
 /// cargo one binary after another.
 fn tests(nextest: bool, extent: Extent) -> Command {
     if nextest {
-        let mut left_out: Vec<&str> = PEERS.to_vec();
+        let mut left_out: Vec<&str> = [&GH[..], &ATPROTO].concat();
         if extent == Extent::Quick {
             left_out.push("stress");
         }
@@ -173,14 +187,14 @@ fn tests(nextest: bool, extent: Extent) -> Command {
     cargo(&args)
 }
 
-/// The tests that compare with gh.
-fn peers(nextest: bool) -> Command {
+/// The tests of some targets, which run another program.
+fn peers(nextest: bool, targets: &[&str]) -> Command {
     if nextest {
-        let filter = PEERS.map(|b| format!("binary({b})")).join(" or ");
-        return cargo(&[&NEXTEST[..], &["-E", &filter]].concat());
+        let filter: Vec<String> = targets.iter().map(|b| format!("binary({b})")).collect();
+        return cargo(&[&NEXTEST[..], &["-E", &filter.join(" or ")]].concat());
     }
     let mut args = TEST.to_vec();
-    PEERS
+    targets
         .iter()
         .for_each(|target| args.extend(["--test", target]));
     cargo(&args)

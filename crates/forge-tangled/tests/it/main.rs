@@ -1,0 +1,19 @@
+//! The backend on tangled's doubles, and what they can do to it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod crowd;
+mod hostile;
+mod identity;
+mod ingestion;
+mod merge;
+mod requests;
+mod sessions;
+mod stage;
+mod tickets;
+mod writes;

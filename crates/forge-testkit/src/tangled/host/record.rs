@@ -1,0 +1,54 @@
+//! What a host remembers of requests. Tokens are not among it.
+
+use super::Incoming;
+
+/// A request that was answered.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// Number of the request, from 1.
+    pub index: u64,
+    /// Verb, like `POST`.
+    pub verb: String,
+    /// Path without the query.
+    pub path: String,
+    /// Query, as it was sent.
+    pub query: String,
+    /// `User-Agent`.
+    pub agent: String,
+    /// Body, as text.
+    pub body: String,
+    /// HTTP status of the answer; 0 when the connection was reset.
+    pub status: u16,
+    /// Bytes of the answer's body.
+    pub response_bytes: usize,
+    /// Whether a fault acted on it.
+    pub faulted: bool,
+    /// Whether it was carried out.
+    pub executed: bool,
+}
+
+impl Recorded {
+    pub(super) fn of(index: u64, incoming: &Incoming) -> Self {
+        // What is said to get a session, and nothing else, has secrets in its body.
+        let secret = incoming.path.contains("com.atproto.server.");
+        Self {
+            index,
+            verb: incoming.method.clone(),
+            path: incoming.path.clone(),
+            query: incoming.query.clone(),
+            agent: incoming.header("user-agent").to_owned(),
+            body: if secret {
+                String::new()
+            } else {
+                String::from_utf8_lossy(&incoming.body).into_owned()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// The XRPC method that was called.
+    #[must_use]
+    pub fn method(&self) -> Option<&str> {
+        self.path.strip_prefix("/xrpc/")
+    }
+}
