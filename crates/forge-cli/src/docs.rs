@@ -42,8 +42,8 @@ are different on purpose:
   made, with near names; gh opens the pull request first, and fails at reviewers afterwards.
 - `--fill` leaves out the empty lines that git puts behind a commit's message. `--dry-run` prints
   `@me` as it was typed.
-- `-d` of `pr merge` and `pr close` deletes the branch on the forge and leaves the clone as it is;
-  gh also leaves the branch, pulls, and deletes it in the clone.
+- `-d` of `pr merge` and `pr close` keeps the clone's branch when it holds a commit that the pull
+  request does not have; gh deletes it all the same. `pr close -d` leaves it for the base branch.
 - Taking off a label that is not on it changes nothing, and is no error.
 - `pr review` refuses a verdict on what is merged.
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`

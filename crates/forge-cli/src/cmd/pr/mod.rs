@@ -3,6 +3,7 @@
 mod attach;
 mod body;
 mod checks;
+mod clone_branch;
 mod close;
 mod comment;
 mod create;
