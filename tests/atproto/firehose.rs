@@ -32,8 +32,8 @@ fn what_is_written_to_a_real_pds_is_indexed_and_merged() {
         return;
     };
     let world = RealWorld::start(&dir).unwrap();
-    let alice = world.account("alice.test", "pass-of-alice");
-    let bob = world.account("bob.test", "pass-of-bob");
+    let alice = world.account("alice.test", "0canary0-of-alice");
+    let bob = world.account("bob.test", "0canary0-of-bob");
     let repo = world.repository(&alice, "widget");
     repo.git
         .commit("topic", "Add one", &[("one.txt", Some("1\n"))]);
@@ -42,7 +42,7 @@ fn what_is_written_to_a_real_pds_is_indexed_and_merged() {
         .run(["format-patch", "--stdout", "main..topic"])
         .text();
 
-    let pds = Caller::new(&world.pds_url()).sign_in("bob.test", "pass-of-bob");
+    let pds = Caller::new(&world.pds_url()).sign_in("bob.test", "0canary0-of-bob");
     let blob = pds
         .post_bytes(
             "com.atproto.repo.uploadBlob",
@@ -77,7 +77,7 @@ fn what_is_written_to_a_real_pds_is_indexed_and_merged() {
 
     let merge = "sh.tangled.repo.merge";
     let knot = world.knot().host();
-    let owner = Caller::new(&world.pds_url()).sign_in("alice.test", "pass-of-alice");
+    let owner = Caller::new(&world.pds_url()).sign_in("alice.test", "0canary0-of-alice");
     let params = [("aud", knot.did()), ("lxm", merge.to_owned())];
     let params: Vec<(&str, &str)> = params
         .iter()

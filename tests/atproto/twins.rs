@@ -121,8 +121,7 @@ fn write(did: &str, rkey: &str, record: Value, more: &[(&str, Value)]) -> Value 
 /// Signs up and in. Returns the DID, a caller with the session, and its tokens.
 fn account(it: &mut Side, handle: &str) -> (String, Caller, Value) {
     let name = handle.split('.').next().unwrap();
-    let body =
-        json!({ "handle": handle, "email": format!("{name}@example.com"), "password": "pass" });
+    let body = json!({ "handle": handle, "email": format!("{name}@example.com"), "password": "0canary0-pass" });
     let answer = it.nobody.post("com.atproto.server.createAccount", &body);
     let session = it.note("createAccount", &answer);
     let did = session["did"].as_str().unwrap().to_owned();
@@ -134,7 +133,8 @@ fn sessions(it: &mut Side) {
     let (did, caller, _) = account(it, "alice.test");
     let nobody = it.nobody.clone();
     let sign_up = |handle: &str| {
-        let body = json!({ "handle": handle, "email": "x@example.com", "password": "pass" });
+        let body =
+            json!({ "handle": handle, "email": "x@example.com", "password": "0canary0-pass" });
         nobody.post("com.atproto.server.createAccount", &body)
     };
     it.note("handle taken", &sign_up("alice.test"));
@@ -146,7 +146,7 @@ fn sessions(it: &mut Side) {
         "@alice.test",
         "nobody.test",
     ] {
-        for password in ["pass", "wrong"] {
+        for password in ["0canary0-pass", "wrong"] {
             let body = json!({ "identifier": identifier, "password": password });
             it.note(
                 &format!("sign in as {identifier:.5} {password}"),
@@ -794,7 +794,7 @@ fn identity(it: &mut Side) {
         "status without one",
         &nobody.get("com.atproto.sync.getRepoStatus", &[("did", &did)]),
     );
-    let body = json!({ "identifier": "ida.test", "password": "pass" });
+    let body = json!({ "identifier": "ida.test", "password": "0canary0-pass" });
     it.note("sign in without one", &nobody.post(SESSION, &body));
     it.note(
         "activate",

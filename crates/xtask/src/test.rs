@@ -141,11 +141,20 @@ pub fn run(extent: Extent) -> Result<bool> {
     }
     match atproto::find() {
         Ok(dir) => {
-            let mut command = peers(nextest, &ATPROTO);
-            command
-                .env("FORGE_ATPROTO_WORLD", dir)
-                .env("FORGE_REQUIRE_ATPROTO_WORLD", "1");
-            report.lane("peers: a PDS", command)?;
+            let with_pds = |mut command: Command| {
+                command
+                    .env("FORGE_ATPROTO_WORLD", &dir)
+                    .env("FORGE_REQUIRE_ATPROTO_WORLD", "1");
+                command
+            };
+            report.lane("peers: a PDS", with_pds(peers(nextest, &ATPROTO)))?;
+            if extent == Extent::Quick {
+                report.skip("peers: the behaviour suite on a PDS", "--quick");
+            } else {
+                // One PDS for all trials: nextest would start one for each.
+                let command = with_pds(peers(false, &BEHAVIOUR_PDS));
+                report.lane("peers: the behaviour suite on a PDS", command)?;
+            }
         }
         Err(why) => report.lacks("peers: a PDS", &format!("{why:#}")),
     }
@@ -163,6 +172,9 @@ const GH: [&str; 2] = ["peers", "gh_on_double"];
 /// The tests that run a real PDS.
 const ATPROTO: [&str; 1] = ["atproto"];
 
+/// The suite that runs on one real PDS.
+const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
+
 /// The other targets with tests outside of the sources.
 const TARGETS: [&str; 6] = ["behaviour", "cli", "guard", "it", "github_http", "tangled"];
 
@@ -170,7 +182,7 @@ const TARGETS: [&str; 6] = ["behaviour", "cli", "guard", "it", "github_http", "t
 /// cargo one binary after another.
 fn tests(nextest: bool, extent: Extent) -> Command {
     if nextest {
-        let mut left_out: Vec<&str> = [&GH[..], &ATPROTO].concat();
+        let mut left_out: Vec<&str> = [&GH[..], &ATPROTO, &BEHAVIOUR_PDS].concat();
         if extent == Extent::Quick {
             left_out.push("stress");
         }

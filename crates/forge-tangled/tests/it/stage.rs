@@ -14,7 +14,7 @@ use forge_testkit::tangled::{Account, Repository, World};
 use serde_json::json;
 
 /// The password of everybody.
-pub const PASSWORD: &str = "correct-horse";
+pub const PASSWORD: &str = "0canary0-correct-horse";
 
 /// World, accounts, repository.
 pub struct Stage {

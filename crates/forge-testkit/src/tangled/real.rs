@@ -1,9 +1,11 @@
 //! A real directory and a real PDS, started for the test, with our knot and index around them.
 
 use std::{
+    collections::BTreeMap,
     io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -11,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     directory::DirectoryDouble,
-    host::Caller,
+    host::{Caller, lock},
     identities::Identities,
     index::IndexDouble,
     knot::{KnotDouble, KnotOptions, Repo, Repos, Repository},
@@ -80,6 +82,8 @@ pub struct RealWorld {
     directory: DirectoryDouble,
     knot: KnotDouble,
     index: IndexDouble,
+    /// By DID, signed in since the account was made: signing in is dear on a real PDS.
+    callers: Mutex<BTreeMap<String, Caller>>,
     // Last, so that the servers outlive those who listen to them.
     servers: Servers,
 }
@@ -132,6 +136,7 @@ impl RealWorld {
             directory,
             knot,
             index,
+            callers: Mutex::default(),
             servers,
         })
     }
@@ -183,14 +188,69 @@ impl RealWorld {
         let body = json!({
             "handle": handle, "email": format!("{name}@example.com"), "password": password,
         });
-        let created = Caller::new(&self.pds_url())
-            .post("com.atproto.server.createAccount", &body)
-            .ok();
+        let pds = Caller::new(&self.pds_url());
+        let created = pds.post("com.atproto.server.createAccount", &body).ok();
+        let text = |name: &str| created[name].as_str().unwrap_or_default().to_owned();
+        let did = text("did");
+        lock(&self.callers).insert(did.clone(), pds.with_token(&text("accessJwt")));
         Account {
-            did: created["did"].as_str().unwrap_or_default().to_owned(),
+            did,
             handle: handle.to_owned(),
             password: password.to_owned(),
         }
+    }
+
+    /// Calls the PDS as an account of [`Self::account`].
+    ///
+    /// # Panics
+    /// When the account is another's.
+    #[must_use]
+    pub fn caller(&self, account: &Account) -> Caller {
+        let found = lock(&self.callers).get(&account.did).cloned();
+        found.expect("an account of this world")
+    }
+
+    /// Writes a record into an account: its at-uri and CID.
+    ///
+    /// # Panics
+    /// When the PDS refuses.
+    pub fn put(
+        &self,
+        account: &Account,
+        collection: &str,
+        rkey: &str,
+        record: &Value,
+    ) -> (String, String) {
+        let body = json!({
+            "repo": account.did, "collection": collection, "rkey": rkey, "record": record,
+        });
+        let put = self
+            .caller(account)
+            .post("com.atproto.repo.putRecord", &body)
+            .ok();
+        let text = |name: &str| put[name].as_str().unwrap_or_default().to_owned();
+        (text("uri"), text("cid"))
+    }
+
+    /// A record and its CID, as the PDS gives them to anybody.
+    ///
+    /// # Panics
+    /// When it is not there.
+    #[must_use]
+    pub fn record(&self, uri: &str) -> (String, Value) {
+        let parts: Vec<&str> = uri.trim_start_matches("at://").split('/').collect();
+        let [repo, collection, rkey] = parts.as_slice() else {
+            panic!("{uri} is no record");
+        };
+        let params = [
+            ("repo", *repo),
+            ("collection", *collection),
+            ("rkey", *rkey),
+        ];
+        let pds = Caller::new(&self.pds_url());
+        let found = pds.get("com.atproto.repo.getRecord", &params).ok();
+        let cid = found["cid"].as_str().unwrap_or_default().to_owned();
+        (cid, found["value"].clone())
     }
 
     /// A repository of 2026 with a first commit on `main`, and its record in the owner's account.
@@ -214,11 +274,7 @@ impl RealWorld {
         collection: &str,
         record: &Value,
     ) -> Repository {
-        let owner_caller = Caller::new(&self.pds_url()).sign_in(&owner.handle, &owner.password);
-        let body = json!({
-            "repo": owner.did, "collection": collection, "rkey": repo.rkey, "record": record,
-        });
-        let put = owner_caller.post("com.atproto.repo.putRecord", &body).ok();
-        Repository::new(repo, put["uri"].as_str().unwrap_or_default().to_owned())
+        let (uri, _) = self.put(owner, collection, &repo.rkey, record);
+        Repository::new(repo, uri)
     }
 }
