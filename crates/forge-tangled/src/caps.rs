@@ -135,11 +135,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             "tangled's records of pull requests and comments hold no files",
             "commit the file to the branch, and name its path",
         ),
-        no(
-            Checks,
-            "this backend does not read the pipelines of tangled's spindles",
-            "look at the page of the pull request",
-        ),
+        yes(Checks),
         yes(LabelList),
         yes(LabelEdit),
     ],

@@ -27,6 +27,7 @@ use forge_http::Http;
 mod attachments;
 mod cache;
 mod caps;
+mod checks;
 mod comments;
 mod dialect;
 mod fault;

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Checks, Error, PrId, RepoId, Repos, Result,
-    model::{Actor, ChecksReport, MergeMethod, Permission, RepoInfo},
+    Capability, Error, RepoId, Repos, Result,
+    model::{Actor, MergeMethod, Permission, RepoInfo},
 };
 
-use crate::{Era, Tangled, caps, repository::Repository, ticket_writes};
+use crate::{Era, Tangled, repository::Repository, ticket_writes};
 
 impl Tangled {
     /// Refuses to write to a repository that speaks an older or newer protocol: a record of the
@@ -70,12 +70,5 @@ impl Repos for Tangled {
             },
             id: repository.id.clone(),
         })
-    }
-}
-
-#[async_trait]
-impl Checks for Tangled {
-    async fn checks(&self, _pr: &PrId) -> Result<ChecksReport> {
-        Err(caps::refusal(Capability::Checks))
     }
 }

@@ -692,6 +692,7 @@ pub(crate) fn overrides() -> Vec<(Capability, forge_core::Support)> {
         Capability::CommentEdit,
         Capability::CommentDelete,
         Capability::LabelEdit,
+        Capability::Checks,
     ];
     experimental
         .into_iter()

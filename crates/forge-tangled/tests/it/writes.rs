@@ -227,5 +227,7 @@ async fn pull_requests_of_2025_are_read() {
             .await
             .unwrap();
         assert_eq!(files.items[0].additions, Some(1));
+        let e = forge_core::Checks::checks(&forge, &pr).await.unwrap_err();
+        assert!(e.message().contains("no DID of its own"), "{e}");
     }
 }

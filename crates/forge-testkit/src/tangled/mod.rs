@@ -42,6 +42,7 @@ mod knot;
 mod network;
 mod pds;
 mod real;
+mod spindle;
 mod world;
 mod xrpc;
 
@@ -51,4 +52,5 @@ pub use index::{IndexDouble, Moods};
 pub use knot::{Audience, KnotDouble, KnotOptions, Repository};
 pub use pds::{Account, PdsDouble, PdsOptions, session_token};
 pub use real::RealWorld;
+pub use spindle::SpindleDouble;
 pub use world::World;
