@@ -131,17 +131,11 @@ impl Tangled {
         }
         let record = write::checked(NewRecord::new(&names.sh.comment, value))?;
         let cids = self.create_records(std::slice::from_ref(&record)).await?;
-        let written = Record {
-            uri: record.uri(&viewer),
-            cid: cids.into_iter().next(),
-            value: record.value,
-        };
+        let written = record.written(&viewer, cids);
         let seen = Seen::About(kinds::comments(names), &pull.record.uri);
-        let ingestion = self
-            .ingestion(seen, &names.sh.comment, &written.uri, written.cid())
-            .await;
+        let told = self.ingestion(seen, &written).await;
         let mut outcome = Outcome::immediate(self.comment_model(&written, &viewer).await);
-        outcome.ingestion = ingestion;
+        outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
 
@@ -217,11 +211,9 @@ impl Reviews for Tangled {
             .map_err(|e| no_comment(&uri, e))?;
         let names = &self.settings.dialects;
         let seen = Seen::About(kinds::comments(names), &located.pull.record.uri);
-        let ingestion = self
-            .ingestion(seen, &names.sh.comment, &record.uri, record.cid())
-            .await;
+        let told = self.ingestion(seen, &record).await;
         let mut outcome = Outcome::immediate(self.comment_model(&record, &uri.authority).await);
-        outcome.ingestion = ingestion;
+        outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
 

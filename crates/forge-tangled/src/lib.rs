@@ -19,18 +19,21 @@
 use std::{collections::BTreeSet, fmt, num::NonZeroUsize, sync::Arc};
 
 use forge_core::{
-    AtUri, Capabilities, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, WebPage,
+    AtUri, Capabilities, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result,
+    WebPage,
 };
 use forge_http::Http;
 
 mod attachments;
 mod cache;
 mod caps;
+mod check;
 mod comments;
 mod dialect;
 mod fault;
 mod identity;
 mod ingest;
+mod ingested;
 mod kinds;
 mod knot;
 mod labels;
@@ -38,6 +41,7 @@ pub mod lexicon;
 mod origin;
 mod page;
 mod patch;
+mod proof;
 mod pulls;
 mod records;
 mod repos;
@@ -52,8 +56,10 @@ mod write;
 mod xrpc;
 
 pub use caps::CAPABILITIES;
+pub use check::{IndexShows, IngestionReport};
 pub use dialect::{Dialect, Dialects, Era};
 pub use identity::{Document, Identity};
+pub use ingested::{INDEX_DATES, not_ingested_in};
 pub use origin::{Origin, Reach};
 pub use session::{FixedLogin, Login, LoginSource};
 pub use settings::Settings;

@@ -66,7 +66,6 @@ impl Tangled {
         };
         let edited = record.cid() != located.pull.record.cid();
         let uri = record.uri.clone();
-        let cid = record.cid().to_owned();
         let mut written: Option<Record> = None;
         if !change.is_empty() {
             let new = change.record(&self.settings.dialects.sh.label_op, &uri)?;
@@ -78,7 +77,7 @@ impl Tangled {
                 value: new.value,
             });
         }
-        let located = Located {
+        let mut located = Located {
             pull: Pull::parse(record)?,
             ..located
         };
@@ -90,21 +89,22 @@ impl Tangled {
             ));
         }
         let names = &self.settings.dialects;
-        let ingestion = match &written {
+        let told = match &written {
             Some(op) => {
-                let kind = kinds::label_ops(names);
-                let seen = Seen::About(kind, &uri);
-                self.ingestion(seen, &names.sh.label_op, &op.uri, op.cid())
-                    .await
+                let seen = Seen::About(kinds::label_ops(names), &uri);
+                self.ingestion(seen, op).await
             }
-            None => self.ingestion(Seen::Pull, &names.sh.pull, &uri, &cid).await,
+            None => self.ingestion(Seen::Pull, &located.pull.record).await,
         };
+        if written.is_none() {
+            located.pull.record.cid = Some(told.cid);
+        }
         let mut view = self.view_located(&located, PrFields::NONE).await?;
         if let Some(op) = written {
             self.with_operation(&located, &mut view, op).await?;
         }
         let mut outcome = Outcome::immediate(view);
-        outcome.ingestion = ingestion;
+        outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
 

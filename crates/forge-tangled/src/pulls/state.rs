@@ -189,20 +189,13 @@ impl Tangled {
         let record = self.status_record(&uri, state)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let cids = self.create_records(std::slice::from_ref(&record)).await?;
-        let cid = cids.first().map(String::as_str).unwrap_or_default();
         let kind = kinds::statuses(&self.settings.dialects);
-        let ingestion = self
-            .ingestion(
-                Seen::About(kind, &uri),
-                &record.collection,
-                &record.uri(&did),
-                cid,
-            )
-            .await;
+        let written = record.written(&did, cids);
+        let told = self.ingestion(Seen::About(kind, &uri), &written).await;
         let mut view = self.view_located(located, PrFields::NONE).await?;
         self.as_written(&mut view, state).await;
         let mut outcome = Outcome::immediate(view);
-        outcome.ingestion = ingestion;
+        outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
 
