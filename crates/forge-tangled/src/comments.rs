@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, Result, Reviews,
+    AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, PrKey, Result, Reviews,
     model::{
         Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
     },
@@ -224,7 +224,14 @@ impl Reviews for Tangled {
             .await
             .map_err(|e| no_comment(&uri, e))?;
         self.delete_record(&uri).await?;
-        Ok(Outcome::immediate(()))
+        let mut outcome = Outcome::immediate(());
+        let pull = match &comment.pr.key {
+            PrKey::Record(uri) => uri.clone(),
+            PrKey::Number(_) => self.locate(&comment.pr).await?.pull.record.uri,
+        };
+        let seen = Seen::About(kinds::comments(&self.settings.dialects), &pull);
+        outcome.ingestion = self.ingestion_of_removal(seen, &uri).await;
+        Ok(outcome)
     }
 
     async fn comments(&self, pr: &PrId, req: PageReq) -> Result<Page<Comment>> {

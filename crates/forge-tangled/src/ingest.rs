@@ -101,6 +101,32 @@ impl Tangled {
         Told { ingestion, cid }
     }
 
+    /// Looks at the index until it no longer shows a record that was deleted, or the wait is over.
+    pub(crate) async fn ingestion_of_removal(&self, seen: Seen<'_>, uri: &AtUri) -> Ingestion {
+        if self.settings.not_ingested(&uri.collection).is_some() {
+            return Ingestion::Immediate;
+        }
+        let uri = uri.to_string();
+        let begun = Instant::now();
+        let mut pause = self.settings.poll;
+        loop {
+            let left = self.settings.wait.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                let waited = begun.elapsed().min(self.settings.wait);
+                return Ingestion::Pending { uri, waited };
+            }
+            let look = tokio::time::timeout(left, self.look(&seen, &uri, "")).await;
+            if let Ok(Look::Absent) = look {
+                return Ingestion::Confirmed {
+                    by: self.settings.index.host().to_owned(),
+                    after: begun.elapsed(),
+                };
+            }
+            tokio::time::sleep(pause.min(left)).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
     /// The reason for which the index drops a record, if one can be proved in a short time.
     pub(crate) async fn why_dropped(&self, record: &Record) -> Option<String> {
         tokio::time::timeout(PROOF_MAX, self.proof(record))
@@ -188,6 +214,22 @@ impl Tangled {
     }
 }
 
+/// The word for two writes that belong together: that of the one which fewer can see.
+pub(crate) fn worse(one: Ingestion, other: Ingestion) -> Ingestion {
+    let rank = |ingestion: &Ingestion| match ingestion {
+        Ingestion::Immediate => 0,
+        Ingestion::Confirmed { .. } => 1,
+        Ingestion::Pending { .. } => 2,
+        Ingestion::PdsOnly { .. } => 3,
+        Ingestion::Ineffective { .. } => 4,
+    };
+    if rank(&other) > rank(&one) {
+        other
+    } else {
+        one
+    }
+}
+
 /// The index answers, and says that there is no such thing.
 fn says_no(error: &Error) -> bool {
     error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
@@ -232,6 +274,22 @@ mod tests {
         };
         how(&mut map);
         Value::Object(map)
+    }
+
+    #[test]
+    fn of_two_writes_the_worse_word_is_told() {
+        let confirmed = || Ingestion::Confirmed {
+            by: "index".into(),
+            after: Duration::ZERO,
+        };
+        let pending = || Ingestion::Pending {
+            uri: "at://x".into(),
+            waited: Duration::ZERO,
+        };
+        for (one, other) in [(confirmed(), pending()), (pending(), confirmed())] {
+            assert_eq!(worse(one, other), pending());
+        }
+        assert_eq!(worse(confirmed(), Ingestion::Immediate), confirmed());
     }
 
     #[test]

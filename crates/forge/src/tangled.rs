@@ -264,7 +264,7 @@ mod tests {
             "git@knot.example:alice.example/widget",
             &config.hosts(),
         );
-        assert_eq!(id.unwrap().to_string(), "tangled:alice.example/widget");
+        assert_eq!(id.unwrap().to_string(), "tangled.org/alice.example/widget");
     }
 
     #[tokio::test]

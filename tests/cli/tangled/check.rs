@@ -137,6 +137,29 @@ fn what_is_no_record_of_a_pull_request_is_refused() {
 }
 
 #[test]
+fn labels_count_from_those_who_may_push() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let pds = t.world.pds();
+    let carol = pds.account("carol.test", super::world::PASSWORD);
+    let label = format!("at://{}/sh.tangled.label.definition/bug", t.alice.did);
+    for (account, code, word) in [(&carol, 1, "ineffective"), (&t.bob, 0, "confirmed")] {
+        let (op, _) = pds.add(
+            &account.did,
+            "sh.tangled.label.op",
+            json!({
+                "subject": uri,
+                "add": [{ "key": label, "value": "null" }],
+                "delete": [],
+                "performedAt": "2026-11-01T00:00:00Z",
+            }),
+        );
+        let json = check(&t, &op, &["--json"]).exits(code).json();
+        assert_eq!(json["ingestion"]["state"], word, "{json}");
+    }
+}
+
+#[test]
 fn only_ones_own_record_is_put_again() {
     let t = Tangled::new();
     let uri = lost(&t);

@@ -63,6 +63,21 @@ fn nothing_new_is_no_round() {
 }
 
 #[test]
+fn json_has_the_word_the_index_and_how_long_it_took() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    more(&t);
+    let args = ["pr", "resubmit", &uri, "--json"];
+    let json = t.forge(&t.alice, &args).output().exits(0).json();
+    assert_eq!(json["ingestion"]["state"], "confirmed", "{json}");
+    let index = t.world.index().host().authority();
+    assert_eq!(json["ingestion"]["by"], index);
+    assert!(json["ingestion"]["afterMs"].is_u64(), "{json}");
+    assert_eq!((&json["rounds"], &json["url"]), (&2.into(), &uri.into()));
+    assert_eq!(json["unchanged"], false);
+}
+
+#[test]
 fn a_round_comes_from_a_file_or_from_the_clone() {
     let t = Tangled::new();
     let uri = t.open("topic");

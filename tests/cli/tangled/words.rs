@@ -12,6 +12,9 @@ use serde_json::json;
 
 use super::world::{PULL, STATUS, Tangled, WIDGET, says};
 
+/// What ails an index, and how it gets it.
+type Ailment = (&'static str, fn(&Tangled));
+
 /// What a mood of the index makes of `pr create`.
 fn created(set: impl Fn(&Tangled), more: &[&str]) -> (Tangled, Output) {
     let t = Tangled::new();
@@ -99,7 +102,7 @@ fn pending_without_waiting() {
 /// shows it then, and nothing says that it never will.
 #[test]
 fn pending_whatever_ails_the_index() {
-    let ailments: [(&str, fn(&Tangled)); 6] = [
+    let ailments: [Ailment; 6] = [
         ("it lags", |t| {
             moods(
                 t,
@@ -169,6 +172,36 @@ fn a_status_that_was_lost_is_put_once_more_too() {
     says(&t.forge(&t.alice, &close), 0, "confirmed: ");
     let json = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
     assert_eq!(t.forge(&t.bob, &json).text(), "CLOSED\n");
+}
+
+#[test]
+fn of_a_comment_and_a_status_the_worse_word_is_told() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.world.index().lose_next("sh.tangled.feed.comment", 99);
+    let close = ["pr", "close", &uri, "-c", "No.", "--wait", "800ms"];
+    says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
+}
+
+#[test]
+fn what_is_deleted_is_pending_until_the_index_forgets_it() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let comment = ["pr", "comment", &uri, "-b", "Text."];
+    let delete = ["pr", "comment", &uri, "--delete-last", "--yes"];
+    t.forge(&t.bob, &comment).ok();
+    says(&t.forge(&t.bob, &delete), 0, "confirmed: ");
+    t.forge(&t.bob, &comment).ok();
+    let lag = Duration::from_secs(600);
+    moods(
+        &t,
+        Moods {
+            lag,
+            ..Moods::default()
+        },
+    );
+    let impatient = [&delete[..], &["--wait", "400ms"]].concat();
+    says(&t.forge(&t.bob, &impatient), 0, "! pending: ");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::Ctx;
 use crate::{
     args::{IngestionArgs, TangledArgs, TangledCommand},
     exit::Exit,
-    ui::json::{Field, Json, Selection},
+    ui::json::{self, Field, Json, Selection},
 };
 
 /// Runs it.
@@ -45,7 +45,7 @@ const FIELDS: &[Field<IngestionReport>] = &[
     Field {
         name: "ingestion",
         needs: (),
-        get: |r| word(&r.ingestion),
+        get: |r| json::ingestion(&r.ingestion),
     },
     Field {
         name: "instead",
@@ -128,22 +128,5 @@ fn index(index: &IndexShows) -> Json {
     let mut members = vec![("shows", Json::text(shows))];
     members.extend(host.map(|host| ("host", Json::text(host))));
     members.extend(more.map(|(key, value)| (key, Json::text(value))));
-    Json::Object(members)
-}
-
-fn word(ingestion: &Ingestion) -> Json {
-    let millis =
-        |d: &std::time::Duration| Json::Number(u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
-    let mut members = vec![("state", Json::text(ingestion.word()))];
-    match ingestion {
-        Ingestion::Immediate => {}
-        Ingestion::Confirmed { by, after } => {
-            members.push(("by", Json::text(by)));
-            members.push(("afterMs", millis(after)));
-        }
-        Ingestion::Pending { waited, .. } => members.push(("waitedMs", millis(waited))),
-        Ingestion::PdsOnly { instead } => members.push(("instead", Json::text(instead))),
-        Ingestion::Ineffective { reason, .. } => members.push(("reason", Json::text(reason))),
-    }
     Json::Object(members)
 }

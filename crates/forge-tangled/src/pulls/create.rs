@@ -1,7 +1,7 @@
 //! Opening a pull request.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Outcome, PageReq, Precondition, RepoId, Result,
+    Capability, Error, ErrorKind, Ingestion, Outcome, PageReq, Precondition, RepoId, Result,
     model::{CreatePull, HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
     text::one_line,
 };
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::{build::Beside, record::Pull, view::Located};
 use crate::{
     Era, Tangled, fault,
-    ingest::Seen,
+    ingest::{Seen, worse},
+    kinds,
     knot::no_branch,
     labels::Change,
     patch::{self, Patch},
@@ -70,7 +71,7 @@ impl Tangled {
         let written = self
             .write_pull(&repository, &viewer, new, &patch, &change)
             .await?;
-        let mut outcome = self.opened(repository, written, &patch, &change).await?;
+        let mut outcome = self.opened(repository, written, &patch).await?;
         outcome.value.base_oid = base_oid;
         Ok(outcome)
     }
@@ -110,7 +111,7 @@ impl Tangled {
         new: NewPull<'_>,
         patch: &Patch,
         change: &Change,
-    ) -> Result<Record> {
+    ) -> Result<Written> {
         let blob = self
             .upload("application/gzip", patch::pack(&patch.raw)?)
             .await?;
@@ -137,9 +138,11 @@ impl Tangled {
         let pull = write::checked(NewRecord::new(&names.pull, value))?;
         let uri = pull.uri(viewer);
         let mut records = vec![pull.clone(), self.status_record(&uri, PrState::Open)?];
-        if !change.is_empty() {
-            records.push(change.record(&names.label_op, &uri)?);
-        }
+        let labels = match change.is_empty() {
+            true => None,
+            false => Some(change.record(&names.label_op, &uri)?),
+        };
+        records.extend(labels.clone());
         let cids = self.create_records(&records).await.map_err(|e| {
             if fault::is_ambiguous(&e) {
                 e.with_hint(format!(
@@ -149,39 +152,36 @@ impl Tangled {
                 e
             }
         })?;
-        Ok(Record {
-            uri,
-            cid: cids.into_iter().next(),
-            value: pull.value,
+        let last = cids.last().cloned().into_iter().collect();
+        Ok(Written {
+            pull: pull.written(viewer, cids),
+            labels: labels.map(|labels| labels.written(viewer, last)),
         })
     }
 
     async fn opened(
         &self,
         repository: std::sync::Arc<Repository>,
-        record: Record,
+        written: Written,
         patch: &Patch,
-        change: &Change,
     ) -> Result<Outcome<PullRequest>> {
-        let uri = record.uri.clone();
-        let mut pull = Pull::parse(record)?;
+        let uri = written.pull.uri.clone();
+        let mut pull = Pull::parse(written.pull)?;
         let told = self.ingestion(Seen::Pull, &pull.record).await;
         pull.record.cid = Some(told.cid);
+        let mut ingestion = told.ingestion;
         let mut beside = Beside {
             state: Some(PrState::Open),
             head_oid: patch.head().map(str::to_owned),
             ..Beside::default()
         };
-        if !change.is_empty() {
-            let viewer = self.session.viewer().await?.identity.did.clone();
-            let mut operation = change.record(&self.settings.dialects.sh.label_op, &uri)?;
-            operation.rkey = "self".to_owned();
-            let record = Record {
-                uri: operation.uri(&viewer),
-                cid: None,
-                value: operation.value,
-            };
-            let (labels, assignees) = self.labels_of(&repository, &uri, vec![record]).await?;
+        if let Some(labels) = written.labels {
+            // Where the pull request is not shown, its labels cannot be.
+            if matches!(ingestion, Ingestion::Confirmed { .. }) {
+                let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
+                ingestion = worse(ingestion, self.ingestion(seen, &labels).await.ingestion);
+            }
+            let (labels, assignees) = self.labels_of(&repository, &uri, vec![labels]).await?;
             (beside.labels, beside.assignees) = (labels, assignees);
         }
         let located = Located {
@@ -191,7 +191,7 @@ impl Tangled {
         };
         let value = self.build(&located.repository, &located.pull, beside).await;
         let mut outcome = Outcome::immediate(value);
-        outcome.ingestion = told.ingestion;
+        outcome.ingestion = ingestion;
         Ok(outcome)
     }
 
@@ -322,6 +322,12 @@ struct NewPull<'a> {
     source: Option<Value>,
     /// The at-uri of the one that it builds on.
     below: Option<String>,
+}
+
+/// What was written for a new pull request, beside its opening status.
+struct Written {
+    pull: Record,
+    labels: Option<Record>,
 }
 
 /// A patch that somebody gave us.

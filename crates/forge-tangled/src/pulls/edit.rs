@@ -1,7 +1,7 @@
 //! Changing title and description, labels and assignees.
 
 use forge_core::{
-    Capability, Error, Outcome, PrId, Result, Warning,
+    Capability, Error, Ingestion, Outcome, PrId, Result, Warning,
     model::{EditPull, PrFields, PullRequest},
 };
 use serde_json::json;
@@ -11,7 +11,12 @@ use super::{
     record::Pull,
     view::Located,
 };
-use crate::{Era, Tangled, ingest::Seen, kinds, records::Record};
+use crate::{
+    Era, Tangled,
+    ingest::{Seen, worse},
+    kinds,
+    records::Record,
+};
 
 impl Tangled {
     /// See [`forge_core::PullRequests::edit`].
@@ -88,23 +93,22 @@ impl Tangled {
                 Warning::new("there was nothing to change"),
             ));
         }
-        let names = &self.settings.dialects;
-        let told = match &written {
-            Some(op) => {
-                let seen = Seen::About(kinds::label_ops(names), &uri);
-                self.ingestion(seen, op).await
-            }
-            None => self.ingestion(Seen::Pull, &located.pull.record).await,
-        };
-        if written.is_none() {
+        let mut ingestion = Ingestion::Immediate;
+        if edited {
+            let told = self.ingestion(Seen::Pull, &located.pull.record).await;
             located.pull.record.cid = Some(told.cid);
+            ingestion = told.ingestion;
+        }
+        if let Some(op) = &written {
+            let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
+            ingestion = worse(ingestion, self.ingestion(seen, op).await.ingestion);
         }
         let mut view = self.view_located(&located, PrFields::NONE).await?;
         if let Some(op) = written {
             self.with_operation(&located, &mut view, op).await?;
         }
         let mut outcome = Outcome::immediate(view);
-        outcome.ingestion = told.ingestion;
+        outcome.ingestion = ingestion;
         Ok(outcome)
     }
 

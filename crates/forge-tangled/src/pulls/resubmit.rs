@@ -1,7 +1,7 @@
 //! Another round of a pull request.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Outcome, PrId, Precondition, Result, Warning,
+    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Warning,
     model::{PrFields, PrState, PullRequest, Resubmit},
 };
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Era, Tangled,
-    ingest::Seen,
+    ingest::{Seen, worse},
     patch::{self, Patch},
     write,
 };
@@ -67,13 +67,18 @@ impl Tangled {
             }
             self.comment_on(&located, comment, None).await
         };
-        if let Err(e) = written.await {
-            let uri = &outcome.value.node_id;
-            outcome.warnings.push(
-                Warning::new(format!("the comment was not written: {}", e.message())).with_hint(
-                    format!("the round is submitted; comment with `forge pr comment {uri}`"),
-                ),
-            );
+        let round = std::mem::replace(&mut outcome.ingestion, Ingestion::Immediate);
+        match written.await {
+            Ok(written) => outcome.ingestion = worse(round, written.ingestion),
+            Err(e) => {
+                outcome.ingestion = round;
+                let uri = &outcome.value.node_id;
+                let hint = format!("the round is submitted; comment with `forge pr comment {uri}`");
+                outcome.warnings.push(
+                    Warning::new(format!("the comment was not written: {}", e.message()))
+                        .with_hint(hint),
+                );
+            }
         }
     }
 

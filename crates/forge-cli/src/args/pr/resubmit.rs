@@ -1,6 +1,7 @@
 use clap::Args;
 
 use super::WaitArgs;
+use crate::args::output::JsonArgs;
 
 /// `forge pr resubmit`
 #[derive(Args, Debug, Default)]
@@ -17,6 +18,9 @@ pub struct ResubmitArgs {
     /// Take the changes from a file, as git format-patch writes it ("-" for standard input)
     #[arg(long, value_name = "file")]
     pub patch: Option<String>,
+    /// JSON.
+    #[command(flatten)]
+    pub json: JsonArgs,
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,

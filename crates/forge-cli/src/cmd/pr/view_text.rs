@@ -255,6 +255,10 @@ pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
         format!("enabled by {}, using {how}", auto.enabled_by.login)
     });
     row("Auto-merge:", &auto.collect::<Vec<_>>());
+    let rounds = p.rounds.filter(|rounds| *rounds > 1);
+    row("Rounds:", &Vec::from_iter(rounds.map(|r| r.to_string())));
+    let below = p.depends_on.as_ref();
+    row("Depends on:", &Vec::from_iter(below.map(|b| b.to_string())));
     out.push('\n');
     out.push_str(&body(ui, &p.description, "No description provided"));
     out.push('\n');
