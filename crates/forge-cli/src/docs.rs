@@ -19,7 +19,7 @@ Failures are `error: …` on stderr, with `Recovery: …` behind it where there 
 | code | meaning |
 |---|---|
 | 0 | done; also when the reader of a pipe has left |
-| 1 | failed, or used wrongly |
+| 1 | failed, or used wrongly; also when what was written will have no effect (`ineffective`) |
 | 2 | cancelled by the user |
 | 4 | no credentials, or refused ones |
 | 8 | `pr checks`: some have not finished |
@@ -58,6 +58,12 @@ are different on purpose:
 - A refused token is exit code 4, as a missing one.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
   resolves the threads; `pr view --history` shows who did what, and when.
+- `pr resubmit` submits another round where pull requests hold rounds (tangled), `pr diff --round N
+  [--since M]` shows one; `pr create` takes a patch (`--patch`) and builds on another pull request
+  (`--depends-on`) where the forge can.
+- Commands that write take `--wait DURATION` and `--no-wait` on every forge. Where a write is shown
+  at once (GitHub, a git repository) there is nothing to wait for, and they change nothing; on
+  tangled the word on who shows it goes to stderr.
 - `--json` prints `null` for a time that is not known.
 - `--jq` has no `env`, `input` and `halt`; `--template` has no `regexMatch`.
 - A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`

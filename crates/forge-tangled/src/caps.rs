@@ -33,6 +33,8 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             "which fork an owner's branch is in is not known on tangled",
             "submit the changes as a patch",
         ),
+        yes(PrCreatePatch),
+        yes(PrCreateDependent),
         yes(PrList),
         no(
             PrListSearch,
@@ -51,6 +53,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             "a round is a patch that was made against its target branch",
             "open a new pull request to the other branch",
         ),
+        yes(PrResubmit),
         yes(PrLabels),
         (
             PrAssignees,
@@ -108,6 +111,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         ),
         yes(PrDiff),
         yes(PrPatch),
+        yes(PrRounds),
         yes(PrFiles),
         yes(PrCommits),
         yes(PrHistory),

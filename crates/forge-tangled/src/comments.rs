@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, Result, Reviews,
+    AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, PrKey, Result, Reviews,
     model::{
         Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
     },
@@ -131,17 +131,11 @@ impl Tangled {
         }
         let record = write::checked(NewRecord::new(&names.sh.comment, value))?;
         let cids = self.create_records(std::slice::from_ref(&record)).await?;
-        let written = Record {
-            uri: record.uri(&viewer),
-            cid: cids.into_iter().next(),
-            value: record.value,
-        };
+        let written = record.written(&viewer, cids);
         let seen = Seen::About(kinds::comments(names), &pull.record.uri);
-        let ingestion = self
-            .ingestion(seen, &names.sh.comment, &written.uri, written.cid())
-            .await;
+        let told = self.ingestion(seen, &written).await;
         let mut outcome = Outcome::immediate(self.comment_model(&written, &viewer).await);
-        outcome.ingestion = ingestion;
+        outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
 
@@ -217,11 +211,9 @@ impl Reviews for Tangled {
             .map_err(|e| no_comment(&uri, e))?;
         let names = &self.settings.dialects;
         let seen = Seen::About(kinds::comments(names), &located.pull.record.uri);
-        let ingestion = self
-            .ingestion(seen, &names.sh.comment, &record.uri, record.cid())
-            .await;
+        let told = self.ingestion(seen, &record).await;
         let mut outcome = Outcome::immediate(self.comment_model(&record, &uri.authority).await);
-        outcome.ingestion = ingestion;
+        outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
 
@@ -232,7 +224,14 @@ impl Reviews for Tangled {
             .await
             .map_err(|e| no_comment(&uri, e))?;
         self.delete_record(&uri).await?;
-        Ok(Outcome::immediate(()))
+        let mut outcome = Outcome::immediate(());
+        let pull = match &comment.pr.key {
+            PrKey::Record(uri) => uri.clone(),
+            PrKey::Number(_) => self.locate(&comment.pr).await?.pull.record.uri,
+        };
+        let seen = Seen::About(kinds::comments(&self.settings.dialects), &pull);
+        outcome.ingestion = self.ingestion_of_removal(seen, &uri).await;
+        Ok(outcome)
     }
 
     async fn comments(&self, pr: &PrId, req: PageReq) -> Result<Page<Comment>> {

@@ -17,6 +17,9 @@ pub enum Reach {
     Public,
     /// Also this machine, in clear text: for services on loopback.
     Loopback,
+    /// Also this machine, and private names and addresses over HTTPS: for services of a company's
+    /// own network.
+    Private,
 }
 
 impl Origin {
@@ -55,14 +58,14 @@ impl Origin {
         };
         let url = Url::parse(text).map_err(|e| refused(&e.to_string()))?;
         let here = is_this_machine(&url);
-        if here && reach != Reach::Loopback {
+        if here && reach == Reach::Public {
             return Err(refused("it is this machine").with_hint(
                 "services on this machine are used only where the configuration names one",
             ));
         }
         match url.host() {
             Some(Host::Domain(name)) if here || is_public_name(name) => {}
-            Some(_) if here => {}
+            Some(_) if here || reach == Reach::Private => {}
             _ => return Err(refused("it is not a public host name")),
         }
         if url.scheme() != "https" && !(here && url.scheme() == "http") {
@@ -78,7 +81,7 @@ impl Origin {
     pub fn of_host(host: &str, reach: Reach) -> Result<Self> {
         let name = host.split(':').next().unwrap_or_default();
         let here = name == "localhost" || name == "127.0.0.1";
-        let scheme = if here && reach == Reach::Loopback {
+        let scheme = if here && reach != Reach::Public {
             "http"
         } else {
             "https"
@@ -192,6 +195,22 @@ mod tests {
                 loopback,
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn a_private_network_is_reached_where_that_is_configured() {
+        for (text, allowed) in [
+            ("https://10.0.0.1", true),
+            ("https://knot.internal", true),
+            ("https://intranet:8443", true),
+            ("http://127.0.0.1:2583", true),
+            ("http://10.0.0.1", false),
+            ("http://knot.internal", false),
+            ("https://u:p@knot.internal", false),
+        ] {
+            let found = Origin::found(text, Reach::Private);
+            assert_eq!(found.is_ok(), allowed, "{text}");
         }
     }
 

@@ -57,6 +57,20 @@ pub(crate) fn unpack(blob: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
+/// Why tangled's ingester does not take a blob as the patch of a round, as the end of a sentence.
+pub(crate) fn fault_of_packed(blob: &[u8]) -> Option<String> {
+    if !blob.starts_with(&[0x1f, 0x8b]) {
+        return Some("is not gzip".to_owned());
+    }
+    let most = u64::try_from(ROUND_MAX).unwrap_or(u64::MAX);
+    let mut unpacked = GzDecoder::new(blob).take(most + 1);
+    match std::io::copy(&mut unpacked, &mut std::io::sink()) {
+        Err(e) => Some(format!("is not gzip: {e}")),
+        Ok(length) if length > most => Some("is more than 15 MiB when unpacked".to_owned()),
+        Ok(_) => None,
+    }
+}
+
 /// One mail of a series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mail {

@@ -50,6 +50,15 @@ impl Record {
         self.value.get(field)?.as_str()
     }
 
+    /// The text at the end of a path of keys.
+    pub fn text_at(&self, path: &[&str]) -> Option<&str> {
+        let mut at = &self.value;
+        for name in path {
+            at = at.get(name)?;
+        }
+        at.as_str()
+    }
+
     /// When it says that it was made, else when its key was.
     pub fn created_at(&self, field: &str) -> Option<Timestamp> {
         self.text(field)
@@ -150,6 +159,16 @@ impl NewRecord {
 
     pub fn uri(&self, did: &str) -> String {
         format!("at://{did}/{}/{}", self.collection, self.rkey)
+    }
+
+    /// The record as it is in the account `did`, once it was created; `cids` as the server named
+    /// them, this one's first.
+    pub fn written(self, did: &str, cids: Vec<String>) -> Record {
+        Record {
+            uri: self.uri(did),
+            cid: cids.into_iter().next(),
+            value: self.value,
+        }
     }
 
     fn operation(&self) -> Value {

@@ -143,7 +143,7 @@ impl Tangled {
         self.settings.backlinks.as_ref().map_or("", |o| o.host())
     }
 
-    async fn ask_index(&self, query: &str, subject: &str) -> Result<Vec<Record>> {
+    pub(crate) async fn ask_index(&self, query: &str, subject: &str) -> Result<Vec<Record>> {
         let index = self.index();
         let mut records = Vec::new();
         let mut cursor: Option<String> = None;
@@ -352,7 +352,8 @@ impl Tangled {
     }
 }
 
-async fn collaborators_at(xrpc: &Xrpc, subject: &str) -> Result<BTreeSet<String>> {
+/// The collaborators that a service names.
+pub(crate) async fn collaborators_at(xrpc: &Xrpc, subject: &str) -> Result<BTreeSet<String>> {
     let page: Items = xrpc
         .query(
             "sh.tangled.repo.listCollaborators",

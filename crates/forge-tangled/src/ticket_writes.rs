@@ -59,6 +59,23 @@ impl Tangled {
         let title = check_title(&req.title)?;
         check_body("description", &req.description)?;
         self.session.viewer().await?;
+        if req.patch.is_some() || req.depends_on.is_some() {
+            let (what, why) = match req.patch {
+                Some(_) => (
+                    Capability::PrCreatePatch,
+                    "a round of Tangled 1.0 is two commits on the knot, and no patch",
+                ),
+                None => (
+                    Capability::PrCreateDependent,
+                    "how Tangled 1.0 writes that a pull request depends on another is not known",
+                ),
+            };
+            return Err(Error::unsupported(
+                what,
+                why,
+                "open it from a branch, by itself",
+            ));
+        }
         if req.head.owner.is_some() {
             return Err(crate::caps::refusal(Capability::PrCreateCrossRepository));
         }

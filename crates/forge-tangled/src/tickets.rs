@@ -164,6 +164,7 @@ fn pull(ticket: Record, patches: &[Record]) -> Result<Option<Pull>> {
         head: source("branch").unwrap_or_default(),
         source: source("repo"),
         source_sha: own.last().and_then(|p| oid(p, "head")),
+        depends_on: None,
         created_at,
         rounds,
         uri,

@@ -210,7 +210,8 @@ impl Tangled {
         })
     }
 
-    async fn not_yours(&self, uri: &AtUri) -> Error {
+    /// The refusal to change what is in another's account.
+    pub(crate) async fn not_yours(&self, uri: &AtUri) -> Error {
         let owner = self.identities.name_of(&uri.authority).await;
         Error::new(
             ErrorKind::PermissionDenied {
@@ -245,7 +246,8 @@ fn changed(
     Ok(new)
 }
 
-fn stale(uri: &AtUri, expected: &str, actual: &str) -> Error {
+/// The record is not the version that was expected.
+pub(crate) fn stale(uri: &AtUri, expected: &str, actual: &str) -> Error {
     Error::new(
         ErrorKind::Conflict {
             expected: expected.to_owned(),

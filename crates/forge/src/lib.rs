@@ -48,5 +48,7 @@ mod tangled;
 pub use config::Config;
 pub use docs::capabilities_docs;
 pub use forge_core::*;
+#[cfg(feature = "tangled")]
+pub use forge_tangled::{IndexShows, IngestionReport};
 pub use forges::{Forges, open};
 pub use registry::{AccountShape, Backend, account_shape, backends};

@@ -32,7 +32,7 @@ impl Shared {
             "" => registry::tangled_host(forges),
             host => host,
         };
-        let forge = self.host(host, forges.config(), forges.accounts())?;
+        let forge = self.host(host, forges)?;
         let id = RepoId {
             host: host.to_owned(),
             ..id.clone()
@@ -45,22 +45,30 @@ impl Shared {
     /// # Errors
     /// As [`Self::open`]; `not_found`; `protocol` for a record that is no pull request.
     pub async fn pull_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<PrId> {
-        let forge = self.host(
-            registry::tangled_host(forges),
-            forges.config(),
-            forges.accounts(),
-        )?;
-        forge.pull_of_record(uri).await
+        self.usual_host(forges)?.pull_of_record(uri).await
     }
 
-    fn host(&self, host: &str, config: &Config, accounts: &Accounts) -> Result<Arc<Tangled>> {
+    /// The host of what is known without one.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn usual_host(&self, forges: &Forges) -> Result<Arc<Tangled>> {
+        self.host(registry::tangled_host(forges), forges)
+    }
+
+    fn host(&self, host: &str, forges: &Forges) -> Result<Arc<Tangled>> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = hosts.get(host) {
             return Ok(Arc::clone(known));
         }
-        let logins = Arc::new(Logins(accounts.clone()));
+        let config = forges.config();
+        let logins = Arc::new(Logins(forges.accounts().clone()));
         let http = self.http(config.env())?;
-        let forge = Arc::new(Tangled::new(settings(host, config)?, http, logins));
+        let settings = Settings {
+            wait: forges.wait(),
+            ..settings(host, config)?
+        };
+        let forge = Arc::new(Tangled::new(settings, http, logins));
         hosts.insert(host.to_owned(), Arc::clone(&forge));
         Ok(forge)
     }
@@ -85,36 +93,51 @@ fn settings(host: &str, config: &Config) -> Result<Settings> {
         let value = config.value(&format!("hosts.{host}.{key}"));
         value.map(|url| Origin::configured(&url)).transpose()
     };
-    let (index, pds, plc) = (
-        configured("api_url")?,
-        configured("pds_url")?,
+    let index = match configured("index_url")? {
+        Some(index) => Some(index),
+        None => configured("api_url")?,
+    };
+    let (web, backlinks) = (configured("web_url")?, configured("backlinks_url")?);
+    let (plc, handles, pds) = (
         configured("plc_url")?,
+        configured("resolver_url")?,
+        configured("pds_url")?,
     );
+    let value = |key: &str| config.value(&format!("hosts.{host}.{key}"));
     let here = |origin: &Option<Origin>| {
         origin
             .as_ref()
             .is_some_and(|o| o.as_str().starts_with("http://"))
     };
-    let reach = if here(&index) || here(&pds) || here(&plc) {
+    let reach = if value("private_addresses").as_deref() == Some("true") {
+        Reach::Private
+    } else if [&index, &web, &backlinks, &plc, &handles, &pds]
+        .into_iter()
+        .any(here)
+    {
         Reach::Loopback
     } else {
         Reach::Public
     };
-    let web = match &index {
-        Some(index) if reach == Reach::Loopback => index.clone(),
+    let web = match (web, &index) {
+        (Some(web), _) => web,
+        (None, Some(index)) if here(&Some(index.clone())) => index.clone(),
         _ if host == registry::TANGLED_HOST => usual.web.clone(),
         _ => Origin::configured(&format!("https://{host}"))?,
     };
     Ok(Settings {
         host: host.to_owned(),
         web,
-        backlinks: usual.backlinks.filter(|_| reach == Reach::Public),
+        backlinks: backlinks.or(usual.backlinks.filter(|_| reach == Reach::Public)),
         index: index.unwrap_or(usual.index),
-        handles: pds.clone().filter(|_| here(&pds)),
+        handles: handles.or_else(|| pds.clone().filter(|_| here(&pds))),
         pds,
         plc: plc.unwrap_or(usual.plc),
         reach,
         sessions: config.dir().map(|dir| dir.join(SESSIONS)),
+        not_ingested: value("index_date")
+            .map(|date| forge_tangled::not_ingested_in(&date))
+            .unwrap_or_default(),
         ..Settings::usual()?
     })
 }
@@ -182,6 +205,66 @@ mod tests {
             settings.backlinks.is_none(),
             "strangers are not asked about it"
         );
+    }
+
+    #[test]
+    fn every_service_can_be_named_in_the_file_and_in_the_environment() {
+        let keys = [
+            ("index_url", "TANGLED_INDEX_URL"),
+            ("web_url", "TANGLED_WEB_URL"),
+            ("backlinks_url", "TANGLED_BACKLINKS_URL"),
+            ("plc_url", "TANGLED_PLC_URL"),
+            ("resolver_url", "TANGLED_RESOLVER_URL"),
+            ("pds_url", "TANGLED_PDS_URL"),
+        ];
+        let shown = |settings: &Settings| {
+            let some = |o: &Option<Origin>| o.as_ref().unwrap().to_string();
+            [
+                settings.index.to_string(),
+                settings.web.to_string(),
+                some(&settings.backlinks),
+                settings.plc.to_string(),
+                some(&settings.handles),
+                some(&settings.pds),
+            ]
+        };
+        let wanted: Vec<String> = (1..=6).map(|n| format!("http://localhost:{n}")).collect();
+        let mut file = String::from("[hosts.\"tangled.org\"]\nprivate_addresses = true\n");
+        let mut variables = Vec::new();
+        for ((key, variable), url) in keys.iter().zip(&wanted) {
+            file.push_str(&format!("{key} = \"{url}\"\n"));
+            variables.push((*variable, url.as_str()));
+        }
+        let (_dir, from_file) = config(&file);
+        let from_file = settings("tangled.org", &from_file).unwrap();
+        assert_eq!(shown(&from_file).as_slice(), wanted);
+        assert_eq!(from_file.reach, Reach::Private);
+        let from_env = Config::without_files(Env::fixed(variables));
+        let from_env = settings("tangled.org", &from_env).unwrap();
+        assert_eq!(shown(&from_env).as_slice(), wanted);
+        assert_eq!(from_env.reach, Reach::Loopback);
+    }
+
+    #[test]
+    fn an_older_index_is_known_by_its_date() {
+        let (_dir, config) = config("[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n");
+        let settings = settings("tangled.org", &config).unwrap();
+        let names: Vec<&str> = settings
+            .not_ingested
+            .iter()
+            .map(|(n, _)| n.as_str())
+            .collect();
+        assert_eq!(names, ["sh.tangled.repo.pull.status"]);
+    }
+
+    #[test]
+    fn a_knot_is_a_name_of_its_host() {
+        let (_dir, config) = config("[hosts.\"knot.example\"]\nknot_of = \"tangled.org\"\n");
+        let id = forge_core::locator::parse_remote(
+            "git@knot.example:alice.example/widget",
+            &config.hosts(),
+        );
+        assert_eq!(id.unwrap().to_string(), "tangled.org/alice.example/widget");
     }
 
     #[tokio::test]

@@ -10,6 +10,9 @@ mod demo;
 pub(crate) mod label;
 pub mod output;
 pub mod pr;
+mod tangled;
+
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -20,6 +23,7 @@ pub use completion::CompletionArgs;
 pub use config::ConfigArgs;
 pub use demo::DemoArgs;
 pub use label::LabelArgs;
+pub use tangled::{IngestionArgs, TangledArgs, TangledCommand};
 
 /// Pull requests on GitHub, on tangled, and inside plain git repositories.
 #[derive(Debug, Parser)]
@@ -59,6 +63,8 @@ pub enum Command {
     Pr(pr::PrArgs),
     /// Work with the labels of a repository
     Label(LabelArgs),
+    /// Work with the records of tangled
+    Tangled(TangledArgs),
     /// Show what a repository's forge can do
     Capabilities(CapabilitiesArgs),
     /// Log in to a host and out of it
@@ -69,4 +75,18 @@ pub enum Command {
     Completion(CompletionArgs),
     /// See a pull request live and merge, in a repository made for it
     Demo(DemoArgs),
+}
+
+impl Command {
+    /// How long its writes wait for an index to show them, where the command line says so.
+    #[must_use]
+    pub fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Pr(args) => args.command.wait()?.duration(),
+            Self::Tangled(args) => match &args.command {
+                TangledCommand::Ingestion(args) => args.wait.duration(),
+            },
+            _ => None,
+        }
+    }
 }

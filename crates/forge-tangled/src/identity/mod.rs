@@ -143,7 +143,7 @@ impl Identities {
         let Ok(url) = url::Url::parse(origin.as_str()) else {
             return Ok(());
         };
-        if self.settings.reach == crate::Reach::Loopback
+        if self.settings.reach != crate::Reach::Public
             || self.http.settings().proxies.for_url(&url).is_some()
         {
             return Ok(());

@@ -93,6 +93,8 @@ impl Tangled {
             files: None,
             checks: None,
             linked_issues: None,
+            rounds: Some(pull.rounds.len()),
+            depends_on: pull.depends_on.clone().map(PrKey::Record),
             head_node: None,
             auto_merge: None,
             maintainer_can_modify: None,

@@ -1,8 +1,8 @@
-//! Opening a pull request, and submitting another round of one.
+//! Opening a pull request.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Outcome, PageReq, PrId, Precondition, RepoId, Result,
-    model::{CreatePull, PrFields, PrState, PullQuery, PullRequest, StateFilter},
+    Capability, Error, ErrorKind, Ingestion, Outcome, PageReq, Precondition, RepoId, Result,
+    model::{CreatePull, HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
     text::one_line,
 };
 use serde_json::{Value, json};
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::{build::Beside, record::Pull, view::Located};
 use crate::{
     Era, Tangled, fault,
-    ingest::Seen,
+    ingest::{Seen, worse},
+    kinds,
     knot::no_branch,
     labels::Change,
     patch::{self, Patch},
@@ -37,102 +38,80 @@ impl Tangled {
         }
         self.speaks_2026(&repository, Capability::PrCreate)?;
         let viewer = self.session.viewer().await?.identity.did.clone();
-        if let Some(owner) = &req.head.owner {
-            self.same_repository(&repository, owner).await?;
-        }
-        let base = match &req.base {
-            Some(base) => base.clone(),
-            None => self.default_base(&repository).await?,
+        let below = match &req.depends_on {
+            Some(below) => Some(self.to_build_on(&repository, below).await?),
+            None => None,
         };
-        let head = &req.head.branch;
-        if *head == base {
-            return Err(Error::invalid(
-                "head",
-                format!("'{}' is head and base at once", one_line(head)),
-            )
-            .with_hint("pass the branch that has the changes as --head"));
-        }
+        let base = match (&req.base, &below) {
+            (Some(base), _) => base.clone(),
+            (None, Some(below)) => below.pull.base.clone(),
+            (None, None) => self.default_base(&repository).await?,
+        };
         let change = self
             .label_change(&repository, (&req.labels, &[]), (&req.assignees, &[]))
             .await?;
-        let (patch, base_oid) = self.patch_from_knot(&repository, &base, head).await?;
-        self.no_twin(&repository, &base, head).await?;
-        let source = json!({ "branch": head, "repo": repository.target() });
+        let (patch, source, base_oid) = match &req.patch {
+            Some(patch) => (given(patch)?, None, None),
+            None => {
+                let (patch, base_oid) = self
+                    .patch_of_branch(&repository, &base, &req.head, below.as_ref())
+                    .await?;
+                self.no_twin(&repository, &base, &req.head.branch).await?;
+                let source = json!({ "branch": req.head.branch, "repo": repository.target() });
+                (patch, Some(source), Some(base_oid))
+            }
+        };
+        let new = NewPull {
+            title: &title,
+            description: &req.description,
+            base: &base,
+            source,
+            below: below.map(|below| below.pull.record.uri),
+        };
         let written = self
-            .write_pull(
-                &repository,
-                &viewer,
-                &title,
-                &req.description,
-                &base,
-                Some(source),
-                &patch,
-                &change,
-            )
+            .write_pull(&repository, &viewer, new, &patch, &change)
             .await?;
-        let mut outcome = self.opened(repository, written, &patch, &change).await?;
-        outcome.value.base_oid = Some(base_oid);
+        let mut outcome = self.opened(repository, written, &patch).await?;
+        outcome.value.base_oid = base_oid;
         Ok(outcome)
     }
 
-    /// Opens a pull request from a patch (the output of `git format-patch`, or a plain diff), without
-    /// a branch that has it. `req.head` is not used.
-    ///
-    /// # Errors
-    /// As [`forge_core::PullRequests::create`]; `invalid_input` (field `patch`) for what is no patch.
-    pub async fn create_from_patch(
+    /// What a branch has that the base has not; on top of another pull request, what that one has
+    /// not either. Also the tip of the base.
+    async fn patch_of_branch(
         &self,
-        repo: &RepoId,
-        req: &CreatePull,
-        patch: &[u8],
-    ) -> Result<Outcome<PullRequest>> {
-        let title = title(&req.title)?;
-        body("description", &req.description)?;
-        let repository = self.repository(repo).await?;
-        self.speaks_2026(&repository, Capability::PrCreate)?;
-        let viewer = self.session.viewer().await?.identity.did.clone();
-        let base = match &req.base {
-            Some(base) => base.clone(),
-            None => self.default_base(&repository).await?,
-        };
-        let patch = Patch::parse(patch.to_vec());
-        if patch::files(&patch.diff()).is_empty() {
-            return Err(
-                Error::invalid("patch", "this changes no file, or is no patch")
-                    .with_hint("make it with `git format-patch --stdout BASE..HEAD`"),
-            );
+        repository: &Repository,
+        base: &str,
+        head: &HeadRef,
+        below: Option<&Located>,
+    ) -> Result<(Patch, String)> {
+        if let Some(owner) = &head.owner {
+            self.same_repository(repository, owner).await?;
         }
-        let change = self
-            .label_change(&repository, (&req.labels, &[]), (&req.assignees, &[]))
-            .await?;
-        let written = self
-            .write_pull(
-                &repository,
-                &viewer,
-                &title,
-                &req.description,
-                &base,
-                None,
-                &patch,
-                &change,
+        if head.branch == base {
+            return Err(Error::invalid(
+                "head",
+                format!("'{}' is head and base at once", one_line(&head.branch)),
             )
-            .await?;
-        self.opened(repository, written, &patch, &change).await
+            .with_hint("pass the branch that has the changes as --head"));
+        }
+        let from = match below {
+            Some(below) => self.tip_of(below).await?,
+            None => base.to_owned(),
+        };
+        self.patch_from_knot(repository, base, &from, &head.branch)
+            .await
     }
 
     /// The blob, then everything else in one go: the pull request, its opening status, its labels.
-    #[allow(clippy::too_many_arguments)]
     async fn write_pull(
         &self,
         repository: &Repository,
         viewer: &str,
-        title: &str,
-        description: &str,
-        base: &str,
-        source: Option<Value>,
+        new: NewPull<'_>,
         patch: &Patch,
         change: &Change,
-    ) -> Result<Record> {
+    ) -> Result<Written> {
         let blob = self
             .upload("application/gzip", patch::pack(&patch.raw)?)
             .await?;
@@ -140,25 +119,30 @@ impl Tangled {
         let now = write::now();
         let mut value = json!({
             "$type": names.pull,
-            "title": title,
-            "target": { "repo": repository.target(), "branch": base },
+            "title": new.title,
+            "target": { "repo": repository.target(), "branch": new.base },
             "rounds": [{ "createdAt": now, "patchBlob": blob }],
             "createdAt": now,
         });
         if let Some(map) = value.as_object_mut() {
-            if !description.is_empty() {
-                map.insert("body".to_owned(), json!(description));
+            if !new.description.is_empty() {
+                map.insert("body".to_owned(), json!(new.description));
             }
-            if let Some(source) = source {
+            if let Some(source) = new.source {
                 map.insert("source".to_owned(), source);
+            }
+            if let Some(below) = new.below {
+                map.insert("dependentOn".to_owned(), json!(below));
             }
         }
         let pull = write::checked(NewRecord::new(&names.pull, value))?;
         let uri = pull.uri(viewer);
         let mut records = vec![pull.clone(), self.status_record(&uri, PrState::Open)?];
-        if !change.is_empty() {
-            records.push(change.record(&names.label_op, &uri)?);
-        }
+        let labels = match change.is_empty() {
+            true => None,
+            false => Some(change.record(&names.label_op, &uri)?),
+        };
+        records.extend(labels.clone());
         let cids = self.create_records(&records).await.map_err(|e| {
             if fault::is_ambiguous(&e) {
                 e.with_hint(format!(
@@ -168,39 +152,36 @@ impl Tangled {
                 e
             }
         })?;
-        Ok(Record {
-            uri,
-            cid: cids.into_iter().next(),
-            value: pull.value,
+        let last = cids.last().cloned().into_iter().collect();
+        Ok(Written {
+            pull: pull.written(viewer, cids),
+            labels: labels.map(|labels| labels.written(viewer, last)),
         })
     }
 
     async fn opened(
         &self,
         repository: std::sync::Arc<Repository>,
-        record: Record,
+        written: Written,
         patch: &Patch,
-        change: &Change,
     ) -> Result<Outcome<PullRequest>> {
-        let uri = record.uri.clone();
-        let mut pull = Pull::parse(record)?;
-        let (ingestion, cid) = self.ingestion_of_pull(&pull.uri, pull.record.cid()).await;
-        pull.record.cid = Some(cid);
+        let uri = written.pull.uri.clone();
+        let mut pull = Pull::parse(written.pull)?;
+        let told = self.ingestion(Seen::Pull, &pull.record).await;
+        pull.record.cid = Some(told.cid);
+        let mut ingestion = told.ingestion;
         let mut beside = Beside {
             state: Some(PrState::Open),
             head_oid: patch.head().map(str::to_owned),
             ..Beside::default()
         };
-        if !change.is_empty() {
-            let viewer = self.session.viewer().await?.identity.did.clone();
-            let mut operation = change.record(&self.settings.dialects.sh.label_op, &uri)?;
-            operation.rkey = "self".to_owned();
-            let record = Record {
-                uri: operation.uri(&viewer),
-                cid: None,
-                value: operation.value,
-            };
-            let (labels, assignees) = self.labels_of(&repository, &uri, vec![record]).await?;
+        if let Some(labels) = written.labels {
+            // Where the pull request is not shown, its labels cannot be.
+            if matches!(ingestion, Ingestion::Confirmed { .. }) {
+                let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
+                ingestion = worse(ingestion, self.ingestion(seen, &labels).await.ingestion);
+            }
+            let (labels, assignees) = self.labels_of(&repository, &uri, vec![labels]).await?;
             (beside.labels, beside.assignees) = (labels, assignees);
         }
         let located = Located {
@@ -211,123 +192,24 @@ impl Tangled {
         let value = self.build(&located.repository, &located.pull, beside).await;
         let mut outcome = Outcome::immediate(value);
         outcome.ingestion = ingestion;
-
-        Ok(outcome)
-    }
-
-    /// Submits another round: what the head branch has now.
-    ///
-    /// # Errors
-    /// `permission_denied` for somebody else's pull request; `precondition_failed` when it is not
-    /// open or the branch has nothing new; `conflict` when its record changed in the meantime.
-    pub async fn resubmit(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
-        let located = self.locate(pr).await?;
-        if located.repository.era == Era::Org10 {
-            return self.resubmit_ticket(&located).await;
-        }
-        self.speaks_2026(&located.repository, Capability::PrCreate)?;
-        if located.pull.head.is_empty() || located.pull.is_from_fork() {
-            return Err(Error::invalid(
-                "pr",
-                format!(
-                    "{} was not made from a branch of its repository",
-                    located.pull.record.uri
-                ),
-            )
-            .with_hint("submit the new round as a patch"));
-        }
-        let (patch, _) = self
-            .patch_from_knot(&located.repository, &located.pull.base, &located.pull.head)
-            .await?;
-        self.add_round(&located, &patch).await
-    }
-
-    /// Submits another round from a patch.
-    ///
-    /// # Errors
-    /// As [`Self::resubmit`]; `invalid_input` (field `patch`) for what is no patch.
-    pub async fn resubmit_patch(&self, pr: &PrId, patch: &[u8]) -> Result<Outcome<PullRequest>> {
-        let located = self.locate(pr).await?;
-        self.speaks_2026(&located.repository, Capability::PrCreate)?;
-        let patch = Patch::parse(patch.to_vec());
-        if patch::files(&patch.diff()).is_empty() {
-            return Err(
-                Error::invalid("patch", "this changes no file, or is no patch")
-                    .with_hint("make it with `git format-patch --stdout BASE..HEAD`"),
-            );
-        }
-        self.add_round(&located, &patch).await
-    }
-
-    async fn add_round(&self, located: &Located, patch: &Patch) -> Result<Outcome<PullRequest>> {
-        let pull = &located.pull;
-        let view = self.view_located(located, PrFields::NONE).await?;
-        if view.state != PrState::Open {
-            let why = match view.state {
-                PrState::Merged => Precondition::Merged,
-                _ => Precondition::Closed,
-            };
-            return Err(Error::precondition(
-                why,
-                format!(
-                    "{} is not open, so that no round can be added",
-                    pull.record.uri
-                ),
-            ));
-        }
-        let latest = self.latest_patch(&located.repository, pull).await;
-        if latest.is_ok_and(|latest| latest.raw == patch.raw) {
-            return Ok(Outcome::unchanged(
-                view,
-                forge_core::Warning::new(
-                    "the newest round has these very changes; nothing was submitted",
-                ),
-            ));
-        }
-        let blob = self
-            .upload("application/gzip", patch::pack(&patch.raw)?)
-            .await?;
-        let round = json!({ "createdAt": write::now(), "patchBlob": blob });
-        let record = self
-            .edit_record(&pull.uri, Some(pull.record.cid()), |value| {
-                match value.get_mut("rounds").and_then(Value::as_array_mut) {
-                    Some(rounds) => {
-                        rounds.push(round.clone());
-                        Ok(())
-                    }
-                    None => Err(Error::new(
-                        ErrorKind::Protocol,
-                        format!("{} has no list of rounds to add one to", pull.record.uri),
-                    )),
-                }
-            })
-            .await?;
-        let (uri, cid) = (record.uri.clone(), record.cid().to_owned());
-        let ingestion = self
-            .ingestion(Seen::Pull, &self.settings.dialects.sh.pull, &uri, &cid)
-            .await;
-        let located = Located {
-            pull: Pull::parse(record)?,
-            ..located.clone()
-        };
-        let value = self.view_located(&located, PrFields::NONE).await?;
-        let mut outcome = Outcome::immediate(value);
-        outcome.ingestion = ingestion;
         Ok(outcome)
     }
 
     /// What the knot makes of two branches, as `git format-patch` does, and the tip of the base.
+    /// What both `base` and `from` have is left out: `from` is the base itself, or what the changes
+    /// are on top of.
     pub(crate) async fn patch_from_knot(
         &self,
         repository: &Repository,
         base: &str,
+        from: &str,
         head: &str,
     ) -> Result<(Patch, String)> {
         let (base_tip, head_tip) =
             futures::try_join!(self.branch(repository, base), self.branch(repository, head))?;
         let base_tip = base_tip.ok_or_else(|| no_branch("base", repository, base))?;
         head_tip.ok_or_else(|| no_branch("head", repository, head))?;
-        let compared = self.compare(repository, base, head).await?;
+        let compared = self.compare(repository, from, head).await?;
         let patch = compared.patch.unwrap_or_default();
         if patch.trim().is_empty() {
             return Err(Error::precondition(
@@ -335,7 +217,7 @@ impl Tangled {
                 format!(
                     "'{}' has no commits that '{}' has not",
                     one_line(head),
-                    one_line(base)
+                    one_line(from)
                 ),
             )
             .with_hint("commit and push something to the head branch first"));
@@ -430,6 +312,34 @@ impl Tangled {
         }
         Ok(None)
     }
+}
+
+/// What a new pull request says, beside its changes.
+struct NewPull<'a> {
+    title: &'a str,
+    description: &'a str,
+    base: &'a str,
+    source: Option<Value>,
+    /// The at-uri of the one that it builds on.
+    below: Option<String>,
+}
+
+/// What was written for a new pull request, beside its opening status.
+struct Written {
+    pull: Record,
+    labels: Option<Record>,
+}
+
+/// A patch that somebody gave us.
+pub(crate) fn given(patch: &[u8]) -> Result<Patch> {
+    let patch = Patch::parse(patch.to_vec());
+    if patch::files(&patch.diff()).is_empty() {
+        return Err(
+            Error::invalid("patch", "this changes no file, or is no patch")
+                .with_hint("make it with `git format-patch --stdout BASE..HEAD`"),
+        );
+    }
+    Ok(patch)
 }
 
 /// A title that can be written.

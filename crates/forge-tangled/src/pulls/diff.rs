@@ -1,8 +1,8 @@
 //! Diffs, files and commits of the newest round.
 
 use forge_core::{
-    Error, ErrorKind, Page, PageReq, PrId, Result, Warning,
-    model::{Commit, Diff, DiffFormat, DiffReq, FileChange},
+    Page, PageReq, PrId, Result, Warning,
+    model::{Commit, Diff, DiffFormat, DiffReq, FileChange, Rounds},
 };
 use futures::stream;
 
@@ -16,9 +16,22 @@ impl Tangled {
     /// See [`forge_core::PullRequests::diff`].
     pub(crate) async fn diff_pull(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
         let located = self.locate(pr).await?;
+        if let Some(Rounds { round, since }) = req.rounds {
+            return self.diff_of_rounds(&located, round, since, req).await;
+        }
         let patch = self
             .latest_patch(&located.repository, &located.pull)
             .await?;
+        self.diff_of_patch(&located, &patch, req).await
+    }
+
+    /// The changes of one round.
+    pub(crate) async fn diff_of_patch(
+        &self,
+        located: &Located,
+        patch: &Patch,
+        req: &DiffReq,
+    ) -> Result<Diff> {
         let (body, mut warnings) = match req.format {
             DiffFormat::Patch if patch.mails.is_empty() => {
                 let why = "this round is a plain diff without commits: it was not made by git format-patch";
@@ -26,7 +39,7 @@ impl Tangled {
             }
             DiffFormat::Patch => (patch.raw.clone(), Vec::new()),
             DiffFormat::Diff => {
-                let (diff, warning) = self.net_diff(&located, &patch).await;
+                let (diff, warning) = self.net_diff(located, patch).await;
                 (diff, warning.into_iter().collect())
             }
         };
@@ -108,31 +121,5 @@ impl Tangled {
             patch.commits(),
             &req,
         )
-    }
-
-    /// The patch of round `round`, counted from 0, as it is stored.
-    ///
-    /// # Errors
-    /// `not_found` for a round that there is not; as [`forge_core::PullRequests::diff`].
-    pub async fn round(&self, pr: &PrId, round: usize) -> Result<Vec<u8>> {
-        let located = self.locate(pr).await?;
-        let pull = &located.pull;
-        let Some(found) = pull.rounds.get(round) else {
-            return Err(Error::new(
-                ErrorKind::NotFound {
-                    what: forge_core::Noun::Other,
-                },
-                format!("{} has no round {round}", pull.record.uri),
-            )
-            .with_hint(format!(
-                "it has {} rounds, counted from 0",
-                pull.rounds.len()
-            )));
-        };
-        Ok(self
-            .patch_of(&located.repository, pull, round, found)
-            .await?
-            .raw
-            .clone())
     }
 }

@@ -1,7 +1,7 @@
 //! Changing title and description, labels and assignees.
 
 use forge_core::{
-    Capability, Error, Outcome, PrId, Result, Warning,
+    Capability, Error, Ingestion, Outcome, PrId, Result, Warning,
     model::{EditPull, PrFields, PullRequest},
 };
 use serde_json::json;
@@ -11,7 +11,12 @@ use super::{
     record::Pull,
     view::Located,
 };
-use crate::{Era, Tangled, ingest::Seen, kinds, records::Record};
+use crate::{
+    Era, Tangled,
+    ingest::{Seen, worse},
+    kinds,
+    records::Record,
+};
 
 impl Tangled {
     /// See [`forge_core::PullRequests::edit`].
@@ -66,7 +71,6 @@ impl Tangled {
         };
         let edited = record.cid() != located.pull.record.cid();
         let uri = record.uri.clone();
-        let cid = record.cid().to_owned();
         let mut written: Option<Record> = None;
         if !change.is_empty() {
             let new = change.record(&self.settings.dialects.sh.label_op, &uri)?;
@@ -78,7 +82,7 @@ impl Tangled {
                 value: new.value,
             });
         }
-        let located = Located {
+        let mut located = Located {
             pull: Pull::parse(record)?,
             ..located
         };
@@ -89,16 +93,16 @@ impl Tangled {
                 Warning::new("there was nothing to change"),
             ));
         }
-        let names = &self.settings.dialects;
-        let ingestion = match &written {
-            Some(op) => {
-                let kind = kinds::label_ops(names);
-                let seen = Seen::About(kind, &uri);
-                self.ingestion(seen, &names.sh.label_op, &op.uri, op.cid())
-                    .await
-            }
-            None => self.ingestion(Seen::Pull, &names.sh.pull, &uri, &cid).await,
-        };
+        let mut ingestion = Ingestion::Immediate;
+        if edited {
+            let told = self.ingestion(Seen::Pull, &located.pull.record).await;
+            located.pull.record.cid = Some(told.cid);
+            ingestion = told.ingestion;
+        }
+        if let Some(op) = &written {
+            let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
+            ingestion = worse(ingestion, self.ingestion(seen, op).await.ingestion);
+        }
         let mut view = self.view_located(&located, PrFields::NONE).await?;
         if let Some(op) = written {
             self.with_operation(&located, &mut view, op).await?;

@@ -41,6 +41,7 @@ impl Tangled {
             PrState::Open => {}
         }
         self.may_merge(repository).await?;
+        self.nothing_open_below(&located).await?;
         let patch = self.latest_patch(repository, pull).await?;
         expect_head(req, &patch)?;
         let before = self
@@ -208,10 +209,9 @@ impl Tangled {
         let ingestion = match written {
             Ok(cids) => {
                 let kind = kinds::statuses(&self.settings.dialects);
-                let cid = cids.first().map(String::as_str).unwrap_or_default();
                 let seen = Seen::About(kind, &uri);
-                self.ingestion(seen, &record.collection, &record.uri(&did), cid)
-                    .await
+                let told = self.ingestion(seen, &record.written(&did, cids)).await;
+                told.ingestion
             }
             Err(e) => {
                 warnings.push(

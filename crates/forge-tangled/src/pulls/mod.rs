@@ -9,6 +9,9 @@ mod list;
 mod merge;
 mod number;
 pub(crate) mod record;
+mod resubmit;
+mod rounds;
+mod stack;
 mod state;
 pub(crate) mod status;
 pub(crate) mod view;
@@ -20,8 +23,8 @@ use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
         CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
-        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, StateFilter,
-        StatusEvent,
+        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
+        StateFilter, StatusEvent,
     },
 };
 
@@ -67,6 +70,10 @@ impl PullRequests for Tangled {
 
     async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
         self.edit_pull(pr, edit).await
+    }
+
+    async fn resubmit(&self, pr: &PrId, req: &Resubmit) -> Result<Outcome<PullRequest>> {
+        self.resubmit_pull(pr, req).await
     }
 
     async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {

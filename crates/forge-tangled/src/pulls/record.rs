@@ -40,6 +40,8 @@ pub(crate) struct Pull {
     /// The repository of the head branch, where it is named: a DID or an at-uri.
     pub source: Option<String>,
     pub source_sha: Option<String>,
+    /// The at-uri of the one that it builds on.
+    pub depends_on: Option<String>,
     pub created_at: Timestamp,
     pub rounds: Vec<Round>,
 }
@@ -85,6 +87,7 @@ impl Pull {
             head: text(&["source", "branch"]).unwrap_or_default(),
             source: text(&["source", "repoDid"]).or_else(|| text(&["source", "repo"])),
             source_sha: text(&["source", "sha"]),
+            depends_on: text(&["dependentOn"]),
             created_at,
             rounds: rounds(value),
             uri,

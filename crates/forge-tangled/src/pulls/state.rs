@@ -1,13 +1,20 @@
 //! Closing and reopening: a status record in the account of whoever does it.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Outcome, PrId, Precondition, Result, Step, Warning,
+    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Step, Warning,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use serde_json::json;
 
 use super::{record::Pull, status, view::Located};
-use crate::{Era, Tangled, ingest::Seen, kinds, records::NewRecord, repository::Repository, write};
+use crate::{
+    Era, Tangled,
+    ingest::{Seen, worse},
+    kinds,
+    records::NewRecord,
+    repository::Repository,
+    write,
+};
 
 impl Tangled {
     /// The status record that sets `state`.
@@ -93,8 +100,9 @@ impl Tangled {
             return Err(merged(&located.pull, "closed"));
         }
         let mut steps = Vec::new();
+        let mut commented = Ingestion::Immediate;
         if let Some(comment) = &req.comment {
-            self.comment_on(&located, comment, None).await?;
+            commented = self.comment_on(&located, comment, None).await?.ingestion;
             steps.push(step("comment"));
         }
         let mut outcome = if state == PrState::Closed {
@@ -129,6 +137,7 @@ impl Tangled {
             }
         }
         outcome.steps = steps;
+        outcome.ingestion = worse(outcome.ingestion, commented);
         Ok(outcome)
     }
 
@@ -161,15 +170,19 @@ impl Tangled {
                 &located.pull.base,
             ));
         }
-        if let Some(comment) = comment {
-            self.comment_on(&located, comment, None).await?;
-        }
-        if state == PrState::Open {
+        let commented = match comment {
+            Some(comment) => self.comment_on(&located, comment, None).await?.ingestion,
+            None => Ingestion::Immediate,
+        };
+        let mut outcome = if state == PrState::Open {
             let view = self.view_located(&located, PrFields::NONE).await?;
             let warning = Warning::new(format!("{} is open already", located.pull.record.uri));
-            return Ok(Outcome::unchanged(view, warning));
-        }
-        self.set_state(&located, PrState::Open).await
+            Outcome::unchanged(view, warning)
+        } else {
+            self.set_state(&located, PrState::Open).await?
+        };
+        outcome.ingestion = worse(outcome.ingestion, commented);
+        Ok(outcome)
     }
 
     async fn ready_to_set(&self, located: &Located) -> Result<PrState> {
@@ -189,20 +202,13 @@ impl Tangled {
         let record = self.status_record(&uri, state)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let cids = self.create_records(std::slice::from_ref(&record)).await?;
-        let cid = cids.first().map(String::as_str).unwrap_or_default();
         let kind = kinds::statuses(&self.settings.dialects);
-        let ingestion = self
-            .ingestion(
-                Seen::About(kind, &uri),
-                &record.collection,
-                &record.uri(&did),
-                cid,
-            )
-            .await;
+        let written = record.written(&did, cids);
+        let told = self.ingestion(Seen::About(kind, &uri), &written).await;
         let mut view = self.view_located(located, PrFields::NONE).await?;
         self.as_written(&mut view, state).await;
         let mut outcome = Outcome::immediate(view);
-        outcome.ingestion = ingestion;
+        outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
 

@@ -310,13 +310,21 @@ impl Tangled {
         let Located {
             repository, pull, ..
         } = located;
-        let text = String::from_utf8_lossy(&patch.raw);
+        let below = self.open_below(located).await?;
+        let mut series = Vec::new();
+        for below in &below {
+            let patch = self.latest_patch(repository, &below.pull).await?;
+            series.extend_from_slice(&patch.raw);
+        }
+        series.extend_from_slice(&patch.raw);
+        let text = String::from_utf8_lossy(&series);
         let (checked, branch) = future::try_join(
             self.merge_check(repository, &pull.base, &text),
             self.branch(repository, &pull.base),
         )
         .await?;
         let (state, status, conflicts) = match checked {
+            Checked::Clean if !below.is_empty() => (MergeState::Mergeable, "BLOCKED", Vec::new()),
             Checked::Clean => (MergeState::Mergeable, "CLEAN", Vec::new()),
             Checked::Conflicts(files) => (MergeState::Conflicting, "DIRTY", files),
             Checked::Unknown(why) => {

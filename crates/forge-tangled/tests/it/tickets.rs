@@ -2,7 +2,7 @@
 
 use forge_core::{
     PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Reviews,
-    model::{CreatePull, EditPull, PrFields, PrState, PullQuery, StateFilter},
+    model::{CreatePull, EditPull, PrFields, PrState, PullQuery, Resubmit, StateFilter},
 };
 use forge_testkit::tangled::{Audience, Fault, KnotOptions, PdsOptions, World};
 use serde_json::{Value, json};
@@ -175,9 +175,15 @@ async fn the_life_of_a_ticket() {
             .unwrap();
         assert_eq!(said.value.author.login, "bob.test");
         let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
-        let round = forge.resubmit(&pr).await.unwrap();
+        let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
         assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));
-        assert!(forge.resubmit(&pr).await.unwrap().unchanged);
+        assert!(
+            forge
+                .resubmit(&pr, &Resubmit::default())
+                .await
+                .unwrap()
+                .unchanged
+        );
 
         let edit = EditPull {
             title: Some("Two".into()),

@@ -1,6 +1,9 @@
 //! Writes whose answers are lost.
 
-use forge_core::{PrId, PullRequests, model::CreatePull};
+use forge_core::{
+    PrId, PullRequests,
+    model::{CreatePull, Resubmit},
+};
 use forge_testkit::tangled::Fault;
 use serde_json::Value;
 
@@ -110,13 +113,19 @@ async fn another_round_is_added_and_the_old_one_stays() {
     let repo = stage.handle(&stage.alice);
     let made = stage.open(&repo, "topic").await;
     let forge = stage.tangled(&stage.alice);
-    let same = forge.resubmit(&made.id).await.unwrap();
+    let same = forge
+        .resubmit(&made.id, &Resubmit::default())
+        .await
+        .unwrap();
     assert!(same.unchanged && !same.warnings.is_empty());
     let head = stage
         .repo
         .git
         .commit("topic", "More", &[("more", Some("y\n"))]);
-    let round = forge.resubmit(&made.id).await.unwrap();
+    let round = forge
+        .resubmit(&made.id, &Resubmit::default())
+        .await
+        .unwrap();
     assert_eq!(round.ingestion.word(), "confirmed");
     assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));
     let (_, record) = stage.world.pds().record(&made.node_id).unwrap();
@@ -125,9 +134,10 @@ async fn another_round_is_added_and_the_old_one_stays() {
     assert!(!text(forge.round(&made.id, 0).await.unwrap()).contains("more"));
     assert!(text(forge.round(&made.id, 1).await.unwrap()).contains("more"));
     let e = forge.round(&made.id, 2).await.unwrap_err();
-    assert!(e.hint().unwrap().contains("2 rounds"), "{e:?}");
-    let theirs = stage.tangled(&stage.bob).resubmit(&made.id).await;
-    assert!(theirs.is_ok_and(|o| o.unchanged), "nothing new to submit");
+    assert!(e.hint().unwrap().contains("it has 2"), "{e:?}");
+    let theirs = stage.tangled(&stage.bob);
+    let e = theirs.resubmit(&made.id, &Resubmit::default()).await;
+    assert_eq!(e.unwrap_err().code(), "permission_denied");
 }
 
 #[tokio::test]
@@ -141,11 +151,12 @@ async fn a_patch_needs_no_branch() {
     let patch = stage.repo.git.run(patch).text();
     stage.repo.git.delete_branch("elsewhere");
     let forge = stage.tangled(&stage.bob);
-    let req = CreatePull::new("", "From a patch");
-    let made = forge
-        .create_from_patch(&stage.id(), &req, patch.as_bytes())
-        .await
-        .unwrap();
+    let from = |patch: &[u8]| CreatePull {
+        patch: Some(patch.to_vec()),
+        ..CreatePull::new("", "From a patch")
+    };
+    let req = from(patch.as_bytes());
+    let made = forge.create(&stage.id(), &req).await.unwrap();
     assert_eq!(made.ingestion.word(), "confirmed");
     let files = forge
         .files(&made.value.id, forge_core::PageReq::first(5))
@@ -153,7 +164,7 @@ async fn a_patch_needs_no_branch() {
         .unwrap();
     assert_eq!(files.items[0].path, "f");
     let e = forge
-        .create_from_patch(&stage.id(), &req, b"hello")
+        .create(&stage.id(), &from(b"hello"))
         .await
         .unwrap_err();
     assert_eq!(e.code(), "invalid_input");

@@ -26,6 +26,8 @@ mod merge;
 mod mergeability;
 mod reviews;
 mod rig;
+mod rounds;
+mod stacks;
 mod state;
 mod threads;
 mod unsupported;
@@ -50,6 +52,8 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
         find::cases,
         edit::cases,
         state::cases,
+        rounds::cases,
+        stacks::cases,
         comments::cases,
         reviews::cases,
         threads::cases,

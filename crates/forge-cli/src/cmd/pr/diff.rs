@@ -2,7 +2,7 @@
 
 use forge_core::{
     PageReq, Result, WebPage,
-    model::{DiffFormat, DiffReq, LocalClone, PrFields},
+    model::{DiffFormat, DiffReq, LocalClone, PrFields, Rounds},
     text,
 };
 use futures::StreamExt as _;
@@ -104,6 +104,10 @@ async fn stream(ctx: &Ctx, selected: &Selected, args: DiffArgs) -> Result<()> {
             &DiffReq {
                 format,
                 context_lines: None,
+                rounds: (args.round.is_some() || args.since.is_some()).then_some(Rounds {
+                    round: args.round,
+                    since: args.since,
+                }),
                 clone: clone(ctx, selected).await,
             },
         )

@@ -62,8 +62,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         let name = pull_name(&selected.id);
         ctx.ui
             .caution(&format!("Pull request {name} was already merged"));
-        // Without -d the outcome's warning says this very thing.
-        if req.delete_branch {
+        // Without -d the outcome's warning says this very thing, unless a record of it was missing.
+        if req.delete_branch || !outcome.unchanged {
             let merge = ctx.ui.outcome(outcome)?;
             report_deletion(ctx, &merge);
             clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved)
