@@ -19,7 +19,8 @@
 use std::{collections::BTreeSet, fmt, num::NonZeroUsize, sync::Arc};
 
 use forge_core::{
-    AtUri, Capabilities, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, WebPage,
+    AtUri, Capabilities, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result,
+    WebPage,
 };
 use forge_http::Http;
 
@@ -44,6 +45,7 @@ mod repos;
 mod repository;
 mod session;
 mod settings;
+mod skipped;
 mod sources;
 mod ticket_writes;
 mod tickets;

@@ -14,8 +14,9 @@ use crate::{
     knot::no_branch,
     labels::Change,
     patch::{self, Patch},
-    records::{NewRecord, Record},
+    records::{self, NewRecord, Record},
     repository::Repository,
+    sources::ACCOUNT_MOST,
     write,
 };
 
@@ -155,7 +156,7 @@ impl Tangled {
         }
         let pull = write::checked(NewRecord::new(&names.pull, value))?;
         let uri = pull.uri(viewer);
-        let mut records = vec![pull.clone(), self.status_record(&uri, PrState::Open)?];
+        let mut records = vec![pull.clone(), self.status_record(&uri, PrState::Open, None)?];
         if !change.is_empty() {
             records.push(change.record(&names.label_op, &uri)?);
         }
@@ -261,9 +262,9 @@ impl Tangled {
 
     async fn add_round(&self, located: &Located, patch: &Patch) -> Result<Outcome<PullRequest>> {
         let pull = &located.pull;
-        let view = self.view_located(located, PrFields::NONE).await?;
-        if view.state != PrState::Open {
-            let why = match view.state {
+        let state = self.state_of(&located.repository, pull).await?;
+        if state != PrState::Open {
+            let why = match state {
                 PrState::Merged => Precondition::Merged,
                 _ => Precondition::Closed,
             };
@@ -277,6 +278,7 @@ impl Tangled {
         }
         let latest = self.latest_patch(&located.repository, pull).await;
         if latest.is_ok_and(|latest| latest.raw == patch.raw) {
+            let view = self.view_fresh(located, PrFields::NONE).await?;
             return Ok(Outcome::unchanged(
                 view,
                 forge_core::Warning::new(
@@ -310,7 +312,7 @@ impl Tangled {
             pull: Pull::parse(record)?,
             ..located.clone()
         };
-        let value = self.view_located(&located, PrFields::NONE).await?;
+        let value = self.view_fresh(&located, PrFields::NONE).await?;
         let mut outcome = Outcome::immediate(value);
         outcome.ingestion = ingestion;
         Ok(outcome)
@@ -410,12 +412,11 @@ impl Tangled {
         head: &str,
     ) -> Result<Option<String>> {
         let viewer = self.session.viewer().await?;
-        let did = &viewer.identity.did;
-        let accounts = std::collections::BTreeSet::from([did.clone()]);
-        let (records, _) = self
-            .in_accounts(&self.settings.dialects.sh.pull, &accounts)
-            .await;
-        for record in records {
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        let collection = &self.settings.dialects.sh.pull;
+        // A server that cannot say what is there must not get a second one.
+        let found = records::all(&pds, &viewer.identity.did, collection, ACCOUNT_MOST).await?;
+        for record in found.records {
             let Ok(pull) = Pull::parse(record) else {
                 continue;
             };

@@ -11,6 +11,7 @@ mod crowd;
 mod hostile;
 mod identity;
 mod ingestion;
+mod kill;
 mod merge;
 mod requests;
 mod sessions;
