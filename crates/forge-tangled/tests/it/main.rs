@@ -7,12 +7,14 @@
     reason = "a test fails by panicking"
 )]
 
+mod claims;
 mod crowd;
 mod hostile;
 mod identity;
 mod ingestion;
 mod kill;
 mod merge;
+mod promises;
 mod requests;
 mod sessions;
 mod stage;
