@@ -16,6 +16,7 @@ use crate::{
     kinds, page,
     pulls::{check_body, view::Located},
     records::{self, NewRecord, Record},
+    skipped,
     sources::IN_FLIGHT,
     tickets, write,
 };
@@ -33,6 +34,15 @@ pub(crate) fn sorted(records: Vec<Record>) -> Vec<Record> {
     records.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| x.uri.cmp(&y.uri)));
     records.dedup_by(|a, b| a.1.uri == b.1.uri);
     records.into_iter().map(|(_, r)| r).collect()
+}
+
+/// Why a record about a pull request is no comment.
+pub(crate) fn broken(record: &Record) -> Option<&'static str> {
+    if text(&record.value).is_none() {
+        return Some("it has no text");
+    }
+    let no_time = record.created_at("createdAt").is_none();
+    no_time.then_some("it has no time, and its key is none")
 }
 
 /// The text of a comment: a markdown object, or in older records a string.
@@ -87,14 +97,15 @@ impl Tangled {
         let pull = &located.pull;
         if located.repository.era == Era::Org10 {
             let records = self.ticket_comments(&located.repository, pull).await?;
-            return Ok((sorted(records), Vec::new()));
+            let warnings = skipped::told(&records, broken);
+            return Ok((sorted(records), warnings));
         }
-        let accounts = self
-            .known_accounts(&located.repository, Some(pull.author()))
-            .await;
+        let accounts = self.known_accounts(&located.repository, Some(pull.author()));
         let kind = kinds::comments(&self.settings.dialects);
-        let found = self.about(&kind, &pull.record.uri, &accounts).await?;
-        Ok((sorted(found.value), found.warnings))
+        let found = self.about(&kind, &pull.record.uri, accounts).await?;
+        let mut warnings = found.warnings;
+        warnings.extend(skipped::told(&found.value, broken));
+        Ok((sorted(found.value), warnings))
     }
 
     /// Comments on a pull request, or answers one of its comments.

@@ -215,6 +215,20 @@ pub(crate) fn applied(
     state
 }
 
+/// Why a record, or a part of it, changes no label.
+pub(crate) fn broken(record: &Record) -> Option<&'static str> {
+    if record.created_at("performedAt").is_none() {
+        return Some("it has no time, and its key is none");
+    }
+    let parts = ["add", "delete"].map(|name| record.value.get(name));
+    if parts.iter().flatten().any(|part| !part.is_array()) {
+        return Some("what it adds or deletes is no list");
+    }
+    let operands = parts.into_iter().flatten().filter_map(Value::as_array);
+    let odd = operands.flatten().any(|o| Operand::parse(o).is_none());
+    odd.then_some("a part of it names no label and value")
+}
+
 /// The labels that operations add.
 pub(crate) fn keys(operations: &[Record]) -> BTreeSet<&str> {
     let added = operations

@@ -91,7 +91,8 @@ impl Tangled {
         let all = self
             .ask_index("sh.tangled.repo.listPulls", repo)
             .await
-            .ok()?;
+            .ok()?
+            .records;
         let on_top = |r: &&Record| r.uri != uri && r.text("dependentOn") == Some(below);
         if all.iter().any(|r| r.uri == uri) {
             return None;

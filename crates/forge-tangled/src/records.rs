@@ -1,13 +1,13 @@
 //! Records of a repository server: reading, and the writes that a personal data server takes.
 
-use forge_core::{AtUri, Result, Timestamp};
+use forge_core::{AtUri, Result, Timestamp, Warning};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{tid, xrpc::Xrpc};
+use crate::{skipped::Skipped, tid, xrpc::Xrpc};
 
 /// The most records that one page of `listRecords` has.
-const PAGE: &str = "100";
+const PAGE: usize = 100;
 
 /// A record as it is stored: unknown fields and all.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -34,6 +34,12 @@ impl Record {
             .strip_prefix("at://")
             .and_then(|rest| rest.split('/').next())
             .unwrap_or_default()
+    }
+
+    /// An entry of a list; where it is no record, the at-uri that it claims.
+    pub fn of_entry(entry: Value) -> Result<Self, Option<String>> {
+        let uri = entry.get("uri").and_then(Value::as_str).map(str::to_owned);
+        serde_json::from_value(entry).map_err(|_| uri)
     }
 
     /// Its key.
@@ -100,38 +106,64 @@ pub(crate) async fn get_uri(xrpc: &Xrpc, uri: &AtUri) -> Result<Record> {
     get(xrpc, &uri.authority, &uri.collection, &uri.rkey).await
 }
 
-/// All records of a collection, newest key first, and how many entries were no records.
+/// The records of a collection, and what was passed over.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub records: Vec<Record>,
+    pub warnings: Vec<Warning>,
+}
+
+/// All records of a collection, newest key first; of more than `most`, the newest.
 ///
 /// A server may send a cursor on every page that is not empty, and a hostile one forever: the end
-/// is an empty page, no cursor, or one that was there before.
-pub(crate) async fn all(
-    xrpc: &Xrpc,
-    repo: &str,
-    collection: &str,
-    most: usize,
-) -> Result<(Vec<Record>, usize)> {
-    let mut records = Vec::new();
-    let mut broken = 0;
-    let mut cursor: Option<String> = None;
+/// is an empty page, no cursor, or one that was there before. The reference implementation's
+/// cursor is the key of the page's last record, and its page is short only at the end (seen on pds
+/// 0.5.35): behind such a page nothing is asked for.
+pub(crate) async fn all(xrpc: &Xrpc, repo: &str, collection: &str, most: usize) -> Result<Listing> {
+    let mut records: Vec<Record> = Vec::new();
+    let mut skipped = Skipped::default();
+    let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
+    let limit = PAGE.to_string();
     loop {
-        let mut params = vec![("repo", repo), ("collection", collection), ("limit", PAGE)];
+        let mut params = vec![
+            ("repo", repo),
+            ("collection", collection),
+            ("limit", limit.as_str()),
+        ];
         if let Some(cursor) = &cursor {
             params.push(("cursor", cursor));
         }
         let page: Listed = xrpc.query("com.atproto.repo.listRecords", &params).await?;
         let got = page.records.len();
-        for entry in page.records {
-            match serde_json::from_value(entry) {
+        for (place, entry) in page.records.into_iter().enumerate() {
+            match Record::of_entry(entry) {
                 Ok(record) => records.push(record),
-                Err(_) => broken += 1,
+                Err(uri) => {
+                    let place = format!("entry {} of at://{repo}/{collection}", seen + place + 1);
+                    skipped.add(uri.as_deref().unwrap_or(&place), "it is no record");
+                }
             }
         }
-        if got == 0 || records.len() >= most || page.cursor.is_none() || page.cursor == cursor {
-            records.truncate(most);
-            return Ok((records, broken));
+        seen = seen.saturating_add(got);
+        let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
+        let is_last = |next: &String| {
+            got < PAGE && records.last().is_some_and(|record| record.rkey() == next)
+        };
+        let Some(next) = next.filter(|next| got > 0 && !is_last(next)) else {
+            break;
+        };
+        if seen >= most {
+            skipped.rest(format!(
+                "at://{repo}/{collection} has more than {most} records; only the newest were read"
+            ));
+            break;
         }
-        cursor = page.cursor;
+        cursor = Some(next);
     }
+    Ok(Listing {
+        records,
+        warnings: skipped.warnings(),
+    })
 }
 
 /// The bytes of a blob.

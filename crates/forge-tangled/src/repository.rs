@@ -112,8 +112,8 @@ impl Tangled {
         if let Some(found) = records::find(pds, &owner.did, collection, slug).await? {
             return Ok(Some(found));
         }
-        let (all, _) = records::all(pds, &owner.did, collection, REPOS_MOST).await?;
-        Ok(all.into_iter().find(|r| {
+        let all = records::all(pds, &owner.did, collection, REPOS_MOST).await?;
+        Ok(all.records.into_iter().find(|r| {
             r.text("name").is_some_and(|n| n.eq_ignore_ascii_case(name)) || r.rkey() == name
         }))
     }
@@ -129,7 +129,7 @@ impl Tangled {
         );
         let collection = &self.settings.dialects.sh.repo;
         let all = records::all(pds, &owner.did, collection, REPOS_MOST).await;
-        let all = all.map(|(all, _)| all).unwrap_or_default();
+        let all = all.map(|all| all.records).unwrap_or_default();
         let names = all.iter().map(|r| r.text("name").unwrap_or(r.rkey()));
         error.with_hint(near::hint(name, names, "repositories"))
     }

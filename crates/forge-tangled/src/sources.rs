@@ -1,7 +1,10 @@
 //! Where records by other people are found: the index; if it does not answer, an index of
 //! backlinks; if that does not either, the servers of the accounts that we know of.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+};
 
 use forge_core::{Error, ErrorKind, Result, Warning};
 use futures::{StreamExt as _, future, stream};
@@ -10,20 +13,24 @@ use serde_json::Value;
 
 use crate::{
     Tangled,
-    records::{self, Record},
+    records::{self, Listing, Record},
     repository::Repository,
+    skipped::Skipped,
     xrpc::Xrpc,
 };
 
-/// How many accounts are asked at once.
+/// How many requests a host gets at once.
 pub(crate) const IN_FLIGHT: usize = 8;
+/// How many accounts are read at once: while the directory is asked where some are, the servers of
+/// others answer.
+const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// The most records of one kind about one thing that are read.
 const MOST: usize = 10_000;
 /// More records of one collection than an account is read for.
-const ACCOUNT_MOST: usize = 20_000;
+pub(crate) const ACCOUNT_MOST: usize = 20_000;
 
 /// What was found, and how sure that is all of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Found<T> {
     pub value: T,
     pub warnings: Vec<Warning>,
@@ -41,6 +48,37 @@ pub(crate) struct Kind {
     pub keys: &'static [&'static str],
 }
 
+impl Kind {
+    /// Whether a record is about `subject`.
+    fn is_about(&self, record: &Record, subject: &str) -> bool {
+        let mut at = Some(&record.value);
+        for key in self.keys {
+            at = at.and_then(|v| v.get(key));
+        }
+        at.and_then(Value::as_str) == Some(subject)
+    }
+}
+
+/// What some accounts have written of one kind, from their own servers.
+#[derive(Debug)]
+pub(crate) struct Fresh {
+    collection: String,
+    accounts: BTreeSet<String>,
+    records: Vec<Record>,
+}
+
+impl Fresh {
+    /// What an index has, with the accounts' own word for what is theirs.
+    pub fn over(self, mut indexed: Vec<Record>) -> Vec<Record> {
+        let collection = format!("/{}/", self.collection);
+        let replaced =
+            |r: &Record| r.uri.contains(&collection) && self.accounts.contains(r.author());
+        indexed.retain(|r| !replaced(r));
+        indexed.extend(self.records);
+        indexed
+    }
+}
+
 #[derive(Debug, Deserialize)]
 pub(crate) struct Items {
     #[serde(default)]
@@ -53,6 +91,14 @@ pub(crate) struct Items {
 struct Links {
     #[serde(default)]
     records: Vec<Link>,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Linking {
+    #[serde(default)]
+    linking_dids: Vec<String>,
     #[serde(default)]
     cursor: Option<String>,
 }
@@ -83,18 +129,29 @@ impl Tangled {
         Xrpc::new(self.http.clone(), self.settings.index.clone())
     }
 
-    /// All records of `kind` about `subject`.
+    /// The index, for a question that somebody else can answer, too: one that is down is not asked
+    /// again and again.
+    pub(crate) fn index_or_others(&self) -> Xrpc {
+        let index = self.index();
+        match self.settings.backlinks {
+            Some(_) => index.asked_once(),
+            None => index,
+        }
+    }
+
+    /// All records of `kind` about `subject`. `accounts` are asked, and even looked for, only when
+    /// no index answers.
     pub(crate) async fn about(
         &self,
         kind: &Kind,
         subject: &str,
-        accounts: &BTreeSet<String>,
+        accounts: impl Future<Output = BTreeSet<String>>,
     ) -> Result<Found<Vec<Record>>> {
         let down = match self.ask_index(kind.query, subject).await {
-            Ok(value) => {
+            Ok(listing) => {
                 return Ok(Found {
-                    value,
-                    warnings: Vec::new(),
+                    value: listing.records,
+                    warnings: listing.warnings,
                 });
             }
             Err(e) if is_down(&e) => e,
@@ -102,32 +159,19 @@ impl Tangled {
         };
         let source = format!("{}:{}", kind.collection, kind.path);
         if let Ok(links) = self.backlinks(subject, &source).await {
-            let (value, warnings) = self.hydrate(links).await;
+            let found = self.hydrate(links).await;
             let by = format!("the backlinks at {}", self.backlinks_host());
-            return Ok(self.second_best(&down, value, by, warnings));
+            return Ok(self.second_best(&down, found, by));
         }
-        let (all, warnings) = self.in_accounts(&kind.collection, accounts).await;
-        let value = all
-            .into_iter()
-            .filter(|r| {
-                let mut at = Some(&r.value);
-                for key in kind.keys {
-                    at = at.and_then(|v| v.get(key));
-                }
-                at.and_then(Value::as_str) == Some(subject)
-            })
-            .collect();
+        let accounts = accounts.await;
+        let [mut found] = self.in_accounts([&kind.collection], &accounts).await;
+        found.records.retain(|r| kind.is_about(r, subject));
         let by = format!("the servers of {} accounts", accounts.len());
-        Ok(self.second_best(&down, value, by, warnings))
+        Ok(self.second_best(&down, found, by))
     }
 
-    fn second_best<T>(
-        &self,
-        down: &Error,
-        value: T,
-        by: String,
-        mut warnings: Vec<Warning>,
-    ) -> Found<T> {
+    fn second_best(&self, down: &Error, found: Listing, by: String) -> Found<Vec<Record>> {
+        let mut warnings = found.warnings;
         warnings.insert(
             0,
             Warning::new(format!(
@@ -136,17 +180,21 @@ impl Tangled {
             ))
             .with_hint("what other people wrote may be missing; try again later"),
         );
-        Found { value, warnings }
+        Found {
+            value: found.records,
+            warnings,
+        }
     }
 
     pub(crate) fn backlinks_host(&self) -> &str {
         self.settings.backlinks.as_ref().map_or("", |o| o.host())
     }
 
-    pub(crate) async fn ask_index(&self, query: &str, subject: &str) -> Result<Vec<Record>> {
-        let index = self.index();
+    pub(crate) async fn ask_index(&self, query: &str, subject: &str) -> Result<Listing> {
+        let index = self.index_or_others();
         let mut records = Vec::new();
-        let mut cursor: Option<String> = None;
+        let mut skipped = Skipped::default();
+        let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
         loop {
             let mut params = vec![("subject", subject), ("limit", "1000")];
             if let Some(cursor) = &cursor {
@@ -154,13 +202,67 @@ impl Tangled {
             }
             let page: Items = index.query(query, &params).await?;
             let got = page.items.len();
-            records.extend(
-                page.items
-                    .into_iter()
-                    .filter_map(|item| serde_json::from_value(item).ok()),
-            );
-            if got == 0 || records.len() >= MOST || page.cursor.is_none() || page.cursor == cursor {
-                return Ok(records);
+            for (place, item) in page.items.into_iter().enumerate() {
+                match Record::of_entry(item) {
+                    Ok(record) => records.push(record),
+                    Err(uri) => {
+                        let place = format!("item {} of {query}", seen + place + 1);
+                        skipped.add(uri.as_deref().unwrap_or(&place), "it is no record");
+                    }
+                }
+            }
+            seen = seen.saturating_add(got);
+            let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
+            let Some(next) = next.filter(|_| got > 0) else {
+                break;
+            };
+            if seen >= MOST {
+                skipped.rest(format!(
+                    "{subject} has more than {MOST} records about it; only the first were read"
+                ));
+                break;
+            }
+            cursor = Some(next);
+        }
+        Ok(Listing {
+            records,
+            warnings: skipped.warnings(),
+        })
+    }
+
+    fn backlinks_service(&self) -> Result<Xrpc> {
+        match &self.settings.backlinks {
+            Some(origin) => Ok(Xrpc::new(self.http.clone(), origin.clone())),
+            None => Err(Error::new(
+                ErrorKind::Config,
+                "no index of backlinks is configured",
+            )),
+        }
+    }
+
+    /// The accounts that have a record which links to `subject`: a hundred a page, however many
+    /// records each has (Constellation's `getBacklinkDids`).
+    async fn linking_accounts(&self, subject: &str, source: &str) -> Result<BTreeSet<String>> {
+        let xrpc = self.backlinks_service()?.asked_once();
+        let mut found = BTreeSet::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let mut params = vec![("subject", subject), ("source", source), ("limit", "100")];
+            if let Some(cursor) = &cursor {
+                params.push(("cursor", cursor));
+            }
+            let page: Linking = xrpc
+                .query("blue.microcosm.links.getBacklinkDids", &params)
+                .await?;
+            let before = found.len();
+            found.extend(page.linking_dids);
+            // A page that brings nobody new is the end, whatever its cursor says.
+            if found.len() == before
+                || found.len() >= MOST
+                || page.cursor.is_none()
+                || page.cursor == cursor
+            {
+                return Ok(found);
             }
             cursor = page.cursor;
         }
@@ -172,13 +274,7 @@ impl Tangled {
         subject: &str,
         source: &str,
     ) -> Result<Vec<(String, String, String)>> {
-        let Some(origin) = &self.settings.backlinks else {
-            return Err(Error::new(
-                ErrorKind::Config,
-                "no index of backlinks is configured",
-            ));
-        };
-        let xrpc = Xrpc::new(self.http.clone(), origin.clone());
+        let xrpc = self.backlinks_service()?;
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
@@ -204,7 +300,7 @@ impl Tangled {
 
     /// The records themselves. An account with several is read as a whole: one request for a
     /// hundred records beats a hundred requests.
-    async fn hydrate(&self, links: Vec<(String, String, String)>) -> (Vec<Record>, Vec<Warning>) {
+    async fn hydrate(&self, links: Vec<(String, String, String)>) -> Listing {
         let mut by_account: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
         for (did, collection, rkey) in links {
             by_account
@@ -219,91 +315,164 @@ impl Tangled {
                     let pds = self.identities.pds(&did).await?;
                     if let (1, Some(key)) = (keys.len(), keys.first()) {
                         let found = records::find(&pds, &did, &collection, key).await?;
-                        return Ok(found.into_iter().collect());
+                        return Ok(Listing {
+                            records: found.into_iter().collect(),
+                            warnings: Vec::new(),
+                        });
                     }
-                    let (mut all, _) = records::all(&pds, &did, &collection, ACCOUNT_MOST).await?;
-                    all.retain(|r| keys.contains(r.rkey()));
-                    Ok::<Vec<Record>, Error>(all)
+                    let mut all = records::all(&pds, &did, &collection, ACCOUNT_MOST).await?;
+                    all.records.retain(|r| keys.contains(r.rkey()));
+                    Ok::<Listing, Error>(all)
                 };
                 (did.clone(), read.await)
             });
-        self.gather(
-            stream::iter(reads)
-                .buffer_unordered(IN_FLIGHT)
-                .collect()
-                .await,
-        )
+        let read: Vec<_> = stream::iter(reads)
+            .buffer_unordered(ACCOUNTS)
+            .collect()
+            .await;
+        let mut all = Listing::default();
+        for (did, listing) in read {
+            gather(&mut all, &did, listing);
+        }
+        all
     }
 
-    /// All records of a collection in the accounts that we know of.
-    pub(crate) async fn in_accounts(
+    /// What accounts have written about `subject`, which an index may not have yet. An account that
+    /// cannot be read leaves the word to the index.
+    pub(crate) async fn fresh<const N: usize>(
         &self,
-        collection: &str,
+        kinds: [&Kind; N],
+        subject: &str,
         accounts: &BTreeSet<String>,
-    ) -> (Vec<Record>, Vec<Warning>) {
+    ) -> [Fresh; N] {
         let reads = accounts.iter().cloned().map(|did| async move {
-            let read = async {
-                let pds = self.identities.pds(&did).await?;
-                let (all, _) = records::all(&pds, &did, collection, ACCOUNT_MOST).await?;
-                Ok::<Vec<Record>, Error>(all)
-            };
-            let read = read.await;
+            let pds = self.identities.pds(&did).await.ok();
+            let of_one = kinds.map(|kind| {
+                let (pds, did) = (&pds, &did);
+                async move {
+                    let all = records::all(pds.as_ref()?, did, &kind.collection, ACCOUNT_MOST);
+                    all.await.ok()
+                }
+            });
+            let read = future::join_all(of_one).await;
             (did, read)
         });
-        self.gather(
-            stream::iter(reads)
-                .buffer_unordered(IN_FLIGHT)
-                .collect()
-                .await,
-        )
-    }
-
-    fn gather(&self, read: Vec<(String, Result<Vec<Record>>)>) -> (Vec<Record>, Vec<Warning>) {
-        let mut records = Vec::new();
-        let mut warnings = Vec::new();
-        for (did, result) in read {
-            match result {
-                Ok(found) => records.extend(found),
-                Err(e) => warnings.push(Warning::new(format!(
-                    "the records of {did} could not be read: {}",
-                    e.message()
-                ))),
+        let read: Vec<_> = stream::iter(reads)
+            .buffer_unordered(ACCOUNTS)
+            .collect()
+            .await;
+        let mut all = kinds.map(|kind| Fresh {
+            collection: kind.collection.clone(),
+            accounts: BTreeSet::new(),
+            records: Vec::new(),
+        });
+        for (did, listings) in read {
+            for ((into, kind), listing) in all.iter_mut().zip(kinds).zip(listings) {
+                let Some(listing) = listing else { continue };
+                into.accounts.insert(did.clone());
+                let about = |r: &Record| kind.is_about(r, subject);
+                into.records
+                    .extend(listing.records.into_iter().filter(about));
             }
         }
-        (records, warnings)
+        all
     }
 
-    /// The pull requests of a repository without the index's help, and who was asked.
+    /// All records of some collections in the accounts that we know of, each account looked up
+    /// once.
+    pub(crate) async fn in_accounts<const N: usize>(
+        &self,
+        collections: [&str; N],
+        accounts: &BTreeSet<String>,
+    ) -> [Listing; N] {
+        let reads = accounts.iter().cloned().map(|did| async move {
+            let pds = match self.identities.pds(&did).await {
+                Ok(pds) => pds,
+                Err(e) => return (did, Err(e)),
+            };
+            let of_one = collections.map(|name| records::all(&pds, &did, name, ACCOUNT_MOST));
+            let read = future::join_all(of_one).await;
+            (did, Ok(read))
+        });
+        let read: Vec<_> = stream::iter(reads)
+            .buffer_unordered(ACCOUNTS)
+            .collect()
+            .await;
+        let mut all: [Listing; N] = std::array::from_fn(|_| Listing::default());
+        for (did, listings) in read {
+            match listings {
+                Ok(listings) => {
+                    for (into, listing) in all.iter_mut().zip(listings) {
+                        gather(into, &did, listing);
+                    }
+                }
+                Err(e) => {
+                    if let Some(first) = all.first_mut() {
+                        gather(first, &did, Err(e));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Looks up what accounts are called, for those who will show it.
+    async fn learn_names(&self, accounts: &BTreeSet<String>) {
+        let lookups = accounts.iter().cloned().map(|did| async move {
+            self.identities.name_of(&did).await;
+        });
+        stream::iter(lookups)
+            .buffer_unordered(ACCOUNTS)
+            .collect::<()>()
+            .await;
+    }
+
+    /// The pull requests of a repository, and what was said about their state, without the index's
+    /// help.
+    ///
+    /// Who has made any is asked of the backlinks, which takes one request for a hundred accounts;
+    /// then each account is read once, as a whole.
     pub(crate) async fn pulls_without_index(
         &self,
         repository: &Repository,
         down: &Error,
-    ) -> Result<Found<Vec<Record>>> {
-        let collection = &self.settings.dialects.sh.pull;
-        let mut links = Vec::new();
-        let mut answered = false;
+    ) -> Found<(Vec<Record>, Vec<Record>)> {
+        let names = &self.settings.dialects.sh;
         let mut subjects = vec![(repository.record.uri.as_str(), "target.repo")];
         if let Some(did) = &repository.did {
             subjects.push((did, "target.repo"));
             subjects.push((did, "target.repoDid"));
         }
         let asked = subjects.into_iter().map(|(subject, path)| async move {
-            self.backlinks(subject, &format!("{collection}:{path}"))
-                .await
+            let source = format!("{}:{path}", names.pull);
+            self.linking_accounts(subject, &source).await
         });
-        for found in future::join_all(asked).await.into_iter().flatten() {
-            answered = true;
-            links.extend(found);
+        let (answers, mut accounts) = future::join(
+            future::join_all(asked),
+            self.known_accounts(repository, None),
+        )
+        .await;
+        let answered = answers.iter().any(Result::is_ok);
+        accounts.extend(answers.into_iter().flatten().flatten());
+        let by = if answered {
+            format!("the backlinks at {}", self.backlinks_host())
+        } else {
+            format!("the servers of {} accounts", accounts.len())
+        };
+        let read = self.in_accounts([&names.pull, &names.status], &accounts);
+        let ([pulls, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
+        let found = self.second_best(down, pulls, by);
+        let mut warnings = found.warnings;
+        for warning in statuses.warnings {
+            // An account that cannot be read at all is told of once.
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
         }
-        if answered {
-            let (value, warnings) = self.hydrate(links).await;
-            let by = format!("the backlinks at {}", self.backlinks_host());
-            return Ok(self.second_best(down, value, by, warnings));
+        Found {
+            value: (found.value, statuses.records),
+            warnings,
         }
-        let accounts = self.known_accounts(repository, None).await;
-        let (value, warnings) = self.in_accounts(collection, &accounts).await;
-        let by = format!("the servers of {} accounts", accounts.len());
-        Ok(self.second_best(down, value, by, warnings))
     }
 
     /// The accounts that can have said something about a repository's pull requests: its owner, its
@@ -341,14 +510,28 @@ impl Tangled {
             return found;
         }
         let owner = BTreeSet::from([repository.owner.did.clone()]);
-        let (records, _) = self
-            .in_accounts("sh.tangled.repo.collaborator", &owner)
+        let [found] = self
+            .in_accounts(["sh.tangled.repo.collaborator"], &owner)
             .await;
-        records
+        found
+            .records
             .iter()
             .filter(|r| r.text("repo").is_some_and(|t| repository.is_target(t)))
             .filter_map(|r| r.text("subject").map(str::to_owned))
             .collect()
+    }
+}
+
+fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
+    match read {
+        Ok(found) => {
+            all.records.extend(found.records);
+            all.warnings.extend(found.warnings);
+        }
+        Err(e) => all.warnings.push(Warning::new(format!(
+            "the records of {did} could not be read: {}",
+            e.message()
+        ))),
     }
 }
 

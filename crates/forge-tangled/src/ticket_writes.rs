@@ -398,13 +398,13 @@ impl Tangled {
             Err(e) if fault::is_ambiguous(&e) => {
                 let knot = self.knot(repository).await?;
                 let collection = &self.settings.dialects.org.patch;
-                let (patches, _) = records::all(&knot, &did, collection, usize::MAX).await?;
+                let patches = records::all(&knot, &did, collection, usize::MAX).await?;
                 let ours = |p: &Record| {
                     let head = p.value.get("head").and_then(|h| h.get("oid"));
                     p.text("ticket") == Some(ticket)
                         && head.and_then(Value::as_str) == Some(ends.head.as_str())
                 };
-                if patches.iter().any(ours) {
+                if patches.records.iter().any(ours) {
                     Ok(())
                 } else {
                     Err(e)

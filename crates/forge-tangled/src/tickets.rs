@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{
     Tangled,
     pulls::record::{Content, Pull, Round},
-    records::{self, Record},
+    records::{self, Listing, Record},
     repository::Repository,
     xrpc::Xrpc,
 };
@@ -178,10 +178,10 @@ impl Tangled {
         Ok((self.knot(repository).await?, did))
     }
 
-    async fn ticket_patches(&self, repository: &Repository) -> Result<Vec<Record>> {
+    async fn ticket_patches(&self, repository: &Repository) -> Result<Listing> {
         let (knot, did) = self.account(repository).await?;
         let collection = &self.settings.dialects.org.patch;
-        Ok(records::all(&knot, did, collection, MOST).await?.0)
+        records::all(&knot, did, collection, MOST).await
     }
 
     /// One pull request, by the key of its ticket.
@@ -199,7 +199,7 @@ impl Tangled {
             records::find(&knot, did, collection, &uri.rkey),
             self.ticket_patches(repository),
         )?;
-        let found = ticket.map(|t| pull(t, &patches)).transpose()?;
+        let found = ticket.map(|t| pull(t, &patches.records)).transpose()?;
         found.flatten().ok_or_else(missing)
     }
 
@@ -210,14 +210,15 @@ impl Tangled {
     ) -> Result<(Vec<Pull>, Vec<Warning>)> {
         let (knot, did) = self.account(repository).await?;
         let collection = &self.settings.dialects.org.pull;
-        let ((tickets, _), patches) = futures::try_join!(
+        let (tickets, patches) = futures::try_join!(
             records::all(&knot, did, collection, MOST),
             self.ticket_patches(repository),
         )?;
         let mut pulls = Vec::new();
-        let mut warnings = Vec::new();
-        for ticket in tickets {
-            match pull(ticket, &patches) {
+        let mut warnings = tickets.warnings;
+        warnings.extend(patches.warnings);
+        for ticket in tickets.records {
+            match pull(ticket, &patches.records) {
                 Ok(found) => pulls.extend(found),
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
@@ -238,20 +239,20 @@ impl Tangled {
     ) -> Result<Vec<Record>> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects.org;
-        let ((comments, _), patches) = futures::try_join!(
+        let (comments, patches) = futures::try_join!(
             records::all(&knot, did, &names.comment, MOST),
             self.ticket_patches(repository),
         )?;
         let mut subjects = vec![pull.record.uri.as_str()];
         let own = |p: &&Record| p.text("ticket") == Some(pull.record.rkey());
-        subjects.extend(patches.iter().filter(own).map(|p| p.uri.as_str()));
+        subjects.extend(patches.records.iter().filter(own).map(|p| p.uri.as_str()));
         let about = |r: &Record| {
             let subject = r.value.get("subject").and_then(|s| s.get("uri"));
             subject
                 .and_then(Value::as_str)
                 .is_some_and(|uri| subjects.contains(&uri))
         };
-        Ok(comments.into_iter().filter(about).collect())
+        Ok(comments.records.into_iter().filter(about).collect())
     }
 
     /// The commits between two ends as `git format-patch` writes them.

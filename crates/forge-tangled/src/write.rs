@@ -1,7 +1,7 @@
 //! Writes to the viewer's own server: all or nothing, never twice, and never over somebody's edit.
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use forge_core::{AtUri, Error, ErrorKind, Result};
+use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
+use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
 use forge_http::Class;
 use serde_json::{Map, Value, json};
 
@@ -13,10 +13,25 @@ use crate::{
 /// How often an edit is tried again because somebody else was faster.
 const EDITS_MOST: u32 = 60;
 
-/// The time now, to the millisecond: status records are ordered by it.
+/// The time now, to the millisecond.
 pub(crate) fn now() -> String {
+    now_or_after(None)
+}
+
+/// The time now, and where `before` is later than that, the millisecond behind it: status records
+/// are ordered by the times that they claim, and our clock may be behind that of whoever was last.
+pub(crate) fn now_or_after(before: Option<Timestamp>) -> String {
     let now = DateTime::<Utc>::from(std::time::SystemTime::now());
-    now.to_rfc3339_opts(SecondsFormat::Millis, true)
+    let behind = before.and_then(|before| {
+        let before = DateTime::parse_from_rfc3339(&before.to_string()).ok()?;
+        let behind = before
+            .to_utc()
+            .checked_add_signed(TimeDelta::milliseconds(1))?;
+        // Four digits are all that the form of a time has for a year.
+        (behind.year() <= 9999).then_some(behind)
+    });
+    let at = behind.map_or(now, |behind| behind.max(now));
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// A record that our lexicon allows.
@@ -265,4 +280,26 @@ fn cids(answer: &Value, count: usize) -> Option<Vec<String>> {
         .filter_map(|r| r.get("cid")?.as_str().map(str::to_owned))
         .collect();
     (cids.len() == count).then_some(cids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_never_before_the_one_that_it_follows() {
+        let after = |text: &str| now_or_after(Some(text.parse().unwrap()));
+        assert_eq!(
+            after("2036-01-01T02:00:00.5+02:00"),
+            "2036-01-01T00:00:00.501Z"
+        );
+        let now = write_time(&now());
+        assert!(write_time(&after("2026-01-01T00:00:00Z")) >= now);
+        let last = after("9999-12-31T23:59:59.999Z");
+        assert!(last.starts_with("20"), "{last}");
+    }
+
+    fn write_time(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
 }

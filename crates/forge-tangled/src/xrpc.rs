@@ -9,7 +9,7 @@ use atrium_xrpc::{
 };
 use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result, Retry, Timestamp};
-use forge_http::{Class, Http, Secret};
+use forge_http::{Class, Http, MaxRetries, Secret};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
@@ -39,6 +39,7 @@ pub(crate) struct Xrpc {
     origin: Origin,
     token: Option<Secret>,
     class: Option<Class>,
+    retries: Option<MaxRetries>,
 }
 
 impl Xrpc {
@@ -48,7 +49,14 @@ impl Xrpc {
             origin,
             token: None,
             class: None,
+            retries: None,
         }
+    }
+
+    /// The same service, for a caller who asks another one rather than this one again.
+    pub fn asked_once(mut self) -> Self {
+        self.retries = Some(MaxRetries(0));
+        self
     }
 
     /// The same service, asked with a token.
@@ -231,6 +239,9 @@ impl HttpClient for Xrpc {
         let mut request = request.map(Bytes::from);
         if let Some(class) = self.class {
             request.extensions_mut().insert(class);
+        }
+        if let Some(retries) = self.retries {
+            request.extensions_mut().insert(retries);
         }
         let response = self.http.send(request).await?;
         let (mut parts, body) = response.into_parts();

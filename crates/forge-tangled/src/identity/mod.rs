@@ -3,7 +3,11 @@
 mod dns;
 mod document;
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use forge_core::{AtUri, Error, ErrorKind, Noun, Result, text::one_line};
@@ -19,6 +23,8 @@ use crate::{Origin, Settings, cache::Cache, origin::is_public, xrpc::Xrpc};
 
 /// A document of this size holds hundreds of keys; what is larger is no document.
 const DOCUMENT_MAX: usize = 256 * 1024;
+/// For so long an account whose name could not be found out is called by its DID.
+const FAILED_FOR: Duration = Duration::from_secs(60);
 
 /// An account that has been looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +54,8 @@ pub(crate) struct Identities {
     documents: Cache<Document>,
     handles: Cache<String>,
     checked: Cache<()>,
+    /// Accounts whose names could not be found out, and when that was.
+    failed: Mutex<HashMap<String, Instant>>,
 }
 
 impl Identities {
@@ -59,6 +67,7 @@ impl Identities {
             documents: Cache::default(),
             handles: Cache::default(),
             checked: Cache::default(),
+            failed: Mutex::default(),
         }
     }
 
@@ -115,11 +124,22 @@ impl Identities {
         cell.get_or_try_init(|| self.document(did)).await.cloned()
     }
 
-    /// What an account is called; the DID itself where it cannot be looked up.
+    /// What an account is called; the DID itself where it cannot be looked up. A lookup that
+    /// failed is not made again for a while: one account may have written a thousand records.
     pub async fn name_of(&self, did: &str) -> String {
+        let failed = |map: &HashMap<String, Instant>| {
+            map.get(did).is_some_and(|at| at.elapsed() < FAILED_FOR)
+        };
+        if failed(&self.failed.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return did.to_owned();
+        }
         match self.of_did(did).await {
             Ok(identity) => identity.name().to_owned(),
-            Err(_) => did.to_owned(),
+            Err(_) => {
+                let mut map = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                map.insert(did.to_owned(), Instant::now());
+                did.to_owned()
+            }
         }
     }
 

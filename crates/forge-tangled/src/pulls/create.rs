@@ -15,8 +15,9 @@ use crate::{
     knot::no_branch,
     labels::Change,
     patch::{self, Patch},
-    records::{NewRecord, Record},
+    records::{self, NewRecord, Record},
     repository::Repository,
+    sources::ACCOUNT_MOST,
     write,
 };
 
@@ -137,7 +138,7 @@ impl Tangled {
         }
         let pull = write::checked(NewRecord::new(&names.pull, value))?;
         let uri = pull.uri(viewer);
-        let mut records = vec![pull.clone(), self.status_record(&uri, PrState::Open)?];
+        let mut records = vec![pull.clone(), self.status_record(&uri, PrState::Open, None)?];
         let labels = match change.is_empty() {
             true => None,
             false => Some(change.record(&names.label_op, &uri)?),
@@ -292,12 +293,11 @@ impl Tangled {
         head: &str,
     ) -> Result<Option<String>> {
         let viewer = self.session.viewer().await?;
-        let did = &viewer.identity.did;
-        let accounts = std::collections::BTreeSet::from([did.clone()]);
-        let (records, _) = self
-            .in_accounts(&self.settings.dialects.sh.pull, &accounts)
-            .await;
-        for record in records {
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        let collection = &self.settings.dialects.sh.pull;
+        // A server that cannot say what is there must not get a second one.
+        let found = records::all(&pds, &viewer.identity.did, collection, ACCOUNT_MOST).await?;
+        for record in found.records {
             let Ok(pull) = Pull::parse(record) else {
                 continue;
             };

@@ -87,7 +87,7 @@ impl Tangled {
             ..located
         };
         if !edited && written.is_none() {
-            let view = self.view_located(&located, PrFields::NONE).await?;
+            let view = self.view_fresh(&located, PrFields::NONE).await?;
             return Ok(Outcome::unchanged(
                 view,
                 Warning::new("there was nothing to change"),
@@ -103,37 +103,9 @@ impl Tangled {
             let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
             ingestion = worse(ingestion, self.ingestion(seen, op).await.ingestion);
         }
-        let mut view = self.view_located(&located, PrFields::NONE).await?;
-        if let Some(op) = written {
-            self.with_operation(&located, &mut view, op).await?;
-        }
+        let view = self.view_fresh(&located, PrFields::NONE).await?;
         let mut outcome = Outcome::immediate(view);
         outcome.ingestion = ingestion;
         Ok(outcome)
-    }
-
-    /// The labels with our change, also while the index does not show it yet.
-    async fn with_operation(
-        &self,
-        located: &Located,
-        view: &mut PullRequest,
-        operation: Record,
-    ) -> Result<()> {
-        let uri = located.pull.record.uri.as_str();
-        let names = &self.settings.dialects;
-        let accounts = self
-            .known_accounts(&located.repository, Some(located.pull.author()))
-            .await;
-        let mut all = self
-            .about(&kinds::label_ops(names), uri, &accounts)
-            .await?
-            .value;
-        if !all.iter().any(|r| r.uri == operation.uri) {
-            all.push(operation);
-        }
-        let (labels, assignees) = self.labels_of(&located.repository, uri, all).await?;
-        view.labels = labels;
-        view.assignees = assignees;
-        Ok(())
     }
 }

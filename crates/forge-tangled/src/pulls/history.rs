@@ -6,7 +6,7 @@ use forge_core::{
 };
 
 use super::status::{self, Status};
-use crate::{Era, Tangled, kinds, page};
+use crate::{Era, Tangled, kinds, page, skipped};
 
 impl Tangled {
     /// See [`forge_core::PullRequests::history`].
@@ -20,11 +20,13 @@ impl Tangled {
             let why = "a ticket of Tangled 1.0 does not say when it was closed, merged or reopened";
             (Vec::new(), vec![Warning::new(why)])
         } else {
-            let accounts = self.known_accounts(repository, Some(pull.author())).await;
-            let found = self.about(&kinds::statuses(names), uri, &accounts).await?;
+            let accounts = self.known_accounts(repository, Some(pull.author()));
+            let found = self.about(&kinds::statuses(names), uri, accounts).await?;
             let writers = self.writers(repository).await;
+            let mut warnings = found.warnings;
+            warnings.extend(skipped::told(&found.value, status::broken));
             let read = status::read(found.value, uri, pull.author(), &writers, &names.sh);
-            (read, found.warnings)
+            (read, warnings)
         };
         let mut events = vec![StatusEvent {
             id: uri.to_owned(),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use forge_core::{
     Capability, Cursor, Error, Page, PageReq, RepoId, Result, Warning,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
+    text::one_line,
 };
 use futures::{StreamExt as _, stream};
 use serde::Deserialize;
@@ -15,6 +16,7 @@ use crate::{
     Era, Tangled, kinds,
     records::Record,
     repository::Repository,
+    skipped,
     sources::{IN_FLIGHT, is_down},
     tickets,
 };
@@ -48,6 +50,8 @@ struct Row {
     pull: Pull,
     state: PrState,
     comments: u64,
+    /// The state is what the index makes of it, whoever it was set by.
+    indexed: bool,
 }
 
 /// Where a list goes on: the index's cursor for a page of `size`, and how many of its rows were
@@ -191,7 +195,11 @@ impl Tangled {
         position: Option<Position>,
         limit: usize,
     ) -> Result<(Vec<Row>, Option<Position>, u64, Vec<Warning>)> {
-        let index = self.index();
+        // Behind the first page nobody else can go on.
+        let index = match position {
+            Some(_) => self.index(),
+            None => self.index_or_others(),
+        };
         let status = match query.state {
             StateFilter::Open => Some("open"),
             StateFilter::Merged => Some("merged"),
@@ -278,6 +286,7 @@ impl Tangled {
                 pull,
                 state: said.state.unwrap_or(PrState::Open),
                 comments: 0,
+                indexed: false,
             };
             if labelled && assigned && plain_match(&row, query, filters) {
                 rows.push(row);
@@ -287,10 +296,12 @@ impl Tangled {
     }
 
     fn row(&self, item: Value) -> Result<Row> {
+        let uri = item.get("uri").and_then(Value::as_str).unwrap_or("a row");
+        let uri = one_line(uri).into_owned();
         let item: Item = serde_json::from_value(item).map_err(|e| {
             Error::new(
                 forge_core::ErrorKind::Protocol,
-                format!("a row of the index is no pull request: {e}"),
+                format!("{uri} of the index is no pull request: {e}"),
             )
         })?;
         let token = item.state.unwrap_or_default();
@@ -299,6 +310,7 @@ impl Tangled {
             pull: Pull::parse(item.record)?,
             state,
             comments: item.comment_count,
+            indexed: true,
         })
     }
 
@@ -337,8 +349,8 @@ impl Tangled {
     ) -> Result<(Vec<forge_core::model::Label>, Vec<forge_core::model::Actor>)> {
         let uri = pull.record.uri.as_str();
         let kind = kinds::label_ops(&self.settings.dialects);
-        let accounts = self.known_accounts(repository, Some(pull.author())).await;
-        let found = self.about(&kind, uri, &accounts).await?;
+        let accounts = self.known_accounts(repository, Some(pull.author()));
+        let found = self.about(&kind, uri, accounts).await?;
         self.labels_of(repository, uri, found.value).await
     }
 
@@ -351,22 +363,20 @@ impl Tangled {
         filters: &Filters,
         down: &Error,
     ) -> Result<(Vec<Row>, u64, Vec<Warning>)> {
-        let found = self.pulls_without_index(repository, down).await?;
+        let found = self.pulls_without_index(repository, down).await;
         let mut warnings = found.warnings;
+        let (records, statuses) = found.value;
         let mut pulls = Vec::new();
-        let scanned = found.value.len() as u64;
-        for record in found.value {
+        let scanned = records.len() as u64;
+        for record in records {
             match Pull::parse(record) {
                 Ok(pull) if repository.is_target(&pull.target) => pulls.push(pull),
                 Ok(_) => {}
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
         }
-        let mut accounts = self.known_accounts(repository, None).await;
-        accounts.extend(pulls.iter().map(|p| p.author().to_owned()));
         let dialect = &self.settings.dialects.sh;
-        let (statuses, failed) = self.in_accounts(&dialect.status, &accounts).await;
-        warnings.extend(failed);
+        warnings.extend(skipped::told(&statuses, status::broken));
         let mut by_pull: std::collections::HashMap<String, Vec<Record>> = Default::default();
         for record in statuses {
             if let Some(pull) = record.text("pull").map(str::to_owned) {
@@ -387,6 +397,7 @@ impl Tangled {
                 pull,
                 state: state.unwrap_or(PrState::Open),
                 comments: 0,
+                indexed: false,
             };
             if self.matches(repository, &row, query, filters).await? {
                 rows.push(row);
@@ -410,6 +421,7 @@ impl Tangled {
                 let beside = Beside {
                     state: Some(row.state),
                     comments: row.comments,
+                    warnings: row.indexed.then(as_indexed).into_iter().collect(),
                     ..Beside::default()
                 };
                 return self.build(repository, &row.pull, beside).await;
@@ -497,6 +509,12 @@ impl Tangled {
             needs_review: Vec::new(),
         })
     }
+}
+
+/// The mark of a state that nobody has checked: the index counts whoever has set it last.
+fn as_indexed() -> Warning {
+    Warning::new("the state is as the index has it; who set it is looked at by a view")
+        .of_section("state")
 }
 
 /// The filters that need nothing but the record.

@@ -8,20 +8,58 @@ use forge_core::{
     Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Step, Warning,
     model::{Merge, MergeMethod, MergeReq, PrFields, PrState},
 };
+use futures::future;
 use serde_json::Value;
 
-use super::view::Located;
+use super::{state::Standing, view::Located};
 use crate::{
     Tangled, fault,
     ingest::Seen,
     kinds,
     knot::{Branch, Checked, merge_input, no_branch},
-    patch::Patch,
+    patch::{Mail, Patch},
     repository::Repository,
 };
 
 /// How many commits of the target branch are looked at for those of the round.
 const LOG: &str = "100";
+/// By so many seconds the clocks of an author and of a knot may differ.
+const CLOCKS_DIFFER: i64 = 900;
+
+/// Whether a branch has a change already.
+enum Landed {
+    Yes,
+    No,
+    /// It has a commit with this subject, which the change would get.
+    Perhaps(String),
+}
+
+/// A commit of a branch.
+struct Made {
+    subject: String,
+    email: String,
+    at: i64,
+}
+
+/// Whether a log, newest first, has the commits of a round: by author, time and subject, since a
+/// merge on tangled applies each as it is, under a new id. One that was reverted is not there.
+fn holds(log: &[Made], patch: &Patch) -> bool {
+    let is_there = |mail: &Mail| {
+        let reverted = format!("Revert \"{}\"", mail.subject);
+        let last = log.iter().find_map(|made| {
+            let same = made.subject == mail.subject
+                && made.email == mail.author.email
+                && made.at == mail.author.at.unix();
+            if same {
+                Some(true)
+            } else {
+                (made.subject == reverted).then_some(false)
+            }
+        });
+        last == Some(true)
+    };
+    !patch.mails.is_empty() && patch.mails.iter().all(is_there)
+}
 
 impl Tangled {
     /// See [`forge_core::PullRequests::merge`].
@@ -29,8 +67,9 @@ impl Tangled {
         let located = self.locate(pr).await?;
         let (repository, pull) = (&located.repository, &located.pull);
         self.speaks_2026(repository, Capability::MergeRebase)?;
-        match self.state_of(repository, pull).await? {
-            PrState::Merged => return self.merged_already(&located).await,
+        let standing = self.standing(repository, pull).await?;
+        match standing.state {
+            PrState::Merged => return self.merged_already(&located, req).await,
             PrState::Closed => {
                 return Err(Error::precondition(
                     Precondition::Closed,
@@ -49,15 +88,22 @@ impl Tangled {
             .await?
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
         let text = String::from_utf8_lossy(&patch.raw).into_owned();
-        match self.merge_check(repository, &pull.base, &text).await? {
-            Checked::Clean => {}
-            other => {
-                // A merge that was made and not recorded does not apply again.
-                if self.has_landed(repository, &pull.base, &patch).await {
-                    return self.record_merge(&located, &before, req, true).await;
-                }
-                return Err(refusal(&located, other));
+        // A change may apply twice: that it applies does not say that it is not there.
+        let (checked, landed) = future::try_join(
+            self.merge_check(repository, &pull.base, &text),
+            self.landed_before(&located, &patch, req),
+        )
+        .await?;
+        match (landed, checked) {
+            // A merge that was made and not recorded.
+            (Landed::Yes, _) => {
+                return self
+                    .record_merge(&located, &before, req, standing, true)
+                    .await;
             }
+            (Landed::No, Checked::Clean) => {}
+            (Landed::Perhaps(subject), Checked::Clean) => return Err(perhaps(&located, &subject)),
+            (_, other) => return Err(refusal(&located, other)),
         }
         self.still_as_read(&located).await?;
         let input = merge_input(repository, &pull.base, &text);
@@ -66,7 +112,8 @@ impl Tangled {
             .knot_call(repository, "sh.tangled.repo.merge", &input)
             .await;
         let after = self.landed(&located, &patch, &before, merged).await?;
-        self.record_merge(&located, &after, req, false).await
+        self.record_merge(&located, &after, req, standing, false)
+            .await
     }
 
     async fn may_merge(&self, repository: &Repository) -> Result<()> {
@@ -154,29 +201,48 @@ impl Tangled {
         }
     }
 
-    /// Whether the branch has the commits of a round, by author and subject: a merge on tangled
-    /// applies each as it is, under a new id.
+    /// Whether the branch has the commits of a round.
     async fn has_landed(&self, repository: &Repository, branch: &str, patch: &Patch) -> bool {
-        if patch.mails.is_empty() {
-            return false;
+        let log = self.log(repository, branch).await;
+        log.is_ok_and(|log| holds(&log, patch))
+    }
+
+    /// Whether the branch had the change before we did anything: an earlier merge may have been cut
+    /// off before it was recorded.
+    async fn landed_before(
+        &self,
+        located: &Located,
+        patch: &Patch,
+        req: &MergeReq,
+    ) -> Result<Landed> {
+        let pull = &located.pull;
+        let log = self.log(&located.repository, &pull.base).await?;
+        if !patch.mails.is_empty() {
+            return Ok(match holds(&log, patch) {
+                true => Landed::Yes,
+                false => Landed::No,
+            });
         }
-        let Ok(knot) = self.knot(repository).await else {
-            return false;
-        };
+        // A plain diff has no author and no time to know it by, only the message that it gets.
+        let subject = subject(req, located);
+        let round = pull.latest().and_then(|(_, round)| round.created_at);
+        let since = round.unwrap_or(pull.created_at).unix() - CLOCKS_DIFFER;
+        let same = |made: &Made| made.subject == subject && made.at >= since;
+        Ok(match log.iter().any(same) {
+            true => Landed::Perhaps(subject),
+            false => Landed::No,
+        })
+    }
+
+    /// The newest commits of a branch, newest first.
+    async fn log(&self, repository: &Repository, branch: &str) -> Result<Vec<Made>> {
+        let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let params = [("repo", repo.as_str()), ("ref", branch), ("limit", LOG)];
-        let Ok(log) = knot.query::<Value>("sh.tangled.repo.log", &params).await else {
-            return false;
-        };
+        let log: Value = knot.query("sh.tangled.repo.log", &params).await?;
         let mut commits = Vec::new();
         collect_commits(&log, &mut commits);
-        patch.mails.iter().all(|mail| {
-            commits.iter().any(|(subject, email, at)| {
-                *subject == mail.subject
-                    && *email == mail.author.email
-                    && *at == mail.author.at.unix()
-            })
-        })
+        Ok(commits)
     }
 
     /// Writes that it is merged, and says what happened also when that fails.
@@ -185,10 +251,11 @@ impl Tangled {
         located: &Located,
         tip: &Branch,
         req: &MergeReq,
+        before: Standing,
         earlier: bool,
     ) -> Result<Outcome<Merge>> {
         let uri = located.pull.record.uri.clone();
-        let record = self.status_record(&uri, PrState::Merged)?;
+        let record = self.status_record(&uri, PrState::Merged, before.decided)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let written = self.create_records(std::slice::from_ref(&record)).await;
         let mut steps = vec![Step {
@@ -233,7 +300,7 @@ impl Tangled {
         let branch_deleted = self
             .delete_merged(located, req, &mut steps, &mut warnings)
             .await;
-        let mut view = match self.view_located(located, PrFields::NONE).await {
+        let mut view = match self.view_fresh(located, PrFields::NONE).await {
             Ok(view) => view,
             Err(_) => {
                 self.build(&located.repository, &located.pull, Default::default())
@@ -293,9 +360,21 @@ impl Tangled {
         deleted.is_ok()
     }
 
-    async fn merged_already(&self, located: &Located) -> Result<Outcome<Merge>> {
-        let view = self.view_located(located, PrFields::NONE).await?;
-        let warning = Warning::new(format!("{} is merged already", located.pull.record.uri));
+    /// One that is merged and recorded; what is left may be the branch.
+    async fn merged_already(&self, located: &Located, req: &MergeReq) -> Result<Outcome<Merge>> {
+        let view = self.view_fresh(located, PrFields::NONE).await?;
+        let (mut steps, mut warnings) = (Vec::new(), Vec::new());
+        warnings.push(Warning::new(format!(
+            "{} is merged already",
+            located.pull.record.uri
+        )));
+        let (repository, head) = (&located.repository, &located.pull.head);
+        let left =
+            req.delete_branch && !head.is_empty() && self.branch(repository, head).await?.is_some();
+        let branch_deleted = left
+            && self
+                .delete_merged(located, req, &mut steps, &mut warnings)
+                .await;
         let merge = Merge {
             commit: view.merge_commit.clone(),
             pull_request: view,
@@ -303,9 +382,13 @@ impl Tangled {
             already_merged: true,
             queued: false,
             queue_position: None,
-            branch_deleted: false,
+            branch_deleted,
         };
-        Ok(Outcome::unchanged(merge, warning))
+        let mut outcome = Outcome::immediate(merge);
+        outcome.unchanged = !branch_deleted;
+        outcome.steps = steps;
+        outcome.warnings = warnings;
+        Ok(outcome)
     }
 }
 
@@ -355,13 +438,32 @@ fn refusal(located: &Located, checked: Checked) -> Error {
     }
 }
 
+/// What the commit of a plain diff is called.
+fn subject(req: &MergeReq, located: &Located) -> String {
+    let given = req.subject.clone();
+    given.unwrap_or_else(|| located.pull.title.clone())
+}
+
+fn perhaps(located: &Located, subject: &str) -> Error {
+    Error::new(
+        ErrorKind::AlreadyExists { existing: None },
+        format!(
+            "'{}' has a commit '{}' that is newer than the round, which may be this very change: a \
+             plain diff cannot be told from another of the same name",
+            located.pull.base,
+            forge_core::text::one_line(subject)
+        ),
+    )
+    .with_hint("look at the branch; if the change is not there, merge with another --subject")
+}
+
 /// The message that a knot commits a plain diff with; a series brings its own.
 fn with_message(mut input: Value, req: &MergeReq, located: &Located, patch: &Patch) -> Value {
     if !patch.mails.is_empty() {
         return input;
     }
     let pull = &located.pull;
-    let subject = req.subject.clone().unwrap_or_else(|| pull.title.clone());
+    let subject = subject(req, located);
     let body = req.body.clone().unwrap_or_else(|| pull.body.clone());
     if let Some(map) = input.as_object_mut() {
         map.insert("commitMessage".to_owned(), subject.into());
@@ -386,7 +488,7 @@ fn ends_with(after: &Branch, patch: &Patch) -> bool {
 
 /// Subject, e-mail address and time of every commit in a log, whose form knots have changed: the
 /// keys are looked for in any case and at any depth.
-fn collect_commits(value: &Value, out: &mut Vec<(String, String, i64)>) {
+fn collect_commits(value: &Value, out: &mut Vec<Made>) {
     match value {
         Value::Array(list) => list.iter().for_each(|v| collect_commits(v, out)),
         Value::Object(map) => {
@@ -404,8 +506,11 @@ fn collect_commits(value: &Value, out: &mut Vec<(String, String, i64)>) {
             let message = get("message").and_then(Value::as_str);
             let at = inner("when").and_then(|t| t.parse::<forge_core::Timestamp>().ok());
             if let (Some(message), Some(email), Some(at)) = (message, inner("email"), at) {
-                let subject = message.lines().next().unwrap_or_default().to_owned();
-                out.push((subject, email.to_owned(), at.unix()));
+                out.push(Made {
+                    subject: message.lines().next().unwrap_or_default().to_owned(),
+                    email: email.to_owned(),
+                    at: at.unix(),
+                });
             }
             map.values().for_each(|v| collect_commits(v, out));
         }

@@ -127,9 +127,9 @@ impl Tangled {
         if let Some(expected) = expected.filter(|e| *e != pull.record.cid()) {
             return Err(write::stale(&pull.uri, expected, pull.record.cid()));
         }
-        let view = self.view_located(located, PrFields::NONE).await?;
-        if view.state != PrState::Open {
-            let (why, hint) = match view.state {
+        let standing = self.standing(&located.repository, pull).await?;
+        if standing.state != PrState::Open {
+            let (why, hint) = match standing.state {
                 PrState::Merged => (Precondition::Merged, "open a new pull request"),
                 _ => (Precondition::Closed, "reopen it first"),
             };
@@ -146,6 +146,7 @@ impl Tangled {
         if latest.is_ok_and(|latest| latest.raw == patch.raw) {
             let warning =
                 Warning::new("the newest round has these very changes; nothing was submitted");
+            let view = self.view_fresh(located, PrFields::NONE).await?;
             return Ok(Outcome::unchanged(view, warning));
         }
         let blob = self
@@ -172,7 +173,7 @@ impl Tangled {
             pull: Pull::parse(record)?,
             ..located.clone()
         };
-        let mut outcome = Outcome::immediate(self.view_located(&located, PrFields::NONE).await?);
+        let mut outcome = Outcome::immediate(self.view_fresh(&located, PrFields::NONE).await?);
         outcome.ingestion = told.ingestion;
         Ok(outcome)
     }

@@ -1,9 +1,11 @@
 //! Closing and reopening: a status record in the account of whoever does it.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Step, Warning,
+    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Step, Timestamp,
+    Warning,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
+use futures::future;
 use serde_json::json;
 
 use super::{record::Pull, status, view::Located};
@@ -16,9 +18,21 @@ use crate::{
     write,
 };
 
+/// What the state is, and the time that the status which decides it claims.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub state: PrState,
+    pub decided: Option<Timestamp>,
+}
+
 impl Tangled {
-    /// The status record that sets `state`.
-    pub(crate) fn status_record(&self, pull_uri: &str, state: PrState) -> Result<NewRecord> {
+    /// The status record that sets `state`, later than the status that decides now.
+    pub(crate) fn status_record(
+        &self,
+        pull_uri: &str,
+        state: PrState,
+        decided: Option<Timestamp>,
+    ) -> Result<NewRecord> {
         let names = &self.settings.dialects.sh;
         let [open, closed, merged] = &names.states;
         let token = match state {
@@ -32,7 +46,7 @@ impl Tangled {
                 "$type": names.status,
                 "pull": pull_uri,
                 "status": token,
-                "createdAt": write::now(),
+                "createdAt": write::now_or_after(decided),
             }),
         ))
     }
@@ -40,17 +54,28 @@ impl Tangled {
     /// The state of a pull request: by the index's records, and those of the accounts that may set
     /// it, which the index may not have yet.
     pub(crate) async fn state_of(&self, repository: &Repository, pull: &Pull) -> Result<PrState> {
+        Ok(self.standing(repository, pull).await?.state)
+    }
+
+    /// As [`Self::state_of`], with when it came to be.
+    pub(crate) async fn standing(&self, repository: &Repository, pull: &Pull) -> Result<Standing> {
         let uri = pull.record.uri.as_str();
         let accounts = self.known_accounts(repository, Some(pull.author())).await;
         let names = &self.settings.dialects;
-        let found = self.about(&kinds::statuses(names), uri, &accounts).await?;
-        let (fresh, _) = self.in_accounts(&names.sh.status, &accounts).await;
+        let kind = kinds::statuses(names);
+        let (found, [fresh]) = future::join(
+            self.about(&kind, uri, future::ready(accounts.clone())),
+            self.fresh([&kind], uri, &accounts),
+        )
+        .await;
         let writers = self.writers(repository).await;
-        let all = found.value.into_iter().chain(fresh).collect();
+        let all = fresh.over(found?.value);
         let statuses = status::read(all, uri, pull.author(), &writers, &names.sh);
-        Ok(status::winner(&statuses)
-            .and_then(|s| s.state)
-            .unwrap_or(PrState::Open))
+        let winner = status::winner(&statuses);
+        Ok(Standing {
+            state: winner.and_then(|s| s.state).unwrap_or(PrState::Open),
+            decided: winner.map(|s| s.at),
+        })
     }
 
     /// Refuses somebody whose status would not count, before it is written.
@@ -95,7 +120,8 @@ impl Tangled {
             }
             return self.set_ticket_state(&located, PrState::Closed).await;
         }
-        let state = self.ready_to_set(&located).await?;
+        let standing = self.ready_to_set(&located).await?;
+        let state = standing.state;
         if state == PrState::Merged {
             return Err(merged(&located.pull, "closed"));
         }
@@ -106,11 +132,11 @@ impl Tangled {
             steps.push(step("comment"));
         }
         let mut outcome = if state == PrState::Closed {
-            let view = self.view_located(&located, PrFields::NONE).await?;
+            let view = self.view_fresh(&located, PrFields::NONE).await?;
             let warning = Warning::new(format!("{} is closed already", located.pull.record.uri));
             Outcome::unchanged(view, warning)
         } else {
-            self.set_state(&located, PrState::Closed).await?
+            self.set_state(&located, PrState::Closed, standing).await?
         };
         if req.delete_branch {
             if located.pull.head.is_empty() || located.pull.is_from_fork() {
@@ -154,7 +180,8 @@ impl Tangled {
             }
             return self.set_ticket_state(&located, PrState::Open).await;
         }
-        let state = self.ready_to_set(&located).await?;
+        let standing = self.ready_to_set(&located).await?;
+        let state = standing.state;
         if state == PrState::Merged {
             return Err(merged(&located.pull, "reopened"));
         }
@@ -175,21 +202,21 @@ impl Tangled {
             None => Ingestion::Immediate,
         };
         let mut outcome = if state == PrState::Open {
-            let view = self.view_located(&located, PrFields::NONE).await?;
+            let view = self.view_fresh(&located, PrFields::NONE).await?;
             let warning = Warning::new(format!("{} is open already", located.pull.record.uri));
             Outcome::unchanged(view, warning)
         } else {
-            self.set_state(&located, PrState::Open).await?
+            self.set_state(&located, PrState::Open, standing).await?
         };
         outcome.ingestion = worse(outcome.ingestion, commented);
         Ok(outcome)
     }
 
-    async fn ready_to_set(&self, located: &Located) -> Result<PrState> {
+    async fn ready_to_set(&self, located: &Located) -> Result<Standing> {
         self.speaks_2026(&located.repository, Capability::PrClose)?;
         self.may_set_state(&located.repository, &located.pull)
             .await?;
-        self.state_of(&located.repository, &located.pull).await
+        self.standing(&located.repository, &located.pull).await
     }
 
     /// Writes the status, and waits for it to be seen.
@@ -197,15 +224,16 @@ impl Tangled {
         &self,
         located: &Located,
         state: PrState,
+        before: Standing,
     ) -> Result<Outcome<PullRequest>> {
         let uri = located.pull.record.uri.clone();
-        let record = self.status_record(&uri, state)?;
+        let record = self.status_record(&uri, state, before.decided)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let cids = self.create_records(std::slice::from_ref(&record)).await?;
         let kind = kinds::statuses(&self.settings.dialects);
         let written = record.written(&did, cids);
         let told = self.ingestion(Seen::About(kind, &uri), &written).await;
-        let mut view = self.view_located(located, PrFields::NONE).await?;
+        let mut view = self.view_fresh(located, PrFields::NONE).await?;
         self.as_written(&mut view, state).await;
         let mut outcome = Outcome::immediate(view);
         outcome.ingestion = told.ingestion;

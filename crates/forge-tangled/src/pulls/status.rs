@@ -116,6 +116,15 @@ pub(crate) fn read(
     statuses
 }
 
+/// Why a record about a pull request is no status.
+pub(crate) fn broken(record: &Record) -> Option<&'static str> {
+    if record.text("status").is_none() {
+        return Some("it names no status");
+    }
+    let no_time = record.created_at("createdAt").is_none();
+    no_time.then_some("it has no time, and its key is none")
+}
+
 /// The status that decides: the newest known one of somebody who may say so. Without any, a pull
 /// request is open.
 pub(crate) fn winner(statuses: &[Status]) -> Option<&Status> {

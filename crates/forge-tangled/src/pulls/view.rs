@@ -16,10 +16,12 @@ use super::{
 use crate::{
     Era, Tangled, comments, kinds,
     knot::Checked,
+    labels,
     patch::{self, Patch},
-    records,
+    records::{self, Record},
     repository::Repository,
-    sources::Found,
+    skipped,
+    sources::{Found, Fresh},
     tickets,
 };
 
@@ -31,35 +33,54 @@ pub(crate) struct Located {
     pub number: Option<u64>,
 }
 
+/// What the index, or who stands in for it, has about a pull request.
+struct Said {
+    statuses: Result<Found<Vec<Record>>>,
+    comments: Result<Found<Vec<Record>>>,
+    operations: Result<Found<Vec<Record>>>,
+    writers: status::Writers,
+}
+
 impl Tangled {
     /// Finds a pull request by at-uri, or by the number that the web gave it.
     pub(crate) async fn locate(&self, pr: &PrId) -> Result<Located> {
         let repository = self.repository(&pr.repo).await?;
-        let (uri, number) = match &pr.key {
+        let (uri, number) = self.address(&repository, &pr.key).await?;
+        let pull = if repository.era == Era::Org10 {
+            self.ticket(&repository, &uri).await?
+        } else {
+            self.pull_at(&repository, &uri).await?
+        };
+        Ok(Located {
+            repository,
+            pull,
+            number,
+        })
+    }
+
+    /// The record that a key means, and the number where it is one.
+    async fn address(&self, repository: &Repository, key: &PrKey) -> Result<(AtUri, Option<u64>)> {
+        let (uri, number) = match key {
             PrKey::Number(number) => (
-                self.number_to_uri(&repository, *number).await?,
+                self.number_to_uri(repository, *number).await?,
                 Some(*number),
             ),
             PrKey::Record(uri) => (AtUri::parse(uri)?, None),
         };
-        let uri = self.with_did(uri).await?;
+        Ok((self.with_did(uri).await?, number))
+    }
+
+    /// The pull request of a record, as its author's server has it now.
+    async fn pull_at(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
         let missing = || {
             Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))
                 .with_hint("`forge pr list` shows those that are there")
         };
-        if repository.era == Era::Org10 {
-            let pull = self.ticket(&repository, &uri).await?;
-            return Ok(Located {
-                repository,
-                pull,
-                number,
-            });
-        }
         if uri.collection != self.settings.dialects.sh.pull {
             return Err(missing());
         }
         let pds = self.identities.pds(&uri.authority).await?;
-        let record = records::get_uri(&pds, &uri)
+        let record = records::get_uri(&pds, uri)
             .await
             .map_err(|e| if e.is_not_found() { missing() } else { e })?;
         let pull = Pull::parse(record)?;
@@ -72,11 +93,7 @@ impl Tangled {
                 ),
             ));
         }
-        Ok(Located {
-            repository,
-            pull,
-            number,
-        })
+        Ok(pull)
     }
 
     /// The at-uri with the account's DID in place of its handle.
@@ -89,12 +106,47 @@ impl Tangled {
     }
 
     /// See [`forge_core::PullRequests::view`].
+    ///
+    /// The at-uri is all that the questions need, so that they are asked at once: the record of its
+    /// author's server, the rest of the index.
     pub(crate) async fn view_pull(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
-        let located = self.locate(pr).await?;
-        self.view_located(&located, fields).await
+        let repository = self.repository(&pr.repo).await?;
+        if repository.era == Era::Org10 {
+            let located = self.locate(pr).await?;
+            return self.view_ticket(&located, fields).await;
+        }
+        let (uri, number) = self.address(&repository, &pr.key).await?;
+        let said = async { Ok(self.said(&repository, &uri, fields).await) };
+        let (pull, said) = future::try_join(self.pull_at(&repository, &uri), said).await?;
+        let located = Located {
+            repository,
+            pull,
+            number,
+        };
+        self.view_with(&located, said, fields).await
     }
 
+    /// A view of what has been read already.
     pub(crate) async fn view_located(
+        &self,
+        located: &Located,
+        fields: PrFields,
+    ) -> Result<PullRequest> {
+        if located.repository.era == Era::Org10 {
+            return self.view_ticket(located, fields).await;
+        }
+        let said = future::join(
+            self.said(&located.repository, &located.pull.uri, fields),
+            // Read here, so that it is read beside the rest; it is known when it is needed.
+            self.latest_patch(&located.repository, &located.pull),
+        );
+        let (said, _) = said.await;
+        self.view_with(located, said, fields).await
+    }
+
+    /// A view behind a write: what the accounts that we know of say is taken from their own servers,
+    /// where an index may be behind.
+    pub(crate) async fn view_fresh(
         &self,
         located: &Located,
         fields: PrFields,
@@ -105,35 +157,106 @@ impl Tangled {
         if repository.era == Era::Org10 {
             return self.view_ticket(located, fields).await;
         }
-        let uri = pull.record.uri.as_str();
+        let names = &self.settings.dialects;
+        let kinds = [
+            kinds::statuses(names),
+            kinds::comments(names),
+            kinds::label_ops(names),
+        ];
         let accounts = self.known_accounts(repository, Some(pull.author())).await;
+        let uri = pull.record.uri.as_str();
+        let (said, fresh) = future::join(
+            self.said(repository, &pull.uri, fields),
+            self.fresh(kinds.each_ref(), uri, &accounts),
+        )
+        .await;
+        let [statuses, comments, operations] = fresh;
+        let over = |found: Result<Found<Vec<Record>>>, fresh: Fresh| {
+            found.map(|found| Found {
+                value: fresh.over(found.value),
+                warnings: found.warnings,
+            })
+        };
+        let said = Said {
+            statuses: over(said.statuses, statuses),
+            comments: over(said.comments, comments),
+            operations: over(said.operations, operations),
+            writers: said.writers,
+        };
+        self.view_with(located, said, fields).await
+    }
+
+    /// What others have said about a pull request. A row of a list needs no labels.
+    async fn said(&self, repository: &Repository, uri: &AtUri, fields: PrFields) -> Said {
+        let text = uri.to_string();
         let names = &self.settings.dialects;
         let (status_kind, comment_kind, label_kind) = (
             kinds::statuses(names),
             kinds::comments(names),
             kinds::label_ops(names),
         );
-        let (statuses, comments, operations, patch) = future::join4(
-            self.about(&status_kind, uri, &accounts),
-            self.about(&comment_kind, uri, &accounts),
-            self.about(&label_kind, uri, &accounts),
-            self.latest_patch(repository, pull),
+        let accounts = || self.known_accounts(repository, Some(&uri.authority));
+        let labels = async {
+            if fields.contains(PrFields::ROW) {
+                return Ok(Found::default());
+            }
+            self.about(&label_kind, &text, accounts()).await
+        };
+        let (statuses, comments, operations, writers) = future::join4(
+            self.about(&status_kind, &text, accounts()),
+            self.about(&comment_kind, &text, accounts()),
+            labels,
+            self.writers(repository),
         )
         .await;
+        Said {
+            statuses,
+            comments,
+            operations,
+            writers,
+        }
+    }
+
+    async fn view_with(
+        &self,
+        located: &Located,
+        said: Said,
+        fields: PrFields,
+    ) -> Result<PullRequest> {
+        let Located {
+            repository, pull, ..
+        } = located;
+        let uri = pull.record.uri.as_str();
         let mut warnings = Vec::new();
-        let statuses = section("the status", statuses, &mut warnings);
-        let comments = section("the comments", comments, &mut warnings);
-        let operations = section("the labels", operations, &mut warnings);
-        let writers = self.writers(repository).await;
-        let statuses = status::read(statuses, uri, pull.author(), &writers, &names.sh);
-        let labels = self.labels_of(repository, uri, operations).await;
+        let statuses = section("the status", said.statuses, &mut warnings);
+        let comments = section("the comments", said.comments, &mut warnings);
+        let operations = section("the labels", said.operations, &mut warnings);
+        warnings.extend(skipped::told(&statuses, status::broken));
+        warnings.extend(skipped::told(&comments, comments::broken));
+        warnings.extend(skipped::told(&operations, labels::broken));
+        let names = &self.settings.dialects;
+        let statuses = status::read(statuses, uri, pull.author(), &said.writers, &names.sh);
+        let row = fields.contains(PrFields::ROW);
+        let patch = async {
+            match row {
+                true => None,
+                false => Some(self.latest_patch(repository, pull).await),
+            }
+        };
+        let (patch, labels) =
+            future::join(patch, self.labels_of(repository, uri, operations)).await;
         let (labels, assignees) = labels.unwrap_or_else(|e| {
             warnings.push(unread("the labels", &e));
             Default::default()
         });
-        let patch = patch
-            .inspect_err(|e| warnings.push(unread("the changes", e)))
-            .ok();
+        let patch = match patch {
+            Some(Ok(patch)) => Some(patch),
+            Some(Err(e)) => {
+                warnings.push(unread("the changes", &e));
+                None
+            }
+            None => None,
+        };
         let comments = comments::sorted(comments);
         let beside = Beside {
             state: None,
@@ -177,6 +300,7 @@ impl Tangled {
             warnings.push(unread("the comments", &e));
             Vec::new()
         });
+        warnings.extend(skipped::told(&comments, comments::broken));
         let comments = comments::sorted(comments);
         let patch = patch
             .inspect_err(|e| warnings.push(unread("the changes", e)))

@@ -8,11 +8,14 @@
 )]
 
 mod checks;
+mod claims;
 mod crowd;
 mod hostile;
 mod identity;
 mod ingestion;
+mod kill;
 mod merge;
+mod promises;
 mod requests;
 mod sessions;
 mod stage;

@@ -12,6 +12,7 @@ use super::{
     atproto::{cid, keys::Key},
     host::{Host, Incoming, Service, lock},
     identities::Identities,
+    xrpc::{self, Failure},
 };
 use crate::wire::Reply;
 
@@ -95,6 +96,14 @@ impl Entries {
         }
     }
 
+    /// Whose document names a handle.
+    fn with_handle(&self, handle: &str) -> Option<String> {
+        let state = lock(&self.0);
+        let named = |it: &&Entry| it.handle.as_deref() == Some(handle);
+        let found = state.entries.iter().find(|(_, it)| named(it));
+        found.map(|(did, _)| did.clone())
+    }
+
     fn remove(&self, did: &str) {
         lock(&self.0).entries.remove(did);
     }
@@ -150,10 +159,21 @@ pub struct DirectoryDouble {
     entries: Entries,
 }
 
-struct Answers(Identities);
+/// Documents, and handles for those who ask nobody else about them.
+struct Answers(Identities, Entries);
 
 impl Service for Answers {
     fn answer(&self, request: &Incoming) -> Reply {
+        if request.nsid() == Some("com.atproto.identity.resolveHandle") {
+            let handle = request.param("handle").unwrap_or_default();
+            return xrpc::reply(match self.1.with_handle(&handle) {
+                Some(did) => Ok(json!({ "did": did })),
+                None => {
+                    let why = "Unable to resolve handle";
+                    Err(Failure::new(400, "HandleNotFound", why))
+                }
+            });
+        }
         let did = request.path.trim_start_matches('/');
         // Others are known here so that the hosts of the world know them, and to nobody else.
         let known = did.starts_with("did:plc:").then(|| self.0.document(did));
@@ -189,7 +209,8 @@ impl DirectoryDouble {
     }
 
     fn serve(identities: Identities, entries: Entries) -> io::Result<Self> {
-        let host = Host::claim()?.serve("directory-double", Answers(identities))?;
+        let host =
+            Host::claim()?.serve("directory-double", Answers(identities, entries.clone()))?;
         Ok(Self { host, entries })
     }
 

@@ -5,6 +5,7 @@ mod client;
 mod faults;
 mod record;
 mod request;
+mod trap;
 
 use std::{
     fmt, io,
@@ -16,7 +17,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use hyper::{Response, server::conn::http1, service::service_fn};
@@ -32,6 +33,7 @@ pub use faults::{Action, Fault};
 use faults::{Plan, Subject};
 pub use record::Recorded;
 pub(crate) use request::Incoming;
+pub use trap::Trap;
 
 use crate::wire::{Parts, Reply};
 
@@ -50,6 +52,7 @@ struct Desk {
     plan: Mutex<Plan>,
     log: Mutex<Vec<Recorded>>,
     latency: Mutex<Duration>,
+    trap: Mutex<Option<Trap>>,
     down: AtomicBool,
     requests: AtomicU64,
     busy: AtomicU64,
@@ -113,6 +116,11 @@ impl Host {
     /// Waits so long before each answer.
     pub fn set_latency(&self, latency: Duration) {
         *lock(&self.desk.latency) = latency;
+    }
+
+    /// Has its requests counted by a trap; `None` takes it away.
+    pub fn set_trap(&self, trap: Option<Trap>) {
+        *lock(&self.desk.trap) = trap;
     }
 
     /// While it is down, every connection is reset and nothing is recorded.
@@ -193,6 +201,7 @@ impl Claimed {
             plan: Mutex::default(),
             log: Mutex::default(),
             latency: Mutex::default(),
+            trap: Mutex::default(),
             down: AtomicBool::new(false),
             requests: AtomicU64::new(0),
             busy: AtomicU64::new(0),
@@ -295,6 +304,16 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
         return Err(Hangup);
     }
     let _busy = Busy::new(desk);
+    let began = Instant::now();
+    let trap = lock(&desk.trap).clone();
+    if let Some(trap) = trap.filter(Trap::counts_down) {
+        if trap.lets_it_happen() {
+            execute(desk, incoming).await;
+        }
+        trap.spring();
+        // Until whoever asked is gone.
+        return std::future::pending().await;
+    }
     let index = desk.requests.fetch_add(1, Ordering::Relaxed) + 1;
     let fault = lock(&desk.plan).take(&Subject {
         path: &incoming.path,
@@ -318,6 +337,7 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
         record.status = reply.status;
         record.response_bytes = reply.body.len();
     }
+    record.work = Some((began, Instant::now()));
     lock(&desk.log).push(record);
     sent.map(|(reply, keep)| reply.into_response(keep))
         .ok_or(Hangup)

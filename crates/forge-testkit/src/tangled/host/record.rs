@@ -1,6 +1,8 @@
 //! What a host remembers of requests. Tokens are not among it.
 
-use super::Incoming;
+use std::time::Instant;
+
+use super::{Host, Incoming};
 
 /// A request that was answered.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +27,8 @@ pub struct Recorded {
     pub faulted: bool,
     /// Whether it was carried out.
     pub executed: bool,
+    /// When it arrived, and when its answer was ready.
+    pub work: Option<(Instant, Instant)>,
 }
 
 impl Recorded {
@@ -44,6 +48,26 @@ impl Recorded {
             },
             ..Self::default()
         }
+    }
+
+    /// How long the longest chain of requests is of which each arrived after the one before had been
+    /// answered. Where every request takes the same time, all of them took so many times that.
+    #[must_use]
+    pub fn longest_chain(hosts: &[&Host]) -> usize {
+        let all = hosts.iter().flat_map(|host| host.requests());
+        let mut work: Vec<_> = all.filter_map(|it| it.work).collect();
+        // Always the one that ends first: no choice leaves more room for the others.
+        work.sort_by_key(|(_, ended)| *ended);
+        let mut last: Option<Instant> = None;
+        work.into_iter()
+            .filter(|(began, ended)| {
+                let free = last.is_none_or(|last| *began >= last);
+                if free {
+                    last = Some(*ended);
+                }
+                free
+            })
+            .count()
     }
 
     /// The XRPC method that was called.

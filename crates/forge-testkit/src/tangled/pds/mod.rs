@@ -202,6 +202,15 @@ impl PdsDouble {
         Some((stored.cid.clone(), stored.value.clone()))
     }
 
+    /// Every version that a record has had, oldest first: its CID and value. One that was deleted
+    /// is left out.
+    #[must_use]
+    pub fn versions(&self, uri: &str) -> Vec<(String, Value)> {
+        let changes = self.pds.network.since(0).into_iter();
+        let own = changes.filter(|it| it.uri() == uri);
+        own.filter_map(|it| it.record).collect()
+    }
+
     /// The records of a collection, oldest key first: at-uri, CID and value.
     #[must_use]
     pub fn records(&self, did: &str, collection: &str) -> Vec<(String, String, Value)> {
