@@ -63,6 +63,24 @@ fn nothing_new_is_no_round() {
 }
 
 #[test]
+fn an_address_may_name_a_round() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    more(&t);
+    t.forge(&t.alice, &["pr", "resubmit", &uri]).ok();
+    let number = t.world.index().number(&uri).unwrap();
+    let page = format!("https://tangled.org/alice.test/widget/pulls/{number}");
+    let first = format!("{page}/round/0");
+    let files = |address: &str| {
+        let diff = t.forge(&t.bob, &["pr", "diff", address]).text();
+        diff.lines().filter(|l| l.starts_with("+++ ")).count()
+    };
+    assert_eq!((files(&page), files(&first)), (2, 1));
+    let names = ["pr", "diff", &first, "--name-only"];
+    says(&t.forge(&t.bob, &names), 1, "the address names a round");
+}
+
+#[test]
 fn json_has_the_word_the_index_and_how_long_it_took() {
     let t = Tangled::new();
     let uri = t.open("topic");

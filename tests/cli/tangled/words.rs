@@ -175,6 +175,29 @@ fn a_status_that_was_lost_is_put_once_more_too() {
 }
 
 #[test]
+fn pending_when_the_index_takes_in_no_states() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    moods(
+        &t,
+        Moods {
+            statuses: false,
+            ..Moods::default()
+        },
+    );
+    let close = ["pr", "close", &uri, "--wait", "600ms"];
+    says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
+    let state = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
+    let again = ["pr", "close", &uri, "--no-wait"];
+    says(&t.forge(&t.alice, &again), 0, "is already closed");
+    assert_eq!(
+        t.forge(&t.bob, &state).text(),
+        "OPEN\n",
+        "as the index has it"
+    );
+}
+
+#[test]
 fn of_a_comment_and_a_status_the_worse_word_is_told() {
     let t = Tangled::new();
     let uri = t.open("topic");
@@ -325,6 +348,35 @@ fn ineffective_when_the_account_may_not_say_so() {
     let output = t.forge(&t.bob, &check).output().exits(1);
     let said = said(&t, &output).replace(&carol.did, "[carol]");
     insta::assert_snapshot!("afterwards", said);
+}
+
+/// Bob may push when forge looks, and no longer when the index does.
+#[test]
+fn ineffective_when_the_right_is_lost_in_the_meantime() {
+    const WRITE: &str = "com.atproto.repo.applyWrites";
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    moods(
+        &t,
+        Moods {
+            drops_unauthorised: true,
+            ..Moods::default()
+        },
+    );
+    let pds = t.world.pds().host();
+    pds.fault(Fault::delayed(Duration::from_secs(1)).on(WRITE));
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while pds.faults_left() > 0 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            t.world.knot().remove_collaborator(&t.repo, &t.bob.did);
+        });
+        let close = ["pr", "close", &uri, "--wait", "600ms"];
+        t.forge(&t.bob, &close).output()
+    });
+    insta::assert_snapshot!(said(&t, &output.exits(1)));
+    assert_eq!(t.world.pds().records(&t.bob.did, STATUS).len(), 1, "stored");
 }
 
 #[test]
