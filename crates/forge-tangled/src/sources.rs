@@ -78,6 +78,10 @@ pub(crate) fn is_down(error: &Error) -> bool {
     )
 }
 
+fn no_answer(error: &Error) -> String {
+    format!("the index does not answer: {}", error.message())
+}
+
 impl Tangled {
     pub(crate) fn index(&self) -> Xrpc {
         Xrpc::new(self.http.clone(), self.settings.index.clone())
@@ -90,21 +94,25 @@ impl Tangled {
         subject: &str,
         accounts: &BTreeSet<String>,
     ) -> Result<Found<Vec<Record>>> {
-        let down = match self.ask_index(kind.query, subject).await {
-            Ok(value) => {
-                return Ok(Found {
-                    value,
-                    warnings: Vec::new(),
-                });
+        let why = if self.settings.not_ingested(&kind.collection).is_some() {
+            format!("this index does not take in {}", kind.collection)
+        } else {
+            match self.ask_index(kind.query, subject).await {
+                Ok(value) => {
+                    return Ok(Found {
+                        value,
+                        warnings: Vec::new(),
+                    });
+                }
+                Err(e) if is_down(&e) => no_answer(&e),
+                Err(e) => return Err(e),
             }
-            Err(e) if is_down(&e) => e,
-            Err(e) => return Err(e),
         };
         let source = format!("{}:{}", kind.collection, kind.path);
         if let Ok(links) = self.backlinks(subject, &source).await {
             let (value, warnings) = self.hydrate(links).await;
             let by = format!("the backlinks at {}", self.backlinks_host());
-            return Ok(self.second_best(&down, value, by, warnings));
+            return Ok(self.second_best(&why, value, by, warnings));
         }
         let (all, warnings) = self.in_accounts(&kind.collection, accounts).await;
         let value = all
@@ -118,23 +126,20 @@ impl Tangled {
             })
             .collect();
         let by = format!("the servers of {} accounts", accounts.len());
-        Ok(self.second_best(&down, value, by, warnings))
+        Ok(self.second_best(&why, value, by, warnings))
     }
 
     fn second_best<T>(
         &self,
-        down: &Error,
+        why: &str,
         value: T,
         by: String,
         mut warnings: Vec<Warning>,
     ) -> Found<T> {
         warnings.insert(
             0,
-            Warning::new(format!(
-                "read from {by}, because the index does not answer: {}",
-                down.message()
-            ))
-            .with_hint("what other people wrote may be missing; try again later"),
+            Warning::new(format!("read from {by}, because {why}"))
+                .with_hint("what other people wrote may be missing; try again later"),
         );
         Found { value, warnings }
     }
@@ -298,12 +303,12 @@ impl Tangled {
         if answered {
             let (value, warnings) = self.hydrate(links).await;
             let by = format!("the backlinks at {}", self.backlinks_host());
-            return Ok(self.second_best(down, value, by, warnings));
+            return Ok(self.second_best(&no_answer(down), value, by, warnings));
         }
         let accounts = self.known_accounts(repository, None).await;
         let (value, warnings) = self.in_accounts(collection, &accounts).await;
         let by = format!("the servers of {} accounts", accounts.len());
-        Ok(self.second_best(down, value, by, warnings))
+        Ok(self.second_best(&no_answer(down), value, by, warnings))
     }
 
     /// The accounts that can have said something about a repository's pull requests: its owner, its

@@ -245,6 +245,12 @@ fn pds_only_where_the_index_is_too_old() {
     let output = t.forge(&t.alice, &["pr", "close", &uri]).output().exits(0);
     insta::assert_snapshot!(said(&t, &output));
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 2);
+    // What is known not to be there is read where it is.
+    let view = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
+    let view = t.forge(&t.bob, &view).output().success();
+    assert_eq!(view.stdout_text(), "CLOSED\n");
+    let said = view.stderr_text();
+    assert!(said.contains("this index does not take in"), "{said}");
 }
 
 /// A patch as a round has it.
