@@ -5,7 +5,7 @@ use std::{io::Write as _, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
 use forge_testkit::{
-    Output,
+    Output, Run,
     tangled::{Fault, Moods},
 };
 use serde_json::json;
@@ -306,6 +306,23 @@ fn ineffective_when_a_time_is_none() {
     insta::assert_snapshot!(said);
 }
 
+/// Runs it, and does something when it has begun to write.
+fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output {
+    let pds = t.world.pds().host();
+    let write = "com.atproto.repo.applyWrites";
+    pds.fault(Fault::delayed(Duration::from_secs(1)).on(write));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while pds.faults_left() > 0 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            then();
+        });
+        run.output()
+    })
+}
+
+/// The index has not heard of the other one when forge looks, and takes it in before its own.
 #[test]
 fn ineffective_when_another_has_the_place_in_the_stack() {
     let t = Tangled::new();
@@ -315,21 +332,18 @@ fn ineffective_when_another_has_the_place_in_the_stack() {
     moods(
         &t,
         Moods {
-            lag: Duration::from_millis(1500),
+            lag: Duration::from_secs(600),
             ..Moods::default()
         },
     );
-    // Not in the index when forge looks, and taken in before its own.
     t.foreign(&packed(DIFF), |record| record["dependentOn"] = json!(lower));
     let args = [
         "pr", "create", "-R", WIDGET, "-H", "upper", "-t", "T", "-b", "B",
     ];
-    let more = ["--depends-on", &lower, "--wait", "9s"];
-    let output = t
-        .forge(&t.alice, &[&args[..], &more].concat())
-        .output()
-        .exits(1);
-    insta::assert_snapshot!(said(&t, &output));
+    let more = ["--depends-on", &lower, "--wait", "600ms"];
+    let run = t.forge(&t.alice, &[&args[..], &more].concat());
+    let output = while_it_writes(&t, &run, || moods(&t, Moods::default()));
+    insta::assert_snapshot!(said(&t, &output.exits(1)));
 }
 
 #[test]
@@ -359,7 +373,6 @@ fn ineffective_when_the_account_may_not_say_so() {
 /// Bob may push when forge looks, and no longer when the index does.
 #[test]
 fn ineffective_when_the_right_is_lost_in_the_meantime() {
-    const WRITE: &str = "com.atproto.repo.applyWrites";
     let t = Tangled::new();
     let uri = t.open("topic");
     moods(
@@ -369,17 +382,9 @@ fn ineffective_when_the_right_is_lost_in_the_meantime() {
             ..Moods::default()
         },
     );
-    let pds = t.world.pds().host();
-    pds.fault(Fault::delayed(Duration::from_secs(1)).on(WRITE));
-    let output = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while pds.faults_left() > 0 {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            t.world.knot().remove_collaborator(&t.repo, &t.bob.did);
-        });
-        let close = ["pr", "close", &uri, "--wait", "600ms"];
-        t.forge(&t.bob, &close).output()
+    let close = t.forge(&t.bob, &["pr", "close", &uri, "--wait", "600ms"]);
+    let output = while_it_writes(&t, &close, || {
+        t.world.knot().remove_collaborator(&t.repo, &t.bob.did);
     });
     insta::assert_snapshot!(said(&t, &output.exits(1)));
     assert_eq!(t.world.pds().records(&t.bob.did, STATUS).len(), 1, "stored");
