@@ -200,6 +200,20 @@ fn a_pull_request_is_opened_from_a_patch_and_on_top_of_another() {
 }
 
 #[test]
+fn what_was_on_top_of_a_deleted_one_stands_for_itself() {
+    let t = Tangled::new();
+    let lower = t.open("lower");
+    t.repo.git.set_branch("upper", "lower");
+    let upper = t.create("upper", &["--depends-on", &lower]).text();
+    let key = lower.rsplit('/').next().unwrap();
+    t.world.pds().delete(&t.alice.did, PULL, key);
+    let merge = ["pr", "merge", upper.trim(), "--rebase"];
+    t.forge(&t.bob, &merge).ok();
+    assert_eq!(t.repo.git.show("main", "upper.txt"), "one\n");
+    assert!(t.repo.git.oid("main:lower.txt").is_none());
+}
+
+#[test]
 fn a_stack_that_leads_back_to_itself_ends() {
     let t = Tangled::new();
     let (one, two) = (t.open("one"), t.open("two"));
