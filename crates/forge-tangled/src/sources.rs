@@ -124,6 +124,10 @@ pub(crate) fn is_down(error: &Error) -> bool {
     )
 }
 
+fn no_answer(error: &Error) -> String {
+    format!("the index does not answer: {}", error.message())
+}
+
 impl Tangled {
     pub(crate) fn index(&self) -> Xrpc {
         Xrpc::new(self.http.clone(), self.settings.index.clone())
@@ -147,38 +151,39 @@ impl Tangled {
         subject: &str,
         accounts: impl Future<Output = BTreeSet<String>>,
     ) -> Result<Found<Vec<Record>>> {
-        let down = match self.ask_index(kind.query, subject).await {
-            Ok(listing) => {
-                return Ok(Found {
-                    value: listing.records,
-                    warnings: listing.warnings,
-                });
+        let why = if self.settings.not_ingested(&kind.collection).is_some() {
+            format!("this index does not take in {}", kind.collection)
+        } else {
+            match self.ask_index(kind.query, subject).await {
+                Ok(listing) => {
+                    return Ok(Found {
+                        value: listing.records,
+                        warnings: listing.warnings,
+                    });
+                }
+                Err(e) if is_down(&e) => no_answer(&e),
+                Err(e) => return Err(e),
             }
-            Err(e) if is_down(&e) => e,
-            Err(e) => return Err(e),
         };
         let source = format!("{}:{}", kind.collection, kind.path);
         if let Ok(links) = self.backlinks(subject, &source).await {
             let found = self.hydrate(links).await;
             let by = format!("the backlinks at {}", self.backlinks_host());
-            return Ok(self.second_best(&down, found, by));
+            return Ok(self.second_best(&why, found, by));
         }
         let accounts = accounts.await;
         let [mut found] = self.in_accounts([&kind.collection], &accounts).await;
         found.records.retain(|r| kind.is_about(r, subject));
         let by = format!("the servers of {} accounts", accounts.len());
-        Ok(self.second_best(&down, found, by))
+        Ok(self.second_best(&why, found, by))
     }
 
-    fn second_best(&self, down: &Error, found: Listing, by: String) -> Found<Vec<Record>> {
+    fn second_best(&self, why: &str, found: Listing, by: String) -> Found<Vec<Record>> {
         let mut warnings = found.warnings;
         warnings.insert(
             0,
-            Warning::new(format!(
-                "read from {by}, because the index does not answer: {}",
-                down.message()
-            ))
-            .with_hint("what other people wrote may be missing; try again later"),
+            Warning::new(format!("read from {by}, because {why}"))
+                .with_hint("what other people wrote may be missing; try again later"),
         );
         Found {
             value: found.records,
@@ -461,7 +466,7 @@ impl Tangled {
         };
         let read = self.in_accounts([&names.pull, &names.status], &accounts);
         let ([pulls, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
-        let found = self.second_best(down, pulls, by);
+        let found = self.second_best(&no_answer(down), pulls, by);
         let mut warnings = found.warnings;
         for warning in statuses.warnings {
             // An account that cannot be read at all is told of once.

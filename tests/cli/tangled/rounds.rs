@@ -63,6 +63,24 @@ fn nothing_new_is_no_round() {
 }
 
 #[test]
+fn an_address_may_name_a_round() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    more(&t);
+    t.forge(&t.alice, &["pr", "resubmit", &uri]).ok();
+    let number = t.world.index().number(&uri).unwrap();
+    let page = format!("https://tangled.org/alice.test/widget/pulls/{number}");
+    let first = format!("{page}/round/0");
+    let files = |address: &str| {
+        let diff = t.forge(&t.bob, &["pr", "diff", address]).text();
+        diff.lines().filter(|l| l.starts_with("+++ ")).count()
+    };
+    assert_eq!((files(&page), files(&first)), (2, 1));
+    let names = ["pr", "diff", &first, "--name-only"];
+    says(&t.forge(&t.bob, &names), 1, "the address names a round");
+}
+
+#[test]
 fn json_has_the_word_the_index_and_how_long_it_took() {
     let t = Tangled::new();
     let uri = t.open("topic");
@@ -179,6 +197,20 @@ fn a_pull_request_is_opened_from_a_patch_and_on_top_of_another() {
         t.forge(&t.bob, &["pr", "merge", uri, "--rebase"]).ok();
     }
     assert_eq!(t.repo.git.show("main", "top.txt"), "one\n");
+}
+
+#[test]
+fn what_was_on_top_of_a_deleted_one_stands_for_itself() {
+    let t = Tangled::new();
+    let lower = t.open("lower");
+    t.repo.git.set_branch("upper", "lower");
+    let upper = t.create("upper", &["--depends-on", &lower]).text();
+    let key = lower.rsplit('/').next().unwrap();
+    t.world.pds().delete(&t.alice.did, PULL, key);
+    let merge = ["pr", "merge", upper.trim(), "--rebase"];
+    t.forge(&t.bob, &merge).ok();
+    assert_eq!(t.repo.git.show("main", "upper.txt"), "one\n");
+    assert!(t.repo.git.oid("main:lower.txt").is_none());
 }
 
 #[test]

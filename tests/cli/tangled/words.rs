@@ -5,7 +5,7 @@ use std::{io::Write as _, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
 use forge_testkit::{
-    Output,
+    Output, Run,
     tangled::{Fault, Moods},
 };
 use serde_json::json;
@@ -175,6 +175,29 @@ fn a_status_that_was_lost_is_put_once_more_too() {
 }
 
 #[test]
+fn pending_when_the_index_takes_in_no_states() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    moods(
+        &t,
+        Moods {
+            statuses: false,
+            ..Moods::default()
+        },
+    );
+    let close = ["pr", "close", &uri, "--wait", "600ms"];
+    says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
+    let state = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
+    let again = ["pr", "close", &uri, "--no-wait"];
+    says(&t.forge(&t.alice, &again), 0, "is already closed");
+    assert_eq!(
+        t.forge(&t.bob, &state).text(),
+        "OPEN\n",
+        "as the index has it"
+    );
+}
+
+#[test]
 fn of_a_comment_and_a_status_the_worse_word_is_told() {
     let t = Tangled::new();
     let uri = t.open("topic");
@@ -222,6 +245,12 @@ fn pds_only_where_the_index_is_too_old() {
     let output = t.forge(&t.alice, &["pr", "close", &uri]).output().exits(0);
     insta::assert_snapshot!(said(&t, &output));
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 2);
+    // What is known not to be there is read where it is.
+    let view = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
+    let view = t.forge(&t.bob, &view).output().success();
+    assert_eq!(view.stdout_text(), "CLOSED\n");
+    let said = view.stderr_text();
+    assert!(said.contains("this index does not take in"), "{said}");
 }
 
 /// A patch as a round has it.
@@ -277,6 +306,23 @@ fn ineffective_when_a_time_is_none() {
     insta::assert_snapshot!(said);
 }
 
+/// Runs it, and does something when it has begun to write.
+fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output {
+    let pds = t.world.pds().host();
+    let write = "com.atproto.repo.applyWrites";
+    pds.fault(Fault::delayed(Duration::from_secs(1)).on(write));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while pds.faults_left() > 0 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            then();
+        });
+        run.output()
+    })
+}
+
+/// The index has not heard of the other one when forge looks, and takes it in before its own.
 #[test]
 fn ineffective_when_another_has_the_place_in_the_stack() {
     let t = Tangled::new();
@@ -286,21 +332,18 @@ fn ineffective_when_another_has_the_place_in_the_stack() {
     moods(
         &t,
         Moods {
-            lag: Duration::from_millis(1500),
+            lag: Duration::from_secs(600),
             ..Moods::default()
         },
     );
-    // Not in the index when forge looks, and taken in before its own.
     t.foreign(&packed(DIFF), |record| record["dependentOn"] = json!(lower));
     let args = [
         "pr", "create", "-R", WIDGET, "-H", "upper", "-t", "T", "-b", "B",
     ];
-    let more = ["--depends-on", &lower, "--wait", "9s"];
-    let output = t
-        .forge(&t.alice, &[&args[..], &more].concat())
-        .output()
-        .exits(1);
-    insta::assert_snapshot!(said(&t, &output));
+    let more = ["--depends-on", &lower, "--wait", "600ms"];
+    let run = t.forge(&t.alice, &[&args[..], &more].concat());
+    let output = while_it_writes(&t, &run, || moods(&t, Moods::default()));
+    insta::assert_snapshot!(said(&t, &output.exits(1)));
 }
 
 #[test]
@@ -325,6 +368,26 @@ fn ineffective_when_the_account_may_not_say_so() {
     let output = t.forge(&t.bob, &check).output().exits(1);
     let said = said(&t, &output).replace(&carol.did, "[carol]");
     insta::assert_snapshot!("afterwards", said);
+}
+
+/// Bob may push when forge looks, and no longer when the index does.
+#[test]
+fn ineffective_when_the_right_is_lost_in_the_meantime() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    moods(
+        &t,
+        Moods {
+            drops_unauthorised: true,
+            ..Moods::default()
+        },
+    );
+    let close = t.forge(&t.bob, &["pr", "close", &uri, "--wait", "600ms"]);
+    let output = while_it_writes(&t, &close, || {
+        t.world.knot().remove_collaborator(&t.repo, &t.bob.did);
+    });
+    insta::assert_snapshot!(said(&t, &output.exits(1)));
+    assert_eq!(t.world.pds().records(&t.bob.did, STATUS).len(), 1, "stored");
 }
 
 #[test]

@@ -33,6 +33,10 @@ impl Tangled {
         }
         let patch = req.patch.as_deref().map(given).transpose()?;
         let located = self.locate(pr).await?;
+        let now = located.pull.record.cid();
+        if let Some(expected) = req.expected_version.as_deref().filter(|e| *e != now) {
+            return Err(write::stale(&located.pull.uri, expected, now));
+        }
         let mut outcome = if located.repository.era == Era::Org10 {
             if patch.is_some() {
                 return Err(Error::unsupported(
@@ -49,8 +53,7 @@ impl Tangled {
                 Some(patch) => patch,
                 None => self.patch_of_head(&located).await?,
             };
-            self.add_round(&located, &patch, req.expected_version.as_deref())
-                .await?
+            self.add_round(&located, &patch).await?
         };
         if let Some(comment) = req.comment.as_deref() {
             self.comment_on_round(pr, comment, &mut outcome).await;
@@ -117,16 +120,8 @@ impl Tangled {
         Ok(patch)
     }
 
-    async fn add_round(
-        &self,
-        located: &Located,
-        patch: &Patch,
-        expected: Option<&str>,
-    ) -> Result<Outcome<PullRequest>> {
+    async fn add_round(&self, located: &Located, patch: &Patch) -> Result<Outcome<PullRequest>> {
         let pull = &located.pull;
-        if let Some(expected) = expected.filter(|e| *e != pull.record.cid()) {
-            return Err(write::stale(&pull.uri, expected, pull.record.cid()));
-        }
         let standing = self.standing(&located.repository, pull).await?;
         if standing.state != PrState::Open {
             let (why, hint) = match standing.state {

@@ -33,12 +33,16 @@ impl Tangled {
                     ),
                 ));
             }
-            let found = self
-                .locate(&PrId {
-                    repo: located.repository.id.clone(),
-                    key: PrKey::Record(uri),
-                })
-                .await?;
+            let id = PrId {
+                repo: located.repository.id.clone(),
+                key: PrKey::Record(uri),
+            };
+            let found = match self.locate(&id).await {
+                Ok(found) => found,
+                // Deleted by its author: what is on top stands for itself.
+                Err(e) if e.is_not_found() => break,
+                Err(e) => return Err(e),
+            };
             if self.state_of(&found.repository, &found.pull).await? != PrState::Open {
                 break;
             }

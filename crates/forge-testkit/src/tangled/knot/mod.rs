@@ -215,6 +215,13 @@ impl KnotDouble {
         });
     }
 
+    /// Takes that back.
+    pub fn remove_collaborator(&self, repository: &Repository, did: &str) {
+        self.knot.repos.change(&name_of(repository), |it| {
+            it.collaborators.remove(did);
+        });
+    }
+
     /// The address to clone from.
     #[must_use]
     pub fn clone_url(&self, repository: &Repository) -> String {
