@@ -8,7 +8,7 @@ use crate::{
     atproto,
     cargo::{cargo, has, in_ci, watched},
     count::Count,
-    gh, git, myworld,
+    gh, git, myworld, tang,
 };
 
 /// The word that is in every token of a test, and that nothing may print.
@@ -158,6 +158,19 @@ pub fn run(extent: Extent) -> Result<bool> {
         }
         Err(why) => report.lacks("peers: a PDS", &format!("{why:#}")),
     }
+    match tang::find() {
+        Ok(program) => {
+            let mut command = peers(nextest, &TANG);
+            command
+                .env("FORGE_TANG", program)
+                .env("FORGE_REQUIRE_TANG", "1");
+            report.lane(&format!("peers: tang {}", tang::VERSION), command)?;
+        }
+        Err(why) => report.lacks(
+            "peers: tang",
+            &format!("no tang {}: {why:#}", tang::VERSION),
+        ),
+    }
     report.lane(
         "doc tests",
         cargo(&["test", "--workspace", "--locked", "--doc"]),
@@ -172,6 +185,9 @@ const GH: [&str; 2] = ["peers", "gh_on_double"];
 /// The tests that run a real PDS.
 const ATPROTO: [&str; 1] = ["atproto"];
 
+/// The tests that run the real tang.
+const TANG: [&str; 1] = ["tang"];
+
 /// The suite that runs on one real PDS.
 const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
 
@@ -182,7 +198,7 @@ const TARGETS: [&str; 6] = ["behaviour", "cli", "guard", "it", "github_http", "t
 /// cargo one binary after another.
 fn tests(nextest: bool, extent: Extent) -> Command {
     if nextest {
-        let mut left_out: Vec<&str> = [&GH[..], &ATPROTO, &BEHAVIOUR_PDS].concat();
+        let mut left_out: Vec<&str> = [&GH[..], &ATPROTO, &BEHAVIOUR_PDS, &TANG].concat();
         if extent == Extent::Quick {
             left_out.push("stress");
         }
