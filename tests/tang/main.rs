@@ -3,7 +3,7 @@
 //! goes on with. `docs/tangled-world.md` has the table of these exchanges.
 //!
 //! Without `tang` and a desktop keyring nothing can be compared: the tests say so and pass, unless
-//! `FORGE_REQUIRE_TANG` is set.
+//! `FORGE_REQUIRE_TANG` is set; without the PDS of npm one test less (`FORGE_REQUIRE_ATPROTO_WORLD`).
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -16,4 +16,5 @@
 mod made_by_forge;
 mod made_by_tang;
 mod merged_by_tang;
+mod real_pds;
 mod stage;

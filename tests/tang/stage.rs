@@ -6,10 +6,16 @@ use std::{
 
 use forge_testkit::{
     GitDir, Output, Run, Scratch, forge_binary,
-    tangled::{Account, KnotOptions, PdsOptions, Repository, World},
+    tangled::{
+        Account, DirectoryDouble, IndexDouble, KnotDouble, KnotOptions, PdsOptions, RealWorld,
+        Repository, World,
+    },
     workspace_root,
 };
 use serde_json::{Value, json};
+
+/// Of both accounts.
+const PASSWORD: &str = "0canary0-of-the-account";
 
 /// What opens the keyrings.
 const KEYRING: &str = "0canary0-keyring";
@@ -25,19 +31,29 @@ const KNOT: &str = "knot.example";
 pub const PULL: &str = "sh.tangled.repo.pull";
 
 /// A world with a repository, its owner, and somebody who sends changes; both have both programs.
-pub struct Stage {
-    pub world: World,
-    pub scratch: Scratch,
+pub struct Stage<W> {
+    pub world: W,
     pub alice: Account,
     pub bob: Account,
     pub repo: Repository,
     pub clone: GitDir,
+    at: Addresses,
+    scratch: Scratch,
     tang: PathBuf,
     desktops: AtomicUsize,
 }
 
-impl Stage {
-    /// `None` without `tang`.
+/// Where the programs find everything.
+struct Addresses {
+    pds: String,
+    directory: String,
+    knot: String,
+    index: String,
+    web: String,
+}
+
+impl Stage<World> {
+    /// Of doubles; `None` without `tang`.
     pub fn new() -> Option<Self> {
         let tang = installed()?;
         let knot = KnotOptions {
@@ -45,45 +61,120 @@ impl Stage {
             ..KnotOptions::default()
         };
         let world = World::with(PdsOptions::default(), knot).unwrap();
-        let account = |handle: &str| world.pds().account(handle, "0canary0-of-the-account");
-        let (alice, bob) = (account("alice.test"), account("bob.test"));
-        let repo = world.repository(&alice, "widget");
+        let account = |handle: &str| world.pds().account(handle, PASSWORD);
+        let accounts = [account("alice.test"), account("bob.test")];
+        let repo = world.repository(&accounts[0], "widget");
+        let at = Addresses::of(
+            world.pds().host().url(),
+            world.directory(),
+            world.knot(),
+            world.index(),
+        );
+        let stage = Self::with(world, at, accounts, repo, tang);
+        for who in [&stage.alice, &stage.bob] {
+            stage.log_in(who, &stage.world.pds().app_password(&who.did));
+        }
+        Some(stage)
+    }
+
+    /// Runs something while the owner's record names the knot as `tang` reaches it: in clear text,
+    /// and without a port.
+    pub fn with_a_knot_for_tang<T>(&self, run: impl FnOnce() -> T) -> T {
+        let put = |record| {
+            let pds = self.world.pds();
+            pds.put(&self.alice.did, "sh.tangled.repo", "widget", record)
+        };
+        let (_, record) = self.world.pds().record(&self.repo.uri).unwrap();
+        let mut other = record.clone();
+        other["knot"] = json!(format!("http://{KNOT}"));
+        put(other);
+        let done = run();
+        put(record);
+        done
+    }
+}
+
+impl Stage<RealWorld> {
+    /// With a real PDS; `None` without that or `tang`.
+    pub fn real() -> Option<Self> {
+        let tang = installed()?;
+        let world = RealWorld::start(&RealWorld::installed()?).unwrap();
+        let account = |handle: &str| world.account(handle, PASSWORD);
+        let accounts = [account("alice.test"), account("bob.test")];
+        let repo = world.repository(&accounts[0], "widget");
+        let at = Addresses::of(
+            world.pds_url(),
+            world.directory(),
+            world.knot(),
+            world.index(),
+        );
+        let stage = Self::with(world, at, accounts, repo, tang);
+        for who in [&stage.alice, &stage.bob] {
+            let body = json!({ "name": "tang" });
+            let pds = stage.world.caller(who);
+            let made = pds.post("com.atproto.server.createAppPassword", &body).ok();
+            stage.log_in(who, made["password"].as_str().unwrap());
+        }
+        Some(stage)
+    }
+}
+
+impl Addresses {
+    fn of(
+        pds: String,
+        directory: &DirectoryDouble,
+        knot: &KnotDouble,
+        index: &IndexDouble,
+    ) -> Self {
+        Self {
+            pds,
+            directory: directory.host().url(),
+            knot: knot.host().url(),
+            index: index.host().url(),
+            web: index.web().url(),
+        }
+    }
+}
+
+impl<W> Stage<W> {
+    fn with(
+        world: W,
+        at: Addresses,
+        [alice, bob]: [Account; 2],
+        repo: Repository,
+        tang: PathBuf,
+    ) -> Self {
         let scratch = Scratch::new();
         let from = repo.path().to_string_lossy().into_owned();
         let to = scratch.path("clone").to_string_lossy().into_owned();
         repo.git.run(["clone", "--quiet", &from, &to]).ok();
         let clone = GitDir::at(&scratch.path("clone"));
-        let stage = Self {
+        scratch.write(
+            "forge/config.toml",
+            format!(
+                "[hosts.\"tangled.org\"]\napi_url = \"{}\"\npds_url = \"{}\"\nplc_url = \"{}\"\n",
+                at.index, at.pds, at.directory
+            ),
+        );
+        Self {
             world,
-            scratch,
             alice,
             bob,
             repo,
             clone,
+            at,
+            scratch,
             tang,
             desktops: AtomicUsize::new(0),
-        };
-        for who in [&stage.alice, &stage.bob] {
-            stage.set_up(who);
         }
-        Some(stage)
     }
 
-    /// Logs somebody in, with an app password, in both programs.
-    fn set_up(&self, who: &Account) {
-        let pds = self.world.pds().host().url();
-        let password = self.world.pds().app_password(&who.did);
+    /// Logs somebody in to `tang`; `forge` finds them in the environment.
+    fn log_in(&self, who: &Account, app_password: &str) {
         let login = ["auth", "login", "--handle", &who.handle];
-        let with = ["--password", &password, "--pds", &pds];
+        let with = ["--password", app_password, "--pds", &self.at.pds];
         let out = self.tang(who, &[&login[..], &with].concat()).success();
         assert!(out.stdout_text().contains(&who.did), "{out:?}");
-        let index = self.world.index().host().url();
-        let plc = self.world.directory().host().url();
-        let config = format!(
-            "[hosts.\"tangled.org\"]\napi_url = \"{index}\"\npds_url = \"{pds}\"\nplc_url = \"{plc}\"\n"
-        );
-        self.scratch
-            .write(format!("{}/forge/config.toml", who.handle), config);
     }
 
     /// `tang` as somebody, in the clone.
@@ -97,7 +188,6 @@ impl Stage {
         let desktop = self.desktops.fetch_add(1, Ordering::Relaxed);
         let run = self.scratch.path(format!("run/{desktop}"));
         fs::create_dir_all(&run).unwrap();
-        let index = self.world.index();
         self.scratch
             .run("dbus-run-session")
             .dir(self.clone.path())
@@ -106,9 +196,9 @@ impl Stage {
             .env("XDG_DATA_HOME", home.join("data"))
             .env("XDG_CONFIG_HOME", home.join("config"))
             .env("KEYRING", KEYRING)
-            .env("TANGLED_API_BASE", index.host().url())
-            .env("TANGLED_WEB_BASE", index.web().url())
-            .env("HTTP_PROXY", self.world.knot().host().url())
+            .env("TANGLED_API_BASE", &self.at.index)
+            .env("TANGLED_WEB_BASE", &self.at.web)
+            .env("HTTP_PROXY", &self.at.knot)
             .env("NO_PROXY", "localhost")
             .args(["--", "sh", "-c", IN_A_DESKTOP, "sh"])
             .arg(&self.tang)
@@ -124,10 +214,7 @@ impl Stage {
     pub fn forge(&self, who: &Account, args: &[&str]) -> Output {
         self.scratch
             .run(forge_binary())
-            .env(
-                "FORGE_CONFIG_DIR",
-                self.scratch.path(format!("{}/forge", who.handle)),
-            )
+            .env("FORGE_CONFIG_DIR", self.scratch.path("forge"))
             .env("TANGLED_HANDLE", &who.handle)
             .env("TANGLED_PASSWORD", &who.password)
             .args(args)
@@ -194,28 +281,12 @@ impl Stage {
     /// Opens a pull request with `forge` from a branch that is there: its at-uri.
     pub fn forge_opens(&self, who: &Account, head: &str, title: &str, body: &str) -> String {
         let args = ["pr", "create", "-H", head, "-t", title, "-b", body];
-        let _ = self.forge(who, &args).success();
-        let pulls = self.world.pds().records(&who.did, PULL);
-        let (uri, _, _) = pulls.last().expect("a record");
-        uri.clone()
-    }
-
-    /// Runs something while the owner's record names the knot as `tang` reaches it: in clear text,
-    /// and without a port.
-    pub fn with_a_knot_for_tang<T>(&self, run: impl FnOnce() -> T) -> T {
-        let collection = "sh.tangled.repo";
-        let put = |record| {
-            self.world
-                .pds()
-                .put(&self.alice.did, collection, "widget", record)
-        };
-        let (_, record) = self.world.pds().record(&self.repo.uri).unwrap();
-        let mut other = record.clone();
-        other["knot"] = json!(format!("http://{KNOT}"));
-        put(other);
-        let done = run();
-        put(record);
-        done
+        let uri = self.forge(who, &args).success().stdout_text();
+        assert!(
+            uri.starts_with(&format!("at://{}/{PULL}/", who.did)),
+            "{uri}"
+        );
+        uri.trim().to_owned()
     }
 }
 

@@ -139,14 +139,17 @@ pub fn run(extent: Extent) -> Result<bool> {
         }
         Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),
     }
-    match atproto::find() {
-        Ok(dir) => {
-            let with_pds = |mut command: Command| {
-                command
-                    .env("FORGE_ATPROTO_WORLD", &dir)
-                    .env("FORGE_REQUIRE_ATPROTO_WORLD", "1");
-                command
-            };
+    let world = atproto::find();
+    let with_pds = |mut command: Command| {
+        if let Ok(dir) = &world {
+            command
+                .env("FORGE_ATPROTO_WORLD", dir)
+                .env("FORGE_REQUIRE_ATPROTO_WORLD", "1");
+        }
+        command
+    };
+    match &world {
+        Ok(_) => {
             report.lane("peers: a PDS", with_pds(peers(nextest, &ATPROTO)))?;
             if extent == Extent::Quick {
                 report.skip("peers: the behaviour suite on a PDS", "--quick");
@@ -160,7 +163,7 @@ pub fn run(extent: Extent) -> Result<bool> {
     }
     match tang::find() {
         Ok(program) => {
-            let mut command = peers(nextest, &TANG);
+            let mut command = with_pds(peers(nextest, &TANG));
             command
                 .env("FORGE_TANG", program)
                 .env("FORGE_REQUIRE_TANG", "1");
