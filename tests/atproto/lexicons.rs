@@ -30,7 +30,7 @@ fn strong() -> Value {
 }
 
 /// One record of each collection with every field that its lexicon names.
-fn records(set: Set) -> Vec<(&'static str, Value)> {
+pub fn records(set: Set) -> Vec<(&'static str, Value)> {
     let mentions = json!(["did:plc:a"]);
     let references = json!([PULL]);
     match set {

@@ -13,4 +13,6 @@
 
 mod firehose;
 mod lexicons;
+mod records;
 mod twins;
+mod two_accounts;

@@ -192,8 +192,11 @@ fn mail(raw: &[u8]) -> Option<Mail> {
     let diff_at = diff_start(body);
     let (message, diff) = body.split_at(diff_at);
     let message = String::from_utf8_lossy(message);
-    let message = message.split("\n---\n").next().unwrap_or_default();
-    let message = message.strip_suffix("---\n").unwrap_or(message);
+    // A message of a subject alone begins with the line that ends it.
+    let message = match message.strip_prefix("---\n") {
+        Some(_) => "",
+        None => message.split("\n---\n").next().unwrap_or_default(),
+    };
     Some(Mail {
         oid,
         author: Signature {
@@ -528,6 +531,9 @@ Date: Fri, 20 Nov 2026 11:00:00 +0100
 Subject: [PATCH 2/2] Rename it
 
 ---
+ b.txt => \"c\\303\\244.txt\" | 0
+ 2 files changed, 1 deletion(-)
+
 diff --git a/b.txt b/\"c\\303\\244.txt\"
 similarity index 100%
 rename from b.txt

@@ -232,3 +232,29 @@ fn no_backend(kind: &ForgeKind, what: &str) -> Error {
 pub(crate) fn no_backend_for_record(uri: &AtUri) -> Error {
     no_backend(&ForgeKind::TANGLED, &uri.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use forge_core::RepoPath;
+
+    use super::*;
+    use crate::{Config, config::Env};
+
+    #[tokio::test]
+    async fn a_forge_that_this_build_lacks_is_named() {
+        let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "")])));
+        let id = RepoId {
+            kind: ForgeKind::new("my-forge").unwrap(),
+            host: "code.example".to_owned(),
+            path: RepoPath::Named {
+                owner: "o".to_owned(),
+                name: "r".to_owned(),
+            },
+        };
+        let e = forges.open(&id, forges.policy()).await.unwrap_err();
+        assert_eq!(e.code(), "config");
+        let text = e.message();
+        assert!(text.contains("no backend for my-forge"), "{text}");
+        assert!(text.contains("local") && e.hint().is_some(), "{e:?}");
+    }
+}

@@ -8,6 +8,7 @@ mod docs;
 mod gh;
 mod git;
 mod myworld;
+mod tang;
 mod test;
 
 use std::process::ExitCode;

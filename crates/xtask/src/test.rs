@@ -8,7 +8,7 @@ use crate::{
     atproto,
     cargo::{cargo, has, in_ci, watched},
     count::Count,
-    gh, git, myworld,
+    gh, git, myworld, tang,
 };
 
 /// The word that is in every token of a test, and that nothing may print.
@@ -139,14 +139,17 @@ pub fn run(extent: Extent) -> Result<bool> {
         }
         Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),
     }
-    match atproto::find() {
-        Ok(dir) => {
-            let with_pds = |mut command: Command| {
-                command
-                    .env("FORGE_ATPROTO_WORLD", &dir)
-                    .env("FORGE_REQUIRE_ATPROTO_WORLD", "1");
-                command
-            };
+    let world = atproto::find();
+    let with_pds = |mut command: Command| {
+        if let Ok(dir) = &world {
+            command
+                .env("FORGE_ATPROTO_WORLD", dir)
+                .env("FORGE_REQUIRE_ATPROTO_WORLD", "1");
+        }
+        command
+    };
+    match &world {
+        Ok(_) => {
             report.lane("peers: a PDS", with_pds(peers(nextest, &ATPROTO)))?;
             if extent == Extent::Quick {
                 report.skip("peers: the behaviour suite on a PDS", "--quick");
@@ -157,6 +160,19 @@ pub fn run(extent: Extent) -> Result<bool> {
             }
         }
         Err(why) => report.lacks("peers: a PDS", &format!("{why:#}")),
+    }
+    match tang::find() {
+        Ok(program) => {
+            let mut command = with_pds(peers(nextest, &TANG));
+            command
+                .env("FORGE_TANG", program)
+                .env("FORGE_REQUIRE_TANG", "1");
+            report.lane(&format!("peers: tang {}", tang::VERSION), command)?;
+        }
+        Err(why) => report.lacks(
+            "peers: tang",
+            &format!("no tang {}: {why:#}", tang::VERSION),
+        ),
     }
     report.lane(
         "doc tests",
@@ -172,6 +188,9 @@ const GH: [&str; 2] = ["peers", "gh_on_double"];
 /// The tests that run a real PDS.
 const ATPROTO: [&str; 1] = ["atproto"];
 
+/// The tests that run the real tang.
+const TANG: [&str; 1] = ["tang"];
+
 /// The suite that runs on one real PDS.
 const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
 
@@ -182,7 +201,7 @@ const TARGETS: [&str; 6] = ["behaviour", "cli", "guard", "it", "github_http", "t
 /// cargo one binary after another.
 fn tests(nextest: bool, extent: Extent) -> Command {
     if nextest {
-        let mut left_out: Vec<&str> = [&GH[..], &ATPROTO, &BEHAVIOUR_PDS].concat();
+        let mut left_out: Vec<&str> = [&GH[..], &ATPROTO, &BEHAVIOUR_PDS, &TANG].concat();
         if extent == Extent::Quick {
             left_out.push("stress");
         }

@@ -54,6 +54,9 @@ pub struct KnotOptions {
     pub open_push: bool,
     /// Whom tokens for record writes are for.
     pub audience: Audience,
+    /// Another name of its host, without a port: tokens for that one are taken too. For clients
+    /// that write the port of a knot as no PDS takes it.
+    pub alias: Option<String>,
 }
 
 impl Default for KnotOptions {
@@ -64,6 +67,7 @@ impl Default for KnotOptions {
             broken_merge_check: false,
             open_push: false,
             audience: Audience::default(),
+            alias: None,
         }
     }
 }
