@@ -15,4 +15,6 @@ mod large;
 mod scale;
 #[path = "../../crates/forge-tangled/tests/it/stage.rs"]
 mod stage;
+#[path = "../../crates/forge-tangled/tests/it/kill.rs"]
+mod sweep;
 mod tangled;

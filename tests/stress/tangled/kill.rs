@@ -1,4 +1,16 @@
 use super::hall::Hall;
+use crate::sweep;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_that_is_killed_at_any_request_is_submitted_once() {
+    sweep::round(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_the_library_that_is_killed_at_any_request_does_things_once() {
+    sweep::creation(1).await;
+    sweep::merge(1).await;
+}
 
 #[test]
 fn a_creation_that_is_killed_at_any_request_is_made_once() {
