@@ -7,7 +7,14 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "../../crates/forge-tangled/tests/it/claims.rs"]
+mod claims;
 mod crowd;
 mod kill;
 mod large;
 mod scale;
+#[path = "../../crates/forge-tangled/tests/it/stage.rs"]
+mod stage;
+#[path = "../../crates/forge-tangled/tests/it/kill.rs"]
+mod sweep;
+mod tangled;

@@ -257,17 +257,13 @@ impl Tangled {
         let mine = self.own_open(repository, base, head).await?;
         let indexed = match mine {
             Some(uri) => Some(uri),
-            None => match self
-                .list_pulls(&repository.id, &query, PageReq::first(LOOK))
-                .await
-            {
-                Ok(page) => page
-                    .items
-                    .into_iter()
-                    .find(|p| p.head_repo.is_none())
-                    .map(|p| p.url),
-                Err(_) => None,
-            },
+            None => {
+                let page = self
+                    .list_pulls(&repository.id, &query, PageReq::first(LOOK))
+                    .await;
+                let rows = page.map(|page| page.items).unwrap_or_default();
+                self.open_one_of(rows).await?
+            }
         };
         match indexed {
             None => Ok(()),
@@ -283,6 +279,23 @@ impl Tangled {
             )
             .with_hint("submit another round of it, or close it first")),
         }
+    }
+
+    /// The first of these rows of the index that is open in truth and somebody else's: the viewer's
+    /// own have been looked at, and the index may not know yet that one is closed.
+    async fn open_one_of(&self, rows: Vec<PullRequest>) -> Result<Option<String>> {
+        let viewer = self.session.viewer().await?.identity.did.as_str();
+        for row in rows.into_iter().filter(|row| row.head_repo.is_none()) {
+            let Ok(located) = self.locate(&row.id).await else {
+                continue;
+            };
+            if located.pull.author() != viewer
+                && self.state_of(&located.repository, &located.pull).await? == PrState::Open
+            {
+                return Ok(Some(row.url));
+            }
+        }
+        Ok(None)
     }
 
     /// The viewer's own open one of these branches, which the index may not know yet.

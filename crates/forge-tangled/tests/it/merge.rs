@@ -131,3 +131,31 @@ async fn a_status_record_alone_is_no_merge() {
         "the opening one"
     );
 }
+
+#[tokio::test]
+async fn a_plain_diff_that_may_have_been_merged_is_not_merged_again() {
+    let stage = Stage::new();
+    let git = &stage.repo.git;
+    git.commit("main", "Ten lines", &[("same", Some(&"x\n".repeat(10)))]);
+    let diff =
+        "diff --git a/same b/same\n--- a/same\n+++ b/same\n@@ -7,3 +7,4 @@ x\n x\n x\n x\n+x\n";
+    let forge = stage.tangled(&stage.alice);
+    let req = forge_core::model::CreatePull {
+        patch: Some(diff.into()),
+        ..forge_core::model::CreatePull::new("", "One more")
+    };
+    let made = forge.create(stage.repo_id(), &req).await.unwrap().value;
+    // The knot merges, and nobody writes it down.
+    let pds = stage.world.pds().host();
+    pds.fault(Fault::gateway(502).on(APPLY).always());
+    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    pds.clear_faults();
+    let tip = git.oid("main");
+    let e = forge
+        .merge(&made.id, &MergeReq::default())
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "already_exists", "{e:?}");
+    assert!(e.hint().unwrap().contains("look at the branch"), "{e:?}");
+    assert_eq!(git.oid("main"), tip);
+}
