@@ -322,3 +322,49 @@ fn what_only_forge_has() {
         assert!(out.stderr_text().contains("unknown flag"), "{out:?}");
     }
 }
+
+#[test]
+fn flags_for_forges_with_rounds_and_an_index() {
+    let world = World::new();
+    for (branch, waiting) in [("one", "--wait 5s"), ("two", "--no-wait")] {
+        world.push(branch);
+        let line = match waiting {
+            "--no-wait" => "pr create -t T -b B --no-wait",
+            _ => "pr create -t T -b B --wait 5s",
+        };
+        world.command(Tool::Forge, line).ok();
+    }
+    // GitHub shows what is written at once, so these wait for nothing.
+    for line in [
+        "pr comment 1 -b x --wait 5s",
+        "pr comment 1 -b x --no-wait",
+        "pr edit 1 -t New --wait 5s",
+        "pr edit 1 -t Newer --no-wait",
+        "pr close 1 --wait 5s",
+        "pr reopen 1 --wait 5s",
+        "pr close 1 --no-wait",
+        "pr reopen 1 --no-wait",
+        "pr ready 1 --undo --wait 5s",
+        "pr ready 1 --no-wait",
+        "pr review 1 -c -b x --wait 5s",
+        "pr review 1 -c -b x --no-wait",
+        "pr merge 1 -m --wait 5s",
+        "pr merge 2 -m --no-wait",
+    ] {
+        world.command(Tool::Forge, line).ok();
+    }
+    listed("Commands that write take `--wait DURATION` and `--no-wait` on every forge");
+    world.push("three");
+    world.command(Tool::Forge, "pr create -t T -b B").ok();
+    let made = world.double.seed().pulls_of(REPO).len();
+    for line in [
+        "pr create -t T -b B --patch nosuch.patch",
+        "pr create -t T -b B --depends-on 3",
+        "pr diff 3 --round 0",
+        "pr diff 3 --round 1 --since 0",
+    ] {
+        let out = world.fails(Tool::Forge, line);
+        assert!(out.stderr_text().contains("Recovery: "), "{line}: {out:?}");
+    }
+    assert_eq!(world.double.seed().pulls_of(REPO).len(), made);
+}
