@@ -20,4 +20,4 @@ pub mod safety;
 mod server;
 mod tools;
 
-pub use server::{Options, Route, Server, serve_stdio};
+pub use server::{Extension, Options, Route, Server, serve_stdio};

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::{
     cargo::{cargo, has, in_ci, watched},
     count::Count,
-    gh, git, myworld,
+    gh, git, mcp, myworld,
 };
 
 /// The word that is in every token of a test, and that nothing may print.
@@ -50,6 +50,31 @@ impl Report {
         }
         self.count += count;
         Ok(())
+    }
+
+    /// The MCP server with programs of others.
+    fn mcp_peers(&mut self, extent: Extent) {
+        let name = "peers of the MCP server";
+        if extent == Extent::Quick {
+            return self.skip(name, "--quick");
+        }
+        let peers = match mcp::Peers::find() {
+            Ok(peers) => peers,
+            Err(why) => return self.lacks(name, &format!("{why:#}")),
+        };
+        println!("\n== {name}");
+        let ran = peers.run(|which, passed| {
+            if passed {
+                self.count.passed += 1;
+            } else {
+                self.count.failed += 1;
+                self.broken.push(format!("{name}: {which}"));
+            }
+        });
+        if let Err(why) = ran {
+            self.count.failed += 1;
+            self.broken.push(format!("{name}: {why:#}"));
+        }
     }
 
     fn skip(&mut self, name: &str, why: &str) {
@@ -138,6 +163,7 @@ pub fn run(extent: Extent) -> Result<bool> {
         }
         Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),
     }
+    report.mcp_peers(extent);
     report.lane(
         "doc tests",
         cargo(&["test", "--workspace", "--locked", "--doc"]),
@@ -150,7 +176,7 @@ pub fn run(extent: Extent) -> Result<bool> {
 const PEERS: [&str; 2] = ["peers", "gh_on_double"];
 
 /// The other targets with tests outside of the sources.
-const TARGETS: [&str; 5] = ["behaviour", "cli", "guard", "it", "github_http"];
+const TARGETS: [&str; 6] = ["behaviour", "cli", "guard", "it", "github_http", "mcp"];
 
 /// All tests but the doc tests and those that need another program; nextest runs them in parallel,
 /// cargo one binary after another.

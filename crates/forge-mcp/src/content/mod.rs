@@ -8,19 +8,34 @@
 mod comments;
 
 use std::{
+    borrow::Cow,
     fmt,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
 use forge_core::text;
-use rmcp::schemars::{self, JsonSchema};
+use rmcp::schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 /// Text of a forge without what hides in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-#[schemars(inline)]
 pub struct Clean(String);
+
+/// A text like any other.
+impl JsonSchema for Clean {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
 
 impl Clean {
     /// The text.

@@ -1,7 +1,11 @@
-//! The server over HTTP: streamable and stateless, for programs on this machine.
+//! The server over HTTP, for programs on this machine.
+//!
+//! A request of 2026-07-28 stands alone; nothing is kept between two. A client of 2025-11-25 has a
+//! session, because without one it could not be asked before a merge; a session that is not used
+//! ends by itself.
 //!
 //! It listens on loopback unless told otherwise, wants a bearer token on every request, refuses a
-//! `Host` that is not the one it listens on and every `Origin` of a browser, and bounds bodies and
+//! `Host` and an `Origin` that are not the address it listens on, and bounds bodies and
 //! connections. It serves one principal: the accounts of whoever started it.
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
@@ -13,7 +17,7 @@ use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::{
-    StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
+    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
 };
 use tokio::{net::TcpListener, sync::Semaphore};
 use tower_service::Service as _;
@@ -28,6 +32,9 @@ const CONNECTIONS: usize = 256;
 
 /// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a session of a client of 2025-11-25 is kept that nobody uses.
+const SESSION_IDLE: Duration = Duration::from_secs(600);
 
 /// Where it is served.
 pub const PATH: &str = "/mcp";
@@ -138,7 +145,7 @@ pub async fn serve(server: Server, options: HttpOptions) -> Result<Listening> {
 }
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
-type Mcp = StreamableHttpService<Server, NeverSessionManager>;
+type Mcp = StreamableHttpService<Server, LocalSessionManager>;
 
 impl Listening {
     /// The address to connect to.
@@ -152,7 +159,7 @@ impl Listening {
         let server = self.server;
         let mcp: Mcp = StreamableHttpService::new(
             move || Ok(server.clone()),
-            Arc::new(NeverSessionManager::default()),
+            Arc::new(sessions()),
             config(self.addr, &self.options.hosts),
         );
         let room = Arc::new(Semaphore::new(CONNECTIONS));
@@ -185,15 +192,23 @@ impl Listening {
     }
 }
 
+fn sessions() -> LocalSessionManager {
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(SESSION_IDLE);
+    sessions
+}
+
 fn config(addr: SocketAddr, more: &[String]) -> StreamableHttpServerConfig {
     let mut hosts = vec![addr.to_string(), format!("localhost:{}", addr.port())];
     hosts.extend(more.iter().cloned());
     StreamableHttpServerConfig::default()
-        .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_allowed_hosts(hosts)
-        // No page of a browser has business here.
-        .with_allowed_origins(Vec::<String>::new())
+        // A page of a browser has no business here, but one that this very address served.
+        .with_allowed_origins([
+            format!("http://{addr}"),
+            format!("http://localhost:{}", addr.port()),
+        ])
         .enforce_origin_validation()
         .with_max_request_body_bytes(BODY_MAX)
 }

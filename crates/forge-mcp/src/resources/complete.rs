@@ -33,6 +33,11 @@ pub(crate) async fn complete(
         _ => Vec::new(),
     };
     values.retain(|value| value.starts_with(typed));
+    result(values)
+}
+
+/// Values as an answer: no more than the protocol allows.
+pub(crate) fn result(mut values: Vec<String>) -> Result<CompleteResult, ErrorData> {
     let total = u32::try_from(values.len()).ok();
     let more = values.len() > MOST;
     values.truncate(MOST);

@@ -129,9 +129,11 @@ pub(crate) fn error(e: &Error) -> ErrorData {
 /// Reads one.
 pub(crate) async fn read(server: &Server, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let cleaner = Cleaner::new();
-    let text = content(server, uri, &cleaner)
-        .await
-        .map_err(|e| error(&e))?;
+    let text = content(server, uri, &cleaner).await.map_err(|e| {
+        let mut error = error(&e);
+        error.data = Some(json!({ "code": e.code(), "uri": uri }));
+        error
+    })?;
     let mime = if uri.contains("/diff") || uri.contains("/files/") {
         "text/x-diff"
     } else {

@@ -7,9 +7,11 @@ use rmcp::{
         CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
         GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
         ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+        SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool,
+        UnsubscribeRequestMethod, UnsubscribeRequestParams,
     },
-    service::RequestContext,
+    service::{RequestContext, SubscriptionContext},
 };
 
 use super::Server;
@@ -30,6 +32,7 @@ const WRITING: &str = "
 Ids of threads and comments come from pr_view. Pass expected_head (pr_view shows it) to pr_merge and \
 pr_review. Merging, closing with branch deletion and deleting ask the user first.";
 
+#[allow(deprecated, reason = "subscriptions of 2025-11-25")]
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -38,6 +41,10 @@ impl ServerHandler for Server {
             .enable_prompts()
             .enable_completions()
             .build();
+        let capabilities = match &self.0.extension {
+            Some(more) => more.capabilities(capabilities),
+            None => capabilities,
+        };
         let mut instructions = READING.to_owned();
         if self.options().write {
             instructions.push_str(WRITING);
@@ -86,7 +93,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(resources::list(self).await)
+        let mut list = resources::list(self).await;
+        if let Some(more) = &self.0.extension {
+            list.resources.extend(more.resources());
+        }
+        Ok(list)
     }
 
     async fn list_resource_templates(
@@ -94,7 +105,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(resources::templates())
+        let mut list = resources::templates();
+        if let Some(more) = &self.0.extension {
+            list.resource_templates.extend(more.templates());
+        }
+        Ok(list)
     }
 
     async fn read_resource(
@@ -102,6 +117,9 @@ impl ServerHandler for Server {
         params: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        if let Some(read) = self.0.extension.as_ref().and_then(|e| e.read(&params.uri)) {
+            return read.map(Into::into);
+        }
         let _turn = self.turn().await.map_err(|e| resources::error(&e))?;
         resources::read(self, &params.uri).await.map(Into::into)
     }
@@ -111,6 +129,9 @@ impl ServerHandler for Server {
         params: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
+        if let Some(values) = self.0.extension.as_ref().and_then(|e| e.complete(&params)) {
+            return resources::complete::result(values);
+        }
         resources::complete::complete(self, params).await
     }
 
@@ -120,6 +141,9 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let mut list = prompts::list();
+        if let Some(more) = &self.0.extension {
+            list.prompts.extend(more.prompts());
+        }
         list.ttl_ms = Some(LIST_TTL_MS);
         list.cache_scope = Some(CacheScope::Public);
         Ok(list)
@@ -130,11 +154,55 @@ impl ServerHandler for Server {
         params: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        if let Some(prompt) = self.0.extension.as_ref().and_then(|e| e.prompt(&params)) {
+            return prompt;
+        }
         prompts::get(&params).map(Into::into)
+    }
+
+    /// Nothing that the server has changes while it runs; only an extension's may.
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.supported_by(&self.get_info().capabilities))
+    }
+
+    async fn subscribe(
+        &self,
+        params: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscribes::<SubscribeRequestMethod>(&params.uri)
+    }
+
+    async fn unsubscribe(
+        &self,
+        params: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscribes::<UnsubscribeRequestMethod>(&params.uri)
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        match &self.0.extension {
+            Some(more) => more.listen(subscription).await,
+            None => {
+                subscription.cancelled().await;
+                Ok(())
+            }
+        }
     }
 }
 
 impl Server {
+    fn subscribes<M: rmcp::model::ConstString>(&self, uri: &str) -> Result<(), ErrorData> {
+        match self.0.extension.as_ref().is_some_and(|e| e.subscribes(uri)) {
+            true => Ok(()),
+            false => Err(ErrorData::method_not_found::<M>()),
+        }
+    }
+
     fn unknown_tool(&self, name: &str) -> ErrorData {
         let names: Vec<&str> = self.0.routes.keys().map(String::as_str).collect();
         let hidden = crate::tools::all()

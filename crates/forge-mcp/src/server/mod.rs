@@ -2,6 +2,7 @@
 
 mod args;
 mod call;
+mod extension;
 mod failure;
 mod handler;
 mod route;
@@ -15,6 +16,7 @@ use forge_git::Place;
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
+pub use extension::Extension;
 pub use route::Route;
 pub(crate) use {
     call::{Call, Target},
@@ -55,6 +57,7 @@ struct Inner {
     turns: Semaphore,
     default_repo: OnceCell<RepoId>,
     diffs: DiffCache,
+    extension: Option<Box<dyn Extension>>,
 }
 
 /// The server. A clone is the same server, so every connection and every request can have one.
@@ -75,14 +78,23 @@ impl Server {
     /// # Errors
     /// `internal` when the system has no random numbers to seal confirmations with.
     pub fn new(forges: Forges, options: Options) -> Result<Self> {
-        Self::with_routes(forges, options, Vec::new())
+        Self::build(forges, options, None)
     }
 
-    /// A server with more tools than its own.
+    /// A server with more than its own.
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn with_routes(forges: Forges, options: Options, more: Vec<Route>) -> Result<Self> {
+    pub fn extended(forges: Forges, options: Options, by: Box<dyn Extension>) -> Result<Self> {
+        Self::build(forges, options, Some(by))
+    }
+
+    fn build(
+        forges: Forges,
+        options: Options,
+        extension: Option<Box<dyn Extension>>,
+    ) -> Result<Self> {
+        let more = extension.as_ref().map_or_else(Vec::new, |e| e.tools());
         let routes = tools::all()
             .into_iter()
             .filter(|route| options.write || !route.write)
@@ -98,6 +110,7 @@ impl Server {
             forges,
             options,
             routes,
+            extension,
         })))
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// The schema of arguments.
 pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
-    let mut schema = generated::<T>();
+    let mut schema = generated::<T>(false);
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     schema.insert("additionalProperties".to_owned(), json!(false));
@@ -23,7 +23,7 @@ pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
 
 /// The schema of a result. A failure is a result too, with `error` alone, so nothing is required.
 pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
-    let mut schema = generated::<T>();
+    let mut schema = generated::<T>(true);
     schema.remove("required");
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.insert("error".to_owned(), json!({"type": "object"}));
@@ -31,11 +31,17 @@ pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
     Arc::new(schema)
 }
 
-fn generated<T: JsonSchema>() -> JsonObject {
+fn generated<T: JsonSchema>(written: bool) -> JsonObject {
     let settings = SchemaSettings::draft2020_12().with(|s| {
         s.inline_subschemas = true;
         s.meta_schema = None;
     });
+    // A field that is left out when it is empty is required in what is read, not in what is written.
+    let settings = if written {
+        settings.for_serialize()
+    } else {
+        settings
+    };
     let schema = settings.into_generator().into_root_schema_for::<T>();
     match slim(schema.to_value()) {
         Value::Object(mut schema) => {
