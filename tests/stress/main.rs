@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod agents;
 mod crowd;
 mod kill;
 mod large;
