@@ -97,11 +97,17 @@ impl Tool for ForgeStatus {
             write: options.write,
             allow_repo: list(&options.repos),
             allow_write: list(&options.writable),
-            forges: forge::backends().iter().map(|b| b.kind().as_str().to_owned()).collect(),
+            forges: forge::backends()
+                .iter()
+                .map(|b| b.kind().as_str().to_owned())
+                .collect(),
             accounts,
             repository,
         };
-        Ok(Answer { text: text(&out), data: out })
+        Ok(Answer {
+            text: text(&out),
+            data: out,
+        })
     }
 }
 
@@ -111,7 +117,11 @@ async fn repository(call: &Call, named: &str) -> Result<Repository, Stop> {
     let table = repo.client().forge().capabilities();
     let (mut can, mut cannot) = (Vec::new(), Vec::new());
     for capability in forge_core::Capability::ALL {
-        let narrowed = info.overrides.iter().find(|(c, _)| c == capability).map(|(_, s)| *s);
+        let narrowed = info
+            .overrides
+            .iter()
+            .find(|(c, _)| c == capability)
+            .map(|(_, s)| *s);
         match narrowed.unwrap_or_else(|| table.get(*capability)) {
             Support::No { why, instead } => cannot.push(Cannot {
                 capability: capability.name().to_owned(),
@@ -122,23 +132,42 @@ async fn repository(call: &Call, named: &str) -> Result<Repository, Stop> {
         }
     }
     // Without credentials there is nobody to name.
-    let viewer = repo.viewer().await.ok().map(|v| call.cleaner.line(&v.login));
+    let viewer = repo
+        .viewer()
+        .await
+        .ok()
+        .map(|v| call.cleaner.line(&v.login));
     Ok(Repository {
         repo: info.id.to_string(),
         viewer,
         permission: word(&info.permission),
         default_branch: info.default_branch.as_ref().map(|b| call.cleaner.line(b)),
         description: info.description.as_ref().map(|d| call.cleaner.line(d)),
-        merge_methods: info.merge_methods.iter().map(|m| m.as_str().to_owned()).collect(),
+        merge_methods: info
+            .merge_methods
+            .iter()
+            .map(|m| m.as_str().to_owned())
+            .collect(),
         can,
         cannot,
     })
 }
 
 fn text(out: &Out) -> String {
-    let mode = if out.write { "reads and writes" } else { "only reads (start it with --write to change things)" };
-    let mut text = format!("forge {}: {mode}; forges: {}\n", out.version, out.forges.join(", "));
-    for (name, list) in [("allow-repo", &out.allow_repo), ("allow-write", &out.allow_write)] {
+    let mode = if out.write {
+        "reads and writes"
+    } else {
+        "only reads (start it with --write to change things)"
+    };
+    let mut text = format!(
+        "forge {}: {mode}; forges: {}\n",
+        out.version,
+        out.forges.join(", ")
+    );
+    for (name, list) in [
+        ("allow-repo", &out.allow_repo),
+        ("allow-write", &out.allow_write),
+    ] {
         if let Some(list) = list {
             text.push_str(&format!("{name}: {list}\n"));
         }
@@ -149,14 +178,20 @@ fn text(out: &Out) -> String {
     for a in &out.accounts {
         let name = a.account.as_deref().unwrap_or("token of the environment");
         let unused = if a.active { "" } else { " (not used)" };
-        text.push_str(&format!("account: {name} at {} ({}){unused}\n", a.host, a.kind));
+        text.push_str(&format!(
+            "account: {name} at {} ({}){unused}\n",
+            a.host, a.kind
+        ));
     }
     let Some(repo) = &out.repository else {
         return text;
     };
     text.push_str(&format!("\n{}: ", repo.repo));
     match &repo.viewer {
-        Some(viewer) => text.push_str(&format!("you are @{viewer} with {} rights", repo.permission)),
+        Some(viewer) => text.push_str(&format!(
+            "you are @{viewer} with {} rights",
+            repo.permission
+        )),
         None => text.push_str("nobody is logged in"),
     }
     if let Some(branch) = &repo.default_branch {
@@ -168,7 +203,10 @@ fn text(out: &Out) -> String {
     }
     text.push_str(&format!("can: {}\n", repo.can.join(", ")));
     for no in &repo.cannot {
-        text.push_str(&format!("cannot {}: {}; instead: {}\n", no.capability, no.why, no.instead));
+        text.push_str(&format!(
+            "cannot {}: {}; instead: {}\n",
+            no.capability, no.why, no.instead
+        ));
     }
     text
 }

@@ -47,19 +47,38 @@ impl Tool for PrChecks {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let report = target.repo.checks(&target.id).await?;
         let failed = |s| matches!(s, CheckStatus::Failure | CheckStatus::Cancelled);
-        let chosen: Vec<_> = report.checks.iter().filter(|c| !args.failed_only || failed(c.status)).collect();
-        let outs: Vec<CheckOut> = chosen.iter().map(|c| CheckOut::of(c, &call.cleaner)).collect();
-        let lines: Vec<String> = outs.iter().zip(&chosen).map(|(o, c)| o.text(c.status, false)).collect();
+        let chosen: Vec<_> = report
+            .checks
+            .iter()
+            .filter(|c| !args.failed_only || failed(c.status))
+            .collect();
+        let outs: Vec<CheckOut> = chosen
+            .iter()
+            .map(|c| CheckOut::of(c, &call.cleaner))
+            .collect();
+        let lines: Vec<String> = outs
+            .iter()
+            .zip(&chosen)
+            .map(|(o, c)| o.text(c.status, false))
+            .collect();
         let bound = (target.id.to_string(), args.failed_only);
         let from = match &args.cursor {
             None => Position::default(),
             Some(text) => {
-                Position::from_text(cursor::read(Self::SPEC.name, &bound, &report.commit, text)?).unwrap_or_default()
+                Position::from_text(cursor::read(Self::SPEC.name, &bound, &report.commit, text)?)
+                    .unwrap_or_default()
             }
         };
-        let top = format!("checks of {} at {}: {}\n", target.id, report.commit, checks_word(&report));
+        let top = format!(
+            "checks of {} at {}: {}\n",
+            target.id,
+            report.commit,
+            checks_word(&report)
+        );
         let fitted = budget::fit(&top, &lines, from, budget::DEFAULT_CHARS);
-        let next = fitted.next.map(|at| cursor::make(Self::SPEC.name, &bound, &report.commit, &at.to_text()));
+        let next = fitted
+            .next
+            .map(|at| cursor::make(Self::SPEC.name, &bound, &report.commit, &at.to_text()));
         let tail = budget::tail("checks", &fitted, outs.len(), next.as_deref());
         let total = outs.len();
         Ok(Answer {
@@ -68,7 +87,11 @@ impl Tool for PrChecks {
                 commit: report.commit.clone(),
                 overall: word(&report.overall),
                 total,
-                checks: outs.into_iter().skip(fitted.from).take(fitted.to - fitted.from).collect(),
+                checks: outs
+                    .into_iter()
+                    .skip(fitted.from)
+                    .take(fitted.to - fitted.from)
+                    .collect(),
                 next_cursor: next,
             },
         })

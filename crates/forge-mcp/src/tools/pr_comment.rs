@@ -34,9 +34,19 @@ impl Tool for PrComment {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let reply_to = args.reply_to.map(|key| CommentId { pr: target.id.clone(), key });
-        let outcome = target.repo.comment(&target.id, &args.body, reply_to.as_ref()).await?;
-        let did = if reply_to.is_some() { "answered" } else { "commented" };
+        let reply_to = args.reply_to.map(|key| CommentId {
+            pr: target.id.clone(),
+            key,
+        });
+        let outcome = target
+            .repo
+            .comment(&target.id, &args.body, reply_to.as_ref())
+            .await?;
+        let did = if reply_to.is_some() {
+            "answered"
+        } else {
+            "commented"
+        };
         let mut out = written::of(call, &target.id, did, &outcome);
         out.id = Some(outcome.value.id.clone());
         out.url = Some(call.cleaner.line(&outcome.value.url));

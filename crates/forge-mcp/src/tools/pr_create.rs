@@ -1,6 +1,5 @@
 use forge_core::{
-    Error, PrSelector,
-    locator,
+    Error, PrSelector, locator,
     model::{CreatePull, HeadRef, Reviewer},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -50,8 +49,13 @@ impl Tool for PrCreate {
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let repo = call.repo(args.repo.as_deref()).await?;
         let config = call.server.forges().config();
-        let head = match locator::parse_selector(&args.head, call.server.forges().hosts()).map_err(Error::from)? {
-            PrSelector::Branch { owner, branch } => HeadRef { owner, ..HeadRef::branch(branch) },
+        let head = match locator::parse_selector(&args.head, call.server.forges().hosts())
+            .map_err(Error::from)?
+        {
+            PrSelector::Branch { owner, branch } => HeadRef {
+                owner,
+                ..HeadRef::branch(branch)
+            },
             // A branch can be called 7.
             _ => HeadRef::branch(args.head.as_str()),
         };

@@ -70,22 +70,41 @@ impl Tool for PrDiff {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let pull = target.repo.view(&target.id, PrFields::ROW | PrFields::STATS).await?;
+        let pull = target
+            .repo
+            .view(&target.id, PrFields::ROW | PrFields::STATS)
+            .await?;
         let head = pull.head_oid.clone().unwrap_or_default();
-        let whole = diff::read(call.server.diffs(), &target.repo, &target.id, &head, Some(call)).await?;
+        let whole = diff::read(
+            call.server.diffs(),
+            &target.repo,
+            &target.id,
+            &head,
+            Some(call),
+        )
+        .await?;
         let bound = (target.id.to_string(), &args.paths, args.names_only);
         let from = match &args.cursor {
             None => Position::default(),
-            Some(text) => Position::from_text(cursor::read(Self::SPEC.name, &bound, &head, text)?).unwrap_or_default(),
+            Some(text) => Position::from_text(cursor::read(Self::SPEC.name, &bound, &head, text)?)
+                .unwrap_or_default(),
         };
-        let chosen: Vec<&File> = whole.files.iter().filter(|f| is_wanted(&f.path, &args.paths)).collect();
+        let chosen: Vec<&File> = whole
+            .files
+            .iter()
+            .filter(|f| is_wanted(&f.path, &args.paths))
+            .collect();
         if chosen.is_empty() && !args.paths.is_empty() {
             return Err(unknown_path(&args.paths, &whole).into());
         }
         // What file each block belongs to, so that a page can say which it has.
         let mut blocks: Vec<(usize, String)> = Vec::new();
         for (n, file) in chosen.iter().enumerate() {
-            blocks.extend(file_blocks(call, file, &args).into_iter().map(|block| (n, block)));
+            blocks.extend(
+                file_blocks(call, file, &args)
+                    .into_iter()
+                    .map(|block| (n, block)),
+            );
         }
         let texts: Vec<&str> = blocks.iter().map(|(_, text)| text.as_str()).collect();
         let sum = |of: fn(&File) -> usize| chosen.iter().map(|f| of(f)).sum::<usize>();
@@ -102,7 +121,9 @@ impl Tool for PrDiff {
         }
         warnings.iter().for_each(|w| top.push_str(&w.text()));
         let fitted = budget::fit(&top, &texts, from, budget::chars(args.max_chars));
-        let next = fitted.next.map(|at| cursor::make(Self::SPEC.name, &bound, &head, &at.to_text()));
+        let next = fitted
+            .next
+            .map(|at| cursor::make(Self::SPEC.name, &bound, &head, &at.to_text()));
         let page = blocks.get(fitted.from..fitted.to).unwrap_or_default();
         let mut shown: Vec<usize> = page.iter().map(|(n, _)| *n).collect();
         shown.dedup();
@@ -110,16 +131,24 @@ impl Tool for PrDiff {
         let first = shown.first().map_or(0, |n| n + 1);
         let mut text = fitted.text;
         text.push_str(&match &next {
-            None if from == Position::default() => format!("All of {} shown.", files(chosen.len() as u64)),
+            None if from == Position::default() => {
+                format!("All of {} shown.", files(chosen.len() as u64))
+            }
             None => format!("Files {first}-{last} of {}: the end.", chosen.len()),
-            Some(cursor) => format!("Files {first}-{last} of {}. More: cursor=\"{cursor}\"", chosen.len()),
+            Some(cursor) => format!(
+                "Files {first}-{last} of {}. More: cursor=\"{cursor}\"",
+                chosen.len()
+            ),
         });
-        let rows = shown.iter().filter_map(|n| chosen.get(*n)).map(|f| FileRow {
-            path: call.cleaner.line(&f.path),
-            status: word(&f.status),
-            additions: f.additions,
-            deletions: f.deletions,
-        });
+        let rows = shown
+            .iter()
+            .filter_map(|n| chosen.get(*n))
+            .map(|f| FileRow {
+                path: call.cleaner.line(&f.path),
+                status: word(&f.status),
+                additions: f.additions,
+                deletions: f.deletions,
+            });
         Ok(Answer {
             data: Out {
                 repo: target.id.repo.to_string(),
@@ -156,13 +185,18 @@ fn unknown_path(paths: &[String], whole: &Whole) -> Error {
     let known = whole.files.iter().map(|f| f.path.as_str());
     let wanted = paths.join(", ");
     let near = forge_core::near::did_you_mean(&wanted, known);
-    Error::invalid("paths", format!("no changed file is at or below {wanted}"))
-        .with_hint(near.unwrap_or_else(|| "pass names_only=true to see the changed files".to_owned()))
+    Error::invalid("paths", format!("no changed file is at or below {wanted}")).with_hint(
+        near.unwrap_or_else(|| "pass names_only=true to see the changed files".to_owned()),
+    )
 }
 
 /// A file as blocks: its header with the first hunk, then each hunk.
 fn file_blocks(call: &Call, file: &File, args: &Args) -> Vec<String> {
-    let counts = if file.binary { "binary".to_owned() } else { format!("+{} -{}", file.additions, file.deletions) };
+    let counts = if file.binary {
+        "binary".to_owned()
+    } else {
+        format!("+{} -{}", file.additions, file.deletions)
+    };
     let row = || {
         let mark = match file.status {
             FileStatus::Added => "A",
@@ -176,8 +210,14 @@ fn file_blocks(call: &Call, file: &File, args: &Args) -> Vec<String> {
     if args.names_only {
         return vec![format!("{}\n", row())];
     }
-    if args.paths.is_empty() && diff::is_generated(&file.path) && file.additions + file.deletions > 40 {
-        return vec![format!("{} (generated, not shown: name it in paths)\n", row())];
+    if args.paths.is_empty()
+        && diff::is_generated(&file.path)
+        && file.additions + file.deletions > 40
+    {
+        return vec![format!(
+            "{} (generated, not shown: name it in paths)\n",
+            row()
+        )];
     }
     let mut head = call.cleaner.plain(&file.header).to_string();
     if file.hunks.is_empty() {

@@ -58,8 +58,14 @@ impl Tool for PrEdit {
             title: args.title,
             description: args.body,
             base: args.base,
-            labels: SetChange { add: args.add_labels, remove: args.remove_labels },
-            assignees: SetChange { add: args.add_assignees, remove: args.remove_assignees },
+            labels: SetChange {
+                add: args.add_labels,
+                remove: args.remove_labels,
+            },
+            assignees: SetChange {
+                add: args.add_assignees,
+                remove: args.remove_assignees,
+            },
             reviewers: SetChange {
                 add: reviewers(&args.add_reviewers),
                 remove: reviewers(&args.remove_reviewers),

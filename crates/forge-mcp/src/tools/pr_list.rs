@@ -102,20 +102,33 @@ impl Tool for PrList {
                 let at = cursor::read(Self::SPEC.name, &bound, "", text)?;
                 let (skip, from) = at.split_once('~').unwrap_or((at, ""));
                 let skip: usize = skip.parse().unwrap_or(0);
-                (skip, match from {
-                    "" => PageReq::first(limit),
-                    from => PageReq::after(Cursor::from_text(from), limit),
-                })
+                (
+                    skip,
+                    match from {
+                        "" => PageReq::first(limit),
+                        from => PageReq::after(Cursor::from_text(from), limit),
+                    },
+                )
             }
         };
-        let began = page.cursor.as_ref().map_or(String::new(), |c| c.as_str().to_owned());
+        let began = page
+            .cursor
+            .as_ref()
+            .map_or(String::new(), |c| c.as_str().to_owned());
         let page = repo.list(&query, page).await?;
-        let rows: Vec<RowOut> = page.items.iter().map(|p| RowOut::of(p, &call.cleaner)).collect();
+        let rows: Vec<RowOut> = page
+            .items
+            .iter()
+            .map(|p| RowOut::of(p, &call.cleaner))
+            .collect();
         let lines: Vec<String> = rows.iter().map(RowOut::text).collect();
         let fitted = budget::fit(
             "",
             &lines,
-            Position { block: skip, offset: 0 },
+            Position {
+                block: skip,
+                offset: 0,
+            },
             budget::DEFAULT_CHARS,
         );
         let next = match (fitted.next, &page.next) {
@@ -124,15 +137,24 @@ impl Tool for PrList {
             (None, None) => None,
         };
         let next = next.map(|at| cursor::make(Self::SPEC.name, &bound, "", &at));
-        let shown: Vec<RowOut> = rows.into_iter().skip(fitted.from).take(fitted.to - fitted.from).collect();
+        let shown: Vec<RowOut> = rows
+            .into_iter()
+            .skip(fitted.from)
+            .take(fitted.to - fitted.from)
+            .collect();
         let warnings = WarningOut::all(&page.warnings, &call.cleaner);
         let mut text = fitted.text;
         warnings.iter().for_each(|w| text.push_str(&w.text()));
         let total = page.total.map_or(String::new(), |n| format!(" of {n}"));
         text.push_str(&match (&next, shown.len()) {
-            (None, 0) if args.cursor.is_none() => format!("No pull requests match in {}.", repo.id()),
+            (None, 0) if args.cursor.is_none() => {
+                format!("No pull requests match in {}.", repo.id())
+            }
             (None, n) => format!("{n}{total} shown: the end of the list of {}.", repo.id()),
-            (Some(cursor), n) => format!("{n}{total} shown of {}. More: cursor=\"{cursor}\"", repo.id()),
+            (Some(cursor), n) => format!(
+                "{n}{total} shown of {}. More: cursor=\"{cursor}\"",
+                repo.id()
+            ),
         });
         if let Some(scanned) = page.scanned.filter(|n| *n > shown.len() as u64) {
             text.push_str(&format!(" {scanned} were looked at."));

@@ -99,7 +99,10 @@ impl Tool for PrMerge {
         let req = MergeReq {
             method,
             // What was looked at and agreed to is what is merged.
-            expected_head: pull.head_oid.clone().filter(|_| pull.state == PrState::Open),
+            expected_head: pull
+                .head_oid
+                .clone()
+                .filter(|_| pull.state == PrState::Open),
             subject: args.subject,
             body: args.body,
             delete_branch: args.delete_branch,
@@ -142,12 +145,20 @@ async fn settled(call: &Call, target: &Target) -> Result<PullRequest, Error> {
     let fields = PrFields::MERGEABILITY | PrFields::CHECKS;
     let mut pull = target.repo.view(&target.id, fields).await?;
     for (n, wait) in [1, 2, 4].into_iter().enumerate() {
-        let unknown = pull.mergeability.as_ref().is_some_and(|m| m.state == MergeState::Unknown);
+        let unknown = pull
+            .mergeability
+            .as_ref()
+            .is_some_and(|m| m.state == MergeState::Unknown);
         if !unknown || pull.state != PrState::Open {
             break;
         }
         let done = u32::try_from(n + 1).unwrap_or(1);
-        call.progress(done, Some(3), "the forge works out whether it can be merged").await;
+        call.progress(
+            done,
+            Some(3),
+            "the forge works out whether it can be merged",
+        )
+        .await;
         tokio::time::sleep(Duration::from_secs(wait)).await;
         pull = target.repo.view(&target.id, fields).await?;
     }
@@ -163,22 +174,34 @@ pub(super) fn same_head(expected: Option<&str>, head: Option<&str>) -> Result<()
         return Ok(());
     };
     if expected.len() < 7 || !expected.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(Error::invalid("expected_head", format!("'{expected}' is no commit id of at least 7 hex digits"))
-            .with_hint("pass the head that pr_view shows"));
+        return Err(Error::invalid(
+            "expected_head",
+            format!("'{expected}' is no commit id of at least 7 hex digits"),
+        )
+        .with_hint("pass the head that pr_view shows"));
     }
     let actual = head.unwrap_or("gone");
     if actual.starts_with(&expected.to_ascii_lowercase()) {
         return Ok(());
     }
     Err(Error::new(
-        ErrorKind::Conflict { expected: expected.to_owned(), actual: actual.to_owned() },
+        ErrorKind::Conflict {
+            expected: expected.to_owned(),
+            actual: actual.to_owned(),
+        },
         format!("the head has moved: expected {expected}, found {actual}"),
     )
-    .with_hint(format!("read what has changed with pr_diff, then pass expected_head={actual}")))
+    .with_hint(format!(
+        "read what has changed with pr_diff, then pass expected_head={actual}"
+    )))
 }
 
 /// The method: named, configured, or squash where the repository allows it, else its first.
-async fn method(call: &Call, target: &Target, named: Option<Method>) -> Result<Option<MergeMethod>, Error> {
+async fn method(
+    call: &Call,
+    target: &Target,
+    named: Option<Method>,
+) -> Result<Option<MergeMethod>, Error> {
     let named = named.map(|m| match m {
         Method::Merge => MergeMethod::Merge,
         Method::Squash => MergeMethod::Squash,
@@ -194,17 +217,31 @@ async fn method(call: &Call, target: &Target, named: Option<Method>) -> Result<O
     })
 }
 
-fn ready(target: &Target, pull: &PullRequest, args: &Args, warnings: &mut Vec<Warning>) -> Result<(), Error> {
+fn ready(
+    target: &Target,
+    pull: &PullRequest,
+    args: &Args,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), Error> {
     if pull.draft {
-        return Err(Error::precondition(Precondition::Draft, format!("{} is a draft", target.id))
-            .with_hint("pr_edit with draft=false makes it ready"));
+        return Err(
+            Error::precondition(Precondition::Draft, format!("{} is a draft", target.id))
+                .with_hint("pr_edit with draft=false makes it ready"),
+        );
     }
     match pull.mergeability.as_ref().map(|m| (m.state, &m.conflicts)) {
         Some((MergeState::Conflicting, files)) => {
-            let named = if files.is_empty() { String::new() } else { format!(" in {}", files.join(", ")) };
+            let named = if files.is_empty() {
+                String::new()
+            } else {
+                format!(" in {}", files.join(", "))
+            };
             return Err(Error::precondition(
                 Precondition::Conflicts(files.clone()),
-                format!("cannot merge {}: it has conflicts with {}{named}", target.id, pull.base_branch),
+                format!(
+                    "cannot merge {}: it has conflicts with {}{named}",
+                    target.id, pull.base_branch
+                ),
             )
             .with_hint("merge the base branch into the head branch and push, then try again"));
         }
@@ -218,13 +255,19 @@ fn ready(target: &Target, pull: &PullRequest, args: &Args, warnings: &mut Vec<Wa
     {
         let message = format!("checks: {}", checks_word(checks));
         if args.require_checks {
-            return Err(Error::precondition(Precondition::Rule, format!("cannot merge {}: {message}", target.id))
-                .with_hint("pr_checks has the details"));
+            return Err(Error::precondition(
+                Precondition::Rule,
+                format!("cannot merge {}: {message}", target.id),
+            )
+            .with_hint("pr_checks has the details"));
         }
         warnings.push(Warning::new(message));
     }
     if pull.changes_requested > 0 {
-        warnings.push(Warning::new(format!("{} reviewers request changes", pull.changes_requested)));
+        warnings.push(Warning::new(format!(
+            "{} reviewers request changes",
+            pull.changes_requested
+        )));
     }
     Ok(())
 }
@@ -238,15 +281,25 @@ fn question(
     warnings: &[Warning],
 ) -> String {
     let how = method.map_or("the default method", MergeMethod::as_str);
-    let when = if args.auto { " once its requirements are met" } else { "" };
-    let delete = if args.delete_branch { " and delete its branch" } else { "" };
+    let when = if args.auto {
+        " once its requirements are met"
+    } else {
+        ""
+    };
+    let delete = if args.delete_branch {
+        " and delete its branch"
+    } else {
+        ""
+    };
     let mut question = format!(
         "Merge {} \"{}\" by @{} into {} by {how}{when}{delete}? Head {}.",
         target.id,
         call.cleaner.line(&pull.title),
         call.cleaner.line(&pull.author.login),
         call.cleaner.line(&pull.base_branch),
-        pull.head_oid.as_deref().map_or("unknown", |h| h.get(..12).unwrap_or(h)),
+        pull.head_oid
+            .as_deref()
+            .map_or("unknown", |h| h.get(..12).unwrap_or(h)),
     );
     for warning in warnings {
         question.push_str(&format!(" Warning: {}.", warning.message));

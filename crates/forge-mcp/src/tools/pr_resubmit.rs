@@ -37,7 +37,10 @@ impl Tool for PrResubmit {
         };
         Err(Error::precondition(
             Precondition::Rule,
-            format!("{} has no rounds to submit: what is pushed to its head branch is its next version", target.id),
+            format!(
+                "{} has no rounds to submit: what is pushed to its head branch is its next version",
+                target.id
+            ),
         )
         .with_hint(format!("push to branch {branch}{from}"))
         .into())

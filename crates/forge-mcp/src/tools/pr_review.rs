@@ -71,9 +71,12 @@ impl Tool for PrReview {
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         if args.comments.len() > 100 {
-            return Err(Error::invalid("comments", format!("{} comments are more than 100", args.comments.len()))
-                .with_hint("submit several reviews")
-                .into());
+            return Err(Error::invalid(
+                "comments",
+                format!("{} comments are more than 100", args.comments.len()),
+            )
+            .with_hint("submit several reviews")
+            .into());
         }
         let verdict = match args.verdict {
             Given::Approve => Verdict::Approve,

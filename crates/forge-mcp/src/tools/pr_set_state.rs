@@ -52,11 +52,17 @@ impl Tool for PrSetState {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         if args.state == State::Open {
             if args.delete_branch {
-                return Err(Error::invalid("delete_branch", "a pull request cannot be opened without its branch")
-                    .with_hint("leave delete_branch away")
-                    .into());
+                return Err(Error::invalid(
+                    "delete_branch",
+                    "a pull request cannot be opened without its branch",
+                )
+                .with_hint("leave delete_branch away")
+                .into());
             }
-            let outcome = target.repo.reopen(&target.id, args.comment.as_deref()).await?;
+            let outcome = target
+                .repo
+                .reopen(&target.id, args.comment.as_deref())
+                .await?;
             return Ok(written::of_pull(call, "reopened", &outcome));
         }
         if args.delete_branch {
@@ -78,7 +84,10 @@ impl Tool for PrSetState {
             };
             call.confirm(ask).await?;
         }
-        let req = CloseReq { comment: args.comment, delete_branch: args.delete_branch };
+        let req = CloseReq {
+            comment: args.comment,
+            delete_branch: args.delete_branch,
+        };
         let outcome = target.repo.close(&target.id, &req).await?;
         Ok(written::of_pull(call, "closed", &outcome))
     }

@@ -34,9 +34,19 @@ impl Tool for PrThreadResolve {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let thread = ThreadId { pr: target.id.clone(), key: args.thread };
-        let outcome = target.repo.resolve_thread(&thread, args.resolved.unwrap_or(true)).await?;
-        let did = if outcome.value.resolved { "resolved" } else { "opened again" };
+        let thread = ThreadId {
+            pr: target.id.clone(),
+            key: args.thread,
+        };
+        let outcome = target
+            .repo
+            .resolve_thread(&thread, args.resolved.unwrap_or(true))
+            .await?;
+        let did = if outcome.value.resolved {
+            "resolved"
+        } else {
+            "opened again"
+        };
         let mut out = written::of(call, &target.id, &format!("thread {did}"), &outcome);
         out.id = Some(outcome.value.id.clone());
         Ok(written::answer(out))

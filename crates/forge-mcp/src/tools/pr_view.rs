@@ -1,5 +1,5 @@
 use forge_core::{
-    ErrorKind, PageReq, Repo, PrId,
+    ErrorKind, PageReq, PrId, Repo,
     model::{PrFields, PullRequest, StatusEvent},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::{self, Position, cursor},
-    output::{CheckOut, CommentOut, CommitOut, EventOut, FileOut, PullOut, ReviewOut, ThreadOut, WarningOut, quoted},
+    output::{
+        CheckOut, CommentOut, CommitOut, EventOut, FileOut, PullOut, ReviewOut, ThreadOut,
+        WarningOut, quoted,
+    },
     server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
 
@@ -92,7 +95,11 @@ impl Tool for PrView {
         include.dedup();
         let detailed = args.format == Some(Format::Detailed);
         let fields = include.iter().fold(
-            PrFields::STATS | PrFields::MERGEABILITY | PrFields::LINKED_ISSUES | PrFields::AUTO_MERGE | PrFields::CHECKS,
+            PrFields::STATS
+                | PrFields::MERGEABILITY
+                | PrFields::LINKED_ISSUES
+                | PrFields::AUTO_MERGE
+                | PrFields::CHECKS,
             |fields, section| match section {
                 Section::Checks => fields | PrFields::CHECKS,
                 Section::Threads => fields | PrFields::THREADS,
@@ -126,12 +133,22 @@ impl Tool for PrView {
         }
         notes.iter().for_each(|note| top.push_str(note));
         let fitted = budget::fit(&top, &blocks, from, budget::chars(args.max_chars));
-        let next = fitted.next.map(|at| cursor::make(Self::SPEC.name, &bound, &head, &at.to_text()));
+        let next = fitted
+            .next
+            .map(|at| cursor::make(Self::SPEC.name, &bound, &head, &at.to_text()));
         let mut text = fitted.text;
         let warnings = WarningOut::all(&pull.warnings, &call.cleaner);
         warnings.iter().for_each(|w| text.push_str(&w.text()));
         if !parts.is_empty() || next.is_some() {
-            text.push_str(&budget::tail("parts", &crate::budget::Fitted { text: String::new(), ..fitted }, blocks.len(), next.as_deref()));
+            text.push_str(&budget::tail(
+                "parts",
+                &crate::budget::Fitted {
+                    text: String::new(),
+                    ..fitted
+                },
+                blocks.len(),
+                next.as_deref(),
+            ));
         }
         let mut out = out;
         out.next_cursor = next;
@@ -142,11 +159,16 @@ impl Tool for PrView {
 
 fn position(text: &str) -> Result<Position, forge_core::Error> {
     Position::from_text(text).ok_or_else(|| {
-        forge_core::Error::invalid("cursor", "the cursor is damaged").with_hint("make the call again without cursor")
+        forge_core::Error::invalid("cursor", "the cursor is damaged")
+            .with_hint("make the call again without cursor")
     })
 }
 
-async fn history(repo: &Repo, id: &PrId, notes: &mut Vec<String>) -> Result<Option<Vec<StatusEvent>>, forge_core::Error> {
+async fn history(
+    repo: &Repo,
+    id: &PrId,
+    notes: &mut Vec<String>,
+) -> Result<Option<Vec<StatusEvent>>, forge_core::Error> {
     match repo.history(id, PageReq::first(100)).await {
         Ok(page) => Ok(Some(page.items)),
         Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
@@ -157,7 +179,12 @@ async fn history(repo: &Repo, id: &PrId, notes: &mut Vec<String>) -> Result<Opti
     }
 }
 
-fn sections(call: &Call, pull: &PullRequest, include: &[Section], history: Option<&[StatusEvent]>) -> Out {
+fn sections(
+    call: &Call,
+    pull: &PullRequest,
+    include: &[Section],
+    history: Option<&[StatusEvent]>,
+) -> Out {
     let c = &call.cleaner;
     let has = |section| include.contains(&section);
     Out {
@@ -166,12 +193,32 @@ fn sections(call: &Call, pull: &PullRequest, include: &[Section], history: Optio
             .checks
             .as_ref()
             .filter(|_| has(Section::Checks))
-            .map(|r| r.checks.iter().map(|check| CheckOut::of(check, c)).collect()),
-        threads: pull.threads.as_ref().map(|all| all.iter().map(|t| ThreadOut::of(t, c)).collect()),
-        comments: pull.comments.as_ref().map(|all| all.iter().map(|x| CommentOut::of(x, c)).collect()),
-        reviews: pull.reviews.as_ref().map(|all| all.iter().map(|x| ReviewOut::of(x, c)).collect()),
-        files: pull.files.as_ref().map(|all| all.iter().map(|x| FileOut::of(x, c)).collect()),
-        commits: pull.commits.as_ref().map(|all| all.iter().map(|x| CommitOut::of(x, c)).collect()),
+            .map(|r| {
+                r.checks
+                    .iter()
+                    .map(|check| CheckOut::of(check, c))
+                    .collect()
+            }),
+        threads: pull
+            .threads
+            .as_ref()
+            .map(|all| all.iter().map(|t| ThreadOut::of(t, c)).collect()),
+        comments: pull
+            .comments
+            .as_ref()
+            .map(|all| all.iter().map(|x| CommentOut::of(x, c)).collect()),
+        reviews: pull
+            .reviews
+            .as_ref()
+            .map(|all| all.iter().map(|x| ReviewOut::of(x, c)).collect()),
+        files: pull
+            .files
+            .as_ref()
+            .map(|all| all.iter().map(|x| FileOut::of(x, c)).collect()),
+        commits: pull
+            .commits
+            .as_ref()
+            .map(|all| all.iter().map(|x| CommitOut::of(x, c)).collect()),
         history: history.map(|all| all.iter().map(|x| EventOut::of(x, c)).collect()),
         next_cursor: None,
         warnings: Vec::new(),
@@ -179,7 +226,12 @@ fn sections(call: &Call, pull: &PullRequest, include: &[Section], history: Optio
 }
 
 /// The description and each item of each section; the headings are at the first of each.
-fn blocks(call: &Call, pull: &PullRequest, out: &Out, detailed: bool) -> (Vec<String>, Vec<&'static str>) {
+fn blocks(
+    call: &Call,
+    pull: &PullRequest,
+    out: &Out,
+    detailed: bool,
+) -> (Vec<String>, Vec<&'static str>) {
     let c = &call.cleaner;
     let (mut blocks, mut parts) = (Vec::new(), Vec::new());
     if !out.pull_request.description.is_empty() {
@@ -200,7 +252,11 @@ fn blocks(call: &Call, pull: &PullRequest, out: &Out, detailed: bool) -> (Vec<St
     };
     if let (Some(checks), Some(report)) = (&out.checks, &pull.checks) {
         let lines = checks.iter().zip(&report.checks);
-        section("checks", String::new(), lines.map(|(o, m)| o.text(m.status, detailed)).collect());
+        section(
+            "checks",
+            String::new(),
+            lines.map(|(o, m)| o.text(m.status, detailed)).collect(),
+        );
     }
     if let Some(threads) = &out.threads {
         let resolved = threads.iter().filter(|t| t.resolved).count();
@@ -210,22 +266,46 @@ fn blocks(call: &Call, pull: &PullRequest, out: &Out, detailed: bool) -> (Vec<St
             n if detailed => format!(", {n} resolved"),
             n => format!(" open, {n} resolved not shown: format=detailed"),
         };
-        section("threads", note, shown.map(|t| t.text(detailed, c)).collect());
+        section(
+            "threads",
+            note,
+            shown.map(|t| t.text(detailed, c)).collect(),
+        );
     }
     if let Some(comments) = &out.comments {
-        section("comments", String::new(), comments.iter().map(|x| x.text(detailed, c)).collect());
+        section(
+            "comments",
+            String::new(),
+            comments.iter().map(|x| x.text(detailed, c)).collect(),
+        );
     }
     if let Some(reviews) = &out.reviews {
-        section("reviews", String::new(), reviews.iter().map(|x| x.text(detailed, c)).collect());
+        section(
+            "reviews",
+            String::new(),
+            reviews.iter().map(|x| x.text(detailed, c)).collect(),
+        );
     }
     if let Some(files) = &out.files {
-        section("files", String::new(), files.iter().map(FileOut::text).collect());
+        section(
+            "files",
+            String::new(),
+            files.iter().map(FileOut::text).collect(),
+        );
     }
     if let Some(commits) = &out.commits {
-        section("commits", String::new(), commits.iter().map(CommitOut::text).collect());
+        section(
+            "commits",
+            String::new(),
+            commits.iter().map(CommitOut::text).collect(),
+        );
     }
     if let Some(history) = &out.history {
-        section("history", String::new(), history.iter().map(EventOut::text).collect());
+        section(
+            "history",
+            String::new(),
+            history.iter().map(EventOut::text).collect(),
+        );
     }
     (blocks, parts)
 }
