@@ -216,7 +216,7 @@ mod tests {
             "pull_number",
             "pr",
             "pr-number",
-            "PRNumber",
+            "PrNumber",
         ] {
             for number in [json!(7), json!("7"), json!(7.0)] {
                 let got = parse(json!({"repo": "o/r", key: number})).unwrap();
