@@ -11,20 +11,22 @@
 mod github;
 mod local;
 mod promises;
+mod tangled;
 
 use std::{process::ExitCode, sync::Arc};
 
 use forge_testkit::behaviour::{SharedRig, trials};
 use libtest_mimic::{Arguments, Trial};
 
-use crate::{github::GitHubRig, local::LocalRig, promises::Promises};
+use crate::{github::GitHubRig, local::LocalRig, promises::Promises, tangled::TangledRig};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let rigs: [SharedRig; 3] = [
+    let rigs: [SharedRig; 4] = [
         Arc::new(LocalRig::ordinary()),
         Arc::new(LocalRig::bare_sha256()),
         Arc::new(GitHubRig),
+        Arc::new(TangledRig),
     ];
     let promises = Promises::read();
     let mut all: Vec<Trial> = Vec::new();

@@ -29,6 +29,7 @@ mod review;
 mod selectors;
 mod state;
 mod status;
+mod tangled;
 mod terminal;
 mod view;
 mod world;

@@ -103,16 +103,6 @@ fn outside_of_any_repository() {
 }
 
 #[test]
-fn a_forge_that_this_build_lacks() {
-    let world = World::new();
-    let out = world
-        .forge(&["pr", "list", "-R", "tangled.org/@a.example/repo"])
-        .output()
-        .exits(1);
-    assert!(out.stderr_text().contains("tangled"), "{out:?}");
-}
-
-#[test]
 fn git_that_is_too_old_is_named() {
     let world = World::new();
     let old = world

@@ -102,23 +102,19 @@ fn what_fill_and_a_dry_run_leave_out() {
 }
 
 #[test]
-fn the_clone_stays_as_it_is() {
+fn a_branch_with_commits_of_its_own_stays() {
     for (tool, branches) in [(Tool::Forge, "main\ntopic\n"), (Tool::Gh, "main\n")] {
         let world = World::new();
         world.push("topic");
         world.command(tool, "pr create -t T -b B").ok();
-        world.command(tool, "pr merge -m -d").ok();
+        world.git(&["commit", "--quiet", "--allow-empty", "-m", "Not pushed"]);
+        world.command(tool, "pr merge 1 -m -d").ok();
         assert_eq!(
             world.git(&["branch", "--format=%(refname:short)"]),
             branches
         );
-        assert!(
-            !world
-                .git(&["ls-remote", "--heads", "origin"])
-                .contains("topic")
-        );
     }
-    listed("deletes the branch on the forge and leaves the clone as it is");
+    listed("keeps the clone's branch when it holds a commit");
 }
 
 #[test]

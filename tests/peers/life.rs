@@ -228,6 +228,52 @@ fn one_merges_what_the_other_made() {
     }
 }
 
+/// The clone's branches, the one that is checked out, and its commit's subject.
+fn clone_state(world: &World) -> String {
+    world.git(&["branch", "--format=%(HEAD)%(refname:short) %(subject)"])
+}
+
+#[test]
+fn a_merge_leaves_the_branch_of_the_clone_and_deletes_it() {
+    let cases: &[(&str, &[&str])] = &[
+        ("topic", &["pr", "merge", "-m", "-d"]),
+        ("topic", &["pr", "merge", "1", "-s", "-d"]),
+        ("main", &["pr", "merge", "1", "-m", "-d"]),
+        ("topic", &["pr", "close", "1", "-d"]),
+        ("main", &["pr", "close", "1", "-d"]),
+    ];
+    for (from, command) in cases {
+        let ends = [Tool::Forge, Tool::Gh].map(|tool| {
+            let world = World::new();
+            world.push("topic");
+            world.command(tool, "pr create -t T -b B").ok();
+            world.git(&["checkout", "--quiet", from]);
+            world.ok(tool, command);
+            clone_state(&world)
+        });
+        assert!(!ends[0].contains("topic "), "{command:?}: {}", ends[0]);
+        assert_eq!(ends[0], ends[1], "from {from}: {command:?}");
+    }
+}
+
+#[test]
+fn a_base_branch_that_the_clone_lacks_is_made() {
+    for tool in [Tool::Forge, Tool::Gh] {
+        let world = World::new();
+        world.push("topic");
+        world.command(tool, "pr create -t T -b B").ok();
+        world.git(&["branch", "-D", "main"]);
+        world.command(tool, "pr merge -m -d").ok();
+        assert_eq!(
+            world.git(&[
+                "branch",
+                "--format=%(HEAD)%(refname:short) %(upstream:short)"
+            ]),
+            "*main origin/main\n"
+        );
+    }
+}
+
 #[test]
 fn a_merge_deletes_the_branch_when_asked() {
     for (maker, other) in Tool::TURNS {

@@ -8,7 +8,14 @@
 )]
 
 mod agents;
+#[path = "../../crates/forge-tangled/tests/it/claims.rs"]
+mod claims;
 mod crowd;
 mod kill;
 mod large;
 mod scale;
+#[path = "../../crates/forge-tangled/tests/it/stage.rs"]
+mod stage;
+#[path = "../../crates/forge-tangled/tests/it/kill.rs"]
+mod sweep;
+mod tangled;

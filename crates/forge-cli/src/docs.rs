@@ -19,7 +19,7 @@ Failures are `error: …` on stderr, with `Recovery: …` behind it where there 
 | code | meaning |
 |---|---|
 | 0 | done; also when the reader of a pipe has left |
-| 1 | failed, or used wrongly |
+| 1 | failed, or used wrongly; also when what was written will have no effect (`ineffective`) |
 | 2 | cancelled by the user |
 | 4 | no credentials, or refused ones |
 | 8 | `pr checks`: some have not finished |
@@ -42,8 +42,8 @@ are different on purpose:
   made, with near names; gh opens the pull request first, and fails at reviewers afterwards.
 - `--fill` leaves out the empty lines that git puts behind a commit's message. `--dry-run` prints
   `@me` as it was typed.
-- `-d` of `pr merge` and `pr close` deletes the branch on the forge and leaves the clone as it is;
-  gh also leaves the branch, pulls, and deletes it in the clone.
+- `-d` of `pr merge` and `pr close` keeps the clone's branch when it holds a commit that the pull
+  request does not have; gh deletes it all the same. `pr close -d` leaves it for the base branch.
 - Taking off a label that is not on it changes nothing, and is no error.
 - `pr review` refuses a verdict on what is merged.
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
@@ -58,6 +58,12 @@ are different on purpose:
 - A refused token is exit code 4, as a missing one.
 - `pr review` comments on lines (`--line`, `--comments-file`); `pr thread` lists, answers and
   resolves the threads; `pr view --history` shows who did what, and when.
+- `pr resubmit` submits another round where pull requests hold rounds (tangled), `pr diff --round N
+  [--since M]` shows one; `pr create` takes a patch (`--patch`) and builds on another pull request
+  (`--depends-on`) where the forge can.
+- Commands that write take `--wait DURATION` and `--no-wait` on every forge. Where a write is shown
+  at once (GitHub, a git repository) there is nothing to wait for, and they change nothing; on
+  tangled the word on who shows it goes to stderr.
 - `--json` prints `null` for a time that is not known.
 - `--jq` has no `env`, `input` and `halt`; `--template` has no `regexMatch`.
 - A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`

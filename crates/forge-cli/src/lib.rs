@@ -43,7 +43,7 @@ fn run(cli: Cli, ui: Ui) -> forge_core::Result<Exit> {
         .enable_all()
         .build()
         .map_err(ui::io_error)?;
-    let ctx = Ctx::new(ui, cli.global)?;
+    let ctx = Ctx::new(ui, cli.global)?.waiting(cli.command.wait());
     let exit = runtime.block_on(cmd::run(&ctx, cli.command));
     ctx.ui.flush()?;
     exit

@@ -38,6 +38,10 @@ capabilities! {
     PrCreateDraft = "pr.create.draft", "Opening a draft pull request";
     /// Open it from a branch of another repository (a fork).
     PrCreateCrossRepository = "pr.create.cross_repository", "Opening a pull request from a fork";
+    /// Open it from a patch, without a branch that has the changes.
+    PrCreatePatch = "pr.create.patch", "Opening a pull request from a patch";
+    /// Open it on top of another one.
+    PrCreateDependent = "pr.create.dependent", "Opening a pull request that depends on another";
     /// List pull requests.
     PrList = "pr.list", "Listing pull requests";
     /// Free text and qualifiers in a list.
@@ -50,6 +54,8 @@ capabilities! {
     PrEdit = "pr.edit", "Editing a pull request";
     /// Change the base branch.
     PrEditBase = "pr.edit.base", "Changing the base branch";
+    /// Submit another round of changes.
+    PrResubmit = "pr.resubmit", "Submitting another round";
     /// Labels on pull requests.
     PrLabels = "pr.labels", "Labelling a pull request";
     /// Assignees.
@@ -88,6 +94,8 @@ capabilities! {
     PrDiff = "pr.diff", "Reading the diff";
     /// The commits as a patch series.
     PrPatch = "pr.diff.patch", "Reading the patch series";
+    /// The diff of an earlier round, or between two rounds.
+    PrRounds = "pr.diff.rounds", "Reading the rounds";
     /// The changed files.
     PrFiles = "pr.files", "Listing the changed files";
     /// The commits.

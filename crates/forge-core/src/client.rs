@@ -12,7 +12,7 @@ use crate::{
         Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
         DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability,
         NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
-        Review, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
+        Resubmit, Review, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
     },
     op::{Effect, Needs, Op},
 };
@@ -339,6 +339,15 @@ impl Repo {
     pub async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
         self.client
             .run(Op::PrEdit, pr, edit.needs(), || self.forge().edit(pr, edit))
+            .await
+    }
+
+    /// Submits another round.
+    pub async fn resubmit(&self, pr: &PrId, req: &Resubmit) -> Result<Outcome<PullRequest>> {
+        self.client
+            .run(Op::PrResubmit, pr, req.needs(), || {
+                self.forge().resubmit(pr, req)
+            })
             .await
     }
 

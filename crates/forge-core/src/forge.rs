@@ -19,7 +19,7 @@ use crate::{
         Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
         DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability,
         NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
-        Review, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
+        Resubmit, Review, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
     },
 };
 
@@ -132,6 +132,19 @@ pub trait PullRequests: Send + Sync {
     /// # Errors
     /// `invalid_input`; `conflict` when `expected_version` is not the current one.
     async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>>;
+
+    /// Submits another round of changes, where a pull request holds rounds and does not follow its
+    /// branch.
+    ///
+    /// # Behavior
+    /// - The rounds before stay as they are.
+    /// - Submitting what the newest round has changes nothing and says so in a warning.
+    ///
+    /// # Errors
+    /// `permission_denied` for another's; `precondition_failed` when it is not open, or the head
+    /// branch has nothing that the base has not; `invalid_input` (field `patch`) for what is no
+    /// patch; `conflict` when it was changed in the meantime.
+    async fn resubmit(&self, pr: &PrId, req: &Resubmit) -> Result<Outcome<PullRequest>>;
 
     /// Closes without merging.
     ///

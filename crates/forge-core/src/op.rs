@@ -4,7 +4,7 @@ use crate::{
     Capability,
     model::{
         CloseReq, CreatePull, DiffFormat, DiffReq, EditPull, MergeMethod, MergeReq, NewReview,
-        PullQuery, Reviewer, Verdict,
+        PullQuery, Resubmit, Reviewer, Verdict,
     },
 };
 
@@ -65,6 +65,8 @@ ops! {
     PrStatus = "pr.status", Read, Some(Capability::PrList);
     /// [`PullRequests::edit`](crate::PullRequests::edit)
     PrEdit = "pr.edit", Write, None;
+    /// [`PullRequests::resubmit`](crate::PullRequests::resubmit)
+    PrResubmit = "pr.resubmit", Write, Some(Capability::PrResubmit);
     /// [`PullRequests::close`](crate::PullRequests::close)
     PrClose = "pr.close", Write, Some(Capability::PrClose);
     /// [`PullRequests::reopen`](crate::PullRequests::reopen)
@@ -140,6 +142,8 @@ impl Needs for CreatePull {
                 self.head.owner.is_some(),
                 Capability::PrCreateCrossRepository,
             ),
+            when(self.patch.is_some(), Capability::PrCreatePatch),
+            when(self.depends_on.is_some(), Capability::PrCreateDependent),
             when(!self.labels.is_empty(), Capability::PrLabels),
             when(!self.assignees.is_empty(), Capability::PrAssignees),
             when(self.milestone.is_some(), Capability::PrMilestone),
@@ -168,6 +172,14 @@ impl Needs for EditPull {
         .chain(reviewers(&self.reviewers.remove))
         .flatten()
         .collect()
+    }
+}
+
+impl Needs for Resubmit {
+    fn needs(&self) -> Vec<Capability> {
+        when(self.comment.is_some(), Capability::Comments)
+            .into_iter()
+            .collect()
     }
 }
 
@@ -220,9 +232,13 @@ impl Needs for NewReview {
 
 impl Needs for DiffReq {
     fn needs(&self) -> Vec<Capability> {
-        when(self.format == DiffFormat::Patch, Capability::PrPatch)
-            .into_iter()
-            .collect()
+        [
+            when(self.format == DiffFormat::Patch, Capability::PrPatch),
+            when(self.rounds.is_some(), Capability::PrRounds),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 

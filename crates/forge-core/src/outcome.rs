@@ -92,6 +92,8 @@ pub enum Ingestion {
     },
     /// The index drops it, for a reason that can be proved.
     Ineffective {
+        /// The record's at-uri.
+        uri: String,
         /// The reason.
         reason: String,
     },

@@ -3,11 +3,30 @@
 use forge_core::{
     Capabilities,
     Capability::{self, *},
-    Limits, Support,
+    Error, ErrorKind, Limits, Support,
 };
 
 const fn yes(capability: Capability) -> (Capability, Support) {
     (capability, Support::Native)
+}
+
+const fn no(
+    capability: Capability,
+    why: &'static str,
+    instead: &'static str,
+) -> (Capability, Support) {
+    (capability, Support::No { why, instead })
+}
+
+/// The refusal of what no GitHub can do.
+pub(crate) fn refusal(capability: Capability) -> Error {
+    match CAPABILITIES.get(capability) {
+        Support::No { why, instead } => Error::unsupported(capability, why, instead),
+        _ => Error::new(
+            ErrorKind::Internal,
+            format!("{} is supported and was refused", capability.name()),
+        ),
+    }
 }
 
 /// What github.com and ghe.com can do.
@@ -41,12 +60,27 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(PrCreate),
         yes(PrCreateDraft),
         yes(PrCreateCrossRepository),
+        no(
+            PrCreatePatch,
+            "a pull request on GitHub is made from a branch",
+            "apply the patch to a branch with `git am`, push it, and open the pull request from it",
+        ),
+        no(
+            PrCreateDependent,
+            "pull requests on GitHub do not depend on each other",
+            "open it into the head branch of the other one: --base",
+        ),
         yes(PrList),
         yes(PrListSearch),
         yes(PrListApp),
         yes(PrView),
         yes(PrEdit),
         yes(PrEditBase),
+        no(
+            PrResubmit,
+            "a pull request on GitHub has no rounds: it shows what its head branch has",
+            "push to the head branch",
+        ),
         yes(PrLabels),
         yes(PrAssignees),
         yes(PrReviewers),
@@ -66,6 +100,11 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(MergeAdmin),
         yes(PrDiff),
         yes(PrPatch),
+        no(
+            PrRounds,
+            "a pull request on GitHub has no rounds: it shows what its head branch has",
+            "compare two heads of the branch with `git range-diff`",
+        ),
         yes(PrFiles),
         yes(PrCommits),
         yes(PrHistory),

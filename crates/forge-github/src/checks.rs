@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use forge_core::{
     Checks, Error, Noun, PrId, Result,
-    model::{Check, CheckRollup, CheckStatus, ChecksReport, PrFields},
+    model::{Check, CheckStatus, ChecksReport, PrFields},
 };
 
 use crate::{
@@ -51,15 +51,12 @@ pub(crate) fn section(
         .status_check_rollup
         .map(|r| r.contexts.into_vec())
         .unwrap_or_default();
-    let checks = ordered(newest(all.into_iter().map(check).collect()));
     let oid = Some(commit.oid).filter(|o| !o.is_empty());
-    ChecksReport {
-        commit: oid
-            .or_else(|| head_oid.map(str::to_owned))
-            .unwrap_or_default(),
-        overall: rollup(&checks),
-        checks,
-    }
+    let commit = oid.or_else(|| head_oid.map(str::to_owned));
+    ChecksReport::of(
+        commit.unwrap_or_default(),
+        all.into_iter().map(check).collect(),
+    )
 }
 
 /// Where a check run stands. A run that could not start has failed, and one that went stale is
@@ -115,51 +112,9 @@ fn check(c: wire::Check) -> Check {
     }
 }
 
-/// Of each name, workflow and event the check that started last: the others are earlier runs.
-fn newest(checks: Vec<Check>) -> Vec<Check> {
-    let mut kept: Vec<Check> = Vec::new();
-    for check in checks {
-        let key = |c: &Check| (c.name.clone(), c.workflow.clone(), c.event.clone());
-        match kept.iter_mut().find(|k| key(k) == key(&check)) {
-            Some(old) if check.started_at >= old.started_at => *old = check,
-            Some(_) => {}
-            None => kept.push(check),
-        }
-    }
-    kept
-}
-
-/// Failed first, then by name, and by workflow and event where names are equal.
-fn ordered(mut checks: Vec<Check>) -> Vec<Check> {
-    checks.sort_by_cached_key(|c| {
-        let rank = match c.status {
-            CheckStatus::Failure => 0,
-            CheckStatus::Cancelled => 1,
-            CheckStatus::Pending => 2,
-            CheckStatus::Success => 3,
-            CheckStatus::Skipped => 4,
-        };
-        (rank, c.name.clone(), c.workflow.clone(), c.event.clone())
-    });
-    checks
-}
-
-/// A cancelled check has not passed; skipped ones do not count.
-fn rollup(checks: &[Check]) -> CheckRollup {
-    let any = |wanted: &[CheckStatus]| checks.iter().any(|c| wanted.contains(&c.status));
-    if checks.is_empty() {
-        CheckRollup::Neutral
-    } else if any(&[CheckStatus::Failure, CheckStatus::Cancelled]) {
-        CheckRollup::Failure
-    } else if any(&[CheckStatus::Pending]) {
-        CheckRollup::Pending
-    } else {
-        CheckRollup::Success
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use forge_core::model::CheckRollup;
     use serde_json::{Value, json};
 
     use super::*;

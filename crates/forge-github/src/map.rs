@@ -346,6 +346,8 @@ pub(crate) fn pull(
         head_branch: p.head_ref_name,
         head_oid,
         head_repo,
+        rounds: None,
+        depends_on: None,
         head_node,
         created_at,
         updated_at,

@@ -27,6 +27,20 @@ pub static CAPABILITIES: Capabilities = Capabilities {
                 instead: "fetch the branch into this repository and open the pull request from it",
             },
         ),
+        (
+            C::PrCreatePatch,
+            No {
+                why: "a pull request in a git repository is made from a branch",
+                instead: "apply the patch to a branch with `git am` and open the pull request from it",
+            },
+        ),
+        (
+            C::PrCreateDependent,
+            No {
+                why: "pull requests in a git repository do not depend on each other",
+                instead: "open it into the head branch of the other one: --base",
+            },
+        ),
         (C::PrList, Native),
         (
             C::PrListSearch,
@@ -44,6 +58,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::PrView, Native),
         (C::PrEdit, Native),
         (C::PrEditBase, Native),
+        (
+            C::PrResubmit,
+            No {
+                why: "a pull request in a git repository has no rounds: it follows its head branch",
+                instead: "commit or push to the head branch",
+            },
+        ),
         (C::PrLabels, Native),
         (C::PrAssignees, Native),
         (C::PrReviewers, Native),
@@ -93,6 +114,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         ),
         (C::PrDiff, Native),
         (C::PrPatch, Native),
+        (
+            C::PrRounds,
+            No {
+                why: "a pull request in a git repository has no rounds: it follows its head branch",
+                instead: "compare two heads of the branch with `git range-diff`",
+            },
+        ),
         (C::PrFiles, Native),
         (C::PrCommits, Native),
         (C::PrHistory, Native),

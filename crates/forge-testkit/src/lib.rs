@@ -25,8 +25,12 @@ mod run;
 mod scale;
 mod scratch;
 mod shim;
+#[cfg(feature = "tangled")]
+pub mod tangled;
 #[cfg(unix)]
 mod tty;
+#[cfg(any(feature = "github", feature = "tangled"))]
+mod wire;
 
 pub use binary::{forge_binary, workspace_root};
 pub use canary::CANARY;

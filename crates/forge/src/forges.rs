@@ -1,6 +1,9 @@
-use std::path::{Path, PathBuf};
-#[cfg(feature = "github")]
+#[cfg(any(feature = "github", feature = "tangled"))]
 use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use forge_core::{
     Error, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result,
@@ -10,12 +13,18 @@ use forge_git::Place;
 
 #[cfg(feature = "github")]
 use crate::github;
+#[cfg(feature = "tangled")]
+use crate::tangled;
 use crate::{
     Config,
     auth::Accounts,
     config::{self, Env},
     registry, resolve,
 };
+#[cfg(feature = "tangled")]
+use forge_core::AtUri;
+#[cfg(feature = "tangled")]
+use forge_tangled::IngestionReport;
 
 /// Opens a repository by any locator: `owner/repo`, a URL, a git remote, a path, `local:.`.
 ///
@@ -38,8 +47,11 @@ pub struct Forges {
     hosts: Hosts,
     accounts: Accounts,
     cwd: PathBuf,
+    wait: Option<Duration>,
     #[cfg(feature = "github")]
     github: Arc<github::Shared>,
+    #[cfg(feature = "tangled")]
+    tangled: Arc<tangled::Shared>,
 }
 
 impl Forges {
@@ -65,15 +77,65 @@ impl Forges {
             hosts,
             accounts,
             cwd: PathBuf::from("."),
+            wait: None,
             #[cfg(feature = "github")]
             github: Arc::default(),
+            #[cfg(feature = "tangled")]
+            tangled: Arc::default(),
         }
+    }
+
+    /// Has writes wait so long for an index to show them, whatever the configuration says; zero does
+    /// not wait. For forges that show a write at once it changes nothing. It counts for what is
+    /// opened afterwards.
+    #[must_use]
+    pub fn with_wait(mut self, wait: Duration) -> Self {
+        self.wait = Some(wait);
+        #[cfg(feature = "tangled")]
+        {
+            self.tangled = Arc::default();
+        }
+        self
+    }
+
+    /// How long writes wait for an index to show them.
+    #[must_use]
+    pub fn wait(&self) -> Duration {
+        self.wait.unwrap_or_else(|| self.config.wait())
+    }
+
+    /// Looks where a record of the AT Protocol is, and who shows it.
+    ///
+    /// # Errors
+    /// `invalid_input` for what is no at-uri, or a record that is no part of a pull request;
+    /// `not_found`.
+    #[cfg(feature = "tangled")]
+    pub async fn check_ingestion(&self, uri: &str) -> Result<IngestionReport> {
+        let uri = AtUri::parse(uri)?;
+        self.tangled.usual_host(self)?.check_ingestion(&uri).await
+    }
+
+    /// Puts one of the user's records once more, with a change that means nothing, so that an index
+    /// which has lost it looks at it again.
+    ///
+    /// # Errors
+    /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record.
+    #[cfg(feature = "tangled")]
+    pub async fn put_again(&self, uri: &str) -> Result<IngestionReport> {
+        let uri = AtUri::parse(uri)?;
+        self.tangled.usual_host(self)?.put_again(&uri).await
     }
 
     /// What its GitHub hosts share.
     #[cfg(feature = "github")]
     pub(crate) fn github(&self) -> &github::Shared {
         &self.github
+    }
+
+    /// What its tangled hosts share.
+    #[cfg(feature = "tangled")]
+    pub(crate) fn tangled(&self) -> &tangled::Shared {
+        &self.tangled
     }
 
     /// The configuration.
@@ -94,11 +156,12 @@ impl Forges {
         &self.accounts
     }
 
-    /// The policy that the configuration asks for: its timeout, with write access.
+    /// The policy that the configuration asks for: its timeout, with write access. Waiting for an
+    /// index does not count into it.
     #[must_use]
     pub fn policy(&self) -> Policy {
         Policy {
-            deadline: self.config.timeout(),
+            deadline: self.config.timeout() + self.wait.unwrap_or_default(),
             ..Policy::default()
         }
     }
@@ -117,7 +180,12 @@ impl Forges {
     /// `invalid_input` for a locator that cannot be understood or names an issue; as
     /// [`Self::open`].
     pub async fn open_locator(&self, text: &str, policy: Policy) -> Result<(Repo, Option<PrKey>)> {
-        let (id, key) = self.target(locator::parse(text, &self.hosts)?.locator)?;
+        let locator = locator::parse(text, &self.hosts)?.locator;
+        #[cfg(feature = "tangled")]
+        if let Locator::Record(uri) = &locator {
+            return registry::open_record(self, uri, policy).await;
+        }
+        let (id, key) = self.target(locator)?;
         Ok((self.open(&id, policy).await?, key))
     }
 

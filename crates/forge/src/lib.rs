@@ -28,8 +28,8 @@
 //! where there is one, a hint.
 //!
 //! A Tokio runtime with I/O and time must be running. Each backend is a feature, on by default: `github`
-//! (github.com, ghe.com and GitHub Enterprise Server) and `local` (pull requests kept inside a git
-//! repository).
+//! (github.com, ghe.com and GitHub Enterprise Server), `local` (pull requests kept inside a git
+//! repository) and `tangled` (over atproto).
 //!
 //! The examples `list`, `merge` and `capabilities` can be run:
 //! `cargo run -p forge --example list -- local:.`
@@ -42,9 +42,13 @@ mod forges;
 mod github;
 mod registry;
 mod resolve;
+#[cfg(feature = "tangled")]
+mod tangled;
 
 pub use config::Config;
 pub use docs::capabilities_docs;
 pub use forge_core::*;
+#[cfg(feature = "tangled")]
+pub use forge_tangled::{IndexShows, IngestionReport};
 pub use forges::{Forges, open};
 pub use registry::{AccountShape, Backend, account_shape, backends};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use forge_core::{
-    AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Policy, Repo, RepoId, Result,
+    AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Policy, PrKey, Repo, RepoId,
+    Result,
 };
 use futures::future::BoxFuture;
 
@@ -73,6 +74,13 @@ static BACKENDS: &[Backend] = &[
                 Ok((local as Arc<dyn Forge>, id))
             })
         },
+    },
+    #[cfg(feature = "tangled")]
+    Backend {
+        kind: &ForgeKind::TANGLED,
+        title: "Tangled",
+        capabilities: &forge_tangled::CAPABILITIES,
+        open: |forges, id| Box::pin(async move { forges.tangled().open(forges, id) }),
     },
 ];
 
@@ -168,6 +176,32 @@ pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result
     Ok(Client::new(forge, policy).repo(id))
 }
 
+/// Tangled's own host.
+#[cfg(feature = "tangled")]
+pub(crate) const TANGLED_HOST: &str = "tangled.org";
+
+/// The host of a repository that is known by its DID alone: the default one, if that is tangled's.
+#[cfg(feature = "tangled")]
+pub(crate) fn tangled_host(forges: &Forges) -> &str {
+    let host = forges.hosts().default_host();
+    if forges.hosts().kind_of(host) == Some(ForgeKind::TANGLED) {
+        host
+    } else {
+        TANGLED_HOST
+    }
+}
+
+/// Opens the repository of a pull request that is known by its record.
+#[cfg(feature = "tangled")]
+pub(crate) async fn open_record(
+    forges: &Forges,
+    uri: &AtUri,
+    policy: Policy,
+) -> Result<(Repo, Option<PrKey>)> {
+    let pr = forges.tangled().pull_of_record(forges, uri).await?;
+    Ok((open(forges, &pr.repo, policy).await?, Some(pr.key)))
+}
+
 /// The kinds that this build can open.
 pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
     BACKENDS.iter().any(|b| b.kind == kind)
@@ -197,4 +231,30 @@ fn no_backend(kind: &ForgeKind, what: &str) -> Error {
 /// A record whose repository only a backend for tangled could find.
 pub(crate) fn no_backend_for_record(uri: &AtUri) -> Error {
     no_backend(&ForgeKind::TANGLED, &uri.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::RepoPath;
+
+    use super::*;
+    use crate::{Config, config::Env};
+
+    #[tokio::test]
+    async fn a_forge_that_this_build_lacks_is_named() {
+        let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "")])));
+        let id = RepoId {
+            kind: ForgeKind::new("my-forge").unwrap(),
+            host: "code.example".to_owned(),
+            path: RepoPath::Named {
+                owner: "o".to_owned(),
+                name: "r".to_owned(),
+            },
+        };
+        let e = forges.open(&id, forges.policy()).await.unwrap_err();
+        assert_eq!(e.code(), "config");
+        let text = e.message();
+        assert!(text.contains("no backend for my-forge"), "{text}");
+        assert!(text.contains("local") && e.hint().is_some(), "{e:?}");
+    }
 }

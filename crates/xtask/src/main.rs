@@ -1,5 +1,6 @@
 //! The commands of this workspace: `cargo xtask test | docs | bench`.
 
+mod atproto;
 mod bench;
 mod cargo;
 mod count;
@@ -8,6 +9,7 @@ mod gh;
 mod git;
 mod mcp;
 mod myworld;
+mod tang;
 mod test;
 
 use std::process::ExitCode;

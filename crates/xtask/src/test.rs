@@ -5,9 +5,10 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::{
+    atproto,
     cargo::{cargo, has, in_ci, watched},
     count::Count,
-    gh, git, mcp, myworld,
+    gh, git, mcp, myworld, tang,
 };
 
 /// The word that is in every token of a test, and that nothing may print.
@@ -146,7 +147,7 @@ pub fn run(extent: Extent) -> Result<bool> {
     }
     match gh::find() {
         Ok(program) => {
-            let mut command = peers(nextest);
+            let mut command = peers(nextest, &GH);
             command
                 .env("FORGE_GH", program)
                 .env("FORGE_REQUIRE_GH", "1");
@@ -163,6 +164,41 @@ pub fn run(extent: Extent) -> Result<bool> {
         }
         Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),
     }
+    let world = atproto::find();
+    let with_pds = |mut command: Command| {
+        if let Ok(dir) = &world {
+            command
+                .env("FORGE_ATPROTO_WORLD", dir)
+                .env("FORGE_REQUIRE_ATPROTO_WORLD", "1");
+        }
+        command
+    };
+    match &world {
+        Ok(_) => {
+            report.lane("peers: a PDS", with_pds(peers(nextest, &ATPROTO)))?;
+            if extent == Extent::Quick {
+                report.skip("peers: the behaviour suite on a PDS", "--quick");
+            } else {
+                // One PDS for all trials: nextest would start one for each.
+                let command = with_pds(peers(false, &BEHAVIOUR_PDS));
+                report.lane("peers: the behaviour suite on a PDS", command)?;
+            }
+        }
+        Err(why) => report.lacks("peers: a PDS", &format!("{why:#}")),
+    }
+    match tang::find() {
+        Ok(program) => {
+            let mut command = with_pds(peers(nextest, &TANG));
+            command
+                .env("FORGE_TANG", program)
+                .env("FORGE_REQUIRE_TANG", "1");
+            report.lane(&format!("peers: tang {}", tang::VERSION), command)?;
+        }
+        Err(why) => report.lacks(
+            "peers: tang",
+            &format!("no tang {}: {why:#}", tang::VERSION),
+        ),
+    }
     report.mcp_peers(extent);
     report.lane(
         "doc tests",
@@ -173,16 +209,33 @@ pub fn run(extent: Extent) -> Result<bool> {
 }
 
 /// The tests that run the real gh.
-const PEERS: [&str; 2] = ["peers", "gh_on_double"];
+const GH: [&str; 2] = ["peers", "gh_on_double"];
+
+/// The tests that run a real PDS.
+const ATPROTO: [&str; 1] = ["atproto"];
+
+/// The tests that run the real tang.
+const TANG: [&str; 1] = ["tang"];
+
+/// The suite that runs on one real PDS.
+const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
 
 /// The other targets with tests outside of the sources.
-const TARGETS: [&str; 6] = ["behaviour", "cli", "guard", "it", "github_http", "mcp"];
+const TARGETS: [&str; 7] = [
+    "behaviour",
+    "cli",
+    "guard",
+    "it",
+    "github_http",
+    "tangled",
+    "mcp",
+];
 
 /// All tests but the doc tests and those that need another program; nextest runs them in parallel,
 /// cargo one binary after another.
 fn tests(nextest: bool, extent: Extent) -> Command {
     if nextest {
-        let mut left_out: Vec<&str> = PEERS.to_vec();
+        let mut left_out: Vec<&str> = [&GH[..], &ATPROTO, &BEHAVIOUR_PDS, &TANG].concat();
         if extent == Extent::Quick {
             left_out.push("stress");
         }
@@ -199,14 +252,14 @@ fn tests(nextest: bool, extent: Extent) -> Command {
     cargo(&args)
 }
 
-/// The tests that compare with gh.
-fn peers(nextest: bool) -> Command {
+/// The tests of some targets, which run another program.
+fn peers(nextest: bool, targets: &[&str]) -> Command {
     if nextest {
-        let filter = PEERS.map(|b| format!("binary({b})")).join(" or ");
-        return cargo(&[&NEXTEST[..], &["-E", &filter]].concat());
+        let filter: Vec<String> = targets.iter().map(|b| format!("binary({b})")).collect();
+        return cargo(&[&NEXTEST[..], &["-E", &filter.join(" or ")]].concat());
     }
     let mut args = TEST.to_vec();
-    PEERS
+    targets
         .iter()
         .for_each(|target| args.extend(["--test", target]));
     cargo(&args)

@@ -11,6 +11,9 @@ pub(crate) mod label;
 pub mod mcp;
 pub mod output;
 pub mod pr;
+mod tangled;
+
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -22,6 +25,7 @@ pub use config::ConfigArgs;
 pub use demo::DemoArgs;
 pub use label::LabelArgs;
 pub use mcp::McpArgs;
+pub use tangled::{IngestionArgs, TangledArgs, TangledCommand};
 
 /// Pull requests on GitHub, on tangled, and inside plain git repositories.
 #[derive(Debug, Parser)]
@@ -61,6 +65,8 @@ pub enum Command {
     Pr(pr::PrArgs),
     /// Work with the labels of a repository
     Label(LabelArgs),
+    /// Work with the records of tangled
+    Tangled(TangledArgs),
     /// Show what a repository's forge can do
     Capabilities(CapabilitiesArgs),
     /// Log in to a host and out of it
@@ -73,4 +79,18 @@ pub enum Command {
     Completion(CompletionArgs),
     /// See a pull request live and merge, in a repository made for it
     Demo(DemoArgs),
+}
+
+impl Command {
+    /// How long its writes wait for an index to show them, where the command line says so.
+    #[must_use]
+    pub fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Pr(args) => args.command.wait()?.duration(),
+            Self::Tangled(args) => match &args.command {
+                TangledCommand::Ingestion(args) => args.wait.duration(),
+            },
+            _ => None,
+        }
+    }
 }

@@ -2,6 +2,7 @@ use std::{
     env,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use forge::{Config, Forges};
@@ -49,6 +50,16 @@ impl Ctx {
             place: Place::here(),
             here: OnceCell::new(),
         })
+    }
+
+    /// The same, whose writes wait so long for an index to show them; `None` leaves that to the
+    /// configuration.
+    #[must_use]
+    pub fn waiting(mut self, wait: Option<Duration>) -> Self {
+        if let Some(wait) = wait {
+            self.forges = self.forges.map(|forges| forges.with_wait(wait));
+        }
+        self
     }
 
     /// Configuration, hosts and accounts.

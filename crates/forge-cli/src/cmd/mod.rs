@@ -9,6 +9,7 @@ mod demo;
 mod label;
 mod mcp;
 pub(crate) mod pr;
+mod tangled;
 
 use forge_core::Result;
 
@@ -25,6 +26,7 @@ pub async fn run(ctx: &Ctx, command: Command) -> Result<Exit> {
     match command {
         Command::Pr(args) => Box::pin(pr::run(ctx, args)).await,
         Command::Label(args) => Box::pin(label::run(ctx, &args)).await,
+        Command::Tangled(args) => Box::pin(tangled::run(ctx, &args)).await,
         Command::Capabilities(args) => Box::pin(capabilities::run(ctx, &args)).await,
         Command::Auth(args) => Box::pin(auth::run(ctx, &args)).await,
         Command::Config(args) => Box::pin(config::run(ctx, &args)).await,

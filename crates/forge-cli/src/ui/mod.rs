@@ -243,6 +243,13 @@ impl Ui {
         }
     }
 
+    fn look_later(&self, uri: &str) {
+        let uri = text::neutralise(uri);
+        self.note(&format!(
+            "Recovery: look again with `forge tangled ingestion {uri}`"
+        ));
+    }
+
     /// Takes the value out of an outcome, and says on stderr what its reader should know.
     ///
     /// # Errors
@@ -258,20 +265,37 @@ impl Ui {
             }
         }
         match &outcome.ingestion {
-            Ingestion::Immediate | Ingestion::Confirmed { .. } => {}
-            Ingestion::Pending { uri, waited } => self.caution(&format!(
-                "written as {uri}; nothing shows it yet after {} s",
-                waited.as_secs()
+            Ingestion::Immediate => {}
+            Ingestion::Confirmed { by, after } => self.note(&format!(
+                "confirmed: {} shows it, after {:.1} s",
+                text::one_line(by),
+                after.as_secs_f32()
             )),
+            Ingestion::Pending { uri, waited } if waited.is_zero() => {
+                self.caution(&format!(
+                    "pending: written as {uri}; nobody waited for it to be shown"
+                ));
+                self.look_later(uri);
+            }
+            Ingestion::Pending { uri, waited } => {
+                self.caution(&format!(
+                    "pending: written as {uri}; nothing shows it yet, after {:.1} s",
+                    waited.as_secs_f32()
+                ));
+                self.look_later(uri);
+            }
             Ingestion::PdsOnly { instead } => self.warning(
-                &Warning::new("it is stored, and this appview does not show such records")
-                    .with_hint(instead),
+                &Warning::new(
+                    "pds_only: it is stored, and this appview does not show such records",
+                )
+                .with_hint(instead),
             ),
-            Ingestion::Ineffective { reason } => {
+            Ingestion::Ineffective { uri, reason } => {
                 return Err(Error::new(
                     ErrorKind::Protocol,
-                    format!("it is stored, and will have no effect: {reason}"),
-                ));
+                    format!("ineffective: {uri} is stored, and the index drops it: {reason}"),
+                )
+                .with_hint(format!("`forge tangled ingestion {uri}` says what to do")));
             }
         }
         Ok(outcome.value)

@@ -16,6 +16,8 @@ pub(super) const TANGLED: &str = "tangled.org";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     kinds: BTreeMap<String, ForgeKind>,
+    /// Hosts that stand for another one: the knots of a tangled host.
+    aliases: BTreeMap<String, String>,
     default_host: String,
 }
 
@@ -34,6 +36,7 @@ impl Hosts {
                 (GITHUB.to_owned(), ForgeKind::GITHUB),
                 (TANGLED.to_owned(), ForgeKind::TANGLED),
             ]),
+            aliases: BTreeMap::new(),
             default_host: GITHUB.to_owned(),
         }
     }
@@ -47,6 +50,18 @@ impl Hosts {
     pub fn with(mut self, host: &str, kind: ForgeKind) -> Self {
         if builtin(host).is_none() && kind != ForgeKind::LOCAL {
             self.kinds.insert(host.to_ascii_lowercase(), kind);
+        }
+        self
+    }
+
+    /// Makes `alias` another name of `host`, as a knot is one of the tangled host whose repositories
+    /// it serves. A built-in host is nobody's alias, and an unknown `host` has none.
+    #[must_use]
+    pub fn with_alias(mut self, alias: &str, host: &str) -> Self {
+        if builtin(alias).is_none()
+            && let Some((host, _)) = self.lookup(host)
+        {
+            self.aliases.insert(alias.to_ascii_lowercase(), host);
         }
         self
     }
@@ -96,6 +111,11 @@ impl Hosts {
             return Some((host, kind));
         }
         let host = host.to_ascii_lowercase();
+        if let Some(known) = self.aliases.get(&host).filter(|known| **known != host) {
+            let kind = builtin(known).map(|(_, kind)| kind);
+            let kind = kind.or_else(|| self.kinds.get(known).cloned())?;
+            return Some((known.clone(), kind));
+        }
         let kind = self.kinds.get(&host)?.clone();
         Some((host, kind))
     }

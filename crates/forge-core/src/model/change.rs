@@ -87,8 +87,19 @@ pub struct DiffReq {
     pub format: DiffFormat,
     /// Lines of context; `None` for git's three.
     pub context_lines: Option<u32>,
+    /// A round, in place of the newest one.
+    pub rounds: Option<Rounds>,
     /// A clone on this machine that may help where the forge does not send a diff of this size.
     pub clone: Option<LocalClone>,
+}
+
+/// Which rounds of a pull request that is submitted in rounds. They are counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rounds {
+    /// The round whose changes are wanted; `None` for the newest.
+    pub round: Option<usize>,
+    /// Leave out what an earlier round had in the same way.
+    pub since: Option<usize>,
 }
 
 /// A clone of the repository on this machine. A forge may fetch into its object store, and writes

@@ -70,3 +70,61 @@ pub struct ChecksReport {
     /// Each, failed first, then by name.
     pub checks: Vec<Check>,
 }
+
+impl ChecksReport {
+    /// From every check of a commit: of each name, workflow and event the one that started last is
+    /// kept, since the others are earlier runs; failed ones come first.
+    #[must_use]
+    pub fn of(commit: String, checks: Vec<Check>) -> Self {
+        let checks = ordered(newest(checks));
+        Self {
+            commit,
+            overall: CheckRollup::of(&checks),
+            checks,
+        }
+    }
+}
+
+impl CheckRollup {
+    /// A cancelled check has not passed; skipped ones do not count.
+    fn of(checks: &[Check]) -> Self {
+        let any = |wanted: &[CheckStatus]| checks.iter().any(|c| wanted.contains(&c.status));
+        if checks.is_empty() {
+            Self::Neutral
+        } else if any(&[CheckStatus::Failure, CheckStatus::Cancelled]) {
+            Self::Failure
+        } else if any(&[CheckStatus::Pending]) {
+            Self::Pending
+        } else {
+            Self::Success
+        }
+    }
+}
+
+fn newest(checks: Vec<Check>) -> Vec<Check> {
+    let mut kept: Vec<Check> = Vec::new();
+    for check in checks {
+        let key = |c: &Check| (c.name.clone(), c.workflow.clone(), c.event.clone());
+        match kept.iter_mut().find(|k| key(k) == key(&check)) {
+            Some(old) if check.started_at >= old.started_at => *old = check,
+            Some(_) => {}
+            None => kept.push(check),
+        }
+    }
+    kept
+}
+
+/// Failed first, then by name, and by workflow and event where names are equal.
+fn ordered(mut checks: Vec<Check>) -> Vec<Check> {
+    checks.sort_by_cached_key(|c| {
+        let rank = match c.status {
+            CheckStatus::Failure => 0,
+            CheckStatus::Cancelled => 1,
+            CheckStatus::Pending => 2,
+            CheckStatus::Success => 3,
+            CheckStatus::Skipped => 4,
+        };
+        (rank, c.name.clone(), c.workflow.clone(), c.event.clone())
+    });
+    checks
+}

@@ -23,7 +23,8 @@ pub use actor::{Actor, Reviewer};
 pub use attachment::{Attachment, NewAttachment};
 pub use board::{Milestone, ProjectItem, ProjectStatus};
 pub use change::{
-    ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, LocalClone, Signature,
+    ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, LocalClone, Rounds,
+    Signature,
 };
 pub use check::{Check, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
@@ -32,7 +33,9 @@ pub use label::{Label, NewLabel};
 pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus};
 pub use repo::{Permission, RepoInfo, RepoNode};
-pub use request::{CloseReq, CreatePull, EditPull, HeadRef, PullQuery, SetChange, StateFilter};
+pub use request::{
+    CloseReq, CreatePull, EditPull, HeadRef, PullQuery, Resubmit, SetChange, StateFilter,
+};
 pub use review::{
     NewReview, NewThread, Review, ReviewDecision, ReviewState, Side, Thread, ThreadFilter,
     ThreadId, Verdict,

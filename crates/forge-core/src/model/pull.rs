@@ -9,7 +9,7 @@ use super::{
     Actor, AutoMerge, ChecksReport, Comment, Commit, FileChange, Label, Mergeability, Milestone,
     ProjectItem, RepoNode, Review, ReviewDecision, Reviewer, Thread,
 };
-use crate::{PrId, RepoId, Timestamp};
+use crate::{PrId, PrKey, RepoId, Timestamp};
 
 /// The state of a pull request. A draft is an open one with `draft` set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,6 +55,12 @@ pub struct PullRequest {
     pub head_oid: Option<String>,
     /// The repository of the head branch, when it is another one (a fork).
     pub head_repo: Option<RepoId>,
+    /// How many rounds were submitted; `None` where a pull request follows its branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<usize>,
+    /// The pull request that this one builds on, where the forge knows such a thing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<PrKey>,
     /// The forge's own ids of the repository of the head branch, this one or a fork.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head_node: Option<RepoNode>,

@@ -1,6 +1,7 @@
 use std::hash::Hash;
 
 use super::{PrFields, Reviewer};
+use crate::PrId;
 
 /// Where the changes are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +50,11 @@ pub struct CreatePull {
     pub projects: Vec<String>,
     /// Let the base repository's maintainers push to a fork's head branch.
     pub maintainer_can_modify: bool,
+    /// The changes themselves, as `git format-patch` or `git diff` writes them; then `head` is not
+    /// used.
+    pub patch: Option<Vec<u8>>,
+    /// The pull request that this one builds on: it has to be merged first.
+    pub depends_on: Option<PrId>,
 }
 
 impl CreatePull {
@@ -66,6 +72,8 @@ impl CreatePull {
             milestone: None,
             projects: Vec::new(),
             maintainer_can_modify: true,
+            patch: None,
+            depends_on: None,
         }
     }
 }
@@ -132,6 +140,18 @@ impl EditPull {
             && self.milestone.is_none()
             && self.projects.is_empty()
     }
+}
+
+/// Another round of a pull request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resubmit {
+    /// The changes, as `git format-patch` or `git diff` writes them; `None` for what the head
+    /// branch has now.
+    pub patch: Option<Vec<u8>>,
+    /// A comment to leave on the new round.
+    pub comment: Option<String>,
+    /// Refuse unless [`PullRequest::version`](super::PullRequest::version) is this.
+    pub expected_version: Option<String>,
 }
 
 /// How to close.

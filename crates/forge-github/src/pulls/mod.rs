@@ -2,15 +2,15 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
+    Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
         CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
-        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, StateFilter,
-        StatusEvent,
+        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
+        StateFilter, StatusEvent,
     },
 };
 
-use crate::GitHub;
+use crate::{GitHub, caps};
 
 mod commits;
 mod create;
@@ -71,6 +71,10 @@ impl PullRequests for GitHub {
 
     async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
         self.edit_pull(pr, edit).await
+    }
+
+    async fn resubmit(&self, _: &PrId, _: &Resubmit) -> Result<Outcome<PullRequest>> {
+        Err(caps::refusal(Capability::PrResubmit))
     }
 
     async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {

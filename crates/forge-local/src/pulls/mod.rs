@@ -5,8 +5,8 @@ use forge_core::{
     Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
     model::{
         CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
-        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, StateFilter,
-        StatusEvent,
+        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
+        StateFilter, StatusEvent,
     },
 };
 
@@ -68,6 +68,10 @@ impl PullRequests for Local {
 
     async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
         self.edit_pull(self.number(pr)?, edit).await
+    }
+
+    async fn resubmit(&self, _: &PrId, _: &Resubmit) -> Result<Outcome<PullRequest>> {
+        Err(Self::unsupported(Capability::PrResubmit))
     }
 
     async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {

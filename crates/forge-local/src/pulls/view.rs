@@ -89,6 +89,8 @@ impl Local {
             head_branch: s.head_branch.clone(),
             head_oid: pull.head_oid.clone(),
             head_repo: None,
+            rounds: None,
+            depends_on: None,
             head_node: None,
             created_at: s.created_at,
             updated_at: s.updated_at,

@@ -19,7 +19,10 @@ pub(super) struct Args {
     repo: Option<String>,
     title: String,
     /// Branch with the changes, or owner:branch
+    #[serde(default)]
     head: String,
+    /// git format-patch text instead of head, where the forge takes patches
+    patch: Option<String>,
     /// Default: the default branch
     base: Option<String>,
     /// Markdown
@@ -49,21 +52,29 @@ impl Tool for PrCreate {
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let repo = call.repo(args.repo.as_deref()).await?;
         let config = call.server.forges().config();
-        let head = match locator::parse_selector(&args.head, call.server.forges().hosts())
-            .map_err(Error::from)?
-        {
-            PrSelector::Branch { owner, branch } => HeadRef {
-                owner,
-                ..HeadRef::branch(branch)
+        if args.head.is_empty() && args.patch.is_none() {
+            return Err(Error::invalid("head", "neither head nor patch is given")
+                .with_hint("pass the branch that has the changes as head")
+                .into());
+        }
+        let hosts = call.server.forges().hosts();
+        let head = match args.head.as_str() {
+            "" => HeadRef::branch(""),
+            named => match locator::parse_selector(named, hosts).map_err(Error::from)? {
+                PrSelector::Branch { owner, branch } => HeadRef {
+                    owner,
+                    ..HeadRef::branch(branch)
+                },
+                // A branch can be called 7.
+                _ => HeadRef::branch(named),
             },
-            // A branch can be called 7.
-            _ => HeadRef::branch(args.head.as_str()),
         };
         let req = CreatePull {
             description: args.body.unwrap_or_default(),
             base: args.base.or_else(|| config.pr_base()),
             head,
             draft: args.draft,
+            patch: args.patch.map(String::into_bytes),
             labels: args.labels,
             assignees: args.assignees,
             reviewers: args.reviewers.iter().map(|r| Reviewer::parse(r)).collect(),

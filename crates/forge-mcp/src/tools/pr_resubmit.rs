@@ -1,7 +1,11 @@
-use forge_core::{Error, Precondition, model::PrFields};
+use forge_core::{
+    ErrorKind,
+    model::{PrFields, Resubmit},
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
+use super::written;
 use crate::{
     output::Written,
     server::{Answer, Call, Effect, Spec, Stop, Tool},
@@ -14,6 +18,10 @@ pub(super) struct PrResubmit;
 pub(super) struct Args {
     repo: Option<String>,
     number: String,
+    /// git format-patch text; default: what the head branch has now
+    patch: Option<String>,
+    /// Comment on the new round
+    comment: Option<String>,
 }
 
 impl Tool for PrResubmit {
@@ -29,20 +37,23 @@ impl Tool for PrResubmit {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let pull = target.repo.view(&target.id, PrFields::ROW).await?;
-        let branch = call.cleaner.line(&pull.head_branch);
-        let from = match &pull.head_repo {
-            Some(fork) => format!(" of {fork}"),
-            None => String::new(),
+        let req = Resubmit {
+            patch: args.patch.map(String::into_bytes),
+            comment: args.comment,
+            ..Resubmit::default()
         };
-        Err(Error::precondition(
-            Precondition::Rule,
-            format!(
-                "{} has no rounds to submit: what is pushed to its head branch is its next version",
-                target.id
-            ),
-        )
-        .with_hint(format!("push to branch {branch}{from}"))
-        .into())
+        match target.repo.resubmit(&target.id, &req).await {
+            Ok(outcome) => Ok(written::of_pull(call, "submitted a round of", &outcome)),
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
+                let pull = target.repo.view(&target.id, PrFields::ROW).await?;
+                let branch = call.cleaner.line(&pull.head_branch);
+                let from = match &pull.head_repo {
+                    Some(fork) => format!(" of {fork}"),
+                    None => String::new(),
+                };
+                Err(e.with_hint(format!("push to branch {branch}{from}")).into())
+            }
+            Err(e) => Err(e.into()),
+        }
     }
 }

@@ -40,6 +40,11 @@ pub trait Rig: Send + Sync {
     /// In what it differs.
     fn facts(&self) -> Facts;
 
+    /// Cases that what it is rules out, as `module::case`, each with the reason. They are not run.
+    fn exceptions(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// A fresh repository. Its git side has a branch `main` as [`GitDir::init`] makes it, which is
     /// the default branch; no pull requests, and such labels as every repository there begins with.
     async fn fixture(&self) -> Fixture;

@@ -6,8 +6,8 @@ use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, Result, Support,
     model::{
         CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, HeadRef, MergeMethod,
-        MergeReq, NewAttachment, NewLabel, NewReview, NewThread, PrFields, PullQuery, Reviewer,
-        SetChange, Side, ThreadId, Verdict,
+        MergeReq, NewAttachment, NewLabel, NewReview, NewThread, PrFields, PullQuery, Resubmit,
+        Reviewer, Rounds, SetChange, Side, ThreadId, Verdict,
     },
 };
 
@@ -131,6 +131,32 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
                 branch: "other".into(),
             };
             refusal(repo.create(&CreatePull { head, ..new() }).await)
+        }
+        C::PrCreatePatch => refusal(
+            repo.create(&CreatePull {
+                patch: Some(b"x".to_vec()),
+                ..new()
+            })
+            .await,
+        ),
+        C::PrCreateDependent => refusal(
+            repo.create(&CreatePull {
+                depends_on: Some(pr.clone()),
+                ..new()
+            })
+            .await,
+        ),
+        C::PrResubmit => refusal(repo.resubmit(pr, &Resubmit::default()).await),
+        C::PrRounds => {
+            let rounds = Some(Rounds {
+                round: Some(0),
+                since: None,
+            });
+            let req = DiffReq {
+                rounds,
+                ..Default::default()
+            };
+            refusal(repo.diff(pr, &req).await)
         }
         C::PrList => refusal(repo.list(&PullQuery::default(), page()).await),
         C::PrListSearch => {

@@ -66,6 +66,14 @@ vars! {
     GithubToken = "GITHUB_TOKEN", "As `GH_TOKEN`, which wins.";
     GhEnterpriseToken = "GH_ENTERPRISE_TOKEN", "Token for the other hosts of kind `github`.";
     GithubEnterpriseToken = "GITHUB_ENTERPRISE_TOKEN", "As `GH_ENTERPRISE_TOKEN`, which wins.";
+    ForgeWait = "FORGE_WAIT", "How long a write waits for an index to show it, in seconds (tangled).";
+    TangledIndexUrl = "TANGLED_INDEX_URL", "The index of the tangled hosts.";
+    TangledWebUrl = "TANGLED_WEB_URL", "The web pages of the tangled hosts.";
+    TangledBacklinksUrl = "TANGLED_BACKLINKS_URL", "The index of backlinks of the tangled hosts.";
+    TangledPlcUrl = "TANGLED_PLC_URL", "The directory of `did:plc` identities of the tangled hosts.";
+    TangledResolverUrl = "TANGLED_RESOLVER_URL", "Who resolves the handles of the tangled hosts.";
+    TangledPdsUrl = "TANGLED_PDS_URL", "The personal data server of the tangled account.";
+    TangledPrivateAddresses = "TANGLED_PRIVATE_ADDRESSES", "`true`: services of the tangled hosts may be at private addresses.";
     TangledHandle = "TANGLED_HANDLE", "The handle of the tangled account; only together with `TANGLED_PASSWORD`.";
     TangledPassword = "TANGLED_PASSWORD", "The app password of `TANGLED_HANDLE`.";
     ForgeMcpToken = "FORGE_MCP_TOKEN", "The bearer token that `forge mcp --http` wants from clients; without it one is made and printed.";
@@ -133,7 +141,7 @@ impl Env {
     }
 
     /// The text of the variable `name`, perhaps empty: for another crate's list of names.
-    #[cfg(feature = "github")]
+    #[cfg(any(feature = "github", feature = "tangled"))]
     pub(crate) fn named(&self, name: &str) -> Option<String> {
         match &self.0 {
             None => env::var(name).ok(),

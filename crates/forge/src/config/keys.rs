@@ -146,6 +146,9 @@ const RUNS: Place = Place::User("a repository must not choose a command that run
 const SENDS: Place = Place::User("a repository must not choose where your tokens are sent");
 const YOURS: Place = Place::User("how the program behaves in your terminal is your choice");
 
+/// The dates that tangled's index has changed at; a test compares them with the backend's.
+const INDEX_DATES: &[&str] = &["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
+
 /// The keys, in the order of the docs.
 pub const KEYS: &[Key] = &[
     Key {
@@ -174,7 +177,7 @@ pub const KEYS: &[Key] = &[
         name: "hosts.<host>.api_url",
         ty: Type::Url,
         place: SENDS,
-        doc: "Root of the API, where it is not the usual one of the kind (github: `https://<host>/api/v3`; tangled: the appview).",
+        doc: "Root of the API, where it is not the usual one of the kind (github: `https://<host>/api/v3`; tangled: as `index_url`, which wins).",
         ..DEFAULTS
     },
     Key {
@@ -185,17 +188,73 @@ pub const KEYS: &[Key] = &[
         ..DEFAULTS
     },
     Key {
-        name: "hosts.<host>.pds_url",
+        name: "hosts.<host>.index_url",
         ty: Type::Url,
         place: SENDS,
-        doc: "The personal data server of the account at a tangled host, where its identity must not be asked for it.",
+        env: &[Var::TangledIndexUrl],
+        doc: "The index of a tangled host, where it is not `https://api.tangled.org`.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.index_date",
+        ty: Type::Word(INDEX_DATES),
+        place: SENDS,
+        doc: "How old the index of a tangled host is: what an index of that date does not take in is said to be `pds_only`, and is not waited for.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.web_url",
+        ty: Type::Url,
+        place: SENDS,
+        env: &[Var::TangledWebUrl],
+        doc: "The web pages of a tangled host, which know its pull requests by number.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.backlinks_url",
+        ty: Type::Url,
+        place: SENDS,
+        env: &[Var::TangledBacklinksUrl],
+        doc: "The index of backlinks that is asked where the index of a tangled host does not answer; with services on this machine there is none by itself.",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.plc_url",
         ty: Type::Url,
         place: SENDS,
+        env: &[Var::TangledPlcUrl],
         doc: "The directory of `did:plc` identities for a tangled host.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.resolver_url",
+        ty: Type::Url,
+        place: SENDS,
+        env: &[Var::TangledResolverUrl],
+        doc: "Who resolves handles for a tangled host, in place of DNS and the handles' own hosts: any personal data server.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.pds_url",
+        ty: Type::Url,
+        place: SENDS,
+        env: &[Var::TangledPdsUrl],
+        doc: "The personal data server of the account at a tangled host, where its identity must not be asked for it.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.private_addresses",
+        ty: Type::Bool,
+        place: SENDS,
+        env: &[Var::TangledPrivateAddresses],
+        doc: "Knots and servers of a tangled host may be at private names and addresses, as in a company's own network.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.knot_of",
+        ty: Type::Host,
+        place: SENDS,
+        doc: "This host is a knot of that tangled host, such as `tangled.org`: the remotes of a clone that lead here are repositories of there.",
         ..DEFAULTS
     },
     Key {
@@ -229,6 +288,14 @@ pub const KEYS: &[Key] = &[
         default: Some("120"),
         env: &[Var::ForgeTimeout],
         doc: "How long one operation may take, in seconds.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "wait_s",
+        ty: Type::Seconds,
+        default: Some("10"),
+        env: &[Var::ForgeWait],
+        doc: "How long a write waits for an index to show it, in seconds; `--wait` and `--no-wait` of the command win. Other forges than tangled show it at once.",
         ..DEFAULTS
     },
     Key {
@@ -393,6 +460,12 @@ mod tests {
                 assert!(matches!(key.place, Place::User(_)), "{}", key.name);
             }
         }
+    }
+
+    #[cfg(feature = "tangled")]
+    #[test]
+    fn the_dates_of_the_index_are_the_backends() {
+        assert_eq!(INDEX_DATES, forge_tangled::INDEX_DATES);
     }
 
     #[test]

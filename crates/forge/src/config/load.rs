@@ -218,6 +218,11 @@ impl Config {
                     _ => hosts,
                 }
             });
+        let settings = self.user.settings.iter();
+        let hosts = settings.fold(hosts, |hosts, setting| match setting.name.path.as_slice() {
+            [_, knot, field] if field == "knot_of" => hosts.with_alias(knot, &setting.value),
+            _ => hosts,
+        });
         match self.value("default_host") {
             Some(host) => hosts.with_default_host(&host),
             None => hosts,
@@ -298,7 +303,10 @@ impl Config {
     }
 
     fn check_env(&mut self) {
-        for name in KEYS.iter().filter_map(|key| Name::parse(key.name)) {
+        let names = KEYS
+            .iter()
+            .map(|key| key.name.replace("<host>", "tangled.org"));
+        for name in names.filter_map(|name| Name::parse(&name)) {
             for var in name.key.env {
                 if let Some(Err(text)) = self.variable(&name, *var) {
                     let shown = (name.key.ty != Type::Command).then_some(text.as_str());

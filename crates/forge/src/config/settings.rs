@@ -42,6 +42,13 @@ impl Config {
         Duration::from_secs(seconds.unwrap_or(120))
     }
 
+    /// `wait_s`: how long a write waits for an index to show it.
+    #[must_use]
+    pub fn wait(&self) -> Duration {
+        let seconds = self.value("wait_s").and_then(|text| text.parse().ok());
+        Duration::from_secs(seconds.unwrap_or(10))
+    }
+
     /// `merge.method`.
     #[must_use]
     pub fn merge_method(&self) -> Option<MergeMethod> {

@@ -2,7 +2,7 @@ use clap::Args;
 
 use crate::args::output::BodyArgs;
 
-use super::AttachArgs;
+use super::{AttachArgs, WaitArgs};
 
 /// `forge pr close`
 #[derive(Args, Debug, Default)]
@@ -16,6 +16,9 @@ pub struct CloseArgs {
     /// Delete the head branch afterwards
     #[arg(short, long)]
     pub delete_branch: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// `forge pr reopen`
@@ -27,6 +30,9 @@ pub struct ReopenArgs {
     /// Leave a comment with it
     #[arg(short, long, value_name = "text")]
     pub comment: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// `forge pr ready`
@@ -38,6 +44,9 @@ pub struct ReadyArgs {
     /// Make it a draft again
     #[arg(long)]
     pub undo: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// `forge pr comment`
@@ -70,6 +79,9 @@ pub struct CommentArgs {
     /// With --delete-last: do not ask
     #[arg(long, requires = "delete_last")]
     pub yes: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// `forge pr edit`
@@ -120,6 +132,9 @@ pub struct EditArgs {
     /// The new title
     #[arg(short, long, value_name = "text")]
     pub title: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// `forge pr merge`
@@ -161,4 +176,7 @@ pub struct MergeArgs {
     /// The subject of the merge commit's message
     #[arg(short = 't', long, value_name = "text")]
     pub subject: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }

@@ -1,6 +1,6 @@
 use clap::Args;
 
-use super::AttachArgs;
+use super::{AttachArgs, WaitArgs};
 
 /// `forge pr create`
 #[derive(Args, Debug, Default)]
@@ -20,6 +20,10 @@ pub struct CreateArgs {
     /// Read the description from a file ("-" for standard input)
     #[arg(short = 'F', long, value_name = "file")]
     pub body_file: Option<String>,
+    /// Open it on top of another pull request, which has to be merged first: its number, URL, at-uri
+    /// or branch
+    #[arg(long, value_name = "pull request")]
+    pub depends_on: Option<String>,
     /// Open it as a draft
     #[arg(short, long)]
     pub draft: bool,
@@ -50,6 +54,10 @@ pub struct CreateArgs {
     /// Keep the base repository's maintainers from pushing to a fork's branch
     #[arg(long)]
     pub no_maintainer_edit: bool,
+    /// Take the changes from a file, as git format-patch writes it ("-" for standard input), not
+    /// from a branch
+    #[arg(long, value_name = "file", conflicts_with_all = ["head", "fill", "fill_first", "fill_verbose", "web"])]
+    pub patch: Option<String>,
     /// Add it to projects by title
     #[arg(short, long, value_name = "title", value_delimiter = ',')]
     pub project: Vec<String>,
@@ -68,4 +76,7 @@ pub struct CreateArgs {
     /// Open the form in the browser instead
     #[arg(short, long)]
     pub web: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }

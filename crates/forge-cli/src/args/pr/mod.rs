@@ -4,8 +4,10 @@ mod attach;
 mod change;
 mod create;
 mod read;
+mod resubmit;
 mod review;
 mod thread;
+mod wait;
 
 use clap::{Args, Subcommand};
 
@@ -13,8 +15,10 @@ pub use attach::AttachArgs;
 pub use change::{CloseArgs, CommentArgs, EditArgs, MergeArgs, ReadyArgs, ReopenArgs};
 pub use create::CreateArgs;
 pub use read::{ChecksArgs, DiffArgs, ListArgs, StateArg, StatusArgs, ViewArgs};
+pub use resubmit::ResubmitArgs;
 pub use review::{LineComment, ReviewArgs};
 pub use thread::{ThreadArgs, ThreadCommand, ThreadListArgs, ThreadReplyArgs, ThreadResolveArgs};
+pub use wait::{Wait, WaitArgs};
 
 /// `forge pr`
 #[derive(Args, Debug)]
@@ -57,8 +61,32 @@ pub enum PrCommand {
     Ready(ReadyArgs),
     /// Reopen a pull request
     Reopen(ReopenArgs),
+    /// Submit another round of changes
+    Resubmit(ResubmitArgs),
     /// Review a pull request, with comments on lines
     Review(ReviewArgs),
     /// Work with review threads
     Thread(ThreadArgs),
+}
+
+impl PrCommand {
+    /// The flags that say how long to wait; `None` for a command that only reads.
+    #[must_use]
+    pub fn wait(&self) -> Option<&WaitArgs> {
+        match self {
+            Self::Create(args) => Some(&args.wait),
+            Self::Close(args) => Some(&args.wait),
+            Self::Comment(args) => Some(&args.wait),
+            Self::Edit(args) => Some(&args.wait),
+            Self::Merge(args) => Some(&args.wait),
+            Self::Ready(args) => Some(&args.wait),
+            Self::Reopen(args) => Some(&args.wait),
+            Self::Resubmit(args) => Some(&args.wait),
+            Self::Review(args) => Some(&args.wait),
+            Self::Thread(args) => args.command.wait(),
+            Self::List(_) | Self::Status(_) | Self::View(_) | Self::Checks(_) | Self::Diff(_) => {
+                None
+            }
+        }
+    }
 }

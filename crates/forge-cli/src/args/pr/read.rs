@@ -145,6 +145,12 @@ pub struct DiffArgs {
     /// Print a patch for each commit, as git format-patch writes it
     #[arg(long, conflicts_with = "name_only")]
     pub patch: bool,
+    /// Show this round, counted from 0, in place of the newest
+    #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "web"])]
+    pub round: Option<usize>,
+    /// Leave out the files that this earlier round changed in the same way
+    #[arg(long, value_name = "number", conflicts_with_all = ["name_only", "web", "patch"])]
+    pub since: Option<usize>,
     /// Open it in the browser
     #[arg(short, long)]
     pub web: bool,

@@ -3,6 +3,7 @@ use std::str::FromStr;
 use clap::Args;
 use forge_core::model::{NewThread, Side};
 
+use super::WaitArgs;
 use crate::args::output::BodyArgs;
 
 /// `forge pr review`
@@ -38,6 +39,9 @@ pub struct ReviewArgs {
     /// Refuse unless the head is this commit
     #[arg(long, value_name = "SHA")]
     pub match_head_commit: Option<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// The value of `--line`.

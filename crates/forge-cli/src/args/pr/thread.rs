@@ -1,5 +1,6 @@
 use clap::{Args, Subcommand};
 
+use super::WaitArgs;
 use crate::args::output::{BodyArgs, JsonArgs};
 
 /// `forge pr thread`
@@ -23,6 +24,18 @@ pub enum ThreadCommand {
     Unresolve(ThreadResolveArgs),
     /// Answer in a thread
     Reply(ThreadReplyArgs),
+}
+
+impl ThreadCommand {
+    /// The flags that say how long to wait; `None` for a command that only reads.
+    #[must_use]
+    pub fn wait(&self) -> Option<&WaitArgs> {
+        match self {
+            Self::List(_) => None,
+            Self::Resolve(args) | Self::Unresolve(args) => Some(&args.wait),
+            Self::Reply(args) => Some(&args.wait),
+        }
+    }
 }
 
 /// `forge pr thread list`
@@ -51,6 +64,9 @@ pub struct ThreadResolveArgs {
     /// The ids of the threads, as "thread list" prints them
     #[arg(value_name = "thread", required = true)]
     pub threads: Vec<String>,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// `forge pr thread reply`
@@ -65,4 +81,7 @@ pub struct ThreadReplyArgs {
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }

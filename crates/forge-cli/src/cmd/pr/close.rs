@@ -5,7 +5,10 @@ use forge_core::{
     model::{CloseReq, PrFields},
 };
 
-use super::shared::pull_with_title;
+use super::{
+    clone_branch::{self, Base},
+    shared::pull_with_title,
+};
 use crate::{
     args::pr::CloseArgs,
     cmd::Ctx,
@@ -40,5 +43,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
     let closed = ctx.ui.outcome(outcome)?;
     ctx.ui
         .success(&format!("Closed pull request {}", pull_with_title(&closed)));
+    if req.delete_branch {
+        clone_branch::leave(ctx, repo, &selected.repo, &closed, Base::Same).await?;
+    }
     Ok(Exit::Ok)
 }

@@ -3,17 +3,24 @@
 use std::fmt::Write as _;
 
 use forge_core::{
-    Error, ErrorKind, Noun, Repo, Result, WebPage,
-    model::{CreatePull, HeadRef, Reviewer},
+    Error, ErrorKind, Noun, PrId, Repo, Result, WebPage,
+    model::{CreatePull, HeadRef, PrFields, Reviewer},
     text,
 };
 
 use super::{
     attach::Files,
     create_text::{self, Text},
+    patch,
     shared::{head_ref_label, names, repo_name},
 };
-use crate::{args::pr::CreateArgs, cmd::Ctx, exit::Exit, select, ui::browser, ui::markdown};
+use crate::{
+    args::pr::CreateArgs,
+    cmd::Ctx,
+    exit::Exit,
+    select::{self, Unnamed},
+    ui::{browser, markdown},
+};
 
 /// Runs it.
 ///
@@ -23,10 +30,19 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     create_text::check(ctx, &args)?;
     let repo = ctx.repo(flag).await?;
     let files = Files::read(ctx, &args.attach, &repo, args.body_file.as_deref())?;
-    let head = head(ctx, &repo, flag, args.head.take()).await?;
+    let patch = args.patch.as_deref().map(patch::read).transpose()?;
+    let head = match &patch {
+        Some(_) => HeadRef::branch(""),
+        None => head(ctx, &repo, flag, args.head.take()).await?,
+    };
+    let depends_on = match &args.depends_on {
+        Some(named) => Some(below(ctx, flag, named).await?),
+        None => None,
+    };
     let mut base = named_base(ctx, &head, args.base.take()).await?;
     // A forge knows its default branch by itself; to ask for it is a request of its own.
     if base.is_none()
+        && depends_on.is_none()
         && (args.dry_run || args.web || ctx.ui.is_tty() || create_text::reads_commits(ctx, &args))
     {
         base = Some(default_base(&repo).await?);
@@ -46,6 +62,8 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         milestone: args.milestone,
         projects: args.project,
         maintainer_can_modify: !args.no_maintainer_edit,
+        patch,
+        depends_on,
     };
     if args.web {
         return web(ctx, &repo, req, args.template.as_deref()).await;
@@ -59,7 +77,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         } else {
             "pull request"
         };
-        let (head, base) = (head_ref_label(&req.head), req.base.as_deref().unwrap_or(""));
+        let head = match req.patch {
+            Some(_) => "a patch".to_owned(),
+            None => head_ref_label(&req.head),
+        };
+        let base = req.base.as_deref().unwrap_or("");
         let name = repo_name(repo.id());
         let line = format!("Creating {what} for {head} into {base} in {name}");
         ctx.ui.note(&format!("\n{}\n", text::one_line(&line)));
@@ -84,6 +106,13 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     };
     ctx.ui.line(&created.url)?;
     Ok(attached.report(ctx))
+}
+
+/// The pull request that `--depends-on` names.
+async fn below(ctx: &Ctx, flag: Option<&str>, named: &str) -> Result<PrId> {
+    let none = PrFields::NONE;
+    let selected = select::pull(ctx, flag, Some(named), Unnamed::NotWithRepo, none).await?;
+    Ok(selected.id)
 }
 
 /// What was typed by hand is not lost.
@@ -240,6 +269,9 @@ fn plan(ctx: &Ctx, req: &CreatePull) -> String {
         }
     };
     key("title", "Title", &req.title);
+    if let Some(below) = &req.depends_on {
+        key("dependsOn", "DependsOn", &below.key.to_string());
+    }
     key("draft", "Draft", &req.draft.to_string());
     key("base", "Base", req.base.as_deref().unwrap_or(""));
     key("head", "Head", &head_ref_label(&req.head));

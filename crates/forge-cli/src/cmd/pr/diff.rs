@@ -1,8 +1,8 @@
 //! `forge pr diff`.
 
 use forge_core::{
-    PageReq, Result, WebPage,
-    model::{DiffFormat, DiffReq, LocalClone, PrFields},
+    Error, Locator, PageReq, Result, WebPage, locator,
+    model::{DiffFormat, DiffReq, LocalClone, PrFields, Rounds},
     text,
 };
 use futures::StreamExt as _;
@@ -25,6 +25,7 @@ use crate::{
 /// When the diff cannot be read, or at a terminal escape that a pipe must not get.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> {
     let named = args.selector.as_deref();
+    let rounds = rounds(ctx, &args)?;
     let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
@@ -33,7 +34,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
     } else if args.name_only {
         names(ctx, &selected, &args.exclude).await?;
     } else {
-        stream(ctx, &selected, args).await?;
+        stream(ctx, &selected, args, rounds).await?;
     }
     Ok(Exit::Ok)
 }
@@ -91,7 +92,40 @@ async fn clone(ctx: &Ctx, selected: &Selected) -> Option<LocalClone> {
     })
 }
 
-async fn stream(ctx: &Ctx, selected: &Selected, args: DiffArgs) -> Result<()> {
+/// The rounds that are asked for: by flags, or by an address that names one.
+fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
+    let hosts = ctx.forges()?.hosts();
+    let parsed = args
+        .selector
+        .as_deref()
+        .map(|text| locator::parse(text, hosts));
+    let addressed = match parsed {
+        Some(Ok(parsed)) => match parsed.locator {
+            Locator::Pull { round, .. } => round.and_then(|round| usize::try_from(round).ok()),
+            _ => None,
+        },
+        _ => None,
+    };
+    if addressed.is_some() && (args.name_only || args.web) {
+        return Err(Error::invalid(
+            "round",
+            "the address names a round, and `--name-only` and `--web` show the newest one",
+        )
+        .with_hint("name the pull request without its round"));
+    }
+    let round = args.round.or(addressed);
+    Ok((round.is_some() || args.since.is_some()).then_some(Rounds {
+        round,
+        since: args.since,
+    }))
+}
+
+async fn stream(
+    ctx: &Ctx,
+    selected: &Selected,
+    args: DiffArgs,
+    rounds: Option<Rounds>,
+) -> Result<()> {
     let format = if args.patch {
         DiffFormat::Patch
     } else {
@@ -104,6 +138,7 @@ async fn stream(ctx: &Ctx, selected: &Selected, args: DiffArgs) -> Result<()> {
             &DiffReq {
                 format,
                 context_lines: None,
+                rounds,
                 clone: clone(ctx, selected).await,
             },
         )

@@ -7,6 +7,7 @@ use forge_core::{
 
 use super::{
     body,
+    clone_branch::{self, Base},
     shared::{pull_name, pull_with_title},
 };
 use crate::{
@@ -61,16 +62,22 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         let name = pull_name(&selected.id);
         ctx.ui
             .caution(&format!("Pull request {name} was already merged"));
-        // Without -d the outcome's warning says this very thing.
-        if req.delete_branch {
+        // Without -d the outcome's warning says this very thing, unless a record of it was missing.
+        if req.delete_branch || !outcome.unchanged {
             let merge = ctx.ui.outcome(outcome)?;
             report_deletion(ctx, &merge);
+            clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved)
+                .await?;
         }
         return Ok(Exit::Ok);
     }
     let merge = ctx.ui.outcome(outcome)?;
     if ctx.ui.is_tty() {
         report(ctx, &merge, method);
+    }
+    let over = !merge.queued && merge.queue_position.is_none();
+    if req.delete_branch && over {
+        clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved).await?;
     }
     Ok(Exit::Ok)
 }

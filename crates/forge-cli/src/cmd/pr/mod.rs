@@ -3,6 +3,7 @@
 mod attach;
 mod body;
 mod checks;
+mod clone_branch;
 mod close;
 mod comment;
 mod create;
@@ -13,8 +14,10 @@ mod edit;
 mod fill;
 mod list;
 mod merge;
+mod patch;
 mod ready;
 mod reopen;
+mod resubmit;
 mod review;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -52,6 +55,7 @@ pub async fn run(ctx: &Ctx, args: PrArgs) -> Result<Exit> {
         PrCommand::Merge(args) => Box::pin(merge::run(ctx, repo, args)).await,
         PrCommand::Ready(args) => Box::pin(ready::run(ctx, repo, &args)).await,
         PrCommand::Reopen(args) => Box::pin(reopen::run(ctx, repo, &args)).await,
+        PrCommand::Resubmit(args) => Box::pin(resubmit::run(ctx, repo, &args)).await,
         PrCommand::Review(args) => Box::pin(review::run(ctx, repo, args)).await,
         PrCommand::Thread(args) => Box::pin(thread::run(ctx, repo, args)).await,
     }

@@ -27,6 +27,8 @@ pub(crate) fn pull() -> PullRequest {
         head_branch: "polite".into(),
         head_oid: Some("a".repeat(40)),
         head_repo: None,
+        rounds: None,
+        depends_on: None,
         head_node: None,
         created_at: at("2026-11-20T10:00:00Z"),
         updated_at: at("2026-11-21T10:00:00Z"),

@@ -19,10 +19,7 @@ use crate::{
 /// would obey is neutralised here too, because the pipe may end in one.
 pub(super) fn piped(p: &PullRequest) -> String {
     let mut out = String::new();
-    let mut key = |name: &str, value: &str| {
-        // A value with line breaks could pass for other keys.
-        let _ = writeln!(out, "{name}:\t{}", value.replace(['\r', '\n'], " "));
-    };
+    let mut key = |name: &str, value: &str| key_of(&mut out, name, value);
     key("title", &p.title);
     key("state", state_word(p));
     key("author", &with_name(&p.author));
@@ -53,8 +50,19 @@ pub(super) fn piped(p: &PullRequest) -> String {
         }
         None => key("auto-merge", "disabled"),
     }
+    if let Some(rounds) = p.rounds {
+        key_of(&mut out, "rounds", &rounds.to_string());
+    }
+    if let Some(below) = &p.depends_on {
+        key_of(&mut out, "depends-on", &below.to_string());
+    }
     let _ = writeln!(out, "--\n{}", p.description);
     text::neutralise(&out).into_owned()
+}
+
+/// One key of [`piped`]. A value with line breaks could pass for other keys.
+fn key_of(out: &mut String, name: &str, value: &str) {
+    let _ = writeln!(out, "{name}:\t{}", value.replace(['\r', '\n'], " "));
 }
 
 /// What somebody said: a comment, or a review that has a text.
@@ -247,6 +255,10 @@ pub(super) fn shown(ctx: &Ctx, p: &PullRequest, comments: bool) -> String {
         format!("enabled by {}, using {how}", auto.enabled_by.login)
     });
     row("Auto-merge:", &auto.collect::<Vec<_>>());
+    let rounds = p.rounds.filter(|rounds| *rounds > 1);
+    row("Rounds:", &Vec::from_iter(rounds.map(|r| r.to_string())));
+    let below = p.depends_on.as_ref();
+    row("Depends on:", &Vec::from_iter(below.map(|b| b.to_string())));
     out.push('\n');
     out.push_str(&body(ui, &p.description, "No description provided"));
     out.push('\n');

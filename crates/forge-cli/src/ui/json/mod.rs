@@ -1,11 +1,13 @@
 //! `--json`, `--jq`, `--template`: fields by gh's names, printed as gh prints them.
 
+mod ingestion;
 mod pull;
 mod thread;
 mod value;
 
 use forge_core::{Error, Result, model::PrFields, near};
 
+pub(crate) use ingestion::ingestion;
 pub use pull::PULL_FIELDS;
 use pull::ROW_FIELDS;
 pub(crate) use pull::is_cross_repository;

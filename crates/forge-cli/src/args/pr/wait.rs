@@ -1,0 +1,93 @@
+use std::{str::FromStr, time::Duration};
+
+use clap::Args;
+
+/// `--wait` and `--no-wait`
+#[derive(Args, Clone, Debug, Default)]
+pub struct WaitArgs {
+    /// Wait so long for the forge's index to show what is written, as in 30s, 2m or 500ms
+    ///
+    /// Forges that show a write at once (GitHub, a git repository) wait for nothing.
+    #[arg(long, value_name = "duration")]
+    pub wait: Option<Wait>,
+    /// Do not wait for the forge's index to show what is written
+    #[arg(long, conflicts_with = "wait")]
+    pub no_wait: bool,
+}
+
+impl WaitArgs {
+    /// How long, where the command line says so.
+    #[must_use]
+    pub fn duration(&self) -> Option<Duration> {
+        if self.no_wait {
+            return Some(Duration::ZERO);
+        }
+        self.wait.map(|wait| wait.0)
+    }
+}
+
+/// The value of `--wait`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait(pub Duration);
+
+/// The longest wait: an hour.
+const MOST: Duration = Duration::from_secs(3600);
+
+impl FromStr for Wait {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = text.split_at(digits);
+        let factor = match unit {
+            "ms" => Some(1),
+            "" | "s" => Some(1000),
+            "m" => Some(60_000),
+            "h" => Some(3_600_000),
+            _ => None,
+        };
+        let millis = number.parse::<u64>().ok().zip(factor);
+        let millis = millis.and_then(|(number, factor)| number.checked_mul(factor));
+        match millis.map(Duration::from_millis) {
+            Some(wait) if wait <= MOST => Ok(Self(wait)),
+            Some(_) => Err("at most an hour is waited".to_owned()),
+            None => Err("expected a number with ms, s, m or h, as in 30s".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_a_number_and_a_unit() {
+        for (text, millis) in [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("7", 7000),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+            ("0", 0),
+        ] {
+            assert_eq!(
+                text.parse(),
+                Ok(Wait(Duration::from_millis(millis))),
+                "{text}"
+            );
+        }
+        for bad in [
+            "",
+            "s",
+            "-1s",
+            "1.5s",
+            "1d",
+            "s1",
+            "2h",
+            "99999999999999999999s",
+            "1 s",
+        ] {
+            assert!(bad.parse::<Wait>().is_err(), "{bad}");
+        }
+    }
+}

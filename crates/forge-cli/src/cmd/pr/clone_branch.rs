@@ -1,0 +1,150 @@
+//! What `-d` does in the clone that the user stands in: its branch of the pull request goes too.
+
+use forge_core::{Repo, Result, Warning, model::PullRequest};
+use forge_git::{Git, branch_problem, current_branch};
+
+use crate::{cmd::Ctx, select};
+
+/// Whether the base branch of the clone is brought up to date after it was switched to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// The base has moved: the pull request was just merged.
+    Moved,
+    /// Nothing happened to it.
+    Same,
+}
+
+/// Deletes the clone's branch of a pull request that is over, and leaves it for the base branch
+/// first where it is checked out. A branch that holds commits which the pull request does not have
+/// stays. What goes wrong here is a warning: the pull request itself is done.
+///
+/// `flag` is `-R`: where it is given, the clone is not concerned.
+///
+/// # Errors
+/// When git cannot be run.
+pub async fn leave(
+    ctx: &Ctx,
+    flag: Option<&str>,
+    repo: &Repo,
+    pull: &PullRequest,
+    base: Base,
+) -> Result<()> {
+    // Where pull requests live in the clone, its branch is the forge's.
+    if flag.is_some() || select::is_here(ctx, repo).await {
+        return Ok(());
+    }
+    let branch = pull.head_branch.as_str();
+    let base_branch = pull.base_branch.as_str();
+    // The names are the forge's: git must not take one for an option.
+    if branch == base_branch
+        || [branch, base_branch]
+            .iter()
+            .any(|n| branch_problem(n).is_some())
+    {
+        return Ok(());
+    }
+    let git = ctx.git();
+    let Some(tip) = commit(git, &format!("refs/heads/{branch}")).await? else {
+        return Ok(());
+    };
+    let head = pull.head_oid.as_deref().unwrap_or_default();
+    if !contains(git, head, &tip).await? {
+        let warning = Warning::new(format!(
+            "the branch '{branch}' of this clone stays: its commit {tip} is not in the pull \
+             request, whose head is {head}"
+        ));
+        let hint = format!("git branch -D {branch}, if you need it no more");
+        ctx.ui.warning(&warning.with_hint(hint));
+        return Ok(());
+    }
+    let mut switched = "";
+    if current_branch(git).await?.as_deref() == Some(branch) {
+        let remote = select::own_remote(ctx, repo, None).await;
+        if let Err(why) = switch(git, base_branch, remote.as_deref()).await? {
+            stays(ctx, branch, &why, base_branch);
+            return Ok(());
+        }
+        if let (Base::Moved, Some(remote)) = (base, remote) {
+            forward(ctx, &remote, base_branch).await?;
+        }
+        switched = base_branch;
+    }
+    if let Err(why) = run(git, &["branch", "--quiet", "-D", "--", branch]).await? {
+        stays(ctx, branch, &why, base_branch);
+    } else if ctx.ui.is_tty() {
+        let then = match switched {
+            "" => String::new(),
+            base => format!(" and switched to branch {base}"),
+        };
+        ctx.ui
+            .success(&format!("Deleted branch {branch} of this clone{then}"));
+    }
+    Ok(())
+}
+
+fn stays(ctx: &Ctx, branch: &str, why: &str, base: &str) {
+    let warning = Warning::new(format!("the branch '{branch}' of this clone stays: {why}"));
+    let hint = format!("git switch {base}, then git branch -D {branch}");
+    ctx.ui.warning(&warning.with_hint(hint));
+}
+
+async fn switch(git: &Git, base: &str, remote: Option<&str>) -> Result<Result<(), String>> {
+    let known = commit(git, &format!("refs/heads/{base}")).await?.is_some();
+    match remote {
+        Some(remote) if !known => {
+            let from = format!("{remote}/{base}");
+            run(git, &["switch", "--quiet", "-c", base, "--track", &from]).await
+        }
+        _ => run(git, &["switch", "--quiet", "--no-guess", base]).await,
+    }
+}
+
+async fn forward(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
+    let from = format!("refs/heads/{base}");
+    let args = ["pull", "--quiet", "--ff-only", "--", remote, &from];
+    if let Err(why) = run(ctx.git(), &args).await? {
+        let warning = Warning::new(format!(
+            "the branch '{base}' of this clone was not brought up to date: {why}"
+        ));
+        ctx.ui
+            .warning(&warning.with_hint(format!("git pull {remote} {base}")));
+    }
+    Ok(())
+}
+
+async fn contains(git: &Git, head: &str, tip: &str) -> Result<bool> {
+    if head == tip {
+        return Ok(true);
+    }
+    if head.is_empty() {
+        return Ok(false);
+    }
+    let asked = git.run(["merge-base", "--is-ancestor", "--end-of-options", tip, head]);
+    Ok(asked.await?.status == 0)
+}
+
+async fn commit(git: &Git, name: &str) -> Result<Option<String>> {
+    let name = format!("{name}^{{commit}}");
+    let output = git
+        .run([
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &name,
+        ])
+        .await?;
+    let oid = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Ok((output.status == 0).then_some(oid))
+}
+
+/// Git's own words where it fails, on one line.
+async fn run(git: &Git, args: &[&str]) -> Result<Result<(), String>> {
+    let output = git.run(args).await?;
+    if output.status == 0 {
+        return Ok(Ok(()));
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = said.lines().map(str::trim).collect();
+    Ok(Err(lines.join(" ")))
+}

@@ -1,0 +1,120 @@
+//! Changes that are handed over as a patch: from a file, or made from a branch of the clone.
+
+use std::{
+    fs::File,
+    io::{Read as _, stdin},
+};
+
+use forge_core::{
+    Error, PrId, Repo, Result,
+    model::{PrFields, PrState, PullRequest},
+};
+
+use crate::{cmd::Ctx, select};
+
+/// More than any forge takes.
+const MOST: u64 = 64 * 1024 * 1024;
+
+/// The bytes of `--patch`: a file, or standard input for `-`.
+///
+/// # Errors
+/// `invalid_input` for a file that cannot be read, is empty or too large.
+pub(super) fn read(path: &str) -> Result<Vec<u8>> {
+    let refused = |why: String| {
+        Error::invalid("patch", why)
+            .with_hint("make it with `git format-patch --stdout BASE..HEAD`")
+    };
+    let mut bytes = Vec::new();
+    let (name, done) = if path == "-" {
+        let done = stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
+        ("standard input".to_owned(), done)
+    } else {
+        let done = File::open(path).and_then(|f| f.take(MOST + 1).read_to_end(&mut bytes));
+        (format!("patch file '{path}'"), done)
+    };
+    done.map_err(|e| refused(format!("{name} cannot be read: {e}")))?;
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(refused(format!("{name} is empty")));
+    }
+    if bytes.len() as u64 > MOST {
+        return Err(refused(format!("{name} is larger than {MOST} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// The commits of a branch of the clone that the pull request's base has not, nor what it builds on.
+///
+/// # Errors
+/// `invalid_input` when the clone does not have the branch or the base, or the branch has nothing
+/// new.
+pub(super) async fn of_branch(
+    ctx: &Ctx,
+    repo: &Repo,
+    pull: &PullRequest,
+    branch: &str,
+) -> Result<Vec<u8>> {
+    let head = format!("refs/heads/{branch}");
+    if commit(ctx, &head).await.is_none() {
+        return Err(Error::invalid(
+            "head",
+            format!("there is no branch '{branch}' in this clone"),
+        )
+        .with_hint("name a branch of your clone, or pass the changes with --patch"));
+    }
+    let base = base(ctx, repo, pull).await?;
+    let args = forge_git::mail_args("-U3", &base, &head);
+    let patch = ctx.git().run_ok(&args).await?;
+    if patch.iter().all(u8::is_ascii_whitespace) {
+        return Err(Error::invalid(
+            "head",
+            format!(
+                "'{branch}' has no commits that '{}' has not",
+                pull.base_branch
+            ),
+        )
+        .with_hint("commit something first"));
+    }
+    Ok(patch)
+}
+
+/// The commit that the changes are on top of.
+async fn base(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Result<String> {
+    if let Some(key) = &pull.depends_on {
+        let id = PrId {
+            repo: repo.id().clone(),
+            key: key.clone(),
+        };
+        let below = repo.view(&id, PrFields::NONE).await?;
+        if let (PrState::Open, Some(oid)) = (below.state, below.head_oid)
+            && let Some(oid) = commit(ctx, &oid).await
+        {
+            return Ok(oid);
+        }
+    }
+    let name = &pull.base_branch;
+    let remote = select::own_remote(ctx, repo, None).await;
+    let tracked = remote.map(|remote| format!("refs/remotes/{remote}/{name}"));
+    for candidate in tracked.into_iter().chain([format!("refs/heads/{name}")]) {
+        if let Some(oid) = commit(ctx, &candidate).await {
+            return Ok(oid);
+        }
+    }
+    Err(
+        Error::invalid("base", format!("this clone has no branch '{name}'"))
+            .with_hint(format!("fetch it: git fetch origin {name}")),
+    )
+}
+
+async fn commit(ctx: &Ctx, rev: &str) -> Option<String> {
+    let name = format!("{rev}^{{commit}}");
+    let args = [
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        "--end-of-options",
+        &name,
+    ];
+    let out = ctx.git().run_ok(args).await.ok()?;
+    let oid = String::from_utf8(out).ok()?.trim().to_owned();
+    (!oid.is_empty()).then_some(oid)
+}

@@ -1,0 +1,85 @@
+//! `forge pr resubmit`.
+
+use forge_core::{
+    Outcome, Result,
+    model::{PrFields, PullRequest, Resubmit},
+};
+
+use super::{patch, shared::pull_name};
+use crate::{
+    args::pr::ResubmitArgs,
+    cmd::Ctx,
+    exit::Exit,
+    select::{self, Unnamed},
+    ui::json::{self, Field, Json, Selection},
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When there is nothing new to submit from, or the forge has no rounds; then nothing is changed.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<Exit> {
+    let flags = args.json.or_all(FIELDS.iter().map(|f| f.name));
+    let selection = Selection::from_args(&flags, FIELDS)?;
+    let named = args.selector.as_deref();
+    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let patch = match (&args.patch, &args.head) {
+        (Some(file), _) => Some(patch::read(file)?),
+        (None, Some(branch)) => {
+            let pull = selected.view(PrFields::NONE).await?;
+            Some(patch::of_branch(ctx, &selected.repo, &pull, branch).await?)
+        }
+        (None, None) => None,
+    };
+    let req = Resubmit {
+        patch,
+        comment: args.comment.clone(),
+        expected_version: None,
+    };
+    let outcome = selected.repo.resubmit(&selected.id, &req).await?;
+    if let Some(selection) = selection {
+        selection.print(&ctx.ui, &selection.object(&outcome))?;
+        ctx.ui.outcome(outcome)?;
+        return Ok(Exit::Ok);
+    }
+    let unchanged = outcome.unchanged;
+    let pull = ctx.ui.outcome(outcome)?;
+    if !unchanged {
+        let newest = pull.rounds.unwrap_or_default().saturating_sub(1);
+        let name = pull_name(&pull.id);
+        ctx.ui
+            .success(&format!("Submitted round {newest} of pull request {name}"));
+    }
+    ctx.ui.line(&pull.url)?;
+    Ok(Exit::Ok)
+}
+
+/// The fields of `--json`: the word on who can see the round, and what a script needs of the pull
+/// request.
+const FIELDS: &[Field<Outcome<PullRequest>>] = &[
+    Field {
+        name: "headRefOid",
+        needs: (),
+        get: |o| Json::maybe(o.value.head_oid.as_ref(), |oid| Json::text(oid)),
+    },
+    Field {
+        name: "ingestion",
+        needs: (),
+        get: |o| json::ingestion(&o.ingestion),
+    },
+    Field {
+        name: "rounds",
+        needs: (),
+        get: |o| Json::maybe(o.value.rounds.as_ref(), |n| Json::Number(*n as u64)),
+    },
+    Field {
+        name: "unchanged",
+        needs: (),
+        get: |o| Json::Bool(o.unchanged),
+    },
+    Field {
+        name: "url",
+        needs: (),
+        get: |o| Json::text(&o.value.url),
+    },
+];

@@ -1,0 +1,132 @@
+//! `forge tangled …`: what is about records and not about pull requests.
+
+use forge::{IndexShows, IngestionReport};
+use forge_core::{Ingestion, Result, Warning, text};
+
+use super::Ctx;
+use crate::{
+    args::{IngestionArgs, TangledArgs, TangledCommand},
+    exit::Exit,
+    ui::json::{self, Field, Json, Selection},
+};
+
+/// Runs it.
+///
+/// # Errors
+/// Whatever stops it.
+pub async fn run(ctx: &Ctx, args: &TangledArgs) -> Result<Exit> {
+    match &args.command {
+        TangledCommand::Ingestion(args) => ingestion(ctx, args).await,
+    }
+}
+
+/// The fields of `--json`.
+const FIELDS: &[Field<IngestionReport>] = &[
+    Field {
+        name: "because",
+        needs: (),
+        get: |r| Json::text(&r.because),
+    },
+    Field {
+        name: "cid",
+        needs: (),
+        get: |r| Json::text(&r.cid),
+    },
+    Field {
+        name: "collection",
+        needs: (),
+        get: |r| Json::text(&r.collection),
+    },
+    Field {
+        name: "index",
+        needs: (),
+        get: |r| index(&r.index),
+    },
+    Field {
+        name: "ingestion",
+        needs: (),
+        get: |r| json::ingestion(&r.ingestion),
+    },
+    Field {
+        name: "instead",
+        needs: (),
+        get: |r| Json::maybe(r.instead.as_ref(), |text| Json::text(text)),
+    },
+    Field {
+        name: "server",
+        needs: (),
+        get: |r| Json::text(&r.server),
+    },
+    Field {
+        name: "uri",
+        needs: (),
+        get: |r| Json::text(&r.uri),
+    },
+];
+
+async fn ingestion(ctx: &Ctx, args: &IngestionArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
+    let forges = ctx.forges()?;
+    let report = if args.put_again {
+        forges.put_again(&args.uri).await?
+    } else {
+        forges.check_ingestion(&args.uri).await?
+    };
+    match selection {
+        Some(selection) => selection.print(&ctx.ui, &selection.object(&report))?,
+        None => print(ctx, &report)?,
+    }
+    Ok(match &report.ingestion {
+        Ingestion::Ineffective { .. } => Exit::Failure,
+        Ingestion::PdsOnly { instead } => {
+            ctx.ui
+                .warning(&Warning::new(&report.because).with_hint(instead));
+            Exit::Ok
+        }
+        _ => Exit::Ok,
+    })
+}
+
+fn print(ctx: &Ctx, report: &IngestionReport) -> Result<()> {
+    let (host, shows) = match &report.index {
+        IndexShows::This { host } => (host.as_str(), "shows this version".to_owned()),
+        IndexShows::Another { host, cid } => (host.as_str(), format!("shows the version {cid}")),
+        IndexShows::Nothing { host } => (host.as_str(), "does not show it".to_owned()),
+        IndexShows::NoAnswer { host, why } => (host.as_str(), format!("does not answer: {why}")),
+        _ => ("", "was not asked".to_owned()),
+    };
+    let rows = [
+        ("ingestion", report.ingestion.word().to_owned()),
+        ("because", report.because.clone()),
+        ("instead", report.instead.clone().unwrap_or_default()),
+        ("record", report.uri.clone()),
+        ("version", report.cid.clone()),
+        ("server", report.server.clone()),
+        ("index", format!("{host} {shows}").trim().to_owned()),
+    ];
+    let palette = ctx.ui.palette();
+    for (key, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
+        let value = text::one_line(value);
+        if ctx.ui.is_tty() {
+            let key = palette.bold(&format!("{key}:"));
+            ctx.ui.line(&format!("{key} {value}"))?;
+        } else {
+            ctx.ui.line(&format!("{key}:\t{value}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn index(index: &IndexShows) -> Json {
+    let (shows, host, more) = match index {
+        IndexShows::This { host } => ("this", Some(host), None),
+        IndexShows::Another { host, cid } => ("another", Some(host), Some(("cid", cid))),
+        IndexShows::Nothing { host } => ("nothing", Some(host), None),
+        IndexShows::NoAnswer { host, why } => ("no_answer", Some(host), Some(("why", why))),
+        _ => ("not_asked", None, None),
+    };
+    let mut members = vec![("shows", Json::text(shows))];
+    members.extend(host.map(|host| ("host", Json::text(host))));
+    members.extend(more.map(|(key, value)| (key, Json::text(value))));
+    Json::Object(members)
+}

@@ -1,0 +1,24 @@
+//! The word on who can see a write.
+
+use std::time::Duration;
+
+use forge_core::Ingestion;
+
+use super::Json;
+
+/// The word, and what belongs to it.
+pub(crate) fn ingestion(ingestion: &Ingestion) -> Json {
+    let millis = |d: &Duration| Json::Number(u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
+    let mut members = vec![("state", Json::text(ingestion.word()))];
+    match ingestion {
+        Ingestion::Immediate => {}
+        Ingestion::Confirmed { by, after } => {
+            members.push(("by", Json::text(by)));
+            members.push(("afterMs", millis(after)));
+        }
+        Ingestion::Pending { waited, .. } => members.push(("waitedMs", millis(waited))),
+        Ingestion::PdsOnly { instead } => members.push(("instead", Json::text(instead))),
+        Ingestion::Ineffective { reason, .. } => members.push(("reason", Json::text(reason))),
+    }
+    Json::Object(members)
+}

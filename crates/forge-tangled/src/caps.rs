@@ -1,0 +1,175 @@
+//! What tangled can do, and what this backend does of it.
+
+use forge_core::{
+    Capabilities,
+    Capability::{self, *},
+    Error, Limits, Support,
+};
+
+const fn yes(capability: Capability) -> (Capability, Support) {
+    (capability, Support::Native)
+}
+
+const fn no(
+    capability: Capability,
+    why: &'static str,
+    instead: &'static str,
+) -> (Capability, Support) {
+    (capability, Support::No { why, instead })
+}
+
+/// Tangled's table, as of its protocol of 2026. A title and a body have no limit of their own there;
+/// these keep a record far below the million bytes that a data server takes.
+pub static CAPABILITIES: Capabilities = Capabilities {
+    table: &[
+        yes(PrCreate),
+        no(
+            PrCreateDraft,
+            "tangled has no drafts",
+            "put '[draft]' in front of the title, and take it away when it is ready",
+        ),
+        no(
+            PrCreateCrossRepository,
+            "which fork an owner's branch is in is not known on tangled",
+            "submit the changes as a patch",
+        ),
+        yes(PrCreatePatch),
+        yes(PrCreateDependent),
+        yes(PrList),
+        no(
+            PrListSearch,
+            "tangled's index does not search pull requests",
+            "list with --state all, and filter with --jq",
+        ),
+        no(
+            PrListApp,
+            "accounts on tangled are not told apart into people and apps",
+            "list by author: --author",
+        ),
+        yes(PrView),
+        yes(PrEdit),
+        no(
+            PrEditBase,
+            "a round is a patch that was made against its target branch",
+            "open a new pull request to the other branch",
+        ),
+        yes(PrResubmit),
+        yes(PrLabels),
+        (
+            PrAssignees,
+            Support::Emulated {
+                how: "the label 'assignee', whose values are accounts, where the repository uses it",
+            },
+        ),
+        no(
+            PrReviewers,
+            "tangled has no requests for reviews",
+            "mention the account in the description or in a comment",
+        ),
+        no(
+            PrReviewersTeam,
+            "tangled has no teams",
+            "mention the accounts in the description or in a comment",
+        ),
+        no(PrMilestone, "tangled has no milestones", "use a label"),
+        no(PrProjects, "tangled has no project boards", "use a label"),
+        yes(PrClose),
+        yes(PrReopen),
+        no(
+            PrDraft,
+            "tangled has no drafts",
+            "edit the title: '[draft]' in front of it tells people",
+        ),
+        yes(PrDeleteBranch),
+        yes(PrMergeability),
+        no(
+            MergeCommit,
+            "a knot applies the commits of a round as they are, as git am does",
+            "merge with --rebase, or without naming a method",
+        ),
+        no(
+            MergeSquash,
+            "a knot applies the commits of a round as they are, as git am does",
+            "squash the branch, submit another round, and merge that",
+        ),
+        yes(MergeRebase),
+        (
+            MergeExpectedHead,
+            Support::ClientSide {
+                how: "the patch of the round that was checked is what is sent to be merged",
+            },
+        ),
+        no(
+            MergeAuto,
+            "tangled does not merge by itself",
+            "merge when it is ready",
+        ),
+        no(
+            MergeAdmin,
+            "tangled has no requirements that could be passed by",
+            "merge without --admin",
+        ),
+        yes(PrDiff),
+        yes(PrPatch),
+        yes(PrRounds),
+        yes(PrFiles),
+        yes(PrCommits),
+        yes(PrHistory),
+        yes(Comments),
+        yes(CommentReply),
+        yes(CommentEdit),
+        yes(CommentDelete),
+        no(
+            ReviewVerdict,
+            "tangled has no approvals and no requests for changes",
+            "say it in a comment: `forge pr review --comment`",
+        ),
+        no(
+            ReviewInline,
+            "tangled has no comments on lines",
+            "name the file and the line in a comment",
+        ),
+        no(
+            ThreadResolve,
+            "tangled has no review threads",
+            "answer the comment",
+        ),
+        no(
+            Attachments,
+            "tangled's records of pull requests and comments hold no files",
+            "commit the file to the branch, and name its path",
+        ),
+        yes(Checks),
+        yes(LabelList),
+        yes(LabelEdit),
+    ],
+    limits: Limits {
+        title_max: 256,
+        body_max: 65_536,
+        labels_max: 100,
+        page_max: 100,
+    },
+};
+
+/// The refusal of what the table says no to.
+pub(crate) fn refusal(capability: Capability) -> Error {
+    match CAPABILITIES.get(capability) {
+        Support::No { why, instead } => Error::unsupported(capability, why, instead),
+        _ => Error::unsupported(
+            capability,
+            "it is not possible in this place",
+            "use the web",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_capability_has_a_row() {
+        let rows: Vec<_> = CAPABILITIES.table.iter().map(|(c, _)| *c).collect();
+        assert_eq!(rows, Capability::ALL);
+    }
+}

@@ -1,0 +1,316 @@
+//! Comments. Tangled knows no verdicts and no comments on lines: a review is a comment.
+
+use async_trait::async_trait;
+use forge_core::{
+    AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, PrKey, Result, Reviews,
+    model::{
+        Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
+    },
+};
+use futures::{StreamExt as _, stream};
+use serde_json::{Value, json};
+
+use crate::{
+    Era, Tangled, caps,
+    ingest::Seen,
+    kinds, page,
+    pulls::{check_body, view::Located},
+    records::{self, NewRecord, Record},
+    skipped,
+    sources::IN_FLIGHT,
+    tickets, write,
+};
+
+/// The type of a comment's body.
+const MARKDOWN: &str = "sh.tangled.markup.markdown";
+
+/// Records that have a text, oldest first.
+pub(crate) fn sorted(records: Vec<Record>) -> Vec<Record> {
+    let mut records: Vec<_> = records
+        .into_iter()
+        .filter(|r| text(&r.value).is_some())
+        .filter_map(|r| Some((r.created_at("createdAt")?, r)))
+        .collect();
+    records.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| x.uri.cmp(&y.uri)));
+    records.dedup_by(|a, b| a.1.uri == b.1.uri);
+    records.into_iter().map(|(_, r)| r).collect()
+}
+
+/// Why a record about a pull request is no comment.
+pub(crate) fn broken(record: &Record) -> Option<&'static str> {
+    if text(&record.value).is_none() {
+        return Some("it has no text");
+    }
+    let no_time = record.created_at("createdAt").is_none();
+    no_time.then_some("it has no time, and its key is none")
+}
+
+/// The text of a comment: a markdown object, or in older records a string.
+fn text(value: &Value) -> Option<&str> {
+    let body = value.get("body")?;
+    body.as_str().or_else(|| body.get("text")?.as_str())
+}
+
+impl Tangled {
+    pub(crate) async fn comment_models(&self, records: &[Record]) -> Vec<Comment> {
+        let viewer = match self.session.viewer_if_any().await {
+            Ok(Some(viewer)) => viewer.identity.did.as_str(),
+            _ => "",
+        };
+        stream::iter(records.to_vec())
+            .map(|record| async move { self.comment_model(&record, viewer).await })
+            .buffered(IN_FLIGHT)
+            .collect()
+            .await
+    }
+
+    async fn comment_model(&self, record: &Record, viewer: &str) -> Comment {
+        let reply = record.value.get("replyTo");
+        let reply = reply.and_then(|r| r.as_str().or_else(|| r.get("uri")?.as_str()));
+        let at = record.created_at("createdAt");
+        let collection = self.settings.dialects.org.comment.as_ref();
+        let is_org = record.uri.split('/').nth(3) == Some(collection);
+        let stamped = is_org.then(|| tickets::editor(record)).flatten();
+        let author = stamped.unwrap_or(record.author());
+        Comment {
+            id: record.uri.clone(),
+            author: self.actor(author).await,
+            author_association: None,
+            body: text(&record.value).unwrap_or_default().to_owned(),
+            created_at: at.unwrap_or_else(|| forge_core::Timestamp::from_unix(0)),
+            updated_at: None,
+            reply_to: reply.map(str::to_owned),
+            reactions: Default::default(),
+            file_path: None,
+            line_number: None,
+            diff_hunk: None,
+            url: String::new(),
+            viewer_did_author: author == viewer,
+            minimized_reason: None,
+        }
+    }
+
+    async fn comment_records(
+        &self,
+        located: &Located,
+    ) -> Result<(Vec<Record>, Vec<forge_core::Warning>)> {
+        let pull = &located.pull;
+        if located.repository.era == Era::Org10 {
+            let records = self.ticket_comments(&located.repository, pull).await?;
+            let warnings = skipped::told(&records, broken);
+            return Ok((sorted(records), warnings));
+        }
+        let accounts = self.known_accounts(&located.repository, Some(pull.author()));
+        let kind = kinds::comments(&self.settings.dialects);
+        let found = self.about(&kind, &pull.record.uri, accounts).await?;
+        let mut warnings = found.warnings;
+        warnings.extend(skipped::told(&found.value, broken));
+        Ok((sorted(found.value), warnings))
+    }
+
+    /// Comments on a pull request, or answers one of its comments.
+    pub(crate) async fn comment_on(
+        &self,
+        located: &Located,
+        body: &str,
+        reply_to: Option<&AtUri>,
+    ) -> Result<Outcome<Comment>> {
+        if body.trim().is_empty() {
+            return Err(Error::invalid("body", "the comment is empty"));
+        }
+        check_body("body", body)?;
+        let pull = &located.pull;
+        let viewer = self.session.viewer().await?.identity.did.clone();
+        let names = &self.settings.dialects;
+        let mut value = json!({
+            "$type": names.sh.comment,
+            "subject": pull.record.strong_ref(),
+            "body": { "$type": MARKDOWN, "text": body },
+            "createdAt": write::now(),
+        });
+        if let Some(map) = value.as_object_mut() {
+            // Required on pull requests (tangled's `feed.comment`, June 2026).
+            let round = pull.latest().map_or(0, |(number, _)| number);
+            map.insert("pullRoundIdx".to_owned(), json!(round));
+            if let Some(uri) = reply_to {
+                let pds = self.identities.pds(&uri.authority).await?;
+                let parent = records::get_uri(&pds, uri)
+                    .await
+                    .map_err(|e| no_comment(uri, e))?;
+                map.insert("replyTo".to_owned(), parent.strong_ref());
+            }
+        }
+        let record = write::checked(NewRecord::new(&names.sh.comment, value))?;
+        let cids = self.create_records(std::slice::from_ref(&record)).await?;
+        let written = record.written(&viewer, cids);
+        let seen = Seen::About(kinds::comments(names), &pull.record.uri);
+        let told = self.ingestion(seen, &written).await;
+        let mut outcome = Outcome::immediate(self.comment_model(&written, &viewer).await);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+
+    fn comment_uri(&self, key: &str) -> Result<AtUri> {
+        let names = &self.settings.dialects.sh;
+        let uri = AtUri::parse(key).ok().filter(|uri| {
+            [&names.comment, &names.old_comment]
+                .iter()
+                .any(|c| **c == uri.collection)
+        });
+        uri.ok_or_else(|| {
+            Error::not_found(
+                Noun::Comment,
+                format!("there is no comment '{}'", forge_core::text::one_line(key)),
+            )
+            .with_hint("`forge pr view --comments` shows the ids of the comments")
+        })
+    }
+}
+
+fn no_comment(uri: &AtUri, error: Error) -> Error {
+    if error.is_not_found() {
+        Error::not_found(Noun::Comment, format!("there is no comment {uri}"))
+    } else {
+        error
+    }
+}
+
+#[async_trait]
+impl Reviews for Tangled {
+    async fn comment(
+        &self,
+        pr: &PrId,
+        body: &str,
+        reply_to: Option<&CommentId>,
+    ) -> Result<Outcome<Comment>> {
+        let located = self.locate(pr).await?;
+        if located.repository.era == Era::Org10 {
+            let reply_to = reply_to.map(|id| id.key.as_str());
+            return self.comment_on_ticket(&located, body, reply_to).await;
+        }
+        self.speaks_2026(&located.repository, Capability::Comments)?;
+        let reply_to = match reply_to {
+            Some(id) => Some(self.comment_uri(&id.key)?),
+            None => None,
+        };
+        self.comment_on(&located, body, reply_to.as_ref()).await
+    }
+
+    async fn edit_comment(&self, comment: &CommentId, body: &str) -> Result<Outcome<Comment>> {
+        if body.trim().is_empty() {
+            return Err(Error::invalid("body", "the comment is empty"));
+        }
+        check_body("body", body)?;
+        let uri = self.comment_uri(&comment.key)?;
+        let located = self.locate(&comment.pr).await?;
+        let record = self
+            .edit_record(&uri, None, |value| {
+                match value.get_mut("body").and_then(Value::as_object_mut) {
+                    Some(markdown) => {
+                        markdown.insert("text".to_owned(), json!(body));
+                    }
+                    None => {
+                        value.insert(
+                            "body".to_owned(),
+                            json!({ "$type": MARKDOWN, "text": body }),
+                        );
+                    }
+                }
+                Ok(())
+            })
+            .await
+            .map_err(|e| no_comment(&uri, e))?;
+        let names = &self.settings.dialects;
+        let seen = Seen::About(kinds::comments(names), &located.pull.record.uri);
+        let told = self.ingestion(seen, &record).await;
+        let mut outcome = Outcome::immediate(self.comment_model(&record, &uri.authority).await);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+
+    async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
+        let uri = self.comment_uri(&comment.key)?;
+        let pds = self.identities.pds(&uri.authority).await?;
+        records::get_uri(&pds, &uri)
+            .await
+            .map_err(|e| no_comment(&uri, e))?;
+        self.delete_record(&uri).await?;
+        let mut outcome = Outcome::immediate(());
+        let pull = match &comment.pr.key {
+            PrKey::Record(uri) => uri.clone(),
+            PrKey::Number(_) => self.locate(&comment.pr).await?.pull.record.uri,
+        };
+        let seen = Seen::About(kinds::comments(&self.settings.dialects), &pull);
+        outcome.ingestion = self.ingestion_of_removal(seen, &uri).await;
+        Ok(outcome)
+    }
+
+    async fn comments(&self, pr: &PrId, req: PageReq) -> Result<Page<Comment>> {
+        let located = self.locate(pr).await?;
+        let (records, warnings) = self.comment_records(&located).await?;
+        let page = page::of("tangled-comments", &located.pull.record.uri, records, &req)?;
+        Ok(Page {
+            items: self.comment_models(&page.items).await,
+            next: page.next,
+            total: page.total,
+            scanned: None,
+            warnings,
+        })
+    }
+
+    async fn reviews(&self, pr: &PrId, _page: PageReq) -> Result<Page<Review>> {
+        self.locate(pr).await?;
+        Ok(Page::complete(Vec::new()))
+    }
+
+    async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {
+        if review.verdict != Verdict::Comment {
+            return Err(caps::refusal(Capability::ReviewVerdict));
+        }
+        if !review.threads.is_empty() {
+            return Err(caps::refusal(Capability::ReviewInline));
+        }
+        let located = self.locate(pr).await?;
+        self.speaks_2026(&located.repository, Capability::Comments)?;
+        let patch = self
+            .latest_patch(&located.repository, &located.pull)
+            .await?;
+        let head = patch.head().unwrap_or_default();
+        if let Some(expected) = review.expected_head.as_deref().filter(|e| *e != head) {
+            return Err(Error::new(
+                forge_core::ErrorKind::Conflict {
+                    expected: expected.to_owned(),
+                    actual: head.to_owned(),
+                },
+                format!("the head of the newest round is {head}, not {expected}"),
+            )
+            .with_hint("look at the new round, then review it"));
+        }
+        let commented = self.comment_on(&located, &review.body, None).await?;
+        Ok(commented.map(|comment| Review {
+            id: comment.id,
+            author: comment.author,
+            author_association: None,
+            state: ReviewState::Commented,
+            body: Some(comment.body),
+            submitted_at: comment.created_at,
+            commit: (!head.is_empty()).then(|| head.to_owned()),
+            comments: Vec::new(),
+            reactions: std::collections::BTreeMap::new(),
+        }))
+    }
+
+    async fn threads(
+        &self,
+        pr: &PrId,
+        _filter: ThreadFilter,
+        _page: PageReq,
+    ) -> Result<Page<Thread>> {
+        self.locate(pr).await?;
+        Ok(Page::complete(Vec::new()))
+    }
+
+    async fn resolve_thread(&self, _thread: &ThreadId, _resolved: bool) -> Result<Outcome<Thread>> {
+        Err(caps::refusal(Capability::ThreadResolve))
+    }
+}

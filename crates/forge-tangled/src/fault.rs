@@ -1,0 +1,121 @@
+//! Failures of XRPC, as the workspace's error.
+
+use forge_core::{Error, ErrorKind, Noun, Retry, text::one_line};
+use http::StatusCode;
+
+use crate::{Origin, xrpc::Failure};
+
+/// The context key that holds the failure's name on the wire.
+const NAME: &str = "xrpc_error";
+
+/// The name that the server gave a failure, such as `InvalidSwap`.
+pub(crate) fn name(error: &Error) -> Option<&str> {
+    let (_, name) = error.context().iter().find(|(key, _)| *key == NAME)?;
+    Some(name)
+}
+
+/// A write may have happened although it failed.
+pub(crate) fn is_ambiguous(error: &Error) -> bool {
+    error.retry() == Retry::Ambiguous
+}
+
+/// The token was refused before anything ran: another may do.
+pub(crate) fn is_stale_token(error: &Error) -> bool {
+    matches!(name(error), Some("ExpiredToken" | "InvalidToken"))
+}
+
+/// The record was changed by somebody else.
+pub(crate) fn is_conflict(error: &Error) -> bool {
+    name(error) == Some("InvalidSwap")
+}
+
+/// An answer that is no success.
+///
+/// A PDS answers 400 for nearly everything, so the name decides before the status does: 400
+/// `ExpiredToken`, 400 `RecordNotFound`, 400 `InvalidSwap` (seen on pds 0.5.35).
+pub(crate) fn of_status(
+    origin: &Origin,
+    nsid: &str,
+    status: StatusCode,
+    failure: &Failure,
+    write: bool,
+) -> Error {
+    let host = origin.host();
+    let said = one_line(&failure.message).to_string();
+    let name = one_line(&failure.error).to_string();
+    let words = match (name.as_str(), said.as_str()) {
+        ("", "") => format!("status {}", status.as_u16()),
+        (name, "") => name.to_owned(),
+        ("", said) => said.to_owned(),
+        (name, said) => format!("{said} ({name})"),
+    };
+    let message = format!("{host} refused {nsid}: {words}");
+    let missing = said.starts_with("Could not locate record")
+        || said.starts_with("Could not find repo")
+        || name.ends_with("NotFound");
+    let kind = match name.as_str() {
+        "InvalidSwap" => ErrorKind::Conflict {
+            expected: "the version that was read".to_owned(),
+            actual: said.rsplit(' ').next().unwrap_or_default().to_owned(),
+        },
+        "ExpiredToken"
+        | "InvalidToken"
+        | "AuthMissing"
+        | "AuthenticationRequired"
+        | "AccountDeactivated"
+        | "AccountTakedown"
+        | "AuthFactorTokenRequired" => ErrorKind::Unauthenticated {
+            host: host.to_owned(),
+        },
+        _ if missing => ErrorKind::NotFound { what: Noun::Other },
+        "MergeConflict" => ErrorKind::Precondition(forge_core::Precondition::Conflicts(Vec::new())),
+        _ => match status {
+            StatusCode::UNAUTHORIZED => ErrorKind::Unauthenticated {
+                host: host.to_owned(),
+            },
+            StatusCode::FORBIDDEN => ErrorKind::PermissionDenied {
+                missing: Vec::new(),
+                sso_url: None,
+            },
+            StatusCode::NOT_FOUND => ErrorKind::NotFound { what: Noun::Other },
+            s if s.is_client_error() => ErrorKind::InvalidInput { field: None },
+            _ => ErrorKind::Upstream {
+                status: status.as_u16(),
+                request_id: None,
+            },
+        },
+    };
+    let unauthenticated = matches!(kind, ErrorKind::Unauthenticated { .. });
+    let error = Error::new(kind, message).with_context(NAME, name);
+    let error = if status.is_server_error() {
+        error.with_retry(if write {
+            Retry::Ambiguous
+        } else {
+            Retry::Transient
+        })
+    } else {
+        error
+    };
+    if unauthenticated {
+        error.with_hint("run `forge auth login` for this host with a new app password")
+    } else {
+        error
+    }
+}
+
+/// An answer that cannot be read.
+pub(crate) fn garbled(origin: &Origin, nsid: &str, why: &str, write: bool) -> Error {
+    let error = Error::new(
+        ErrorKind::Protocol,
+        format!(
+            "the answer of {} to {nsid} cannot be understood: {}",
+            origin.host(),
+            one_line(why)
+        ),
+    );
+    if write {
+        error.with_retry(Retry::Ambiguous)
+    } else {
+        error
+    }
+}

@@ -1,0 +1,124 @@
+use serde_json::Value;
+
+use crate::{Origin, Reach};
+use forge_core::{Error, ErrorKind, Result};
+
+/// A DID document, as far as we need it.
+///
+/// Two forms are about: the directory of the PLC method writes full ids
+/// (`did:plc:…#atproto_pds`), older ones fragments alone. Services are matched by the fragment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Whose it is.
+    pub did: String,
+    /// The handles that it claims, in order, lower case. A claim is not a proof.
+    pub handles: Vec<String>,
+    services: Vec<(String, String)>,
+}
+
+impl Document {
+    /// Reads the document of `did`.
+    ///
+    /// # Errors
+    /// `protocol` when it is no document, or that of somebody else.
+    pub fn parse(did: &str, value: &Value) -> Result<Self> {
+        if value.get("id").and_then(Value::as_str) != Some(did) {
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                format!("what was found for {did} is not its identity document"),
+            ));
+        }
+        let list = |name: &str| {
+            value
+                .get(name)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+        };
+        let handles = list("alsoKnownAs")
+            .filter_map(|alias| alias.as_str()?.strip_prefix("at://"))
+            .map(str::to_ascii_lowercase)
+            .collect();
+        let services = list("service")
+            .filter_map(|service| {
+                let id = service.get("id")?.as_str()?;
+                let endpoint = service.get("serviceEndpoint")?.as_str()?;
+                let (_, fragment) = id.rsplit_once('#')?;
+                Some((fragment.to_owned(), endpoint.to_owned()))
+            })
+            .collect();
+        Ok(Self {
+            did: did.to_owned(),
+            handles,
+            services,
+        })
+    }
+
+    fn service(&self, fragment: &str, reach: Reach) -> Option<Result<Origin>> {
+        let (_, endpoint) = self.services.iter().find(|(f, _)| f == fragment)?;
+        Some(Origin::found(endpoint, reach))
+    }
+
+    /// The personal data server.
+    ///
+    /// # Errors
+    /// `protocol` when it names none, or one that must not be contacted.
+    pub fn pds(&self, reach: Reach) -> Result<Origin> {
+        self.service("atproto_pds", reach).unwrap_or_else(|| {
+            Err(Error::new(
+                ErrorKind::Protocol,
+                format!(
+                    "the identity document of {} names no personal data server",
+                    self.did
+                ),
+            ))
+        })
+    }
+
+    /// The knot of a repository's own account: its `#tangled_knot`, else its `#atproto_pds` (the
+    /// knots of Tangled 1.0 are both).
+    ///
+    /// # Errors
+    /// As [`Self::pds`].
+    pub fn knot(&self, reach: Reach) -> Result<Origin> {
+        self.service("tangled_knot", reach)
+            .unwrap_or_else(|| self.pds(reach))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_forms_are_read_and_junk_is_passed_over() {
+        for id in ["#atproto_pds", "did:plc:abc#atproto_pds"] {
+            let doc = json!({
+                "@context": "https://www.w3.org/ns/did/v1",
+                "id": "did:plc:abc",
+                "alsoKnownAs": ["at://Alice.Test", 7, "mailto:x"],
+                "service": [
+                    null,
+                    {"id": 1, "serviceEndpoint": {}},
+                    {"id": id, "type": "AtprotoPersonalDataServer", "serviceEndpoint": "https://pds.example"},
+                ],
+            });
+            let doc = Document::parse("did:plc:abc", &doc).unwrap();
+            assert_eq!(doc.handles, ["alice.test"]);
+            assert_eq!(
+                doc.pds(Reach::Public).unwrap().as_str(),
+                "https://pds.example"
+            );
+            assert_eq!(
+                doc.knot(Reach::Public).unwrap().as_str(),
+                "https://pds.example"
+            );
+        }
+        let other = json!({"id": "did:plc:other"});
+        assert!(Document::parse("did:plc:abc", &other).is_err());
+        let bare = Document::parse("did:plc:other", &other).unwrap();
+        assert_eq!(bare.pds(Reach::Public).unwrap_err().code(), "protocol");
+    }
+}

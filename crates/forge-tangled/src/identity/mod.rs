@@ -1,0 +1,332 @@
+//! Who is who: handles, DIDs, their documents, and where their data is.
+
+mod dns;
+mod document;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use forge_core::{AtUri, Error, ErrorKind, Noun, Result, text::one_line};
+use forge_http::Http;
+use futures::future;
+use http::{Request, StatusCode};
+use serde::Deserialize;
+use serde_json::Value;
+
+pub use document::Document;
+
+use crate::{Origin, Settings, cache::Cache, origin::is_public, xrpc::Xrpc};
+
+/// A document of this size holds hundreds of keys; what is larger is no document.
+const DOCUMENT_MAX: usize = 256 * 1024;
+/// For so long an account whose name could not be found out is called by its DID.
+const FAILED_FOR: Duration = Duration::from_secs(60);
+
+/// An account that has been looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Its DID.
+    pub did: String,
+    /// Its handle, where the handle and the document name each other.
+    pub handle: Option<String>,
+    /// Its document.
+    pub document: Document,
+}
+
+impl Identity {
+    /// What people call it: the handle, else the DID.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.handle.as_deref().unwrap_or(&self.did)
+    }
+}
+
+/// Looks accounts up, each once.
+#[derive(Debug)]
+pub(crate) struct Identities {
+    http: Http,
+    settings: Arc<Settings>,
+    known: Cache<Identity>,
+    documents: Cache<Document>,
+    handles: Cache<String>,
+    checked: Cache<()>,
+    /// Accounts whose names could not be found out, and when that was.
+    failed: Mutex<HashMap<String, Instant>>,
+}
+
+impl Identities {
+    pub fn new(http: Http, settings: Arc<Settings>) -> Self {
+        Self {
+            http,
+            settings,
+            known: Cache::default(),
+            documents: Cache::default(),
+            handles: Cache::default(),
+            checked: Cache::default(),
+            failed: Mutex::default(),
+        }
+    }
+
+    /// An account by handle or DID; a `@` in front is dropped.
+    ///
+    /// # Errors
+    /// `invalid_input` for what is neither; `not_found` when nobody has it.
+    pub async fn account(&self, name: &str) -> Result<Identity> {
+        let name = name.strip_prefix('@').unwrap_or(name);
+        if name.starts_with("did:") {
+            return self.of_did(name).await;
+        }
+        let handle = name.to_ascii_lowercase();
+        let did = self.resolve(&handle).await?;
+        let identity = self.of_did(&did).await?;
+        // Both ways: a domain can name any DID, but the DID's document names the handle back.
+        if !identity.document.handles.contains(&handle) {
+            return Err(Error::not_found(
+                Noun::Account,
+                format!("{handle} leads to {did}, whose identity does not name that handle back"),
+            )
+            .with_hint("if you trust it, name the account by its DID"));
+        }
+        Ok(Identity {
+            handle: Some(handle),
+            ..identity
+        })
+    }
+
+    /// An account by DID, with its first handle if that leads back to it.
+    pub async fn of_did(&self, did: &str) -> Result<Identity> {
+        let cell = self.known.cell(did);
+        let found = cell.get_or_try_init(|| async {
+            let document = self.document_of(did).await?;
+            let handle = match document.handles.first() {
+                Some(handle) => match self.resolve(handle).await {
+                    Ok(back) if back == did => Some(handle.clone()),
+                    _ => None,
+                },
+                None => None,
+            };
+            Ok(Identity {
+                did: did.to_owned(),
+                handle,
+                document,
+            })
+        });
+        found.await.cloned()
+    }
+
+    /// The document of an account. Its handle is not looked at.
+    async fn document_of(&self, did: &str) -> Result<Document> {
+        let cell = self.documents.cell(did);
+        cell.get_or_try_init(|| self.document(did)).await.cloned()
+    }
+
+    /// What an account is called; the DID itself where it cannot be looked up. A lookup that
+    /// failed is not made again for a while: one account may have written a thousand records.
+    pub async fn name_of(&self, did: &str) -> String {
+        let failed = |map: &HashMap<String, Instant>| {
+            map.get(did).is_some_and(|at| at.elapsed() < FAILED_FOR)
+        };
+        if failed(&self.failed.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return did.to_owned();
+        }
+        match self.of_did(did).await {
+            Ok(identity) => identity.name().to_owned(),
+            Err(_) => {
+                let mut map = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+                map.insert(did.to_owned(), Instant::now());
+                did.to_owned()
+            }
+        }
+    }
+
+    /// The personal data server of an account.
+    pub async fn pds(&self, did: &str) -> Result<Xrpc> {
+        let document = self.document_of(did).await?;
+        let origin = document.pds(self.settings.reach)?;
+        self.service(origin).await
+    }
+
+    /// A service that a document named, once its address is known to be a public one.
+    pub async fn service(&self, origin: Origin) -> Result<Xrpc> {
+        let cell = self.checked.cell(origin.as_str());
+        cell.get_or_try_init(|| self.check(&origin)).await?;
+        Ok(Xrpc::new(self.http.clone(), origin))
+    }
+
+    /// A public name may lead to a private address; then it is not asked. Where a proxy makes the
+    /// connection, it decides: we may not even be able to resolve the name.
+    async fn check(&self, origin: &Origin) -> Result<()> {
+        let Ok(url) = url::Url::parse(origin.as_str()) else {
+            return Ok(());
+        };
+        if self.settings.reach != crate::Reach::Public
+            || self.http.settings().proxies.for_url(&url).is_some()
+        {
+            return Ok(());
+        }
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let port = url.port_or_known_default().unwrap_or(443);
+        let Ok(found) = tokio::net::lookup_host((host.as_str(), port)).await else {
+            // The request itself will say so better.
+            return Ok(());
+        };
+        if found.map(|a| a.ip()).all(is_public) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Protocol,
+            format!("{host} leads to a private address and is not contacted"),
+        ))
+    }
+
+    /// The DID that a handle leads to; the other direction is not checked.
+    async fn resolve(&self, handle: &str) -> Result<String> {
+        let uri = format!("at://{handle}/x.y.z/self");
+        if AtUri::parse(&uri).is_err() {
+            return Err(Error::invalid(
+                "owner",
+                format!("'{}' is neither a handle nor a DID", one_line(handle)),
+            )
+            .with_hint("a handle is a domain name, such as alice.example"));
+        }
+        let cell = self.handles.cell(handle);
+        let did = cell.get_or_try_init(|| async {
+            if let Some(service) = &self.settings.handles {
+                return self.ask(service, handle).await;
+            }
+            let (dns, web) = future::join(self.by_dns(handle), self.by_web(handle)).await;
+            dns.or(web).ok_or_else(|| nobody(handle))
+        });
+        did.await.cloned()
+    }
+
+    async fn ask(&self, service: &Origin, handle: &str) -> Result<String> {
+        #[derive(Deserialize)]
+        struct Answer {
+            did: String,
+        }
+        let xrpc = Xrpc::new(self.http.clone(), service.clone());
+        let answer: Answer = xrpc
+            .query("com.atproto.identity.resolveHandle", &[("handle", handle)])
+            .await
+            .map_err(|e| {
+                let unknown = matches!(
+                    crate::fault::name(&e),
+                    Some("HandleNotFound" | "InvalidRequest")
+                );
+                if unknown { nobody(handle) } else { e }
+            })?;
+        valid_did(answer.did).ok_or_else(|| nobody(handle))
+    }
+
+    async fn by_dns(&self, handle: &str) -> Option<String> {
+        let texts = dns::txt(&format!("_atproto.{handle}")).await;
+        let mut dids = texts.iter().filter_map(|t| t.strip_prefix("did="));
+        // Two different records are no answer (atproto specification, "Handle Resolution").
+        let did = dids.next()?;
+        if dids.any(|other| other != did) {
+            return None;
+        }
+        valid_did(did.to_owned())
+    }
+
+    async fn by_web(&self, handle: &str) -> Option<String> {
+        let origin = Origin::found(&format!("https://{handle}"), self.settings.reach).ok()?;
+        self.check(&origin).await.ok()?;
+        let body = self
+            .get(&format!("{origin}/.well-known/atproto-did"))
+            .await
+            .ok()?;
+        let text = String::from_utf8(body.get(..body.len().min(4096))?.to_vec()).ok()?;
+        valid_did(text.trim().to_owned())
+    }
+
+    async fn document(&self, did: &str) -> Result<Document> {
+        let url = self.document_url(did)?;
+        let body = self.get(&url).await.map_err(|e| {
+            if e.is_not_found() {
+                Error::not_found(Noun::Account, format!("there is no account {did}"))
+            } else {
+                e
+            }
+        })?;
+        let value: Value = serde_json::from_slice(&body).map_err(|_| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!("the identity document of {did} is no JSON"),
+            )
+        })?;
+        Document::parse(did, &value)
+    }
+
+    fn document_url(&self, did: &str) -> Result<String> {
+        let unknown = || {
+            Error::invalid(
+                "owner",
+                format!("'{}' is no DID that can be looked up", one_line(did)),
+            )
+            .with_hint("accounts have a did:plc:… or a did:web:…")
+        };
+        if valid_did(did.to_owned()).is_none() {
+            return Err(unknown());
+        }
+        if did.starts_with("did:plc:") {
+            return Ok(format!("{}/{did}", self.settings.plc));
+        }
+        let host = did.strip_prefix("did:web:").ok_or_else(unknown)?;
+        // atproto allows no path in it, and a port for localhost alone.
+        if host.contains(':') {
+            return Err(unknown());
+        }
+        let origin = Origin::of_host(&host.replace("%3A", ":"), self.settings.reach)?;
+        Ok(format!("{origin}/.well-known/did.json"))
+    }
+
+    async fn get(&self, url: &str) -> Result<Bytes> {
+        let request = Request::get(url)
+            .body(Bytes::new())
+            .map_err(|e| Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}")))?;
+        let response = self.http.send(request).await?;
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND || status == StatusCode::GONE {
+            return Err(Error::not_found(
+                Noun::Account,
+                format!("there is nothing at {url}"),
+            ));
+        }
+        if !status.is_success() {
+            return Err(Error::new(
+                ErrorKind::Upstream {
+                    status: status.as_u16(),
+                    request_id: None,
+                },
+                format!("{url} answered with status {}", status.as_u16()),
+            ));
+        }
+        let body = response.into_body().into_bytes().unwrap_or_default();
+        if body.len() > DOCUMENT_MAX {
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                format!("{url} sent {} bytes, more than an identity has", body.len()),
+            ));
+        }
+        Ok(body)
+    }
+}
+
+fn valid_did(did: String) -> Option<String> {
+    let fits = did.starts_with("did:") && AtUri::parse(&format!("at://{did}/x.y.z/self")).is_ok();
+    fits.then_some(did)
+}
+
+fn nobody(handle: &str) -> Error {
+    Error::not_found(
+        Noun::Account,
+        format!("nobody has the handle {}", one_line(handle)),
+    )
+    .with_hint("look at the spelling; a handle is a domain name, such as alice.example")
+}

@@ -1,0 +1,317 @@
+//! Who can see a record that was written: the promise of this backend.
+
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, SecondsFormat};
+use forge_core::{AtUri, Error, ErrorKind, Ingestion, Result};
+use serde_json::{Map, Value};
+
+use crate::{
+    Tangled,
+    records::Record,
+    sources::{Items, Kind},
+};
+
+/// The longest pause between two looks.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// How long a proof that the index drops a record may take.
+const PROOF_MAX: Duration = Duration::from_secs(10);
+
+/// What the index is asked for.
+#[derive(Clone, Debug)]
+pub(crate) enum Seen<'a> {
+    /// The pull request itself, in this version.
+    Pull,
+    /// A record about a pull request.
+    About(Kind, &'a str),
+}
+
+/// What became of a write: the word, and the CID that the record has now.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub ingestion: Ingestion,
+    pub cid: String,
+}
+
+/// What one look at the index showed.
+#[derive(Debug)]
+pub(crate) enum Look {
+    /// The record, in this version.
+    Shown,
+    /// The record in another version, by its CID.
+    Other(String),
+    /// It answers, and does not know the record.
+    Absent,
+    /// It did not answer.
+    Silent(Error),
+}
+
+impl Tangled {
+    /// Looks at the index until it shows the record in this version, or the wait is over.
+    ///
+    /// When half of the wait is over and the index says that it does not have this version, the
+    /// record is put once more: tangled's own drops what it fails to take in, and does not come back
+    /// to it before the record changes (tangled.org core issue 533).
+    pub(crate) async fn ingestion(&self, seen: Seen<'_>, record: &Record) -> Told {
+        let mut cid = record.cid().to_owned();
+        let uri = record.uri.clone();
+        let Ok(at) = AtUri::parse(&uri) else {
+            let waited = Duration::ZERO;
+            let ingestion = Ingestion::Pending { uri, waited };
+            return Told { ingestion, cid };
+        };
+        if let Some(instead) = self.settings.not_ingested(&at.collection) {
+            let instead = instead.to_owned();
+            let ingestion = Ingestion::PdsOnly { instead };
+            return Told { ingestion, cid };
+        }
+        if let Some(reason) = self.fault_on_its_face(record) {
+            let ingestion = Ingestion::Ineffective { uri, reason };
+            return Told { ingestion, cid };
+        }
+        let begun = Instant::now();
+        let wait = self.settings.wait;
+        if wait.is_zero() {
+            let ingestion = Ingestion::Pending { uri, waited: wait };
+            return Told { ingestion, cid };
+        }
+        let mut look = self.watch(wait / 2, &seen, &uri, &cid).await;
+        if matches!(look, Look::Absent | Look::Other(_))
+            && let Ok(again) = self.put_changed(&at, &cid).await
+        {
+            cid = again;
+        }
+        if !matches!(look, Look::Shown) {
+            let left = wait.saturating_sub(begun.elapsed());
+            look = self.watch(left, &seen, &uri, &cid).await;
+        }
+        let ingestion = match look {
+            Look::Shown => Ingestion::Confirmed {
+                by: self.settings.index.host().to_owned(),
+                after: begun.elapsed(),
+            },
+            _ => {
+                let waited = begun.elapsed();
+                match self.why_dropped(record).await {
+                    Some(reason) => Ingestion::Ineffective { uri, reason },
+                    None => Ingestion::Pending { uri, waited },
+                }
+            }
+        };
+        Told { ingestion, cid }
+    }
+
+    /// Looks at the index until it no longer shows a record that was deleted, or the wait is over.
+    pub(crate) async fn ingestion_of_removal(&self, seen: Seen<'_>, uri: &AtUri) -> Ingestion {
+        if self.settings.not_ingested(&uri.collection).is_some() {
+            return Ingestion::Immediate;
+        }
+        let uri = uri.to_string();
+        let begun = Instant::now();
+        let mut pause = self.settings.poll;
+        loop {
+            let left = self.settings.wait.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                let waited = begun.elapsed().min(self.settings.wait);
+                return Ingestion::Pending { uri, waited };
+            }
+            let look = tokio::time::timeout(left, self.look(&seen, &uri, "")).await;
+            if let Ok(Look::Absent) = look {
+                return Ingestion::Confirmed {
+                    by: self.settings.index.host().to_owned(),
+                    after: begun.elapsed(),
+                };
+            }
+            tokio::time::sleep(pause.min(left)).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// The reason for which the index drops a record, if one can be proved in a short time.
+    pub(crate) async fn why_dropped(&self, record: &Record) -> Option<String> {
+        tokio::time::timeout(PROOF_MAX, self.proof(record))
+            .await
+            .ok()
+            .flatten()
+    }
+
+    /// Puts one of the viewer's records once more, with a change that means nothing: the same bytes
+    /// again make no commit, so that nobody would hear of them. The new CID.
+    pub(crate) async fn put_changed(&self, uri: &AtUri, cid: &str) -> Result<String> {
+        let is_pull = uri.collection == self.settings.dialects.sh.pull;
+        let record = self
+            .edit_record(uri, Some(cid), |value| {
+                if is_pull {
+                    change_mentions(value);
+                } else {
+                    change_time(value);
+                }
+                Ok(())
+            })
+            .await?;
+        Ok(record.cid().to_owned())
+    }
+
+    /// Looks until the record is shown or the time is over; what the last look showed.
+    async fn watch(&self, wait: Duration, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
+        let begun = Instant::now();
+        let mut pause = self.settings.poll;
+        let mut last = Look::Silent(Error::new(ErrorKind::Network, "it was not asked"));
+        loop {
+            let left = wait.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return last;
+            }
+            // A look that hangs must not outlast the wait.
+            match tokio::time::timeout(left, self.look(seen, uri, cid)).await {
+                Ok(Look::Shown) => return Look::Shown,
+                Ok(look) => last = look,
+                Err(_) => return last,
+            }
+            tokio::time::sleep(pause.min(left)).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// One look at the index.
+    pub(crate) async fn look(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
+        let version = |found: Option<&str>| match found {
+            Some(found) if found != cid => Look::Other(found.to_owned()),
+            _ => Look::Shown,
+        };
+        let index = self.index();
+        match seen {
+            Seen::Pull => {
+                let found = index
+                    .query::<Record>("sh.tangled.repo.getPull", &[("pull", uri)])
+                    .await;
+                match found {
+                    // Without a CID nothing says that it is this version.
+                    Ok(found) if found.uri == uri => version(Some(found.cid())),
+                    Ok(_) => Look::Absent,
+                    Err(e) if says_no(&e) => Look::Absent,
+                    Err(e) => Look::Silent(e),
+                }
+            }
+            Seen::About(kind, subject) => {
+                let params = [("subject", *subject), ("limit", "1000"), ("order", "desc")];
+                let page = match index.query::<Items>(kind.query, &params).await {
+                    Ok(page) => page,
+                    Err(e) if says_no(&e) => return Look::Absent,
+                    Err(e) => return Look::Silent(e),
+                };
+                let text = |item: &Value, name: &str| item.get(name)?.as_str().map(str::to_owned);
+                let found = page
+                    .items
+                    .iter()
+                    .find(|item| text(item, "uri").as_deref() == Some(uri));
+                match found {
+                    Some(item) => version(text(item, "cid").as_deref()),
+                    None => Look::Absent,
+                }
+            }
+        }
+    }
+}
+
+/// The word for two writes that belong together: that of the one which fewer can see.
+pub(crate) fn worse(one: Ingestion, other: Ingestion) -> Ingestion {
+    let rank = |ingestion: &Ingestion| match ingestion {
+        Ingestion::Immediate => 0,
+        Ingestion::Confirmed { .. } => 1,
+        Ingestion::Pending { .. } => 2,
+        Ingestion::PdsOnly { .. } => 3,
+        Ingestion::Ineffective { .. } => 4,
+    };
+    if rank(&other) > rank(&one) {
+        other
+    } else {
+        one
+    }
+}
+
+/// The index answers, and says that there is no such thing.
+fn says_no(error: &Error) -> bool {
+    error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
+}
+
+/// An empty list of mentions means the same as none.
+fn change_mentions(value: &mut Map<String, Value>) {
+    for name in ["mentions", "references"] {
+        match value.get(name).and_then(Value::as_array) {
+            Some(list) if list.is_empty() => drop(value.remove(name)),
+            Some(_) => continue,
+            None => drop(value.insert(name.to_owned(), Value::Array(Vec::new()))),
+        }
+        return;
+    }
+}
+
+/// A millisecond later is the same time to every reader.
+fn change_time(value: &mut Map<String, Value>) {
+    for name in ["createdAt", "performedAt"] {
+        let Some(text) = value.get(name).and_then(Value::as_str) else {
+            continue;
+        };
+        if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+            let later = at.to_utc() + chrono::TimeDelta::milliseconds(1);
+            let text = later.to_rfc3339_opts(SecondsFormat::Millis, true);
+            value.insert(name.to_owned(), Value::String(text));
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn changed(value: Value, how: fn(&mut Map<String, Value>)) -> Value {
+        let Value::Object(mut map) = value else {
+            panic!("no object");
+        };
+        how(&mut map);
+        Value::Object(map)
+    }
+
+    #[test]
+    fn of_two_writes_the_worse_word_is_told() {
+        let confirmed = || Ingestion::Confirmed {
+            by: "index".into(),
+            after: Duration::ZERO,
+        };
+        let pending = || Ingestion::Pending {
+            uri: "at://x".into(),
+            waited: Duration::ZERO,
+        };
+        for (one, other) in [(confirmed(), pending()), (pending(), confirmed())] {
+            assert_eq!(worse(one, other), pending());
+        }
+        assert_eq!(worse(confirmed(), Ingestion::Immediate), confirmed());
+    }
+
+    #[test]
+    fn a_record_is_put_again_with_other_bytes_and_the_same_meaning() {
+        for (before, after) in [
+            (json!({}), json!({"mentions": []})),
+            (json!({"mentions": []}), json!({})),
+            (
+                json!({"mentions": ["did:plc:a"]}),
+                json!({"mentions": ["did:plc:a"], "references": []}),
+            ),
+            (
+                json!({"mentions": ["did:plc:a"], "references": []}),
+                json!({"mentions": ["did:plc:a"]}),
+            ),
+        ] {
+            assert_eq!(changed(before, change_mentions), after);
+        }
+        let status = json!({"createdAt": "2026-11-01T00:00:00.999Z"});
+        assert_eq!(
+            changed(status, change_time),
+            json!({"createdAt": "2026-11-01T00:00:01.000Z"})
+        );
+    }
+}

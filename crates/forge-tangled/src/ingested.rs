@@ -1,0 +1,77 @@
+//! What tangled's own index took in, and when: the dated table of `docs/tangled-ingestion.md`.
+
+/// The dates at which it changed, oldest first; the last is today's.
+pub const INDEX_DATES: [&str; 5] = ["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
+
+/// A collection: since which of [`INDEX_DATES`] it is taken in, and what to do before that.
+struct Row {
+    collection: &'static str,
+    since: usize,
+    instead: &'static str,
+}
+
+/// Read in the source of the ingester at those dates.
+const ROWS: [Row; 3] = [
+    Row {
+        collection: "sh.tangled.repo.pull",
+        since: 2,
+        instead: "open it on the web page of the repository",
+    },
+    Row {
+        collection: "sh.tangled.repo.pull.status",
+        since: 4,
+        instead: "close, reopen or mark it as merged on its web page",
+    },
+    Row {
+        collection: "sh.tangled.feed.comment",
+        since: 3,
+        instead: "comment on its web page",
+    },
+];
+
+/// The collections that an index of `date` (one of [`INDEX_DATES`]) does not take in, each with what
+/// to do instead. An unknown date is taken for the newest.
+#[must_use]
+pub fn not_ingested_in(date: &str) -> Vec<(String, String)> {
+    let newest = INDEX_DATES.len() - 1;
+    let at = INDEX_DATES
+        .iter()
+        .position(|d| *d == date)
+        .unwrap_or(newest);
+    ROWS.iter()
+        .filter(|row| row.since > at)
+        .map(|row| (row.collection.to_owned(), row.instead.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_index_takes_in_less() {
+        let counts: Vec<usize> = INDEX_DATES
+            .iter()
+            .map(|date| not_ingested_in(date).len())
+            .collect();
+        assert_eq!(counts, [3, 3, 2, 1, 0]);
+        assert!(not_ingested_in("tomorrow").is_empty());
+    }
+
+    #[test]
+    fn the_page_has_the_same_table() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/tangled-ingestion.md"
+        );
+        let page = std::fs::read_to_string(path).unwrap();
+        for row in &ROWS {
+            let name = format!("| `{}` |", row.collection);
+            let line = page.lines().find(|l| l.starts_with(&name)).unwrap();
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let yes: Vec<bool> = cells[2..7].iter().map(|cell| *cell == "yes").collect();
+            let wanted: Vec<bool> = (0..5).map(|at| at >= row.since).collect();
+            assert_eq!(yes, wanted, "{line}");
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Where a record is now: in its account, in the index, and why not.
+
+use std::time::{Duration, Instant};
+
+use forge_core::{AtUri, Error, ErrorKind, Ingestion, Noun, Result, Timestamp, text::one_line};
+use serde::Serialize;
+
+use crate::{
+    Tangled,
+    ingest::{Look, Seen},
+    kinds,
+    records::{self, Record},
+};
+
+/// An index that has not shown a record for this long has not merely been slow.
+const SLOW: Duration = Duration::from_secs(60);
+
+/// What is known about a record and who shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IngestionReport {
+    /// Its at-uri.
+    pub uri: String,
+    /// Its collection.
+    pub collection: String,
+    /// The version that is in its account.
+    pub cid: String,
+    /// The server of its account.
+    pub server: String,
+    /// What the index shows.
+    pub index: IndexShows,
+    /// What follows from that, in one of the five words.
+    pub ingestion: Ingestion,
+    /// Why it is this word.
+    pub because: String,
+    /// What can be done about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+}
+
+/// What an index shows of a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "shows", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum IndexShows {
+    /// This version of it.
+    This {
+        /// Which index.
+        host: String,
+    },
+    /// Another version of it.
+    Another {
+        /// Which index.
+        host: String,
+        /// The CID of that version.
+        cid: String,
+    },
+    /// Nothing of it.
+    Nothing {
+        /// Which index.
+        host: String,
+    },
+    /// It does not answer.
+    NoAnswer {
+        /// Which index.
+        host: String,
+        /// How it failed.
+        why: String,
+    },
+    /// It was not asked: what it would say decides nothing.
+    NotAsked,
+}
+
+impl Tangled {
+    /// Looks where a record is: a pull request, a status, a comment, a change of labels.
+    ///
+    /// # Errors
+    /// `not_found` for a record that is not in its account; `invalid_input` for a record of another
+    /// kind.
+    pub async fn check_ingestion(&self, uri: &AtUri) -> Result<IngestionReport> {
+        let uri = self.with_did(uri.clone()).await?;
+        if uri.collection.starts_with("org.tangled.") {
+            return self.check_ticket(&uri).await;
+        }
+        let known = self.is_known(&uri)?;
+        let pds = self.identities.pds(&uri.authority).await?;
+        let server = pds.origin().host().to_owned();
+        let record = records::get_uri(&pds, &uri)
+            .await
+            .map_err(|e| gone(&uri, &server, e))?;
+        let report = |index, ingestion, because: String, instead: Option<String>| IngestionReport {
+            uri: uri.to_string(),
+            collection: uri.collection.clone(),
+            cid: record.cid().to_owned(),
+            server: server.clone(),
+            index,
+            ingestion,
+            because,
+            instead,
+        };
+        let not_ingested = match known {
+            Known::No(instead) => Some(instead),
+            Known::Yes => self.settings.not_ingested(&uri.collection),
+        };
+        if let Some(instead) = not_ingested {
+            let ingestion = Ingestion::PdsOnly {
+                instead: instead.to_owned(),
+            };
+            let because = format!("this index does not take in {}", uri.collection);
+            let instead = Some(instead.to_owned());
+            return Ok(report(IndexShows::NotAsked, ingestion, because, instead));
+        }
+        let begun = Instant::now();
+        let subject = self.subject(&record);
+        let look = match &subject {
+            Some(seen) => self.look(seen, &record.uri, record.cid()).await,
+            None => Look::Absent,
+        };
+        let took = begun.elapsed();
+        let host = self.settings.index.host().to_owned();
+        let right = uri.collection != self.settings.dialects.sh.pull;
+        // An index may show what does not count; a pull request that it shows is shown.
+        let dropped = if right || !matches!(look, Look::Shown) {
+            self.why_dropped(&record).await
+        } else {
+            None
+        };
+        let (index, because, instead) = explained(look, &host, age(&record, &uri), &uri);
+        Ok(match dropped {
+            Some(reason) => {
+                let because = match &index {
+                    IndexShows::This { host } => {
+                        format!("{host} lists it, and it does not count: {reason}")
+                    }
+                    _ => format!("the index drops it: {reason}"),
+                };
+                let ingestion = Ingestion::Ineffective {
+                    uri: uri.to_string(),
+                    reason,
+                };
+                let instead = self.remedy(&uri);
+                report(index, ingestion, because, Some(instead))
+            }
+            None if matches!(index, IndexShows::This { .. }) => {
+                let ingestion = Ingestion::Confirmed {
+                    by: host,
+                    after: took,
+                };
+                report(index, ingestion, because, instead)
+            }
+            None => {
+                let ingestion = Ingestion::Pending {
+                    uri: uri.to_string(),
+                    waited: age(&record, &uri).unwrap_or_default(),
+                };
+                report(index, ingestion, because, instead)
+            }
+        })
+    }
+
+    /// Puts one of the viewer's records once more, with a change that means nothing, so that the
+    /// index looks at it again, and waits for it.
+    ///
+    /// # Errors
+    /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record.
+    pub async fn put_again(&self, uri: &AtUri) -> Result<IngestionReport> {
+        let before = self.check_ingestion(uri).await?;
+        let hopeless = matches!(
+            before.ingestion,
+            Ingestion::PdsOnly { .. } | Ingestion::Ineffective { .. } | Ingestion::Immediate
+        );
+        if hopeless {
+            return Ok(before);
+        }
+        let uri = AtUri::parse(&before.uri)?;
+        self.put_changed(&uri, &before.cid).await?;
+        let begun = Instant::now();
+        let mut pause = self.settings.poll;
+        loop {
+            let now = self.check_ingestion(&uri).await?;
+            let left = self.settings.wait.saturating_sub(begun.elapsed());
+            if matches!(now.ingestion, Ingestion::Confirmed { .. }) || left.is_zero() {
+                return Ok(now);
+            }
+            tokio::time::sleep(pause.min(left)).await;
+            pause = (pause * 2).min(Duration::from_secs(2));
+        }
+    }
+
+    /// A record of Tangled 1.0 is where everybody reads it.
+    async fn check_ticket(&self, uri: &AtUri) -> Result<IngestionReport> {
+        let account = self.identities.of_did(&uri.authority).await?;
+        let origin = match account.document.knot(self.settings.reach) {
+            Ok(knot) => knot,
+            Err(_) => account.document.pds(self.settings.reach)?,
+        };
+        let server = origin.host().to_owned();
+        let xrpc = self.identities.service(origin).await?;
+        let record = records::get_uri(&xrpc, uri)
+            .await
+            .map_err(|e| gone(uri, &server, e))?;
+        Ok(IngestionReport {
+            uri: uri.to_string(),
+            collection: uri.collection.clone(),
+            cid: record.cid().to_owned(),
+            server,
+            index: IndexShows::NotAsked,
+            ingestion: Ingestion::Immediate,
+            because: "records of Tangled 1.0 are read where they are stored".to_owned(),
+            instead: None,
+        })
+    }
+
+    fn is_known(&self, uri: &AtUri) -> Result<Known> {
+        let names = &self.settings.dialects.sh;
+        let collection = uri.collection.as_str();
+        if collection == names.old_comment {
+            return Ok(Known::No(
+                "comment again: what this client writes is of the newer kind",
+            ));
+        }
+        let all = [&names.pull, &names.status, &names.comment, &names.label_op];
+        if all.iter().any(|name| **name == collection) {
+            return Ok(Known::Yes);
+        }
+        let all: Vec<&str> = all.iter().map(|name| name.as_ref()).collect();
+        Err(Error::invalid(
+            "uri",
+            format!(
+                "a record of {} is no part of a pull request",
+                one_line(collection)
+            ),
+        )
+        .with_hint(format!("name a record of {}", all.join(", "))))
+    }
+
+    /// What the index is asked for this record.
+    fn subject<'a>(&self, record: &'a Record) -> Option<Seen<'a>> {
+        let dialects = &self.settings.dialects;
+        let collection = record.uri.split('/').nth(3)?;
+        if collection == dialects.sh.pull {
+            return Some(Seen::Pull);
+        }
+        let kinds = [
+            kinds::statuses(dialects),
+            kinds::comments(dialects),
+            kinds::label_ops(dialects),
+        ];
+        let kind = kinds.into_iter().find(|k| k.collection == collection)?;
+        let subject = record.text_at(kind.keys)?;
+        Some(Seen::About(kind, subject))
+    }
+
+    fn remedy(&self, uri: &AtUri) -> String {
+        let names = &self.settings.dialects.sh;
+        if uri.collection == names.pull {
+            format!(
+                "open it anew with `forge pr create`, and close this one: `forge pr close {uri}`"
+            )
+        } else {
+            "ask the owner of the repository to do it, or leave a comment".to_owned()
+        }
+    }
+}
+
+enum Known {
+    Yes,
+    /// Known, and taken in by no index of today.
+    No(&'static str),
+}
+
+/// How long ago it was written.
+fn age(record: &Record, uri: &AtUri) -> Option<Duration> {
+    let written = record
+        .created_at("createdAt")
+        .or_else(|| crate::tid::time(&uri.rkey))?;
+    let seconds = Timestamp::now().unix().checked_sub(written.unix())?;
+    u64::try_from(seconds).ok().map(Duration::from_secs)
+}
+
+/// Which of an index's moods explains what it shows, and what to do then.
+fn explained(
+    look: Look,
+    host: &str,
+    age: Option<Duration>,
+    uri: &AtUri,
+) -> (IndexShows, String, Option<String>) {
+    let host_name = host.to_owned();
+    let again = format!("have it looked at again: `forge tangled ingestion {uri} --put-again`");
+    let later = "nothing is lost; look again in a while".to_owned();
+    match look {
+        Look::Shown => (
+            IndexShows::This { host: host_name },
+            format!("{host} shows this version"),
+            None,
+        ),
+        Look::Other(cid) => (
+            IndexShows::Another {
+                host: host_name,
+                cid,
+            },
+            format!(
+                "{host} shows another version of it: it is behind, or has failed to take in the last change"
+            ),
+            Some(again),
+        ),
+        Look::Absent if age.is_some_and(|age| age < SLOW) => (
+            IndexShows::Nothing { host: host_name },
+            format!(
+                "{host} does not show it, and it is less than a minute old: the index is behind"
+            ),
+            Some(later),
+        ),
+        Look::Absent => (
+            IndexShows::Nothing { host: host_name },
+            format!(
+                "{host} does not show it, although nothing is wrong with it: the index has lost it, and does not come back to it before it changes"
+            ),
+            Some(again),
+        ),
+        Look::Silent(e) => (
+            IndexShows::NoAnswer {
+                host: host_name,
+                why: one_line(e.message()).into_owned(),
+            },
+            format!("{host} does not answer, so that nobody can tell"),
+            Some(later),
+        ),
+    }
+}
+
+fn gone(uri: &AtUri, server: &str, error: Error) -> Error {
+    if !error.is_not_found() {
+        return error;
+    }
+    Error::new(
+        ErrorKind::NotFound { what: Noun::Other },
+        format!("there is no record {uri} on {server}"),
+    )
+    .with_hint("it was deleted, or never written: look at the at-uri")
+}

@@ -1,0 +1,33 @@
+//! The kinds of records that are about a pull request.
+
+use crate::{Dialects, sources::Kind};
+
+/// Status records.
+pub(crate) fn statuses(names: &Dialects) -> Kind {
+    Kind {
+        query: "sh.tangled.repo.pull.listStatuses",
+        collection: names.sh.status.to_string(),
+        path: "pull",
+        keys: &["pull"],
+    }
+}
+
+/// Comments.
+pub(crate) fn comments(names: &Dialects) -> Kind {
+    Kind {
+        query: "sh.tangled.feed.listComments",
+        collection: names.sh.comment.to_string(),
+        path: "subject.uri",
+        keys: &["subject", "uri"],
+    }
+}
+
+/// Changes of labels.
+pub(crate) fn label_ops(names: &Dialects) -> Kind {
+    Kind {
+        query: "sh.tangled.label.listOps",
+        collection: names.sh.label_op.to_string(),
+        path: "subject",
+        keys: &["subject"],
+    }
+}

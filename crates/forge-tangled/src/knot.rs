@@ -1,0 +1,182 @@
+//! What a knot is asked: branches, comparisons, merges.
+
+use forge_core::{Error, ErrorKind, Noun, Result, text::one_line};
+use forge_http::Class;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Tangled, fault, repository::Repository, xrpc::Xrpc};
+
+/// A branch.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Branch {
+    pub name: String,
+    pub hash: String,
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+/// What two revisions differ in. `patch` is what `git format-patch` writes.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Compared {
+    #[serde(default)]
+    pub patch: Option<String>,
+    #[serde(default)]
+    pub combined_patch_raw: Option<String>,
+}
+
+/// Whether a patch applies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    Clean,
+    Conflicts(Vec<String>),
+    /// The knot failed to find out; it answers 200 also then.
+    Unknown(String),
+}
+
+#[derive(Debug, Deserialize)]
+struct CheckAnswer {
+    is_conflicted: bool,
+    #[serde(default)]
+    conflicts: Option<Vec<Conflict>>,
+    #[serde(default)]
+    error: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Conflict {
+    #[serde(default)]
+    filename: String,
+}
+
+impl Tangled {
+    pub(crate) async fn knot(&self, repository: &Repository) -> Result<Xrpc> {
+        self.identities.service(repository.knot.clone()).await
+    }
+
+    /// A branch; `None` when it is not there.
+    pub(crate) async fn branch(
+        &self,
+        repository: &Repository,
+        name: &str,
+    ) -> Result<Option<Branch>> {
+        let knot = self.knot(repository).await?;
+        let repo = repository.knot_name();
+        let params = [("repo", repo.as_str()), ("name", name)];
+        match knot.query("sh.tangled.repo.branch", &params).await {
+            Ok(branch) => Ok(Some(branch)),
+            Err(e) if e.is_not_found() && fault::name(&e) != Some("RepoNotFound") => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The default branch; `None` in an empty repository.
+    pub(crate) async fn default_branch(&self, repository: &Repository) -> Result<Option<Branch>> {
+        let knot = self.knot(repository).await?;
+        let repo = repository.knot_name();
+        let found = knot
+            .query("sh.tangled.repo.getDefaultBranch", &[("repo", &repo)])
+            .await;
+        match found {
+            Ok(branch) => Ok(Some(branch)),
+            Err(e) if fault::name(&e) == Some("RepoNotFound") => Err(e),
+            Err(e) if matches!(e.kind(), ErrorKind::InvalidInput { .. }) || e.is_not_found() => {
+                Ok(None)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// What `head` has that `base` has not.
+    pub(crate) async fn compare(
+        &self,
+        repository: &Repository,
+        base: &str,
+        head: &str,
+    ) -> Result<Compared> {
+        let knot = self.knot(repository).await?;
+        let repo = repository.knot_name();
+        let params = [("repo", repo.as_str()), ("rev1", base), ("rev2", head)];
+        knot.query("sh.tangled.repo.compare", &params).await
+    }
+
+    /// Whether `patch` applies to `branch`. Anybody may ask.
+    pub(crate) async fn merge_check(
+        &self,
+        repository: &Repository,
+        branch: &str,
+        patch: &str,
+    ) -> Result<Checked> {
+        let knot = self.knot(repository).await?.with_class(Class::Read);
+        let input = merge_input(repository, branch, patch);
+        let answer = knot.procedure("sh.tangled.repo.mergeCheck", &input).await?;
+        let answer: CheckAnswer = serde_json::from_value(answer).map_err(|e| {
+            fault::garbled(
+                knot.origin(),
+                "sh.tangled.repo.mergeCheck",
+                &e.to_string(),
+                false,
+            )
+        })?;
+        if let Some(error) = answer.error.filter(|e| !e.is_empty()) {
+            return Ok(Checked::Unknown(one_line(&error).into_owned()));
+        }
+        if !answer.is_conflicted {
+            return Ok(Checked::Clean);
+        }
+        let conflicts = answer.conflicts.unwrap_or_default();
+        let mut files: Vec<String> = conflicts.into_iter().map(|c| c.filename).collect();
+        files.retain(|f| !f.is_empty());
+        files.sort();
+        files.dedup();
+        Ok(Checked::Conflicts(files))
+    }
+
+    /// A procedure of the knot in the viewer's name.
+    pub(crate) async fn knot_call(
+        &self,
+        repository: &Repository,
+        method: &str,
+        input: &Value,
+    ) -> Result<Value> {
+        let knot = self.knot(repository).await?;
+        let audience = repository.knot.service_did();
+        let token = self.session.service_token(&audience, method).await?;
+        knot.with_token(token)
+            .with_class(Class::Write)
+            .procedure(method, input)
+            .await
+    }
+
+    /// Deletes a branch on the knot.
+    pub(crate) async fn delete_branch(&self, repository: &Repository, branch: &str) -> Result<()> {
+        let input = json!({ "repo": repository.target(), "branch": branch });
+        self.knot_call(repository, "sh.tangled.repo.deleteBranch", &input)
+            .await?;
+        Ok(())
+    }
+}
+
+/// Both ways to name the repository: by owner and name for older knots, by DID for newer ones.
+pub(crate) fn merge_input(repository: &Repository, branch: &str, patch: &str) -> Value {
+    let mut input = json!({
+        "did": repository.owner.did,
+        "name": repository.name,
+        "branch": branch,
+        "patch": patch,
+    });
+    if let (Some(did), Some(map)) = (&repository.did, input.as_object_mut()) {
+        map.insert("repo".to_owned(), json!(did));
+    }
+    input
+}
+
+/// The error for a branch that is not on the knot.
+pub(crate) fn no_branch(field: &'static str, repository: &Repository, name: &str) -> Error {
+    Error::invalid(
+        field,
+        format!("{} has no branch '{}'", repository.id, one_line(name)),
+    )
+    .with_hint("push the branch first; the knot makes the patch from it")
+    .with_context("what", format!("{:?}", Noun::Branch))
+}

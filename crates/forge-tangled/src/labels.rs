@@ -1,0 +1,745 @@
+//! Labels: definitions in somebody's account, which a repository subscribes to, and records that
+//! add them to pull requests or take them off.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use forge_core::{
+    AtUri, Capability, Error, ErrorKind, Labels, Noun, Outcome, Page, PageReq, RepoId, Result,
+    Warning,
+    model::{Label, NewLabel},
+    near,
+};
+use futures::{StreamExt as _, stream};
+use serde_json::{Value, json};
+
+use crate::{
+    Tangled, page,
+    pulls::status::Writers,
+    records::{self, NewRecord, Record},
+    repository::Repository,
+    sources::IN_FLIGHT,
+    write,
+};
+
+/// The colour of a label whose definition has none.
+const GREY: &str = "ededed";
+/// The longest name, in characters (`sh.tangled.label.definition`).
+const NAME_MAX: usize = 40;
+
+/// What values a label takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValueType {
+    /// None: it is there or not. Written as the word `null`.
+    Null,
+    Boolean,
+    Integer,
+    Text,
+    /// An account.
+    Did,
+}
+
+/// A definition that a repository uses.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    pub uri: String,
+    pub name: String,
+    pub color: String,
+    pub value_type: ValueType,
+    pub allowed: Vec<String>,
+    pub multiple: bool,
+    pub scope: Vec<String>,
+}
+
+impl Definition {
+    fn parse(record: &Record) -> Option<Self> {
+        let value = &record.value;
+        let kind = value.get("valueType");
+        let word = |name: &str| kind.and_then(|k| k.get(name)).and_then(Value::as_str);
+        let list = |value: Option<&Value>| -> Vec<String> {
+            let list = value.and_then(Value::as_array).into_iter().flatten();
+            list.filter_map(|v| v.as_str().map(str::to_owned)).collect()
+        };
+        let value_type = match (word("type"), word("format")) {
+            (Some("null") | None, _) => ValueType::Null,
+            (Some("boolean"), _) => ValueType::Boolean,
+            (Some("integer"), _) => ValueType::Integer,
+            (_, Some("did")) => ValueType::Did,
+            _ => ValueType::Text,
+        };
+        let color = record.text("color").unwrap_or(GREY).trim_start_matches('#');
+        Some(Self {
+            uri: record.uri.clone(),
+            name: record.text("name")?.to_owned(),
+            color: color.to_ascii_lowercase(),
+            value_type,
+            allowed: list(kind.and_then(|k| k.get("enum"))),
+            multiple: value.get("multiple") == Some(&Value::Bool(true)),
+            scope: list(value.get("scope")),
+        })
+    }
+
+    /// Tangled's way to assign somebody is a label whose values are accounts.
+    pub fn is_assignee(&self) -> bool {
+        self.value_type == ValueType::Did && self.name.eq_ignore_ascii_case("assignee")
+    }
+
+    /// The labels that it shows for these values.
+    pub fn labels(&self, values: &BTreeSet<String>) -> Vec<Label> {
+        let label = |name: String| Label {
+            name,
+            color: self.color.clone(),
+            description: None,
+            id: self.uri.clone(),
+        };
+        if self.value_type == ValueType::Null {
+            return vec![label(self.name.clone())];
+        }
+        values
+            .iter()
+            .map(|value| label(format!("{}:{value}", self.name)))
+            .collect()
+    }
+
+    /// The value on the wire for what a user typed behind the `:`, if anything.
+    fn value(&self, typed: Option<&str>) -> Result<String> {
+        let refused =
+            |what: &str| Error::invalid("labels", format!("the label '{}' {what}", self.name));
+        match (self.value_type, typed) {
+            (ValueType::Null, None) => Ok("null".to_owned()),
+            (ValueType::Null, Some(_)) => Err(refused("takes no value")),
+            (_, None | Some("")) => {
+                Err(refused("needs a value").with_hint(format!("write {}:VALUE", self.name)))
+            }
+            (ValueType::Boolean, Some(v)) if v != "true" && v != "false" => {
+                Err(refused("is true or false"))
+            }
+            (ValueType::Integer, Some(v)) if v.parse::<i64>().is_err() => {
+                Err(refused("takes a whole number"))
+            }
+            (_, Some(v)) if !self.allowed.is_empty() && !self.allowed.iter().any(|a| a == v) => {
+                Err(
+                    refused(&format!("has no value '{v}'")).with_hint(near::hint(
+                        v,
+                        self.allowed.iter().map(String::as_str),
+                        "values",
+                    )),
+                )
+            }
+            (_, Some(v)) => Ok(v.to_owned()),
+        }
+    }
+}
+
+/// One addition or removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Operand {
+    pub key: String,
+    pub value: String,
+}
+
+impl Operand {
+    fn parse(value: &Value) -> Option<Self> {
+        let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
+        Some(Self {
+            key: text("key")?,
+            value: text("value")?,
+        })
+    }
+
+    fn json(&self) -> Value {
+        json!({ "key": self.key, "value": self.value })
+    }
+}
+
+/// The labels that operations leave on `subject`, by definition.
+///
+/// Those of accounts that may not push do not count. Within one record removals come first; records
+/// are taken by the time they name, one of the future by the time of its key; an addition without a
+/// value is a removal (tangled's `models/label.go`). A repeated addition of a value changes nothing.
+///
+/// A label that takes one value has the last that was added.
+pub(crate) fn applied(
+    operations: &[Record],
+    subject: &str,
+    writers: &Writers,
+    takes_many: impl Fn(&str) -> bool,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let now = forge_core::Timestamp::now();
+    let mut ordered: Vec<_> = operations
+        .iter()
+        .filter(|r| r.text("subject") == Some(subject) && writers.may_write(r.author()))
+        .filter_map(|r| {
+            let said = r.created_at("performedAt")?;
+            let at = if said > now {
+                crate::tid::time(r.rkey()).unwrap_or(now)
+            } else {
+                said
+            };
+            Some((at, r))
+        })
+        .collect();
+    ordered.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| x.rkey().cmp(y.rkey())));
+    let mut state: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (_, record) in ordered {
+        let list = |name: &str| -> Vec<Operand> {
+            let list = record.value.get(name).and_then(Value::as_array);
+            list.into_iter()
+                .flatten()
+                .filter_map(Operand::parse)
+                .collect()
+        };
+        let (removed, added): (Vec<_>, Vec<_>) =
+            list("add").into_iter().partition(|o| o.value.is_empty());
+        for operand in list("delete").into_iter().chain(removed) {
+            if let Some(values) = state.get_mut(&operand.key) {
+                if operand.value.is_empty() || operand.value == "null" {
+                    values.clear();
+                }
+                values.remove(&operand.value);
+            }
+        }
+        for operand in added {
+            let many = takes_many(&operand.key);
+            let values = state.entry(operand.key).or_default();
+            if !many {
+                values.clear();
+            }
+            values.insert(operand.value);
+        }
+        state.retain(|_, values| !values.is_empty());
+    }
+    state
+}
+
+/// Why a record, or a part of it, changes no label.
+pub(crate) fn broken(record: &Record) -> Option<&'static str> {
+    if record.created_at("performedAt").is_none() {
+        return Some("it has no time, and its key is none");
+    }
+    let parts = ["add", "delete"].map(|name| record.value.get(name));
+    if parts.iter().flatten().any(|part| !part.is_array()) {
+        return Some("what it adds or deletes is no list");
+    }
+    let operands = parts.into_iter().flatten().filter_map(Value::as_array);
+    let odd = operands.flatten().any(|o| Operand::parse(o).is_none());
+    odd.then_some("a part of it names no label and value")
+}
+
+/// The labels that operations add.
+pub(crate) fn keys(operations: &[Record]) -> BTreeSet<&str> {
+    let added = operations
+        .iter()
+        .filter_map(|r| r.value.get("add")?.as_array());
+    added
+        .flatten()
+        .filter_map(|o| o.get("key")?.as_str())
+        .collect()
+}
+
+/// Additions and removals that have been checked and can be written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub add: Vec<Operand>,
+    pub remove: Vec<Operand>,
+}
+
+impl Change {
+    pub fn is_empty(&self) -> bool {
+        self.add.is_empty() && self.remove.is_empty()
+    }
+
+    /// The record that makes the change.
+    pub fn record(&self, collection: &str, subject: &str) -> Result<NewRecord> {
+        let list = |operands: &[Operand]| operands.iter().map(Operand::json).collect::<Vec<_>>();
+        write::checked(NewRecord::new(
+            collection,
+            json!({
+                "$type": collection,
+                "subject": subject,
+                "performedAt": write::now(),
+                "add": list(&self.add),
+                "delete": list(&self.remove),
+            }),
+        ))
+    }
+}
+
+impl Tangled {
+    /// The definitions that a repository subscribes to; one that cannot be read is left out.
+    pub(crate) async fn definitions(
+        &self,
+        repository: &Repository,
+    ) -> Result<Arc<Vec<Definition>>> {
+        let cell = self.definitions.cell(&repository.record.uri);
+        let found = cell.get_or_try_init(|| async {
+            let uris = self.subscribed(repository).await?;
+            let reads = uris.into_iter().map(|uri| async move {
+                let pds = self.identities.pds(&uri.authority).await.ok()?;
+                let record = records::get_uri(&pds, &uri).await.ok()?;
+                Definition::parse(&record)
+            });
+            let all: Vec<Option<Definition>> =
+                stream::iter(reads).buffered(IN_FLIGHT).collect().await;
+            Ok::<_, Error>(Arc::new(all.into_iter().flatten().collect::<Vec<_>>()))
+        });
+        Ok(Arc::clone(found.await?))
+    }
+
+    /// The same, read anew where one of `wanted` is not among those that are known: somebody may
+    /// have defined it since.
+    pub(crate) async fn definitions_with(
+        &self,
+        repository: &Repository,
+        wanted: impl Fn(&[Definition]) -> bool,
+    ) -> Result<Arc<Vec<Definition>>> {
+        let known = self.definitions(repository).await?;
+        if wanted(&known) {
+            return Ok(known);
+        }
+        self.definitions.forget(&repository.record.uri);
+        self.definitions(repository).await
+    }
+
+    /// The labels that the repository's record names now.
+    async fn subscribed(&self, repository: &Repository) -> Result<Vec<AtUri>> {
+        let uri = AtUri::parse(&repository.record.uri)?;
+        let pds = self.identities.pds(&uri.authority).await?;
+        let record = records::get_uri(&pds, &uri).await?;
+        let list = record.value.get("labels").and_then(Value::as_array);
+        let uris = list.into_iter().flatten().filter_map(Value::as_str);
+        Ok(uris.filter_map(|uri| AtUri::parse(uri).ok()).collect())
+    }
+
+    /// Checks labels and assignees that are to be added or removed, by name, `name:value` or
+    /// at-uri, before anything is written.
+    pub(crate) async fn label_change(
+        &self,
+        repository: &Repository,
+        labels: (&[String], &[String]),
+        assignees: (&[String], &[String]),
+    ) -> Result<Change> {
+        if [labels.0, labels.1, assignees.0, assignees.1]
+            .iter()
+            .all(|l| l.is_empty())
+        {
+            return Ok(Change::default());
+        }
+        self.may_label(repository).await?;
+        let pull = &self.settings.dialects.sh.pull;
+        let definitions = self
+            .definitions_with(repository, |known| {
+                let is_known = |name: &String| operand(known, name, pull).is_ok();
+                labels.0.iter().chain(labels.1).all(is_known)
+            })
+            .await?;
+        let operands = |names: &[String]| -> Result<Vec<Operand>> {
+            names
+                .iter()
+                .map(|n| operand(&definitions, n, pull))
+                .collect()
+        };
+        let mut change = Change {
+            add: operands(labels.0)?,
+            remove: operands(labels.1)?,
+        };
+        change
+            .add
+            .extend(self.assignments(&definitions, assignees.0).await?);
+        change
+            .remove
+            .extend(self.assignments(&definitions, assignees.1).await?);
+        Ok(change)
+    }
+
+    async fn assignments(
+        &self,
+        definitions: &[Definition],
+        names: &[String],
+    ) -> Result<Vec<Operand>> {
+        let mut operands = Vec::new();
+        for name in names {
+            let Some(definition) = definitions.iter().find(|d| d.is_assignee()) else {
+                return Err(Error::unsupported(
+                    Capability::PrAssignees,
+                    "this repository does not use the label 'assignee', which is how tangled assigns",
+                    "its owner can subscribe to the label 'assignee' in the repository's settings",
+                ));
+            };
+            let did = self.did_of(name).await.map_err(|e| {
+                Error::invalid(
+                    "assignees",
+                    format!("'{name}' cannot be assigned: {}", e.message()),
+                )
+            })?;
+            operands.push(Operand {
+                key: definition.uri.clone(),
+                value: did,
+            });
+        }
+        Ok(operands)
+    }
+
+    /// The DID of an account that a user named; `@me` is the viewer.
+    pub(crate) async fn did_of(&self, name: &str) -> Result<String> {
+        if name == "@me" {
+            return Ok(self.session.viewer().await?.identity.did.clone());
+        }
+        Ok(self.identities.account(name).await?.did)
+    }
+
+    /// Changes of labels by accounts that may not push are dropped by the index: they are refused
+    /// here, before they are written.
+    async fn may_label(&self, repository: &Repository) -> Result<()> {
+        let viewer = self.session.viewer().await?;
+        if self
+            .writers(repository)
+            .await
+            .may_write(&viewer.identity.did)
+        {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::PermissionDenied {
+                missing: vec!["repo:push".to_owned()],
+                sso_url: None,
+            },
+            format!(
+                "{} may not label in {}: labels count only from accounts that may push",
+                viewer.identity.name(),
+                repository.id
+            ),
+        )
+        .with_hint("ask the owner of the repository to label it, or to add you as a collaborator"))
+    }
+
+    fn own_definition(&self, repository: &Repository, what: &str) -> Result<()> {
+        let viewer = self.session.known_viewer();
+        if viewer.is_some_and(|v| v.identity.did == repository.owner.did) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::PermissionDenied {
+                missing: vec!["repo:owner".to_owned()],
+                sso_url: None,
+            },
+            format!(
+                "only {} can {what} of {}",
+                repository.owner.name(),
+                repository.id
+            ),
+        ))
+    }
+
+    /// Changes the list of labels in the repository's record.
+    async fn subscribe(
+        &self,
+        repository: &Repository,
+        change: impl Fn(&mut Vec<Value>) + Send + Sync,
+    ) -> Result<()> {
+        let uri = AtUri::parse(&repository.record.uri)?;
+        self.edit_record(&uri, None, |value| {
+            let labels = value
+                .entry("labels")
+                .or_insert_with(|| Value::Array(Vec::new()));
+            if !labels.is_array() {
+                *labels = Value::Array(Vec::new());
+            }
+            if let Some(list) = labels.as_array_mut() {
+                change(list);
+            }
+            Ok(())
+        })
+        .await?;
+        self.definitions.forget(&repository.record.uri);
+        Ok(())
+    }
+}
+
+fn operand(definitions: &[Definition], typed: &str, pull: &str) -> Result<Operand> {
+    let same = |d: &&Definition, name: &str| d.name.eq_ignore_ascii_case(name) || d.uri == name;
+    let whole = definitions.iter().find(|d| same(d, typed));
+    let (definition, value) = match whole {
+        Some(d) => (Some(d), None),
+        None => match typed.rsplit_once(':') {
+            Some((name, value)) => (definitions.iter().find(|d| same(d, name)), Some(value)),
+            None => (None, None),
+        },
+    };
+    let Some(definition) = definition else {
+        let names = definitions.iter().map(|d| d.name.as_str());
+        return Err(Error::invalid(
+            "labels",
+            format!(
+                "there is no label '{}' in this repository",
+                forge_core::text::one_line(typed)
+            ),
+        )
+        .with_hint(near::hint(typed, names, "labels")));
+    };
+    if !definition.scope.is_empty() && !definition.scope.iter().any(|s| s == pull) {
+        return Err(Error::invalid(
+            "labels",
+            format!("the label '{}' is not for pull requests", definition.name),
+        )
+        .with_hint(format!("it is for {}", definition.scope.join(", "))));
+    }
+    Ok(Operand {
+        key: definition.uri.clone(),
+        value: definition.value(value)?,
+    })
+}
+
+#[async_trait]
+impl Labels for Tangled {
+    async fn labels(&self, repo: &RepoId, req: PageReq) -> Result<Page<Label>> {
+        let repository = self.repository(repo).await?;
+        self.definitions.forget(&repository.record.uri);
+        let definitions = self.definitions(&repository).await?;
+        let mut labels: Vec<Label> = definitions
+            .iter()
+            .filter(|d| !d.is_assignee())
+            .map(|d| Label {
+                name: d.name.clone(),
+                color: d.color.clone(),
+                description: None,
+                id: d.uri.clone(),
+            })
+            .collect();
+        labels.sort_by_key(|l| l.name.to_lowercase());
+        page::of("tangled-labels", &repository.record.uri, labels, &req)
+    }
+
+    async fn define_label(&self, repo: &RepoId, new: &NewLabel) -> Result<Outcome<Label>> {
+        let name = new.name.trim();
+        if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control)
+        {
+            return Err(Error::invalid(
+                "name",
+                format!("a label's name has 1 to {NAME_MAX} characters"),
+            ));
+        }
+        let color = new.color.as_deref().unwrap_or(GREY).trim_start_matches('#');
+        if color.len() != 6 || !color.bytes().all(|b| b.is_ascii_hexdigit()) {
+            let typed = new.color.as_deref().unwrap_or_default();
+            return Err(Error::invalid("color", format!("'{typed}' is no colour"))
+                .with_hint("write six hexadecimal digits, such as ff8800"));
+        }
+        let repository = self.repository(repo).await?;
+        self.speaks_2026(&repository, Capability::LabelEdit)?;
+        self.session.viewer().await?;
+        self.own_definition(&repository, "define the labels")?;
+        let said = |outcome: Outcome<Label>| match &new.description {
+            Some(text) if !text.is_empty() => outcome.with_warning(Warning::new(
+                "the description was left out: tangled's labels have none",
+            )),
+            _ => outcome,
+        };
+        let definitions = self.definitions(&repository).await?;
+        let known = definitions
+            .iter()
+            .find(|d| d.name.eq_ignore_ascii_case(name));
+        let label = |uri: String| Label {
+            name: name.to_owned(),
+            color: color.to_ascii_lowercase(),
+            description: None,
+            id: uri,
+        };
+        if let Some(known) = known {
+            if !new.overwrite {
+                return Err(Error::new(
+                    ErrorKind::AlreadyExists { existing: None },
+                    format!("there is a label '{}' already", known.name),
+                )
+                .with_hint("pass --force to change it"));
+            }
+            let uri = AtUri::parse(&known.uri)?;
+            self.edit_record(&uri, None, |value| {
+                value.insert("name".to_owned(), json!(name));
+                value.insert("color".to_owned(), json!(format!("#{color}")));
+                Ok(())
+            })
+            .await?;
+            self.definitions.forget(&repository.record.uri);
+            return Ok(said(Outcome::immediate(label(known.uri.clone()))));
+        }
+        let collection = self.settings.dialects.sh.label.clone();
+        let record = write::checked(NewRecord::new(
+            &collection,
+            json!({
+                "$type": collection,
+                "name": name,
+                "color": format!("#{color}"),
+                "valueType": { "type": "null", "format": "any" },
+                "scope": [self.settings.dialects.sh.pull],
+                "multiple": false,
+                "createdAt": write::now(),
+            }),
+        ))?;
+        let uri = record.uri(&repository.owner.did);
+        self.create_records(&[record]).await?;
+        let added = uri.clone();
+        self.subscribe(&repository, move |list| list.push(json!(added)))
+            .await?;
+        Ok(said(Outcome::immediate(label(uri))))
+    }
+
+    async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
+        let repository = self.repository(repo).await?;
+        self.speaks_2026(&repository, Capability::LabelEdit)?;
+        self.session.viewer().await?;
+        self.own_definition(&repository, "delete a label")?;
+        let definitions = self.definitions(&repository).await?;
+        let Some(found) = definitions
+            .iter()
+            .find(|d| d.name.eq_ignore_ascii_case(name) || d.uri == name)
+        else {
+            let names = definitions.iter().map(|d| d.name.as_str());
+            return Err(Error::not_found(
+                Noun::Label,
+                format!("there is no label '{}'", forge_core::text::one_line(name)),
+            )
+            .with_hint(near::hint(name, names, "labels")));
+        };
+        let uri = found.uri.clone();
+        self.subscribe(&repository, move |list| {
+            list.retain(|v| v.as_str() != Some(&uri))
+        })
+        .await?;
+        Ok(Outcome::immediate(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUBJECT: &str = "at://did:plc:a/sh.tangled.repo.pull/x";
+
+    fn op(author: &str, key: &str, at: &str, add: Value, delete: Value) -> Record {
+        Record {
+            uri: format!("at://{author}/sh.tangled.label.op/{key}"),
+            cid: None,
+            value: json!({"subject": SUBJECT, "performedAt": at, "add": add, "delete": delete}),
+        }
+    }
+
+    fn o(key: &str, value: &str) -> Value {
+        json!({"key": key, "value": value})
+    }
+
+    #[test]
+    fn operations_add_up_as_tangled_adds_them() {
+        let writers = Writers {
+            owner: "o".into(),
+            collaborators: BTreeSet::from(["c".to_owned()]),
+        };
+        let result = |ops: Vec<Record>| {
+            let all = applied(&ops, SUBJECT, &writers, |key| key == "who");
+            let flat = |(k, v): (String, BTreeSet<String>)| {
+                format!("{k}={}", v.into_iter().collect::<Vec<_>>().join("+"))
+            };
+            all.into_iter().map(flat).collect::<Vec<_>>().join(" ")
+        };
+        let t = |n: u32| format!("2026-06-0{n}T00:00:00Z");
+        let ops = vec![
+            // Out of order, by an account that may not, and with an empty value.
+            op("c", "2", &t(2), json!([]), json!([o("bug", "null")])),
+            op(
+                "o",
+                "1",
+                &t(1),
+                json!([o("bug", "null"), o("docs", "null")]),
+                json!([]),
+            ),
+            op(
+                "x",
+                "3",
+                &t(3),
+                json!([o("evil", "null")]),
+                json!([o("docs", "null")]),
+            ),
+            op(
+                "o",
+                "4",
+                &t(4),
+                json!([o("who", "did:1"), o("who", "did:2")]),
+                json!([]),
+            ),
+            op("o", "5", &t(5), json!([]), json!([o("who", "did:1")])),
+        ];
+        assert_eq!(result(ops.clone()), "docs=null who=did:2");
+        let mut removed = ops;
+        removed.push(op("o", "6", &t(6), json!([o("docs", "")]), json!([])));
+        assert_eq!(result(removed), "who=did:2");
+        // Removals first: a record that does both leaves the label.
+        let both = op(
+            "o",
+            "1",
+            &t(1),
+            json!([o("bug", "null")]),
+            json!([o("bug", "null")]),
+        );
+        assert_eq!(result(vec![both]), "bug=null");
+        let once = op(
+            "o",
+            "1",
+            &t(1),
+            json!([o("size", "s"), o("size", "m")]),
+            json!([]),
+        );
+        assert_eq!(result(vec![once]), "size=m");
+        let junk = op("o", "1", &t(1), json!([7, {"key": 1}]), json!("x"));
+        assert_eq!(result(vec![junk]), "");
+    }
+
+    fn definition(name: &str, value_type: ValueType) -> Definition {
+        Definition {
+            uri: format!("at://did:plc:l/sh.tangled.label.definition/{name}"),
+            name: name.into(),
+            color: GREY.into(),
+            value_type,
+            allowed: Vec::new(),
+            multiple: false,
+            scope: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn names_become_operands_or_say_why_not() {
+        let mut priority = definition("priority", ValueType::Text);
+        priority.allowed = vec!["high".into(), "low".into()];
+        let mut issues = definition("issue-only", ValueType::Null);
+        issues.scope = vec!["sh.tangled.repo.issue".into()];
+        let all = [
+            definition("Bug", ValueType::Null),
+            priority,
+            definition("points", ValueType::Integer),
+            issues,
+        ];
+        let value = |typed: &str| operand(&all, typed, "sh.tangled.repo.pull").map(|o| o.value);
+        assert_eq!(value("bug").unwrap(), "null");
+        assert_eq!(
+            value("at://did:plc:l/sh.tangled.label.definition/Bug").unwrap(),
+            "null"
+        );
+        assert_eq!(value("priority:high").unwrap(), "high");
+        assert_eq!(value("points:-3").unwrap(), "-3");
+        for (typed, why) in [
+            ("bgu", "no label 'bgu'"),
+            ("bug:x", "takes no value"),
+            ("priority", "needs a value"),
+            ("priority:", "needs a value"),
+            ("priority:hgih", "no value 'hgih'"),
+            ("points:x", "whole number"),
+            ("issue-only", "not for pull requests"),
+        ] {
+            let e = value(typed).unwrap_err();
+            assert!(e.message().contains(why), "{typed}: {e}");
+        }
+        assert!(value("bgu").unwrap_err().hint().unwrap().contains("'Bug'"));
+    }
+}

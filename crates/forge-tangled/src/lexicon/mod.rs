@@ -1,0 +1,97 @@
+//! The lexicons of the records that we read and write, and a checker of records against them.
+//!
+//! The documents are in `lexicons/` of the workspace, written by us from what was observed; each
+//! says of its fields which were seen and which are inferred. [`check`] is called on every record
+//! before it is sent, [`check_in`] also knows what older dialects looked like:
+//!
+//! ```
+//! use forge_tangled::lexicon;
+//! use serde_json::json;
+//!
+//! let status = json!({
+//!     "$type": "sh.tangled.repo.pull.status",
+//!     "pull": "at://did:plc:ewvi7nxzyoun6zhxrhs64oiz/sh.tangled.repo.pull/3mkuuamwfj322",
+//!     "status": "sh.tangled.repo.pull.status.closed",
+//! });
+//! let problems = lexicon::check("sh.tangled.repo.pull.status", &status).unwrap_err();
+//! assert_eq!(problems[0].to_string(), "$.createdAt: is missing");
+//! assert!(lexicon::check_in(lexicon::Set::Sh2025, "sh.tangled.repo.pull.status", &status).is_ok());
+//! ```
+//!
+//! A field that the lexicon does not name is let through, as atproto wants it: a record keeps what
+//! a newer client put in.
+
+mod check;
+mod format;
+mod schema;
+mod store;
+
+use std::fmt;
+
+use serde_json::Value;
+
+pub use store::Set;
+
+/// Something in a record that its lexicon does not allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: `$` is the record, then `.field` and `[index]`.
+    pub path: String,
+    /// What is wrong with it, with the start of its value.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.what)
+    }
+}
+
+/// Checks a record that we are about to write in `collection`: `sh.tangled.*` as of 2026,
+/// `org.tangled.*` as of 1.0.
+///
+/// # Errors
+/// Everything that is wrong with it (at most 50 things); one problem at `$` when no lexicon of ours
+/// describes the collection.
+pub fn check(collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
+    let set = if collection.starts_with("org.tangled.") {
+        Set::Org10
+    } else {
+        Set::Sh2026
+    };
+    check_in(set, collection, record)
+}
+
+/// As [`check`], against one dialect.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_in(set: Set, collection: &str, record: &Value) -> Result<(), Vec<Problem>> {
+    check::record(&set, collection, record)
+}
+
+/// Whether `rkey` can be the key of a record in `collection`: whether it is well formed, and of the
+/// kind (a TID, one literal, or anything) that the lexicon wants.
+#[must_use]
+pub fn key_fits(set: Set, collection: &str, rkey: &str) -> bool {
+    let Some(schema::Def::Record(record)) = set.find(collection, "main") else {
+        return false;
+    };
+    format::is_record_key(rkey)
+        && match record.key.as_str() {
+            "tid" => format::is_tid(rkey),
+            "nsid" => format::is_nsid(rkey),
+            key => key.strip_prefix("literal:").is_none_or(|it| it == rkey),
+        }
+}
+
+/// The collections that a dialect has a lexicon for, in order.
+#[must_use]
+pub fn collections(set: Set) -> Vec<&'static str> {
+    set.ids()
+        .filter(|id| matches!(set.find(id, "main"), Some(schema::Def::Record(_))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Pull requests on tangled: atproto records, and an honest word on who can see them.
+//!
+//! A pull request is a record in its author's account; what others say about it is in theirs. Reads
+//! go to the accounts themselves and to an index; writes go to the viewer's personal data server,
+//! merges to the repository's knot. Tangled changed its protocol twice in 2026: which of the three
+//! a repository speaks is found out, see [`Era`].
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use forge_tangled::{FixedLogin, Settings, Tangled};
+//! # fn main() -> forge_core::Result<()> {
+//! let http = forge_http::Http::new(forge_http::Settings::default())?;
+//! let forge = Tangled::new(Settings::usual()?, http, Arc::new(FixedLogin(None)));
+//! let client = forge_core::Client::new(Arc::new(forge), forge_core::Policy::default());
+//! # drop(client); Ok(())
+//! # }
+//! ```
+
+use std::{collections::BTreeSet, fmt, num::NonZeroUsize, sync::Arc};
+
+use forge_core::{
+    AtUri, Capabilities, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result,
+    WebPage,
+};
+use forge_http::Http;
+
+mod attachments;
+mod cache;
+mod caps;
+mod checks;
+mod comments;
+mod dialect;
+mod fault;
+mod identity;
+mod ingest;
+mod ingested;
+mod inspect;
+mod kinds;
+mod knot;
+mod labels;
+pub mod lexicon;
+mod origin;
+mod page;
+mod patch;
+mod proof;
+mod pulls;
+mod records;
+mod repos;
+mod repository;
+mod session;
+mod settings;
+mod skipped;
+mod sources;
+mod ticket_writes;
+mod tickets;
+mod tid;
+mod write;
+mod xrpc;
+
+pub use caps::CAPABILITIES;
+pub use dialect::{Dialect, Dialects, Era};
+pub use identity::{Document, Identity};
+pub use ingested::{INDEX_DATES, not_ingested_in};
+pub use inspect::{IndexShows, IngestionReport};
+pub use origin::{Origin, Reach};
+pub use session::{FixedLogin, Login, LoginSource};
+pub use settings::Settings;
+
+use cache::Cache;
+
+/// Tangled, with one account.
+pub struct Tangled {
+    http: Http,
+    settings: Arc<Settings>,
+    identities: Arc<identity::Identities>,
+    session: session::Session,
+    repositories: Cache<Arc<repository::Repository>>,
+    collaborators: Cache<BTreeSet<String>>,
+    definitions: Cache<Arc<Vec<labels::Definition>>>,
+    patches: Cache<Arc<patch::Patch>>,
+    /// Whom tokens for a knot of 1.0 are for, by knot.
+    audiences: Cache<String>,
+    info: ForgeInfo,
+}
+
+impl Tangled {
+    /// Tangled as `settings` describe it. Nothing is sent and no login is asked for yet.
+    #[must_use]
+    pub fn new(settings: Settings, http: Http, logins: Arc<dyn LoginSource>) -> Self {
+        let settings = Arc::new(settings);
+        let identities = Arc::new(identity::Identities::new(
+            http.clone(),
+            Arc::clone(&settings),
+        ));
+        let session = session::Session::new(
+            http.clone(),
+            Arc::clone(&settings),
+            Arc::clone(&identities),
+            logins,
+        );
+        let info = ForgeInfo {
+            kind: ForgeKind::TANGLED,
+            host: settings.host.clone(),
+        };
+        Self {
+            http,
+            settings,
+            identities,
+            session,
+            repositories: Cache::default(),
+            collaborators: Cache::default(),
+            definitions: Cache::default(),
+            patches: Cache::default(),
+            audiences: Cache::default(),
+            info,
+        }
+    }
+
+    /// Which protocol a repository speaks.
+    ///
+    /// # Errors
+    /// As [`forge_core::Repos::repo`].
+    pub async fn era(&self, repo: &RepoId) -> Result<Era> {
+        Ok(self.repository(repo).await?.era)
+    }
+
+    /// The repository of a pull request that is known by its record alone, and its key there.
+    ///
+    /// # Errors
+    /// `not_found`; `protocol` for a record that is no pull request.
+    pub async fn pull_of_record(&self, uri: &AtUri) -> Result<PrId> {
+        let uri = self.with_did(uri.clone()).await?;
+        let pds = self.identities.pds(&uri.authority).await?;
+        let path = if uri.collection == self.settings.dialects.org.pull {
+            // A ticket is in the account of its repository.
+            RepoPath::Did(uri.authority.clone())
+        } else {
+            let pull = pulls::record::Pull::parse(records::get_uri(&pds, &uri).await?)?;
+            match AtUri::parse(&pull.target) {
+                Ok(uri) => RepoPath::Record(uri),
+                Err(_) => RepoPath::Did(pull.target.clone()),
+            }
+        };
+        let id = RepoId {
+            kind: ForgeKind::TANGLED,
+            host: self.settings.host.clone(),
+            path,
+        };
+        Ok(PrId {
+            repo: self.repository(&id).await?.id.clone(),
+            key: PrKey::Record(uri.to_string()),
+        })
+    }
+}
+
+impl fmt::Debug for Tangled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tangled")
+            .field("host", &self.info.host)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Forge for Tangled {
+    fn info(&self) -> &ForgeInfo {
+        &self.info
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn concurrency(&self) -> NonZeroUsize {
+        NonZeroUsize::new(sources::IN_FLIGHT).unwrap_or(NonZeroUsize::MIN)
+    }
+
+    fn web_page(&self, _: &RepoId, _: &WebPage<'_>) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,246 @@
+//! Where a service of tangled's world is: scheme, host and port, and nothing else.
+
+use std::{fmt, net::IpAddr};
+
+use forge_core::{Error, ErrorKind, Result};
+use url::{Host, Url};
+
+/// The root of a service: `https://pds.example`. Clear text is for this machine alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Origin(String);
+
+/// Which addresses that a stranger's document names may be contacted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// Public names over HTTPS alone: no address literals, no `localhost`.
+    #[default]
+    Public,
+    /// Also this machine, in clear text: for services on loopback.
+    Loopback,
+    /// Also this machine, and private names and addresses over HTTPS: for services of a company's
+    /// own network.
+    Private,
+}
+
+impl Origin {
+    /// An origin that the user configured: `https` anywhere, `http` to this machine.
+    ///
+    /// # Errors
+    /// `config` when it is no such URL.
+    pub fn configured(text: &str) -> Result<Self> {
+        let refused = |why: &str| {
+            Error::new(
+                ErrorKind::Config,
+                format!("'{text}' is not usable as the address of a service: {why}"),
+            )
+            .with_hint("write it as https://host, or for this machine http://localhost:PORT")
+        };
+        let url = Url::parse(text).map_err(|e| refused(&e.to_string()))?;
+        if url.scheme() == "http" && !is_this_machine(&url) {
+            return Err(refused("it would be reached in clear text"));
+        }
+        Self::of(&url).ok_or_else(|| refused("it is more than scheme, host and port"))
+    }
+
+    /// An origin that a document of somebody else names.
+    ///
+    /// # Errors
+    /// `protocol` when it is not one that `reach` allows.
+    pub fn found(text: &str, reach: Reach) -> Result<Self> {
+        let refused = |why: &str| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!(
+                    "an identity document names '{}' as a service, which is not contacted: {why}",
+                    forge_core::text::one_line(text.get(..200).unwrap_or(text))
+                ),
+            )
+        };
+        let url = Url::parse(text).map_err(|e| refused(&e.to_string()))?;
+        let here = is_this_machine(&url);
+        if here && reach == Reach::Public {
+            return Err(refused("it is this machine").with_hint(
+                "services on this machine are used only where the configuration names one",
+            ));
+        }
+        match url.host() {
+            Some(Host::Domain(name)) if here || is_public_name(name) => {}
+            Some(_) if here || reach == Reach::Private => {}
+            _ => return Err(refused("it is not a public host name")),
+        }
+        if url.scheme() != "https" && !(here && url.scheme() == "http") {
+            return Err(refused("it is not https"));
+        }
+        Self::of(&url).ok_or_else(|| refused("it is more than scheme, host and port"))
+    }
+
+    /// The origin of a knot or another service that is named by host and port.
+    ///
+    /// # Errors
+    /// As [`Self::found`].
+    pub fn of_host(host: &str, reach: Reach) -> Result<Self> {
+        let name = host.split(':').next().unwrap_or_default();
+        let here = name == "localhost" || name == "127.0.0.1";
+        let scheme = if here && reach != Reach::Public {
+            "http"
+        } else {
+            "https"
+        };
+        Self::found(&format!("{scheme}://{host}"), reach)
+    }
+
+    fn of(url: &Url) -> Option<Self> {
+        let plain = matches!(url.path(), "" | "/")
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        (plain && url.has_host()).then(|| Self(url.origin().ascii_serialization()))
+    }
+
+    /// `https://host:port`, without a slash behind it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Host, and port where it is not the scheme's own.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.0.split_once("://").map_or("", |(_, host)| host)
+    }
+
+    /// The DID that a service at this origin has: the audience of tokens for it. A port is written
+    /// with `%3A` (did:web specification; a PDS refuses any other form).
+    #[must_use]
+    pub fn service_did(&self) -> String {
+        format!("did:web:{}", self.host().replace(':', "%3A"))
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
+/// A name with a dot that is not of a private network by its ending.
+fn is_public_name(name: &str) -> bool {
+    const PRIVATE: [&str; 5] = [".local", ".internal", ".lan", ".home.arpa", ".localdomain"];
+    name.contains('.') && !PRIVATE.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether an address can be reached from anywhere, so that contacting it for a stranger tells
+/// nothing about the network that we are in.
+pub(crate) fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(ip) => {
+            let [a, b, ..] = ip.octets();
+            !(ip.is_loopback()
+                || ip.is_private()
+                || ip.is_link_local()
+                || ip.is_unspecified()
+                || ip.is_broadcast()
+                || ip.is_multicast()
+                || ip.is_documentation()
+                || a == 0
+                || a == 100 && (64..128).contains(&b)
+                || a >= 240)
+        }
+        IpAddr::V6(ip) => {
+            if let Some(v4) = ip.to_ipv4() {
+                return is_public(IpAddr::V4(v4));
+            }
+            let [first, ..] = ip.segments();
+            !(ip.is_multicast() || first & 0xfe00 == 0xfc00 || first & 0xffc0 == 0xfe80)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strangers_document_leads_to_public_hosts_alone() {
+        for (text, public, loopback) in [
+            ("https://pds.example.com", true, true),
+            ("https://pds.example.com/", true, true),
+            ("https://pds.example.com:8443", true, true),
+            ("http://pds.example.com", false, false),
+            ("https://pds.example.com/x", false, false),
+            ("https://u:p@pds.example.com", false, false),
+            ("https://10.0.0.1", false, false),
+            ("https://8.8.8.8", false, false),
+            ("https://[fd00::1]", false, false),
+            ("https://router.local", false, false),
+            ("https://intranet", false, false),
+            ("http://localhost:2583", false, true),
+            ("http://127.0.0.1:2583", false, true),
+            ("ftp://pds.example.com", false, false),
+            ("nonsense", false, false),
+        ] {
+            assert_eq!(Origin::found(text, Reach::Public).is_ok(), public, "{text}");
+            assert_eq!(
+                Origin::found(text, Reach::Loopback).is_ok(),
+                loopback,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_private_network_is_reached_where_that_is_configured() {
+        for (text, allowed) in [
+            ("https://10.0.0.1", true),
+            ("https://knot.internal", true),
+            ("https://intranet:8443", true),
+            ("http://127.0.0.1:2583", true),
+            ("http://10.0.0.1", false),
+            ("http://knot.internal", false),
+            ("https://u:p@knot.internal", false),
+        ] {
+            let found = Origin::found(text, Reach::Private);
+            assert_eq!(found.is_ok(), allowed, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_port_is_part_of_the_service_did() {
+        let did = |text| Origin::configured(text).unwrap().service_did();
+        assert_eq!(did("https://knot.example/"), "did:web:knot.example");
+        assert_eq!(did("http://localhost:6000"), "did:web:localhost%3A6000");
+        assert!(Origin::configured("http://knot.example").is_err());
+    }
+
+    #[test]
+    fn private_addresses_are_known() {
+        for private in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.1.1",
+            "100.64.0.1",
+            "0.0.0.0",
+            "::1",
+            "fd00::1",
+            "fe80::1",
+            "::ffff:10.0.0.1",
+        ] {
+            assert!(!is_public(private.parse().unwrap()), "{private}");
+        }
+        for public in ["8.8.8.8", "172.32.0.1", "2606:4700::1111"] {
+            assert!(is_public(public.parse().unwrap()), "{public}");
+        }
+    }
+}

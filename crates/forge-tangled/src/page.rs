@@ -1,0 +1,27 @@
+//! Pages of lists that are in memory as a whole.
+
+use forge_core::{Cursor, Error, Page, PageReq, Result};
+
+/// The page of `all` that `req` asks for; `query` binds the cursor to what was asked.
+pub(crate) fn of<T>(scheme: &str, query: &str, all: Vec<T>, req: &PageReq) -> Result<Page<T>> {
+    let from: usize = match &req.cursor {
+        Some(cursor) => cursor.position(scheme, &query)?.parse().map_err(|_| {
+            Error::invalid(
+                "cursor",
+                format!("cursor '{}' has no position", cursor.as_str()),
+            )
+            .with_hint("start again without a cursor")
+        })?,
+        None => 0,
+    };
+    let total = all.len();
+    let items: Vec<T> = all.into_iter().skip(from).take(req.limit).collect();
+    let end = from.saturating_add(items.len());
+    Ok(Page {
+        items,
+        next: (end < total).then(|| Cursor::new(scheme, &query, &end.to_string())),
+        total: Some(total as u64),
+        scanned: None,
+        warnings: Vec::new(),
+    })
+}

@@ -1,0 +1,647 @@
+//! Rounds as tangled stores them: gzipped output of `git format-patch`, or a plain diff.
+
+use std::io::{Read as _, Write as _};
+
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
+use forge_core::{
+    Error, ErrorKind, Result, Timestamp,
+    model::{Commit, FileChange, FileStatus, Signature},
+};
+
+/// The most that a round has when it is unpacked (tangled's ingester, `models/pull.go` 0e75a74b).
+pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
+
+/// Packs a patch for `uploadBlob`. The same patch gives the same bytes.
+pub(crate) fn pack(patch: &[u8]) -> Result<Vec<u8>> {
+    if patch.len() > ROUND_MAX {
+        return Err(Error::invalid(
+            "head",
+            format!(
+                "the changes are {} bytes as a patch; tangled takes at most {ROUND_MAX}",
+                patch.len()
+            ),
+        )
+        .with_hint("split them over several pull requests"));
+    }
+    let failed = |e: std::io::Error| {
+        Error::new(
+            ErrorKind::Internal,
+            format!("a patch could not be packed: {e}"),
+        )
+    };
+    let mut gz = GzEncoder::new(Vec::new(), Compression::default());
+    gz.write_all(patch).map_err(failed)?;
+    gz.finish().map_err(failed)
+}
+
+/// Unpacks a round. A blob of 2025 is not packed.
+pub(crate) fn unpack(blob: &[u8]) -> Result<Vec<u8>> {
+    if !blob.starts_with(&[0x1f, 0x8b]) {
+        return Ok(blob.to_vec());
+    }
+    let wrong = |why: &str| {
+        Error::new(
+            ErrorKind::Protocol,
+            format!("the patch of this round cannot be read: {why}"),
+        )
+    };
+    let mut out = Vec::new();
+    let most = u64::try_from(ROUND_MAX).unwrap_or(u64::MAX);
+    GzDecoder::new(blob)
+        .take(most + 1)
+        .read_to_end(&mut out)
+        .map_err(|e| wrong(&e.to_string()))?;
+    if out.len() > ROUND_MAX {
+        return Err(wrong("it is more than 15 MiB when unpacked"));
+    }
+    Ok(out)
+}
+
+/// Why tangled's ingester does not take a blob as the patch of a round, as the end of a sentence.
+pub(crate) fn fault_of_packed(blob: &[u8]) -> Option<String> {
+    if !blob.starts_with(&[0x1f, 0x8b]) {
+        return Some("is not gzip".to_owned());
+    }
+    let most = u64::try_from(ROUND_MAX).unwrap_or(u64::MAX);
+    let mut unpacked = GzDecoder::new(blob).take(most + 1);
+    match std::io::copy(&mut unpacked, &mut std::io::sink()) {
+        Err(e) => Some(format!("is not gzip: {e}")),
+        Ok(length) if length > most => Some("is more than 15 MiB when unpacked".to_owned()),
+        Ok(_) => None,
+    }
+}
+
+/// One mail of a series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mail {
+    /// The commit that it was made from, full hex.
+    pub oid: String,
+    pub author: Signature,
+    pub subject: String,
+    pub body: String,
+    /// Its unified diff.
+    pub diff: Vec<u8>,
+}
+
+/// A patch that has been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Patch {
+    /// The bytes as they are stored.
+    pub raw: Vec<u8>,
+    /// The mails, oldest first; empty for a plain diff.
+    pub mails: Vec<Mail>,
+}
+
+impl Patch {
+    pub fn parse(raw: Vec<u8>) -> Self {
+        let mut starts = mail_starts(&raw);
+        starts.push(raw.len());
+        let mails = starts
+            .windows(2)
+            .filter_map(|pair| match pair {
+                [from, to] => mail(raw.get(*from..*to)?),
+                _ => None,
+            })
+            .collect();
+        Self { raw, mails }
+    }
+
+    /// The head commit, where the patch names one.
+    pub fn head(&self) -> Option<&str> {
+        self.mails.last().map(|m| m.oid.as_str())
+    }
+
+    /// The unified diff; of several commits one after the other, which is not the same as one diff
+    /// from base to head.
+    pub fn diff(&self) -> Vec<u8> {
+        if self.mails.is_empty() {
+            return self.raw.clone();
+        }
+        self.mails.iter().flat_map(|m| m.diff.clone()).collect()
+    }
+
+    /// The commits, oldest first.
+    pub fn commits(&self) -> Vec<Commit> {
+        self.mails
+            .iter()
+            .map(|m| Commit {
+                oid: m.oid.clone(),
+                message_headline: m.subject.clone(),
+                message_body: m.body.clone(),
+                authors: authors(m),
+                committer: m.author.clone(),
+            })
+            .collect()
+    }
+}
+
+/// The author, and those whom trailers of the message name.
+fn authors(mail: &Mail) -> Vec<Signature> {
+    let trailers = mail.body.lines().filter_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        key.eq_ignore_ascii_case("co-authored-by").then_some(value)
+    });
+    let others = trailers.map(|value| {
+        let (name, email) = address(value.trim());
+        Signature {
+            name,
+            email,
+            ..mail.author.clone()
+        }
+    });
+    std::iter::once(mail.author.clone()).chain(others).collect()
+}
+
+/// Where mails begin: `From <40 or 64 hex digits> Mon Sep 17 00:00:00 2001`.
+fn mail_starts(raw: &[u8]) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut at = 0;
+    for line in raw.split_inclusive(|b| *b == b'\n') {
+        if separator(line).is_some() {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    starts
+}
+
+fn separator(line: &[u8]) -> Option<&str> {
+    let line = std::str::from_utf8(line).ok()?.strip_prefix("From ")?;
+    let (oid, rest) = line.split_once(' ')?;
+    let hex = matches!(oid.len(), 40 | 64) && oid.bytes().all(|b| b.is_ascii_hexdigit());
+    (hex && rest.starts_with("Mon Sep 17 00:00:00 2001")).then_some(oid)
+}
+
+fn mail(raw: &[u8]) -> Option<Mail> {
+    let end = raw.iter().position(|b| *b == b'\n')? + 1;
+    let oid = separator(raw.get(..end)?)?.to_owned();
+    let rest = raw.get(end..)?;
+    let (header, body) = split_header(rest);
+    let headers = unfold(&String::from_utf8_lossy(header));
+    let value = |name: &str| {
+        let (_, value) = headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+        Some(decode_words(value))
+    };
+    let from = value("From").unwrap_or_default();
+    let (name, email) = address(&from);
+    let at = value("Date")
+        .and_then(|d| date(&d))
+        .unwrap_or_else(|| Timestamp::from_unix(0));
+    let subject = value("Subject").unwrap_or_default();
+    let subject = strip_prefix(&subject).to_owned();
+    let diff_at = diff_start(body);
+    let (message, diff) = body.split_at(diff_at);
+    let message = String::from_utf8_lossy(message);
+    // A message of a subject alone begins with the line that ends it.
+    let message = match message.strip_prefix("---\n") {
+        Some(_) => "",
+        None => message.split("\n---\n").next().unwrap_or_default(),
+    };
+    Some(Mail {
+        oid,
+        author: Signature {
+            name,
+            email,
+            at,
+            login: None,
+            account_id: None,
+        },
+        subject,
+        body: message.trim().to_owned(),
+        diff: without_signature(diff).to_vec(),
+    })
+}
+
+fn split_header(raw: &[u8]) -> (&[u8], &[u8]) {
+    let at = raw.windows(2).position(|w| w == b"\n\n");
+    match at {
+        Some(at) => (
+            raw.get(..at).unwrap_or_default(),
+            raw.get(at + 2..).unwrap_or_default(),
+        ),
+        None => (raw, &[]),
+    }
+}
+
+/// Header lines; those that begin with a blank continue the one before.
+fn unfold(text: &str) -> Vec<(String, String)> {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with([' ', '\t']) {
+            if let Some((_, value)) = headers.last_mut() {
+                value.push(' ');
+                value.push_str(line.trim());
+            }
+        } else if let Some((name, value)) = line.split_once(':') {
+            headers.push((name.to_owned(), value.trim().to_owned()));
+        }
+    }
+    headers
+}
+
+/// Encoded words, as git writes them: `=?UTF-8?q?…?=` and `=?UTF-8?b?…?=` (RFC 2047).
+fn decode_words(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    let mut after_word = false;
+    while let Some(at) = rest.find("=?") {
+        let (before, word) = rest.split_at(at);
+        // Blanks between two encoded words are not part of the text.
+        if !(after_word && before.trim().is_empty()) {
+            out.push_str(before);
+        }
+        match encoded_word(word) {
+            Some((decoded, length)) => {
+                out.push_str(&decoded);
+                rest = word.get(length..).unwrap_or_default();
+                after_word = true;
+            }
+            None => {
+                out.push_str("=?");
+                rest = word.get(2..).unwrap_or_default();
+                after_word = false;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+fn encoded_word(text: &str) -> Option<(String, usize)> {
+    let mut parts = text.strip_prefix("=?")?.splitn(3, '?');
+    let (charset, how, rest) = (parts.next()?, parts.next()?, parts.next()?);
+    let payload = rest.get(..rest.find("?=")?)?;
+    let bytes = match how {
+        "q" | "Q" => quoted(payload)?,
+        "b" | "B" => {
+            use base64::{Engine as _, engine::general_purpose::STANDARD};
+            STANDARD.decode(payload).ok()?
+        }
+        _ => return None,
+    };
+    let length = 2 + charset.len() + 1 + how.len() + 1 + payload.len() + 2;
+    Some((String::from_utf8_lossy(&bytes).into_owned(), length))
+}
+
+fn quoted(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut bytes = text.bytes();
+    while let Some(b) = bytes.next() {
+        out.push(match b {
+            b'_' => b' ',
+            b'=' => {
+                let pair = [bytes.next()?, bytes.next()?];
+                u8::from_str_radix(std::str::from_utf8(&pair).ok()?, 16).ok()?
+            }
+            b => b,
+        });
+    }
+    Some(out)
+}
+
+fn address(from: &str) -> (String, String) {
+    match from.rsplit_once('<') {
+        Some((name, email)) => (
+            name.trim().trim_matches('"').to_owned(),
+            email.trim_end_matches('>').to_owned(),
+        ),
+        None => (from.to_owned(), from.to_owned()),
+    }
+}
+
+/// `Fri, 21 Nov 2026 10:00:00 +0100`.
+fn date(text: &str) -> Option<Timestamp> {
+    let at = chrono::DateTime::parse_from_rfc2822(text).ok()?;
+    at.to_rfc3339().parse().ok()
+}
+
+/// The subject without `[PATCH 1/3]`.
+fn strip_prefix(subject: &str) -> &str {
+    let rest = subject
+        .strip_prefix("[PATCH")
+        .and_then(|rest| rest.split_once(']'));
+    rest.map_or(subject, |(_, rest)| rest.trim_start())
+}
+
+fn diff_start(body: &[u8]) -> usize {
+    if body.starts_with(b"diff --git ") {
+        return 0;
+    }
+    let found = body.windows(12).position(|w| w == b"\ndiff --git ");
+    found.map_or(body.len(), |at| at + 1)
+}
+
+/// The diff without the mail's signature: `-- ` and git's version.
+fn without_signature(diff: &[u8]) -> &[u8] {
+    let at = diff.windows(5).rposition(|w| w == b"\n-- \n");
+    match at {
+        // A removed line that reads `- ` looks alike, but is followed by more of its hunk.
+        Some(at) if !diff.get(at + 5..).unwrap_or_default().contains(&b'@') => {
+            diff.get(..=at).unwrap_or_default()
+        }
+        _ => diff,
+    }
+}
+
+/// The changed files of a unified diff with git's headers, by path. A file that several commits
+/// change is counted in sum.
+pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
+    let mut files: Vec<FileChange> = Vec::new();
+    let mut left = (0_u64, 0_u64);
+    for line in diff.split(|b| *b == b'\n') {
+        if left != (0, 0) {
+            if let Some(file) = files.last_mut() {
+                count(file, &mut left, line);
+            }
+            continue;
+        }
+        let text = String::from_utf8_lossy(line);
+        if let Some(names) = text.strip_prefix("diff --git ") {
+            files.push(begun(names));
+        } else if let Some(file) = files.last_mut() {
+            header(file, &text, &mut left);
+        }
+    }
+    merged(files)
+}
+
+fn begun(names: &str) -> FileChange {
+    FileChange {
+        path: both_alike(names).unwrap_or_default(),
+        previous_path: None,
+        status: FileStatus::Modified,
+        additions: Some(0),
+        deletions: Some(0),
+    }
+}
+
+/// The path in `a/x b/x`, where both are the same.
+fn both_alike(names: &str) -> Option<String> {
+    let half = names.len().checked_sub(1)? / 2;
+    let (a, b) = (names.get(..half)?, names.get(half + 1..)?);
+    let (a, b) = (unquote(a), unquote(b));
+    let path = a.strip_prefix("a/")?;
+    (b.strip_prefix("b/") == Some(path)).then(|| path.to_owned())
+}
+
+fn header(file: &mut FileChange, line: &str, left: &mut (u64, u64)) {
+    let side = |text: &str, prefix: &str| -> Option<String> {
+        let name = unquote(text.split('\t').next().unwrap_or_default());
+        Some(name.strip_prefix(prefix)?.to_owned())
+    };
+    if line.starts_with("new file mode") {
+        file.status = FileStatus::Added;
+    } else if line.starts_with("deleted file mode") {
+        file.status = FileStatus::Deleted;
+    } else if let Some(from) = line.strip_prefix("rename from ") {
+        file.status = FileStatus::Renamed;
+        file.previous_path = Some(unquote(from));
+    } else if let Some(from) = line.strip_prefix("copy from ") {
+        file.status = FileStatus::Copied;
+        file.previous_path = Some(unquote(from));
+    } else if let Some(to) = line
+        .strip_prefix("rename to ")
+        .or_else(|| line.strip_prefix("copy to "))
+    {
+        file.path = unquote(to);
+    } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
+        file.additions = None;
+        file.deletions = None;
+    } else if let Some(path) = line.strip_prefix("--- ").and_then(|t| side(t, "a/")) {
+        if file.path.is_empty() {
+            file.path = path;
+        }
+    } else if let Some(path) = line.strip_prefix("+++ ").and_then(|t| side(t, "b/")) {
+        file.path = path;
+    } else if let Some(hunk) = line.strip_prefix("@@ -") {
+        *left = hunk_size(hunk).unwrap_or_default();
+    }
+}
+
+/// How many lines of the old and of the new side follow: `10,3 +10,4 @@`.
+fn hunk_size(hunk: &str) -> Option<(u64, u64)> {
+    let (old, rest) = hunk.split_once(" +")?;
+    let (new, _) = rest.split_once(" @@")?;
+    let size = |range: &str| match range.split_once(',') {
+        Some((_, n)) => n.parse().ok(),
+        None => Some(1),
+    };
+    Some((size(old)?, size(new)?))
+}
+
+fn count(file: &mut FileChange, left: &mut (u64, u64), line: &[u8]) {
+    match line.first() {
+        Some(b'+') => {
+            file.additions = file.additions.map(|n| n + 1);
+            left.1 = left.1.saturating_sub(1);
+        }
+        Some(b'-') => {
+            file.deletions = file.deletions.map(|n| n + 1);
+            left.0 = left.0.saturating_sub(1);
+        }
+        Some(b'\\') => {}
+        _ => *left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
+    }
+}
+
+/// Git's quoted paths: `"a/\303\244"`.
+fn unquote(text: &str) -> String {
+    let Some(inner) = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) else {
+        return text.to_owned();
+    };
+    let mut out = Vec::new();
+    let mut bytes = inner.bytes().peekable();
+    while let Some(b) = bytes.next() {
+        if b != b'\\' {
+            out.push(b);
+            continue;
+        }
+        match bytes.next() {
+            Some(first @ b'0'..=b'7') => {
+                let mut value = u32::from(first - b'0');
+                for _ in 0..2 {
+                    if let Some(digit @ b'0'..=b'7') = bytes.peek().copied() {
+                        bytes.next();
+                        value = value * 8 + u32::from(digit - b'0');
+                    }
+                }
+                out.push(u8::try_from(value & 0xff).unwrap_or(b'?'));
+            }
+            Some(b'n') => out.push(b'\n'),
+            Some(b't') => out.push(b'\t'),
+            Some(b'r') => out.push(b'\r'),
+            Some(other) => out.push(other),
+            None => {}
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn merged(files: Vec<FileChange>) -> Vec<FileChange> {
+    let mut out: Vec<FileChange> = Vec::new();
+    for file in files {
+        let Some(known) = out.iter_mut().find(|f| f.path == file.path) else {
+            out.push(file);
+            continue;
+        };
+        let add = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
+        known.additions = add(known.additions, file.additions);
+        known.deletions = add(known.deletions, file.deletions);
+        match (known.status, file.status) {
+            (FileStatus::Added, FileStatus::Modified) => {}
+            (FileStatus::Renamed | FileStatus::Copied, FileStatus::Modified) => {}
+            (_, status) => known.status = status,
+        }
+    }
+    out.sort_by(|a, b| a.path.cmp(&b.path));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERIES: &str = "\
+From 1111111111111111111111111111111111111111 Mon Sep 17 00:00:00 2001
+From: =?UTF-8?q?J=C3=B6rg=20M?= <j@x.example>
+Date: Fri, 20 Nov 2026 10:00:00 +0100
+Subject: [PATCH 1/2] =?UTF-8?q?Add=20=C3=A4?=
+ =?UTF-8?q?=20file?=
+
+Why it is needed.
+---
+ a.txt | 2 ++
+ 1 file changed, 2 insertions(+)
+ create mode 100644 a.txt
+
+diff --git a/a.txt b/a.txt
+new file mode 100644
+index 0000000..1111111
+--- /dev/null
++++ b/a.txt
+@@ -0,0 +1,2 @@
++one
++-- 
+-- 
+2.47.0
+
+From 2222222222222222222222222222222222222222 Mon Sep 17 00:00:00 2001
+From: Bob <b@x.example>
+Date: Fri, 20 Nov 2026 11:00:00 +0100
+Subject: [PATCH 2/2] Rename it
+
+---
+ b.txt => \"c\\303\\244.txt\" | 0
+ 2 files changed, 1 deletion(-)
+
+diff --git a/b.txt b/\"c\\303\\244.txt\"
+similarity index 100%
+rename from b.txt
+rename to \"c\\303\\244.txt\"
+diff --git a/x.txt b/x.txt
+index 1..2 100644
+--- a/x.txt
++++ b/x.txt
+@@ -1,3 +1,2 @@
+ From 3333333333333333333333333333333333333333 Mon Sep 17 00:00:00 2001
+--- a
+ c
+diff --git a/p.png b/p.png
+index 1..2
+GIT binary patch
+literal 1
+-- 
+2.47.0
+
+";
+
+    #[test]
+    fn a_series_is_read() {
+        let patch = Patch::parse(SERIES.into());
+        assert_eq!(patch.mails.len(), 2, "{patch:?}");
+        let first = &patch.mails[0];
+        assert_eq!(first.subject, "Add ä file");
+        assert_eq!(first.body, "Why it is needed.");
+        assert_eq!(first.author.name, "Jörg M");
+        assert_eq!(first.author.email, "j@x.example");
+        assert_eq!(first.author.at.to_string(), "2026-11-20T10:00:00+01:00");
+        let diff = String::from_utf8_lossy(&first.diff);
+        assert!(
+            diff.starts_with("diff --git a/a.txt") && diff.ends_with("+one\n+-- \n"),
+            "{diff}"
+        );
+        assert_eq!(patch.mails[1].subject, "Rename it");
+        assert_eq!(patch.mails[1].body, "");
+        assert_eq!(
+            patch.head(),
+            Some("2222222222222222222222222222222222222222")
+        );
+    }
+
+    #[test]
+    fn files_are_counted() {
+        let patch = Patch::parse(SERIES.into());
+        let files = files(&patch.diff());
+        let row = |f: &FileChange| (f.path.clone(), f.status, f.additions, f.deletions);
+        let rows: Vec<_> = files.iter().map(row).collect();
+        assert_eq!(
+            rows,
+            [
+                ("a.txt".to_owned(), FileStatus::Added, Some(2), Some(0)),
+                ("cä.txt".to_owned(), FileStatus::Renamed, Some(0), Some(0)),
+                ("p.png".to_owned(), FileStatus::Modified, None, None),
+                ("x.txt".to_owned(), FileStatus::Modified, Some(0), Some(1)),
+            ]
+        );
+        assert_eq!(files[1].previous_path.as_deref(), Some("b.txt"));
+    }
+
+    #[test]
+    fn a_plain_diff_has_no_commits() {
+        let raw = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n".to_vec();
+        let patch = Patch::parse(raw.clone());
+        assert!(patch.mails.is_empty() && patch.head().is_none());
+        assert_eq!(patch.diff(), raw);
+        assert_eq!(files(&raw)[0].additions, Some(1));
+    }
+
+    #[test]
+    fn packing_is_undone_and_bombs_are_refused() {
+        let packed = pack(SERIES.as_bytes()).unwrap();
+        assert_eq!(unpack(&packed).unwrap(), SERIES.as_bytes());
+        assert_eq!(pack(SERIES.as_bytes()).unwrap(), packed);
+        assert_eq!(unpack(b"plain").unwrap(), b"plain");
+        assert!(unpack(&packed[..20]).is_err());
+        let mut gz = GzEncoder::new(Vec::new(), Compression::best());
+        let zeros = vec![0; 1 << 20];
+        for _ in 0..16 {
+            gz.write_all(&zeros).unwrap();
+        }
+        let bomb = gz.finish().unwrap();
+        assert!(unpack(&bomb).unwrap_err().message().contains("15 MiB"));
+        assert_eq!(
+            pack(&vec![0; ROUND_MAX + 1]).unwrap_err().code(),
+            "invalid_input"
+        );
+    }
+
+    #[test]
+    fn junk_never_panics() {
+        for cut in 0..SERIES.len() {
+            let bytes = &SERIES.as_bytes()[..cut];
+            let patch = Patch::parse(bytes.to_vec());
+            let _ = files(&patch.diff());
+            let _ = files(&SERIES.as_bytes()[cut..]);
+        }
+        let mut rng = fastrand::Rng::with_seed(7);
+        for _ in 0..500 {
+            let mut bytes = SERIES.as_bytes().to_vec();
+            for _ in 0..8 {
+                let at = rng.usize(..bytes.len());
+                bytes[at] = rng.u8(..);
+            }
+            let patch = Patch::parse(bytes);
+            let _ = files(&patch.diff());
+        }
+    }
+}

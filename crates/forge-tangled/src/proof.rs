@@ -1,0 +1,215 @@
+//! Why the index drops a record, where that can be proved: the rules of tangled's ingester
+//! (`ingestPull`, `ingestState`, `PullFromRecord`, July 2026), checked against the record, its
+//! blobs, and what the knot says about who may push.
+
+use chrono::DateTime;
+use forge_core::{AtUri, text::one_line};
+use serde_json::Value;
+
+use crate::{
+    Tangled, patch,
+    pulls::{record::Content, status::Writers, view::Located},
+    records::{self, Record},
+    sources::collaborators_at,
+};
+
+/// Rounds whose patch is looked at, the newest first: each costs a request.
+const ROUNDS_MOST: usize = 20;
+
+impl Tangled {
+    /// What is wrong with a record by itself.
+    pub(crate) fn fault_on_its_face(&self, record: &Record) -> Option<String> {
+        let names = &self.settings.dialects.sh;
+        let collection = record.uri.split('/').nth(3)?;
+        let value = &record.value;
+        if collection == names.pull {
+            return fault_of_pull(value);
+        }
+        let field = if collection == names.status {
+            "createdAt"
+        } else if collection == names.label_op {
+            "performedAt"
+        } else {
+            return None;
+        };
+        bad_time(value, field, field)
+    }
+
+    /// As [`Self::fault_on_its_face`], and what others say about it.
+    pub(crate) async fn proof(&self, record: &Record) -> Option<String> {
+        if let Some(fault) = self.fault_on_its_face(record) {
+            return Some(fault);
+        }
+        let names = &self.settings.dialects.sh;
+        let uri = AtUri::parse(&record.uri).ok()?;
+        if uri.collection == names.pull {
+            if let Some(fault) = self.fault_of_blobs(&uri, record).await {
+                return Some(fault);
+            }
+            return self.taken_place(record).await;
+        }
+        if uri.collection == names.status {
+            return self.no_right(record, "pull", true).await;
+        }
+        if uri.collection == names.label_op {
+            return self.no_right(record, "subject", false).await;
+        }
+        None
+    }
+
+    /// A patch that is not gzip, or too large.
+    async fn fault_of_blobs(&self, uri: &AtUri, record: &Record) -> Option<String> {
+        let pull = crate::pulls::record::Pull::parse(record.clone()).ok()?;
+        let pds = self.identities.pds(&uri.authority).await.ok()?;
+        let rounds = pull.rounds.iter().enumerate().rev().take(ROUNDS_MOST);
+        for (number, round) in rounds {
+            let Content::Blob(cid) = &round.content else {
+                continue;
+            };
+            if let Ok(blob) = records::blob(&pds, &uri.authority, cid).await
+                && let Some(fault) = patch::fault_of_packed(&blob)
+            {
+                return Some(format!("the patch of round {number} {fault}"));
+            }
+        }
+        None
+    }
+
+    /// Another pull request that depends on the same one: the index knows chains and no trees. It
+    /// is the other one that stays, because the index has it and not this one.
+    async fn taken_place(&self, record: &Record) -> Option<String> {
+        let below = record.text("dependentOn")?;
+        let other = self.other_on_top(record.text_at(&["target", "repo"])?, below, &record.uri);
+        let other = other.await?;
+        Some(format!(
+            "another pull request depends on {below} already: {other}"
+        ))
+    }
+
+    /// A pull request other than `uri` that the index has on top of `below`.
+    pub(crate) async fn other_on_top(&self, repo: &str, below: &str, uri: &str) -> Option<String> {
+        let all = self
+            .ask_index("sh.tangled.repo.listPulls", repo)
+            .await
+            .ok()?
+            .records;
+        let on_top = |r: &&Record| r.uri != uri && r.text("dependentOn") == Some(below);
+        if all.iter().any(|r| r.uri == uri) {
+            return None;
+        }
+        all.iter().find(on_top).map(|r| r.uri.clone())
+    }
+
+    /// An account that may not say what the record says. The index lets everything pass when the
+    /// knot does not answer, and then nothing is proved.
+    async fn no_right(&self, record: &Record, field: &str, author_may: bool) -> Option<String> {
+        let about = AtUri::parse(record.text(field)?).ok()?;
+        let pull = self.pull_of_record(&about).await.ok()?;
+        let Located {
+            repository, pull, ..
+        } = self.locate(&pull).await.ok()?;
+        let knot = self.knot(&repository).await.ok()?;
+        let collaborators = collaborators_at(&knot, repository.target()).await.ok()?;
+        let writers = Writers::of(&repository, &collaborators);
+        let who = record.author();
+        let may = writers.may_write(who) || author_may && who == pull.author();
+        if may {
+            return None;
+        }
+        let name = self.identities.name_of(who).await;
+        let rule = if author_may {
+            "a state counts from its author, the owner of the repository and its collaborators"
+        } else {
+            "labels count from the owner of the repository and its collaborators"
+        };
+        Some(format!("{name} is not authorised: {rule} alone"))
+    }
+}
+
+/// What `PullFromRecord` refuses without asking anybody.
+fn fault_of_pull(value: &Value) -> Option<String> {
+    let text = |path: &[&str]| {
+        let mut at = value;
+        for name in path {
+            at = at.get(name)?;
+        }
+        at.as_str()
+    };
+    if let Some(fault) = bad_time(value, "createdAt", "createdAt") {
+        return Some(fault);
+    }
+    for path in [["target", "repo"], ["source", "repo"]] {
+        if let Some(repo) = text(&path).filter(|repo| !repo.starts_with("did:")) {
+            return Some(format!(
+                "`{}.repo` is '{}', where the index takes the DID of a repository alone",
+                path.first().copied().unwrap_or_default(),
+                one_line(repo)
+            ));
+        }
+    }
+    if let Some(below) = text(&["dependentOn"]).filter(|below| AtUri::parse(below).is_err()) {
+        return Some(format!("`dependentOn` is no at-uri: '{}'", one_line(below)));
+    }
+    let rounds = value.get("rounds").and_then(Value::as_array)?;
+    rounds.iter().enumerate().find_map(|(number, round)| {
+        bad_time(round, "createdAt", &format!("rounds[{number}].createdAt"))
+    })
+}
+
+fn bad_time(value: &Value, field: &str, shown: &str) -> Option<String> {
+    let text = value.get(field)?.as_str()?;
+    DateTime::parse_from_rfc3339(text)
+        .is_err()
+        .then(|| format!("`{shown}` is no time: '{}'", one_line(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pull() -> Value {
+        json!({
+            "createdAt": "2026-11-01T00:00:00Z",
+            "target": {"repo": "did:plc:r", "branch": "main"},
+            "source": {"repo": "did:plc:r", "branch": "f"},
+            "dependentOn": "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322",
+            "rounds": [{"createdAt": "2026-11-01T00:00:00Z"}],
+        })
+    }
+
+    #[test]
+    fn a_record_that_the_index_takes_has_no_fault() {
+        assert_eq!(fault_of_pull(&pull()), None);
+        assert_eq!(fault_of_pull(&json!({})), None, "nothing is proved");
+    }
+
+    #[test]
+    fn each_rule_of_the_ingester_is_named_with_the_value() {
+        for (pointer, bad, said) in [
+            (
+                "/createdAt",
+                "yesterday",
+                "`createdAt` is no time: 'yesterday'",
+            ),
+            (
+                "/rounds/0/createdAt",
+                "",
+                "`rounds[0].createdAt` is no time: ''",
+            ),
+            (
+                "/target/repo",
+                "at://did:plc:o/sh.tangled.repo/x",
+                "`target.repo` is 'at://did:plc:o/sh.tangled.repo/x'",
+            ),
+            ("/source/repo", "x", "`source.repo` is 'x'"),
+            ("/dependentOn", "7", "`dependentOn` is no at-uri: '7'"),
+        ] {
+            let mut value = pull();
+            *value.pointer_mut(pointer).unwrap() = json!(bad);
+            let fault = fault_of_pull(&value).unwrap();
+            assert!(fault.contains(said), "{fault}");
+        }
+    }
+}

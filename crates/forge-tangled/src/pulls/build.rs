@@ -1,0 +1,183 @@
+//! From records to the model's pull request.
+
+use forge_core::{
+    ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Warning,
+    model::{Actor, Label, PrState, PullRequest},
+};
+
+use super::{
+    record::Pull,
+    status::{self, Status},
+};
+use crate::{Tangled, labels, records::Record, repository::Repository};
+
+/// What is known beside the record itself.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    pub state: Option<PrState>,
+    pub statuses: Vec<Status>,
+    pub labels: Vec<Label>,
+    pub assignees: Vec<Actor>,
+    pub comments: u64,
+    pub number: Option<u64>,
+    pub head_oid: Option<String>,
+    pub warnings: Vec<Warning>,
+}
+
+impl Tangled {
+    /// The pull request of a record.
+    pub(crate) async fn build(
+        &self,
+        repository: &Repository,
+        pull: &Pull,
+        beside: Beside,
+    ) -> PullRequest {
+        let decided = status::winner(&beside.statuses);
+        let state = beside
+            .state
+            .or_else(|| decided.and_then(|s| s.state))
+            .unwrap_or(PrState::Open);
+        let decided = decided.filter(|s| s.state == Some(state));
+        let ended_at = decided.filter(|_| state != PrState::Open).map(|s| s.at);
+        let merged_by = match decided {
+            Some(s) if state == PrState::Merged => Some(self.actor(&s.author).await),
+            _ => None,
+        };
+        let latest = pull.latest().and_then(|(_, round)| round.created_at);
+        let updated_at = [latest, decided.map(|s| s.at)]
+            .into_iter()
+            .flatten()
+            .fold(pull.created_at, Ord::max);
+        PullRequest {
+            id: PrId {
+                repo: repository.id.clone(),
+                key: PrKey::Record(pull.record.uri.clone()),
+            },
+            node_id: pull.record.uri.clone(),
+            number: beside.number,
+            title: pull.title.clone(),
+            description: pull.body.clone(),
+            author: self.actor(pull.author()).await,
+            state,
+            draft: false,
+            base_branch: pull.base.clone(),
+            base_oid: None,
+            head_branch: pull.head.clone(),
+            head_oid: beside.head_oid.or_else(|| pull.source_sha.clone()),
+            head_repo: fork(repository, pull),
+            created_at: pull.created_at,
+            updated_at,
+            closed_at: ended_at,
+            merged_at: ended_at.filter(|_| state == PrState::Merged),
+            merged_by,
+            merge_commit: None,
+            url: self.page(repository, pull, beside.number),
+            labels: beside.labels,
+            assignees: beside.assignees,
+            milestone: None,
+            approvals: 0,
+            changes_requested: 0,
+            pending_reviewers: Vec::new(),
+            review_decision: None,
+            latest_reviews: Vec::new(),
+            comments_count: beside.comments,
+            version: pull.record.cid().to_owned(),
+            additions: None,
+            deletions: None,
+            changed_files: None,
+            mergeability: None,
+            comments: None,
+            reviews: None,
+            threads: None,
+            commits: None,
+            files: None,
+            checks: None,
+            linked_issues: None,
+            rounds: Some(pull.rounds.len()),
+            depends_on: pull.depends_on.clone().map(PrKey::Record),
+            head_node: None,
+            auto_merge: None,
+            maintainer_can_modify: None,
+            database_id: None,
+            potential_merge_commit: None,
+            reactions: None,
+            projects: None,
+            warnings: beside.warnings,
+        }
+    }
+
+    /// An account, by its handle where that is proved.
+    pub(crate) async fn actor(&self, did: &str) -> Actor {
+        Actor::new(self.identities.name_of(did).await)
+    }
+
+    /// The page: records have no number, and the web has no page without one.
+    fn page(&self, repository: &Repository, pull: &Pull, number: Option<u64>) -> String {
+        match number {
+            Some(number) => format!(
+                "{}/{}/{}/pulls/{number}",
+                self.settings.web,
+                repository.owner.name(),
+                repository.name
+            ),
+            None => pull.record.uri.clone(),
+        }
+    }
+
+    /// Labels and assignees that changes of labels add up to.
+    pub(crate) async fn labels_of(
+        &self,
+        repository: &Repository,
+        pull_uri: &str,
+        operations: Vec<Record>,
+    ) -> Result<(Vec<Label>, Vec<Actor>)> {
+        let (mut names, mut assignees) = (Vec::new(), Vec::new());
+        if operations.is_empty() {
+            return Ok((names, assignees));
+        }
+        let writers = self.writers(repository).await;
+        let keys = labels::keys(&operations);
+        let definitions = self
+            .definitions_with(repository, |known| {
+                keys.iter().all(|key| known.iter().any(|d| d.uri == **key))
+            })
+            .await?;
+        let many = |key: &str| definitions.iter().any(|d| d.uri == key && d.multiple);
+        let applied = labels::applied(&operations, pull_uri, &writers, many);
+        for (key, values) in applied {
+            let Some(definition) = definitions.iter().find(|d| d.uri == key) else {
+                continue;
+            };
+            if definition.is_assignee() {
+                for did in &values {
+                    assignees.push(self.actor(did).await);
+                }
+            } else {
+                names.extend(definition.labels(&values));
+            }
+        }
+        names.sort_by(|a: &Label, b: &Label| a.name.cmp(&b.name));
+        Ok((names, assignees))
+    }
+
+    /// Who may say what.
+    pub(crate) async fn writers(&self, repository: &Repository) -> status::Writers {
+        status::Writers::of(repository, &self.collaborators(repository).await)
+    }
+}
+
+fn fork(repository: &Repository, pull: &Pull) -> Option<RepoId> {
+    let source = pull.source.as_ref()?;
+    if repository.is_target(source) {
+        return None;
+    }
+    let path = match forge_core::AtUri::parse(source) {
+        Ok(uri) => RepoPath::Record(uri),
+        Err(_) => RepoPath::Did(source.clone()),
+    };
+    Some(RepoId {
+        kind: ForgeKind::TANGLED,
+        host: String::new(),
+        path,
+    })
+}

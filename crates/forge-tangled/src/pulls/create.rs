@@ -1,0 +1,389 @@
+//! Opening a pull request.
+
+use forge_core::{
+    Capability, Error, ErrorKind, Ingestion, Outcome, PageReq, Precondition, RepoId, Result,
+    model::{CreatePull, HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
+    text::one_line,
+};
+use serde_json::{Value, json};
+
+use super::{build::Beside, record::Pull, view::Located};
+use crate::{
+    Era, Tangled, fault,
+    ingest::{Seen, worse},
+    kinds,
+    knot::no_branch,
+    labels::Change,
+    patch::{self, Patch},
+    records::{self, NewRecord, Record},
+    repository::Repository,
+    sources::ACCOUNT_MOST,
+    write,
+};
+
+/// The most open pull requests that are looked through for one of the same branches.
+const LOOK: usize = 100;
+
+impl Tangled {
+    /// See [`forge_core::PullRequests::create`].
+    pub(crate) async fn create_pull(
+        &self,
+        repo: &RepoId,
+        req: &CreatePull,
+    ) -> Result<Outcome<PullRequest>> {
+        let title = title(&req.title)?;
+        body("description", &req.description)?;
+        let repository = self.repository(repo).await?;
+        if repository.era == Era::Org10 {
+            return self.create_ticket(repository, req).await;
+        }
+        self.speaks_2026(&repository, Capability::PrCreate)?;
+        let viewer = self.session.viewer().await?.identity.did.clone();
+        let below = match &req.depends_on {
+            Some(below) => Some(self.to_build_on(&repository, below).await?),
+            None => None,
+        };
+        let base = match (&req.base, &below) {
+            (Some(base), _) => base.clone(),
+            (None, Some(below)) => below.pull.base.clone(),
+            (None, None) => self.default_base(&repository).await?,
+        };
+        let change = self
+            .label_change(&repository, (&req.labels, &[]), (&req.assignees, &[]))
+            .await?;
+        let (patch, source, base_oid) = match &req.patch {
+            Some(patch) => (given(patch)?, None, None),
+            None => {
+                let (patch, base_oid) = self
+                    .patch_of_branch(&repository, &base, &req.head, below.as_ref())
+                    .await?;
+                self.no_twin(&repository, &base, &req.head.branch).await?;
+                let source = json!({ "branch": req.head.branch, "repo": repository.target() });
+                (patch, Some(source), Some(base_oid))
+            }
+        };
+        let new = NewPull {
+            title: &title,
+            description: &req.description,
+            base: &base,
+            source,
+            below: below.map(|below| below.pull.record.uri),
+        };
+        let written = self
+            .write_pull(&repository, &viewer, new, &patch, &change)
+            .await?;
+        let mut outcome = self.opened(repository, written, &patch).await?;
+        outcome.value.base_oid = base_oid;
+        Ok(outcome)
+    }
+
+    /// What a branch has that the base has not; on top of another pull request, what that one has
+    /// not either. Also the tip of the base.
+    async fn patch_of_branch(
+        &self,
+        repository: &Repository,
+        base: &str,
+        head: &HeadRef,
+        below: Option<&Located>,
+    ) -> Result<(Patch, String)> {
+        if let Some(owner) = &head.owner {
+            self.same_repository(repository, owner).await?;
+        }
+        if head.branch == base {
+            return Err(Error::invalid(
+                "head",
+                format!("'{}' is head and base at once", one_line(&head.branch)),
+            )
+            .with_hint("pass the branch that has the changes as --head"));
+        }
+        let from = match below {
+            Some(below) => self.tip_of(below).await?,
+            None => base.to_owned(),
+        };
+        self.patch_from_knot(repository, base, &from, &head.branch)
+            .await
+    }
+
+    /// The blob, then everything else in one go: the pull request, its opening status, its labels.
+    async fn write_pull(
+        &self,
+        repository: &Repository,
+        viewer: &str,
+        new: NewPull<'_>,
+        patch: &Patch,
+        change: &Change,
+    ) -> Result<Written> {
+        let blob = self
+            .upload("application/gzip", patch::pack(&patch.raw)?)
+            .await?;
+        let names = &self.settings.dialects.sh;
+        let now = write::now();
+        let mut value = json!({
+            "$type": names.pull,
+            "title": new.title,
+            "target": { "repo": repository.target(), "branch": new.base },
+            "rounds": [{ "createdAt": now, "patchBlob": blob }],
+            "createdAt": now,
+        });
+        if let Some(map) = value.as_object_mut() {
+            if !new.description.is_empty() {
+                map.insert("body".to_owned(), json!(new.description));
+            }
+            if let Some(source) = new.source {
+                map.insert("source".to_owned(), source);
+            }
+            if let Some(below) = new.below {
+                map.insert("dependentOn".to_owned(), json!(below));
+            }
+        }
+        let pull = write::checked(NewRecord::new(&names.pull, value))?;
+        let uri = pull.uri(viewer);
+        let mut records = vec![pull.clone(), self.status_record(&uri, PrState::Open, None)?];
+        let labels = match change.is_empty() {
+            true => None,
+            false => Some(change.record(&names.label_op, &uri)?),
+        };
+        records.extend(labels.clone());
+        let cids = self.create_records(&records).await.map_err(|e| {
+            if fault::is_ambiguous(&e) {
+                e.with_hint(format!(
+                    "look whether it is there before trying again: `forge pr view {uri}`"
+                ))
+            } else {
+                e
+            }
+        })?;
+        let last = cids.last().cloned().into_iter().collect();
+        Ok(Written {
+            pull: pull.written(viewer, cids),
+            labels: labels.map(|labels| labels.written(viewer, last)),
+        })
+    }
+
+    async fn opened(
+        &self,
+        repository: std::sync::Arc<Repository>,
+        written: Written,
+        patch: &Patch,
+    ) -> Result<Outcome<PullRequest>> {
+        let uri = written.pull.uri.clone();
+        let mut pull = Pull::parse(written.pull)?;
+        let told = self.ingestion(Seen::Pull, &pull.record).await;
+        pull.record.cid = Some(told.cid);
+        let mut ingestion = told.ingestion;
+        let mut beside = Beside {
+            state: Some(PrState::Open),
+            head_oid: patch.head().map(str::to_owned),
+            ..Beside::default()
+        };
+        if let Some(labels) = written.labels {
+            // Where the pull request is not shown, its labels cannot be.
+            if matches!(ingestion, Ingestion::Confirmed { .. }) {
+                let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
+                ingestion = worse(ingestion, self.ingestion(seen, &labels).await.ingestion);
+            }
+            let (labels, assignees) = self.labels_of(&repository, &uri, vec![labels]).await?;
+            (beside.labels, beside.assignees) = (labels, assignees);
+        }
+        let located = Located {
+            repository,
+            pull,
+            number: None,
+        };
+        let value = self.build(&located.repository, &located.pull, beside).await;
+        let mut outcome = Outcome::immediate(value);
+        outcome.ingestion = ingestion;
+        Ok(outcome)
+    }
+
+    /// What the knot makes of two branches, as `git format-patch` does, and the tip of the base.
+    /// What both `base` and `from` have is left out: `from` is the base itself, or what the changes
+    /// are on top of.
+    pub(crate) async fn patch_from_knot(
+        &self,
+        repository: &Repository,
+        base: &str,
+        from: &str,
+        head: &str,
+    ) -> Result<(Patch, String)> {
+        let (base_tip, head_tip) =
+            futures::try_join!(self.branch(repository, base), self.branch(repository, head))?;
+        let base_tip = base_tip.ok_or_else(|| no_branch("base", repository, base))?;
+        head_tip.ok_or_else(|| no_branch("head", repository, head))?;
+        let compared = self.compare(repository, from, head).await?;
+        let patch = compared.patch.unwrap_or_default();
+        if patch.trim().is_empty() {
+            return Err(Error::precondition(
+                Precondition::NothingToMerge,
+                format!(
+                    "'{}' has no commits that '{}' has not",
+                    one_line(head),
+                    one_line(from)
+                ),
+            )
+            .with_hint("commit and push something to the head branch first"));
+        }
+        Ok((Patch::parse(patch.into_bytes()), base_tip.hash))
+    }
+
+    async fn default_base(&self, repository: &Repository) -> Result<String> {
+        match self.default_branch(repository).await? {
+            Some(branch) => Ok(branch.name),
+            None => Err(
+                Error::invalid("base", format!("{} has no branch yet", repository.id))
+                    .with_hint("push a first branch"),
+            ),
+        }
+    }
+
+    /// Changes of another repository have to be submitted as a patch: which fork an owner means is
+    /// not in the request.
+    async fn same_repository(&self, repository: &Repository, owner: &str) -> Result<()> {
+        if self.did_of(owner).await? == repository.owner.did {
+            return Ok(());
+        }
+        Err(crate::caps::refusal(Capability::PrCreateCrossRepository))
+    }
+
+    /// Refuses a second open pull request of the same branches.
+    async fn no_twin(&self, repository: &Repository, base: &str, head: &str) -> Result<()> {
+        let query = PullQuery {
+            state: StateFilter::Open,
+            base: Some(base.to_owned()),
+            head: Some(head.to_owned()),
+            fields: PrFields::ROW,
+            ..PullQuery::default()
+        };
+        let mine = self.own_open(repository, base, head).await?;
+        let indexed = match mine {
+            Some(uri) => Some(uri),
+            None => {
+                let page = self
+                    .list_pulls(&repository.id, &query, PageReq::first(LOOK))
+                    .await;
+                let rows = page.map(|page| page.items).unwrap_or_default();
+                self.open_one_of(rows).await?
+            }
+        };
+        match indexed {
+            None => Ok(()),
+            Some(url) => Err(Error::new(
+                ErrorKind::AlreadyExists {
+                    existing: Some(url.clone()),
+                },
+                format!(
+                    "there is an open pull request from '{}' to '{}' already: {url}",
+                    one_line(head),
+                    one_line(base)
+                ),
+            )
+            .with_hint("submit another round of it, or close it first")),
+        }
+    }
+
+    /// The first of these rows of the index that is open in truth and somebody else's: the viewer's
+    /// own have been looked at, and the index may not know yet that one is closed.
+    async fn open_one_of(&self, rows: Vec<PullRequest>) -> Result<Option<String>> {
+        let viewer = self.session.viewer().await?.identity.did.as_str();
+        for row in rows.into_iter().filter(|row| row.head_repo.is_none()) {
+            let Ok(located) = self.locate(&row.id).await else {
+                continue;
+            };
+            if located.pull.author() != viewer
+                && self.state_of(&located.repository, &located.pull).await? == PrState::Open
+            {
+                return Ok(Some(row.url));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The viewer's own open one of these branches, which the index may not know yet.
+    async fn own_open(
+        &self,
+        repository: &Repository,
+        base: &str,
+        head: &str,
+    ) -> Result<Option<String>> {
+        let viewer = self.session.viewer().await?;
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        let collection = &self.settings.dialects.sh.pull;
+        // A server that cannot say what is there must not get a second one.
+        let found = records::all(&pds, &viewer.identity.did, collection, ACCOUNT_MOST).await?;
+        for record in found.records {
+            let Ok(pull) = Pull::parse(record) else {
+                continue;
+            };
+            if !(repository.is_target(&pull.target) && pull.base == base && pull.head == head)
+                || pull.is_from_fork()
+            {
+                continue;
+            }
+            if self.state_of(repository, &pull).await? == PrState::Open {
+                return Ok(Some(pull.record.uri));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What a new pull request says, beside its changes.
+struct NewPull<'a> {
+    title: &'a str,
+    description: &'a str,
+    base: &'a str,
+    source: Option<Value>,
+    /// The at-uri of the one that it builds on.
+    below: Option<String>,
+}
+
+/// What was written for a new pull request, beside its opening status.
+struct Written {
+    pull: Record,
+    labels: Option<Record>,
+}
+
+/// A patch that somebody gave us.
+pub(crate) fn given(patch: &[u8]) -> Result<Patch> {
+    let patch = Patch::parse(patch.to_vec());
+    if patch::files(&patch.diff()).is_empty() {
+        return Err(
+            Error::invalid("patch", "this changes no file, or is no patch")
+                .with_hint("make it with `git format-patch --stdout BASE..HEAD`"),
+        );
+    }
+    Ok(patch)
+}
+
+/// A title that can be written.
+pub(crate) fn title(text: &str) -> Result<String> {
+    let title = text.trim();
+    let most = crate::CAPABILITIES.limits.title_max;
+    if title.is_empty() {
+        return Err(Error::invalid("title", "the title is empty").with_hint("pass --title"));
+    }
+    if title.contains(['\n', '\r']) {
+        return Err(Error::invalid("title", "the title has a line break"));
+    }
+    let length = title.chars().count();
+    if length > most {
+        return Err(Error::invalid(
+            "title",
+            format!("the title has {length} characters, more than {most}"),
+        ));
+    }
+    Ok(title.to_owned())
+}
+
+/// A description or comment that fits into a record.
+pub(crate) fn body(field: &'static str, text: &str) -> Result<()> {
+    let most = crate::CAPABILITIES.limits.body_max;
+    let length = text.chars().count();
+    if length > most {
+        return Err(Error::invalid(
+            field,
+            format!("the {field} has {length} characters, more than {most}"),
+        ));
+    }
+    Ok(())
+}

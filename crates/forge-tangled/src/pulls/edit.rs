@@ -1,0 +1,111 @@
+//! Changing title and description, labels and assignees.
+
+use forge_core::{
+    Capability, Error, Ingestion, Outcome, PrId, Result, Warning,
+    model::{EditPull, PrFields, PullRequest},
+};
+use serde_json::json;
+
+use super::{
+    create::{body, title},
+    record::Pull,
+    view::Located,
+};
+use crate::{
+    Era, Tangled,
+    ingest::{Seen, worse},
+    kinds,
+    records::Record,
+};
+
+impl Tangled {
+    /// See [`forge_core::PullRequests::edit`].
+    pub(crate) async fn edit_pull(
+        &self,
+        pr: &PrId,
+        edit: &EditPull,
+    ) -> Result<Outcome<PullRequest>> {
+        let new_title = edit.title.as_deref().map(title).transpose()?;
+        if let Some(description) = &edit.description {
+            body("description", description)?;
+        }
+        let located = self.locate(pr).await?;
+        if located.repository.era == Era::Org10 {
+            return self.edit_ticket(&located, edit).await;
+        }
+        self.speaks_2026(&located.repository, Capability::PrEdit)?;
+        let (labels, assignees) = (&edit.labels, &edit.assignees);
+        let change = self
+            .label_change(
+                &located.repository,
+                (&labels.add, &labels.remove),
+                (&assignees.add, &assignees.remove),
+            )
+            .await?;
+        let expected = edit.expected_version.as_deref();
+        if let Some(expected) = expected.filter(|e| *e != located.pull.record.cid()) {
+            return Err(Error::new(
+                forge_core::ErrorKind::Conflict {
+                    expected: expected.to_owned(),
+                    actual: located.pull.record.cid().to_owned(),
+                },
+                format!("{} was changed by somebody else", located.pull.record.uri),
+            )
+            .with_hint("read it again, then make the change on what is there now"));
+        }
+        let record = if new_title.is_some() || edit.description.is_some() {
+            self.edit_record(&located.pull.uri, expected, |value| {
+                if let Some(title) = &new_title {
+                    value.insert("title".to_owned(), json!(title));
+                }
+                match edit.description.as_deref() {
+                    Some("") => drop(value.remove("body")),
+                    Some(body) => drop(value.insert("body".to_owned(), json!(body))),
+                    None => {}
+                }
+                Ok(())
+            })
+            .await?
+        } else {
+            located.pull.record.clone()
+        };
+        let edited = record.cid() != located.pull.record.cid();
+        let uri = record.uri.clone();
+        let mut written: Option<Record> = None;
+        if !change.is_empty() {
+            let new = change.record(&self.settings.dialects.sh.label_op, &uri)?;
+            let did = self.session.viewer().await?.identity.did.clone();
+            let cids = self.create_records(std::slice::from_ref(&new)).await?;
+            written = Some(Record {
+                uri: new.uri(&did),
+                cid: cids.into_iter().next(),
+                value: new.value,
+            });
+        }
+        let mut located = Located {
+            pull: Pull::parse(record)?,
+            ..located
+        };
+        if !edited && written.is_none() {
+            let view = self.view_fresh(&located, PrFields::NONE).await?;
+            return Ok(Outcome::unchanged(
+                view,
+                Warning::new("there was nothing to change"),
+            ));
+        }
+        let mut ingestion = Ingestion::Immediate;
+        if edited {
+            let told = self.ingestion(Seen::Pull, &located.pull.record).await;
+            located.pull.record.cid = Some(told.cid);
+            ingestion = told.ingestion;
+        }
+        if let Some(op) = &written {
+            let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
+            ingestion = worse(ingestion, self.ingestion(seen, op).await.ingestion);
+        }
+        let view = self.view_fresh(&located, PrFields::NONE).await?;
+        let mut outcome = Outcome::immediate(view);
+        outcome.ingestion = ingestion;
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,563 @@
+//! Lists of pull requests.
+
+use std::collections::BTreeSet;
+
+use forge_core::{
+    Capability, Cursor, Error, Page, PageReq, RepoId, Result, Warning,
+    model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
+    text::one_line,
+};
+use futures::{StreamExt as _, stream};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{build::Beside, record::Pull, status, view::Located};
+use crate::{
+    Era, Tangled, kinds,
+    records::Record,
+    repository::Repository,
+    skipped,
+    sources::{IN_FLIGHT, is_down},
+    tickets,
+};
+
+const SCHEME: &str = "tangled";
+/// How many the index is asked for at once when most of them may be filtered out.
+const SCAN: usize = 100;
+
+/// One row of the index.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Item {
+    #[serde(flatten)]
+    record: Record,
+    #[serde(default)]
+    state: Option<String>,
+    #[serde(default)]
+    comment_count: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Items {
+    #[serde(default)]
+    items: Vec<Value>,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+/// A row before it is shown.
+struct Row {
+    pull: Pull,
+    state: PrState,
+    comments: u64,
+    /// The state is what the index makes of it, whoever it was set by.
+    indexed: bool,
+}
+
+/// Where a list goes on: the index's cursor for a page of `size`, and how many of its rows were
+/// taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Position {
+    size: usize,
+    skip: usize,
+    cursor: String,
+}
+
+impl Position {
+    fn text(&self) -> String {
+        format!("{}|{}|{}", self.size, self.skip, self.cursor)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '|');
+        let size = parts
+            .next()?
+            .parse()
+            .ok()
+            .filter(|n| (1..=1000).contains(n))?;
+        Some(Self {
+            size,
+            skip: parts.next()?.parse().ok()?,
+            cursor: parts.next()?.to_owned(),
+        })
+    }
+}
+
+/// The filters that the index cannot apply.
+struct Filters {
+    author: Option<String>,
+    assignee: Option<String>,
+}
+
+impl Tangled {
+    /// See [`forge_core::PullRequests::list`].
+    pub(crate) async fn list_pulls(
+        &self,
+        repo: &RepoId,
+        query: &PullQuery,
+        req: PageReq,
+    ) -> Result<Page<PullRequest>> {
+        if query.search.is_some() {
+            return Err(crate::caps::refusal(Capability::PrListSearch));
+        }
+        let repository = self.repository(repo).await?;
+        let people = futures::try_join!(
+            self.did_filter(query.author.as_deref()),
+            self.did_filter(query.assignee.as_deref()),
+        );
+        let filters = match people {
+            Ok((author, assignee)) => Filters { author, assignee },
+            // Nobody of that name has written anything.
+            Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
+            Err(e) => return Err(e),
+        };
+        let bound = (repository.record.uri.as_str(), query);
+        let position = match &req.cursor {
+            Some(cursor) => {
+                let text = cursor.position(SCHEME, &bound)?;
+                Some(Position::parse(text).ok_or_else(|| {
+                    Error::invalid(
+                        "cursor",
+                        format!("cursor '{}' has no position", cursor.as_str()),
+                    )
+                    .with_hint("start again without a cursor")
+                })?)
+            }
+            None => None,
+        };
+        if query.draft == Some(true) {
+            return Ok(Page::complete(Vec::new()));
+        }
+        if repository.era == Era::Org10 {
+            let skip = position.map_or(0, |p| p.skip);
+            let (rows, warnings, scanned) = self.tickets_page(&repository, query, &filters).await?;
+            let end = skip.saturating_add(req.limit);
+            let more = rows.len() > end;
+            let rows: Vec<Row> = rows.into_iter().skip(skip).take(req.limit).collect();
+            let next = Position {
+                size: 1,
+                skip: end,
+                cursor: String::new(),
+            };
+            return Ok(Page {
+                items: self.models(&repository, rows, query.fields).await,
+                next: more.then(|| Cursor::new(SCHEME, &bound, &next.text())),
+                total: None,
+                scanned: Some(scanned),
+                warnings,
+            });
+        }
+        let first = self
+            .index_page(&repository, query, &filters, position, req.limit)
+            .await;
+        let (rows, next, scanned, warnings) = match first {
+            Ok((rows, next, scanned, warnings)) => {
+                let next = next.map(|p| Cursor::new(SCHEME, &bound, &p.text()));
+                (rows, next, scanned, warnings)
+            }
+            Err(e) if is_down(&e) && req.cursor.is_none() => {
+                let (mut rows, scanned, mut warnings) =
+                    self.without_index(&repository, query, &filters, &e).await?;
+                if rows.len() > req.limit {
+                    rows.truncate(req.limit);
+                    warnings.push(
+                        Warning::new("there are more, which only the index can page through")
+                            .with_hint("raise --limit"),
+                    );
+                }
+                (rows, None, scanned, warnings)
+            }
+            Err(e) => return Err(e),
+        };
+        let items = self.models(&repository, rows, query.fields).await;
+        Ok(Page {
+            items,
+            next,
+            total: None,
+            scanned: Some(scanned),
+            warnings,
+        })
+    }
+
+    async fn did_filter(&self, name: Option<&str>) -> Result<Option<String>> {
+        match name {
+            Some(name) => Ok(Some(self.did_of(name).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Rows from the index until `limit` match, or there are no more.
+    async fn index_page(
+        &self,
+        repository: &Repository,
+        query: &PullQuery,
+        filters: &Filters,
+        position: Option<Position>,
+        limit: usize,
+    ) -> Result<(Vec<Row>, Option<Position>, u64, Vec<Warning>)> {
+        // Behind the first page nobody else can go on.
+        let index = match position {
+            Some(_) => self.index(),
+            None => self.index_or_others(),
+        };
+        let status = match query.state {
+            StateFilter::Open => Some("open"),
+            StateFilter::Merged => Some("merged"),
+            StateFilter::Closed | StateFilter::All => None,
+        };
+        let scans = query.state == StateFilter::Closed
+            || filters.assignee.is_some()
+            || !query.labels.is_empty()
+            || query.base.is_some()
+            || query.head.is_some();
+        let mut at = position.unwrap_or(Position {
+            size: if scans { SCAN } else { limit.min(SCAN) },
+            skip: 0,
+            cursor: String::new(),
+        });
+        let (mut rows, mut warnings, mut scanned) = (Vec::new(), Vec::new(), 0);
+        loop {
+            let size = at.size.to_string();
+            let mut params = vec![
+                ("subject", repository.target()),
+                ("limit", &size),
+                ("order", "desc"),
+            ];
+            params.extend(status.map(|s| ("status", s)));
+            params.extend(filters.author.as_deref().map(|a| ("author", a)));
+            if !at.cursor.is_empty() {
+                params.push(("cursor", &at.cursor));
+            }
+            let page: Items = index.query("sh.tangled.repo.listPulls", &params).await?;
+            let got = page.items.len();
+            for (n, item) in page.items.into_iter().enumerate().skip(at.skip) {
+                if rows.len() == limit {
+                    at.skip = n;
+                    return Ok((rows, Some(at), scanned, warnings));
+                }
+                scanned += 1;
+                match self.row(item) {
+                    Ok(row) => {
+                        if self.matches(repository, &row, query, filters).await? {
+                            rows.push(row);
+                        }
+                    }
+                    Err(e) => warnings.push(Warning::new(e.message())),
+                }
+            }
+            let cursor = page.cursor.unwrap_or_default();
+            if got == 0 || cursor.is_empty() || cursor == at.cursor {
+                return Ok((rows, None, scanned, warnings));
+            }
+            at = Position {
+                skip: 0,
+                cursor,
+                ..at
+            };
+            if rows.len() == limit {
+                return Ok((rows, Some(at), scanned, warnings));
+            }
+        }
+    }
+
+    /// All pull requests of a repository of 1.0 that match: its knot sends all, and filters none.
+    async fn tickets_page(
+        &self,
+        repository: &Repository,
+        query: &PullQuery,
+        filters: &Filters,
+    ) -> Result<(Vec<Row>, Vec<Warning>, u64)> {
+        let (pulls, mut warnings) = self.tickets(repository).await?;
+        let scanned = pulls.len() as u64;
+        let mut rows = Vec::new();
+        for pull in pulls {
+            let said = tickets::inline(&pull.record);
+            warnings.extend(said.warnings);
+            let labelled = query.labels.iter().all(|wanted| {
+                said.labels
+                    .iter()
+                    .any(|l| l.name.eq_ignore_ascii_case(wanted))
+            });
+            let assigned = filters
+                .assignee
+                .as_ref()
+                .is_none_or(|did| said.assignees.contains(did));
+            let row = Row {
+                pull,
+                state: said.state.unwrap_or(PrState::Open),
+                comments: 0,
+                indexed: false,
+            };
+            if labelled && assigned && plain_match(&row, query, filters) {
+                rows.push(row);
+            }
+        }
+        Ok((rows, warnings, scanned))
+    }
+
+    fn row(&self, item: Value) -> Result<Row> {
+        let uri = item.get("uri").and_then(Value::as_str).unwrap_or("a row");
+        let uri = one_line(uri).into_owned();
+        let item: Item = serde_json::from_value(item).map_err(|e| {
+            Error::new(
+                forge_core::ErrorKind::Protocol,
+                format!("{uri} of the index is no pull request: {e}"),
+            )
+        })?;
+        let token = item.state.unwrap_or_default();
+        let state = status::state_of(&token, &self.settings.dialects.sh).unwrap_or(PrState::Open);
+        Ok(Row {
+            pull: Pull::parse(item.record)?,
+            state,
+            comments: item.comment_count,
+            indexed: true,
+        })
+    }
+
+    async fn matches(
+        &self,
+        repository: &Repository,
+        row: &Row,
+        query: &PullQuery,
+        filters: &Filters,
+    ) -> Result<bool> {
+        if !plain_match(row, query, filters) {
+            return Ok(false);
+        }
+        if query.labels.is_empty() && filters.assignee.is_none() {
+            return Ok(true);
+        }
+        let (labels, assignees) = self.labels_for(repository, &row.pull).await?;
+        let labelled = query
+            .labels
+            .iter()
+            .all(|wanted| labels.iter().any(|l| l.name.eq_ignore_ascii_case(wanted)));
+        let assigned = match &filters.assignee {
+            Some(did) => {
+                let name = self.identities.name_of(did).await;
+                assignees.iter().any(|a| a.login == name)
+            }
+            None => true,
+        };
+        Ok(labelled && assigned)
+    }
+
+    async fn labels_for(
+        &self,
+        repository: &Repository,
+        pull: &Pull,
+    ) -> Result<(Vec<forge_core::model::Label>, Vec<forge_core::model::Actor>)> {
+        let uri = pull.record.uri.as_str();
+        let kind = kinds::label_ops(&self.settings.dialects);
+        let accounts = self.known_accounts(repository, Some(pull.author()));
+        let found = self.about(&kind, uri, accounts).await?;
+        self.labels_of(repository, uri, found.value).await
+    }
+
+    /// All that match, newest first, without the index: the records and the status records of all
+    /// accounts that are known, each account read once.
+    async fn without_index(
+        &self,
+        repository: &Repository,
+        query: &PullQuery,
+        filters: &Filters,
+        down: &Error,
+    ) -> Result<(Vec<Row>, u64, Vec<Warning>)> {
+        let found = self.pulls_without_index(repository, down).await;
+        let mut warnings = found.warnings;
+        let (records, statuses) = found.value;
+        let mut pulls = Vec::new();
+        let scanned = records.len() as u64;
+        for record in records {
+            match Pull::parse(record) {
+                Ok(pull) if repository.is_target(&pull.target) => pulls.push(pull),
+                Ok(_) => {}
+                Err(e) => warnings.push(Warning::new(e.message())),
+            }
+        }
+        let dialect = &self.settings.dialects.sh;
+        warnings.extend(skipped::told(&statuses, status::broken));
+        let mut by_pull: std::collections::HashMap<String, Vec<Record>> = Default::default();
+        for record in statuses {
+            if let Some(pull) = record.text("pull").map(str::to_owned) {
+                by_pull.entry(pull).or_default().push(record);
+            }
+        }
+        let writers = self.writers(repository).await;
+        let mut seen = BTreeSet::new();
+        let mut rows = Vec::new();
+        for pull in pulls {
+            if !seen.insert(pull.record.uri.clone()) {
+                continue;
+            }
+            let about = by_pull.remove(&pull.record.uri).unwrap_or_default();
+            let read = status::read(about, &pull.record.uri, pull.author(), &writers, dialect);
+            let state = status::winner(&read).and_then(|s| s.state);
+            let row = Row {
+                pull,
+                state: state.unwrap_or(PrState::Open),
+                comments: 0,
+                indexed: false,
+            };
+            if self.matches(repository, &row, query, filters).await? {
+                rows.push(row);
+            }
+        }
+        rows.sort_by(|a, b| {
+            let key = |r: &Row| (r.pull.created_at, r.pull.record.uri.clone());
+            key(b).cmp(&key(a))
+        });
+        Ok((rows, scanned, warnings))
+    }
+
+    async fn models(
+        &self,
+        repository: &Repository,
+        rows: Vec<Row>,
+        fields: PrFields,
+    ) -> Vec<PullRequest> {
+        let models = rows.into_iter().map(|row| async move {
+            if fields.contains(PrFields::ROW) {
+                let beside = Beside {
+                    state: Some(row.state),
+                    comments: row.comments,
+                    warnings: row.indexed.then(as_indexed).into_iter().collect(),
+                    ..Beside::default()
+                };
+                return self.build(repository, &row.pull, beside).await;
+            }
+            let located = Located {
+                repository: std::sync::Arc::new(repository.clone()),
+                pull: row.pull,
+                number: None,
+            };
+            match self.view_located(&located, fields).await {
+                Ok(view) => view,
+                Err(e) => {
+                    let beside = Beside {
+                        state: Some(row.state),
+                        comments: row.comments,
+                        warnings: vec![Warning::new(e.message())],
+                        ..Beside::default()
+                    };
+                    self.build(repository, &located.pull, beside).await
+                }
+            }
+        });
+        stream::iter(models).buffered(IN_FLIGHT).collect().await
+    }
+
+    /// See [`forge_core::PullRequests::find`].
+    pub(crate) async fn find_pulls(
+        &self,
+        repo: &RepoId,
+        head: &HeadRef,
+        state: StateFilter,
+        fields: PrFields,
+    ) -> Result<Vec<PullRequest>> {
+        let query = PullQuery {
+            state,
+            author: None,
+            head: Some(head.branch.clone()),
+            fields,
+            ..PullQuery::default()
+        };
+        let mut found = self
+            .list_pulls(repo, &query, PageReq::first(SCAN))
+            .await?
+            .items;
+        let repository = self.repository(repo).await?;
+        if let Some(owner) = &head.owner {
+            let did = self.did_of(owner).await?;
+            let name = self.identities.name_of(&did).await;
+            found.retain(|pr| {
+                pr.author.login == name || did == repository.owner.did && pr.head_repo.is_none()
+            });
+        }
+        found.sort_by_key(|pr| pr.state != PrState::Open);
+        Ok(found)
+    }
+
+    /// See [`forge_core::PullRequests::status`].
+    pub(crate) async fn status_of(
+        &self,
+        repo: &RepoId,
+        head: Option<&HeadRef>,
+        fields: PrFields,
+    ) -> Result<PullStatus> {
+        self.session.viewer().await?;
+        let current = match head {
+            Some(head) => self
+                .find_pulls(repo, head, StateFilter::All, fields)
+                .await?
+                .into_iter()
+                .next(),
+            None => None,
+        };
+        let mine = PullQuery {
+            author: Some("@me".to_owned()),
+            fields,
+            ..PullQuery::default()
+        };
+        let created_by = self
+            .list_pulls(repo, &mine, PageReq::first(SCAN))
+            .await?
+            .items;
+        Ok(PullStatus {
+            current_branch: current,
+            created_by,
+            needs_review: Vec::new(),
+        })
+    }
+}
+
+/// The mark of a state that nobody has checked: the index counts whoever has set it last.
+fn as_indexed() -> Warning {
+    Warning::new("the state is as the index has it; who set it is looked at by a view")
+        .of_section("state")
+}
+
+/// The filters that need nothing but the record.
+fn plain_match(row: &Row, query: &PullQuery, filters: &Filters) -> bool {
+    let state = match query.state {
+        StateFilter::Open => row.state == PrState::Open,
+        StateFilter::Closed => row.state != PrState::Open,
+        StateFilter::Merged => row.state == PrState::Merged,
+        StateFilter::All => true,
+    };
+    let author = filters
+        .author
+        .as_deref()
+        .is_none_or(|a| a == row.pull.author());
+    let base = query.base.as_ref().is_none_or(|b| *b == row.pull.base);
+    let head = query.head.as_ref().is_none_or(|h| *h == row.pull.head);
+    state && author && base && head
+}
+
+fn nobody(error: &Error) -> bool {
+    error.is_not_found()
+        || matches!(
+            error.kind(),
+            forge_core::ErrorKind::InvalidInput {
+                field: Some("owner")
+            }
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_round_trips_and_junk_is_none() {
+        let p = Position {
+            size: 30,
+            skip: 2,
+            cursor: "a|b".into(),
+        };
+        assert_eq!(Position::parse(&p.text()), Some(p));
+        for junk in ["", "1", "1|2", "0|0|", "9999|0|", "x|0|", "1|-1|"] {
+            assert_eq!(Position::parse(junk), None, "{junk}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Pull requests: one file for each thing that is done with them.
+
+pub(crate) mod build;
+mod create;
+mod diff;
+mod edit;
+mod history;
+mod list;
+mod merge;
+mod number;
+pub(crate) mod record;
+mod resubmit;
+mod rounds;
+mod stack;
+mod state;
+pub(crate) mod status;
+pub(crate) mod view;
+
+pub(crate) use create::{body as check_body, title as check_title};
+
+use async_trait::async_trait;
+use forge_core::{
+    Capability, Outcome, Page, PageReq, PrId, PullRequests, RepoId, Result,
+    model::{
+        CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
+        MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
+        StateFilter, StatusEvent,
+    },
+};
+
+use crate::{Tangled, caps};
+
+#[async_trait]
+impl PullRequests for Tangled {
+    async fn create(&self, repo: &RepoId, req: &CreatePull) -> Result<Outcome<PullRequest>> {
+        self.create_pull(repo, req).await
+    }
+
+    async fn list(
+        &self,
+        repo: &RepoId,
+        query: &PullQuery,
+        page: PageReq,
+    ) -> Result<Page<PullRequest>> {
+        self.list_pulls(repo, query, page).await
+    }
+
+    async fn view(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
+        self.view_pull(pr, fields).await
+    }
+
+    async fn find(
+        &self,
+        repo: &RepoId,
+        head: &HeadRef,
+        state: StateFilter,
+        fields: PrFields,
+    ) -> Result<Vec<PullRequest>> {
+        self.find_pulls(repo, head, state, fields).await
+    }
+
+    async fn status(
+        &self,
+        repo: &RepoId,
+        head: Option<&HeadRef>,
+        fields: PrFields,
+    ) -> Result<PullStatus> {
+        self.status_of(repo, head, fields).await
+    }
+
+    async fn edit(&self, pr: &PrId, edit: &EditPull) -> Result<Outcome<PullRequest>> {
+        self.edit_pull(pr, edit).await
+    }
+
+    async fn resubmit(&self, pr: &PrId, req: &Resubmit) -> Result<Outcome<PullRequest>> {
+        self.resubmit_pull(pr, req).await
+    }
+
+    async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {
+        self.close_pull(pr, req).await
+    }
+
+    async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>> {
+        self.reopen_pull(pr, comment).await
+    }
+
+    async fn set_draft(&self, _pr: &PrId, _draft: bool) -> Result<Outcome<PullRequest>> {
+        Err(caps::refusal(Capability::PrDraft))
+    }
+
+    async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {
+        self.mergeability_pull(pr).await
+    }
+
+    async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
+        self.merge_pull(pr, req).await
+    }
+
+    async fn cancel_merge(&self, _: &PrId) -> Result<Outcome<PullRequest>> {
+        Err(caps::refusal(Capability::MergeAuto))
+    }
+
+    async fn diff(&self, pr: &PrId, req: &DiffReq) -> Result<Diff> {
+        self.diff_pull(pr, req).await
+    }
+
+    async fn files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
+        self.files_of(pr, page).await
+    }
+
+    async fn commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>> {
+        self.commits_of(pr, page).await
+    }
+
+    async fn history(&self, pr: &PrId, page: PageReq) -> Result<Page<StatusEvent>> {
+        self.history_of(pr, page).await
+    }
+}

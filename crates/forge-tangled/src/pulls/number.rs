@@ -1,0 +1,80 @@
+//! Numbers of pull requests. No record has one: the web counts, and names the record on its page.
+
+use bytes::Bytes;
+use forge_core::{AtUri, Error, ErrorKind, Noun, Result};
+use http::{Request, StatusCode};
+
+use crate::{Tangled, repository::Repository};
+
+impl Tangled {
+    /// The record that the web shows under a number.
+    pub(crate) async fn number_to_uri(
+        &self,
+        repository: &Repository,
+        number: u64,
+    ) -> Result<AtUri> {
+        let url = format!(
+            "{}/{}/{}/pulls/{number}",
+            self.settings.web,
+            repository.owner.name(),
+            repository.name
+        );
+        let by_uri = "name it by its at-uri, which `forge pr list` shows: numbers are known to the \
+                      web pages alone";
+        let request = Request::get(&url)
+            .body(Bytes::new())
+            .map_err(|e| Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}")))?;
+        let response = self.http.send(request).await?;
+        let status = response.status();
+        let missing = || {
+            Error::not_found(
+                Noun::PullRequest,
+                format!("{} has no pull request #{number}", repository.id),
+            )
+            .with_hint(by_uri)
+        };
+        if status == StatusCode::NOT_FOUND {
+            return Err(missing());
+        }
+        let page = response.into_body().into_bytes().unwrap_or_default();
+        let page = String::from_utf8_lossy(&page);
+        let found = status
+            .is_success()
+            .then(|| record_of(&page, &self.settings.dialects.of(repository.era).pull))
+            .flatten();
+        found.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!(
+                    "{url} does not say which record #{number} is (status {})",
+                    status.as_u16()
+                ),
+            )
+            .with_hint(by_uri)
+        })
+    }
+}
+
+/// The first record of `collection` that the page carries as `data-aturi`.
+fn record_of(page: &str, collection: &str) -> Option<AtUri> {
+    page.split("data-aturi=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .filter_map(|uri| AtUri::parse(uri).ok())
+        .find(|uri| uri.collection == collection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_names_the_record() {
+        let page = r#"<a data-aturi="at://did:plc:a/sh.tangled.repo/r"></a>
+            <div data-aturi="junk"></div><div data-aturi="at://did:plc:b/sh.tangled.repo.pull/3k">"#;
+        let found = record_of(page, "sh.tangled.repo.pull").unwrap();
+        assert_eq!(found.to_string(), "at://did:plc:b/sh.tangled.repo.pull/3k");
+        assert_eq!(record_of(page, "sh.tangled.repo.issue"), None);
+        assert_eq!(record_of("", "sh.tangled.repo.pull"), None);
+    }
+}

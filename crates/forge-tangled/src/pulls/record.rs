@@ -1,0 +1,225 @@
+//! A pull request as it is stored, in any of the forms that its record had.
+
+use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
+use serde_json::Value;
+
+use crate::records::Record;
+
+/// The content of a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// A blob in the account of the pull request's author, by its CID.
+    Blob(String),
+    /// The patch itself (until the end of 2025).
+    Text(String),
+    /// Two commits on the knot (Tangled 1.0), in hex.
+    Commits { base: String, head: String },
+    /// A record that names none.
+    Missing,
+}
+
+/// A version of the changes. Rounds are counted from 0 and never change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Round {
+    pub created_at: Option<Timestamp>,
+    pub content: Content,
+}
+
+/// A pull request.
+#[derive(Clone, Debug)]
+pub(crate) struct Pull {
+    pub uri: AtUri,
+    /// The DID of its author: until 2026 the account that the record is in.
+    pub author: String,
+    pub record: Record,
+    pub title: String,
+    pub body: String,
+    pub target: String,
+    pub base: String,
+    pub head: String,
+    /// The repository of the head branch, where it is named: a DID or an at-uri.
+    pub source: Option<String>,
+    pub source_sha: Option<String>,
+    /// The at-uri of the one that it builds on.
+    pub depends_on: Option<String>,
+    pub created_at: Timestamp,
+    pub rounds: Vec<Round>,
+}
+
+impl Pull {
+    /// Reads a record. Fields of the wrong type count as missing; only what a pull request cannot
+    /// be without is insisted on.
+    pub fn parse(record: Record) -> Result<Self> {
+        let broken = |what: &str| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!("{} is no pull request: {what}", record.uri),
+            )
+        };
+        let uri = AtUri::parse(&record.uri).map_err(|_| broken("its address is none"))?;
+        let value = &record.value;
+        let text = |path: &[&str]| {
+            let mut at = value;
+            for name in path {
+                at = at.get(name)?;
+            }
+            at.as_str().map(str::to_owned)
+        };
+        let title = text(&["title"]).ok_or_else(|| broken("it has no title"))?;
+        let target = text(&["target", "repo"])
+            .filter(|repo| repo.starts_with("did:"))
+            .or_else(|| text(&["target", "repoDid"]))
+            .or_else(|| text(&["target", "repo"]))
+            .or_else(|| text(&["targetRepo"]))
+            .ok_or_else(|| broken("it names no repository"))?;
+        let base = text(&["target", "branch"])
+            .or_else(|| text(&["targetBranch"]))
+            .ok_or_else(|| broken("it names no target branch"))?;
+        let created_at = record
+            .created_at("createdAt")
+            .ok_or_else(|| broken("it has no time"))?;
+        Ok(Self {
+            author: uri.authority.clone(),
+            title,
+            body: text(&["body"]).unwrap_or_default(),
+            target,
+            base,
+            head: text(&["source", "branch"]).unwrap_or_default(),
+            source: text(&["source", "repoDid"]).or_else(|| text(&["source", "repo"])),
+            source_sha: text(&["source", "sha"]),
+            depends_on: text(&["dependentOn"]),
+            created_at,
+            rounds: rounds(value),
+            uri,
+            record,
+        })
+    }
+
+    /// The DID of its author.
+    pub fn author(&self) -> &str {
+        &self.author
+    }
+
+    /// The newest round and its number.
+    pub fn latest(&self) -> Option<(usize, &Round)> {
+        self.rounds.iter().enumerate().next_back()
+    }
+
+    /// Whether its changes come from another repository than its target.
+    pub fn is_from_fork(&self) -> bool {
+        self.source.as_ref().is_some_and(|s| *s != self.target)
+    }
+}
+
+fn rounds(value: &Value) -> Vec<Round> {
+    let listed = value.get("rounds").and_then(Value::as_array);
+    if let Some(rounds) = listed.filter(|r| !r.is_empty()) {
+        return rounds.iter().map(round).collect();
+    }
+    let content = match (value.get("patchBlob"), value.get("patch")) {
+        (Some(blob), _) => blob_content(blob),
+        (None, Some(Value::String(text))) => Content::Text(text.clone()),
+        _ => return Vec::new(),
+    };
+    vec![Round {
+        created_at: None,
+        content,
+    }]
+}
+
+fn round(value: &Value) -> Round {
+    let at = value.get("createdAt").and_then(Value::as_str);
+    Round {
+        created_at: at.and_then(|t| t.parse().ok()),
+        content: value
+            .get("patchBlob")
+            .map_or(Content::Missing, blob_content),
+    }
+}
+
+fn blob_content(blob: &Value) -> Content {
+    let cid = blob.get("ref").and_then(|r| r.get("$link"));
+    match cid.and_then(Value::as_str) {
+        Some(cid) => Content::Blob(cid.to_owned()),
+        None => Content::Missing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(value: Value) -> Result<Pull> {
+        Pull::parse(Record {
+            uri: "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322".into(),
+            cid: Some("bafy".into()),
+            value,
+        })
+    }
+
+    fn blob(cid: &str) -> Value {
+        json!({"$type": "blob", "ref": {"$link": cid}, "mimeType": "application/gzip", "size": 3})
+    }
+
+    #[test]
+    fn every_form_of_the_record_is_read() {
+        let target = json!({"repo": "did:plc:r", "branch": "main"});
+        let now = parse(json!({
+            "title": "T", "body": "B", "createdAt": "2026-11-01T00:00:00Z", "target": target,
+            "source": {"branch": "f", "repo": "did:plc:r"},
+            "rounds": [
+                {"createdAt": "2026-11-01T00:00:00Z", "patchBlob": blob("b0")},
+                {"createdAt": 3, "patchBlob": 7},
+            ],
+        }))
+        .unwrap();
+        assert_eq!(
+            (now.target.as_str(), now.base.as_str(), now.head.as_str()),
+            ("did:plc:r", "main", "f")
+        );
+        assert_eq!(now.rounds[0].content, Content::Blob("b0".into()));
+        assert_eq!(now.rounds[1].content, Content::Missing);
+        assert_eq!(now.latest().unwrap().0, 1);
+        assert!(!now.is_from_fork());
+
+        let uri = "at://did:plc:o/sh.tangled.repo/x";
+        let oldest = parse(
+            json!({"title": "T", "patch": "p", "pullId": 3, "targetRepo": uri, "targetBranch": "main"}),
+        );
+        let oldest = oldest.unwrap();
+        assert_eq!(oldest.rounds[0].content, Content::Text("p".into()));
+        assert_eq!(
+            (oldest.target.as_str(), oldest.created_at.date().as_str()),
+            (uri, "2026-05-02")
+        );
+
+        let between = parse(json!({
+            "title": "T", "patchBlob": blob("b"), "createdAt": "2026-01-01T00:00:00Z",
+            "target": {"repo": uri, "repoDid": "did:plc:r", "branch": "main"},
+            "source": {"branch": "f", "sha": "abc", "repo": "at://did:plc:b/sh.tangled.repo/y"},
+        }))
+        .unwrap();
+        assert_eq!(between.target, "did:plc:r");
+        assert_eq!(between.source_sha.as_deref(), Some("abc"));
+        assert!(between.is_from_fork());
+    }
+
+    #[test]
+    fn what_is_no_pull_request_says_why() {
+        for (value, why) in [
+            (json!(null), "no title"),
+            (json!({"title": 7}), "no title"),
+            (json!({"title": "T"}), "no repository"),
+            (
+                json!({"title": "T", "target": {"repo": "did:plc:r", "branch": []}}),
+                "no target branch",
+            ),
+        ] {
+            let e = parse(value).unwrap_err();
+            assert_eq!(e.code(), "protocol");
+            assert!(e.message().contains(why), "{e}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Another round of a pull request.
+
+use forge_core::{
+    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Warning,
+    model::{PrFields, PrState, PullRequest, Resubmit},
+};
+use serde_json::{Value, json};
+
+use super::{
+    create::{body, given},
+    record::Pull,
+    view::Located,
+};
+use crate::{
+    Era, Tangled,
+    ingest::{Seen, worse},
+    patch::{self, Patch},
+    write,
+};
+
+impl Tangled {
+    /// See [`forge_core::PullRequests::resubmit`].
+    pub(crate) async fn resubmit_pull(
+        &self,
+        pr: &PrId,
+        req: &Resubmit,
+    ) -> Result<Outcome<PullRequest>> {
+        if let Some(comment) = &req.comment {
+            if comment.trim().is_empty() {
+                return Err(Error::invalid("comment", "the comment is empty"));
+            }
+            body("comment", comment)?;
+        }
+        let patch = req.patch.as_deref().map(given).transpose()?;
+        let located = self.locate(pr).await?;
+        let now = located.pull.record.cid();
+        if let Some(expected) = req.expected_version.as_deref().filter(|e| *e != now) {
+            return Err(write::stale(&located.pull.uri, expected, now));
+        }
+        let mut outcome = if located.repository.era == Era::Org10 {
+            if patch.is_some() {
+                return Err(Error::unsupported(
+                    Capability::PrResubmit,
+                    "a round of Tangled 1.0 is two commits on the knot, and no patch",
+                    "push the head branch, and submit the round without a patch",
+                ));
+            }
+            self.resubmit_ticket(&located).await?
+        } else {
+            self.speaks_2026(&located.repository, Capability::PrResubmit)?;
+            self.is_mine(&located.pull).await?;
+            let patch = match patch {
+                Some(patch) => patch,
+                None => self.patch_of_head(&located).await?,
+            };
+            self.add_round(&located, &patch).await?
+        };
+        if let Some(comment) = req.comment.as_deref() {
+            self.comment_on_round(pr, comment, &mut outcome).await;
+        }
+        Ok(outcome)
+    }
+
+    /// The text that goes with a round. The round is there whatever becomes of it.
+    async fn comment_on_round(&self, pr: &PrId, comment: &str, outcome: &mut Outcome<PullRequest>) {
+        let written = async {
+            let located = self.locate(pr).await?;
+            if located.repository.era == Era::Org10 {
+                return self.comment_on_ticket(&located, comment, None).await;
+            }
+            self.comment_on(&located, comment, None).await
+        };
+        let round = std::mem::replace(&mut outcome.ingestion, Ingestion::Immediate);
+        match written.await {
+            Ok(written) => outcome.ingestion = worse(round, written.ingestion),
+            Err(e) => {
+                outcome.ingestion = round;
+                let uri = &outcome.value.node_id;
+                let hint = format!("the round is submitted; comment with `forge pr comment {uri}`");
+                outcome.warnings.push(
+                    Warning::new(format!("the comment was not written: {}", e.message()))
+                        .with_hint(hint),
+                );
+            }
+        }
+    }
+
+    async fn is_mine(&self, pull: &Pull) -> Result<()> {
+        let viewer = self.session.viewer().await?;
+        if viewer.identity.did == pull.author() {
+            return Ok(());
+        }
+        Err(self.not_yours(&pull.uri).await)
+    }
+
+    /// What the head branch has now, on top of the base or of what it depends on.
+    async fn patch_of_head(&self, located: &Located) -> Result<Patch> {
+        let (repository, pull) = (&located.repository, &located.pull);
+        if pull.head.is_empty() || pull.is_from_fork() {
+            return Err(Error::invalid(
+                "patch",
+                format!(
+                    "{} was not made from a branch of its repository, so that nobody knows where \
+                     its next round is",
+                    pull.record.uri
+                ),
+            )
+            .with_hint(
+                "pass the changes: --patch FILE, or --head BRANCH for a branch of your clone",
+            ));
+        }
+        let below = self.open_below(located).await?;
+        let from = match below.last() {
+            Some(below) => self.tip_of(below).await?,
+            None => pull.base.clone(),
+        };
+        let (patch, _) = self
+            .patch_from_knot(repository, &pull.base, &from, &pull.head)
+            .await?;
+        Ok(patch)
+    }
+
+    async fn add_round(&self, located: &Located, patch: &Patch) -> Result<Outcome<PullRequest>> {
+        let pull = &located.pull;
+        let standing = self.standing(&located.repository, pull).await?;
+        if standing.state != PrState::Open {
+            let (why, hint) = match standing.state {
+                PrState::Merged => (Precondition::Merged, "open a new pull request"),
+                _ => (Precondition::Closed, "reopen it first"),
+            };
+            return Err(Error::precondition(
+                why,
+                format!(
+                    "{} is not open, so that no round can be added",
+                    pull.record.uri
+                ),
+            )
+            .with_hint(hint));
+        }
+        let latest = self.latest_patch(&located.repository, pull).await;
+        if latest.is_ok_and(|latest| latest.raw == patch.raw) {
+            let warning =
+                Warning::new("the newest round has these very changes; nothing was submitted");
+            let view = self.view_fresh(located, PrFields::NONE).await?;
+            return Ok(Outcome::unchanged(view, warning));
+        }
+        let blob = self
+            .upload("application/gzip", patch::pack(&patch.raw)?)
+            .await?;
+        let round = json!({ "createdAt": write::now(), "patchBlob": blob });
+        let mut record = self
+            .edit_record(&pull.uri, Some(pull.record.cid()), |value| {
+                match value.get_mut("rounds").and_then(Value::as_array_mut) {
+                    Some(rounds) => {
+                        rounds.push(round.clone());
+                        Ok(())
+                    }
+                    None => Err(Error::new(
+                        ErrorKind::Protocol,
+                        format!("{} has no list of rounds to add one to", pull.record.uri),
+                    )),
+                }
+            })
+            .await?;
+        let told = self.ingestion(Seen::Pull, &record).await;
+        record.cid = Some(told.cid);
+        let located = Located {
+            pull: Pull::parse(record)?,
+            ..located.clone()
+        };
+        let mut outcome = Outcome::immediate(self.view_fresh(&located, PrFields::NONE).await?);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,147 @@
+//! Stacks: pull requests that build on each other (`dependentOn`). A stack is a chain; tangled's
+//! index takes no second one on top of the same.
+
+use std::collections::BTreeSet;
+
+use forge_core::{AtUri, Error, ErrorKind, PrId, PrKey, Precondition, Result, model::PrState};
+
+use super::view::Located;
+use crate::{Tangled, repository::Repository};
+
+/// The highest stack that is followed.
+const HIGHEST: usize = 50;
+
+impl Tangled {
+    /// The open pull requests that one builds on, the lowest first: what is merged is in the base
+    /// branch, and what is below that too.
+    ///
+    /// Fails for a circle: its author can write one, and there is nothing at its bottom.
+    pub(crate) async fn open_below(&self, located: &Located) -> Result<Vec<Located>> {
+        let mut seen = BTreeSet::from([located.pull.record.uri.clone()]);
+        let mut below = Vec::new();
+        let mut next = located.pull.depends_on.clone();
+        while let Some(uri) = next {
+            if !seen.insert(uri.clone()) {
+                return Err(in_circles(located, &uri));
+            }
+            if below.len() >= HIGHEST {
+                return Err(Error::new(
+                    ErrorKind::Protocol,
+                    format!(
+                        "{} is on top of more than {HIGHEST} open pull requests",
+                        located.pull.record.uri
+                    ),
+                ));
+            }
+            let id = PrId {
+                repo: located.repository.id.clone(),
+                key: PrKey::Record(uri),
+            };
+            let found = match self.locate(&id).await {
+                Ok(found) => found,
+                // Deleted by its author: what is on top stands for itself.
+                Err(e) if e.is_not_found() => break,
+                Err(e) => return Err(e),
+            };
+            if self.state_of(&found.repository, &found.pull).await? != PrState::Open {
+                break;
+            }
+            next = found.pull.depends_on.clone();
+            below.push(found);
+        }
+        below.reverse();
+        Ok(below)
+    }
+
+    /// A knot merges one round at a time, each onto the branch: what is below comes first.
+    pub(crate) async fn nothing_open_below(&self, located: &Located) -> Result<()> {
+        let below = self.open_below(located).await?;
+        let Some(lowest) = below.first() else {
+            return Ok(());
+        };
+        let lowest = &lowest.pull.record.uri;
+        Err(Error::precondition(
+            Precondition::Rule,
+            format!(
+                "{} builds on {}, which is open",
+                located.pull.record.uri,
+                match below.as_slice() {
+                    [_] => lowest.clone(),
+                    many => format!("{} others, of which {lowest} is the lowest", many.len()),
+                }
+            ),
+        )
+        .with_hint(format!(
+            "merge that one first: `forge pr merge {lowest} --rebase`"
+        )))
+    }
+
+    /// The pull request that a new one is to build on.
+    pub(crate) async fn to_build_on(&self, repository: &Repository, pr: &PrId) -> Result<Located> {
+        let below = self.locate(pr).await?;
+        let uri = &below.pull.record.uri;
+        if below.repository.record.uri != repository.record.uri {
+            return Err(Error::invalid(
+                "depends_on",
+                format!("{uri} is a pull request of {}", below.repository.id),
+            )
+            .with_hint("a pull request builds on another one of the same repository"));
+        }
+        let state = self.state_of(&below.repository, &below.pull).await?;
+        if state != PrState::Open {
+            let (why, is) = match state {
+                PrState::Merged => (Precondition::Merged, "merged"),
+                _ => (Precondition::Closed, "closed"),
+            };
+            return Err(Error::precondition(why, format!("{uri} is {is}"))
+                .with_hint("open it without depending on another"));
+        }
+        // Refused by the index, which would drop it without a word.
+        if let Some(other) = self.other_on_top(repository.target(), uri, "").await {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists {
+                    existing: Some(other.clone()),
+                },
+                format!("another pull request builds on {uri} already: {other}"),
+            )
+            .with_hint("build on that one: a stack is a chain"));
+        }
+        self.open_below(&below).await?;
+        Ok(below)
+    }
+
+    /// The revision on the knot that a pull request ends with.
+    pub(crate) async fn tip_of(&self, located: &Located) -> Result<String> {
+        let pull = &located.pull;
+        let patch = self.latest_patch(&located.repository, pull).await?;
+        if let Some(head) = patch.head() {
+            return Ok(head.to_owned());
+        }
+        if !pull.head.is_empty() && !pull.is_from_fork() {
+            return Ok(pull.head.clone());
+        }
+        Err(Error::invalid(
+            "depends_on",
+            format!(
+                "{} is a plain diff, and nobody knows which commit it ends with",
+                pull.record.uri
+            ),
+        )
+        .with_hint("pass the changes with --patch"))
+    }
+}
+
+fn in_circles(located: &Located, uri: &str) -> Error {
+    let again = AtUri::parse(uri).map_or_else(
+        |_| forge_core::text::one_line(uri).into_owned(),
+        |uri| uri.to_string(),
+    );
+    Error::new(
+        ErrorKind::Protocol,
+        format!(
+            "{} builds on itself: what is below it leads back to {again}",
+            located.pull.record.uri
+        ),
+    )
+    .with_hint("its author can take `dependentOn` out of one of the records")
+}

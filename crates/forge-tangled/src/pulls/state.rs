@@ -1,0 +1,275 @@
+//! Closing and reopening: a status record in the account of whoever does it.
+
+use forge_core::{
+    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Step, Timestamp,
+    Warning,
+    model::{CloseReq, PrFields, PrState, PullRequest},
+};
+use futures::future;
+use serde_json::json;
+
+use super::{record::Pull, status, view::Located};
+use crate::{
+    Era, Tangled,
+    ingest::{Seen, worse},
+    kinds,
+    records::NewRecord,
+    repository::Repository,
+    write,
+};
+
+/// What the state is, and the time that the status which decides it claims.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub state: PrState,
+    pub decided: Option<Timestamp>,
+}
+
+impl Tangled {
+    /// The status record that sets `state`, later than the status that decides now.
+    pub(crate) fn status_record(
+        &self,
+        pull_uri: &str,
+        state: PrState,
+        decided: Option<Timestamp>,
+    ) -> Result<NewRecord> {
+        let names = &self.settings.dialects.sh;
+        let [open, closed, merged] = &names.states;
+        let token = match state {
+            PrState::Open => open,
+            PrState::Closed => closed,
+            PrState::Merged => merged,
+        };
+        write::checked(NewRecord::new(
+            &names.status,
+            json!({
+                "$type": names.status,
+                "pull": pull_uri,
+                "status": token,
+                "createdAt": write::now_or_after(decided),
+            }),
+        ))
+    }
+
+    /// The state of a pull request: by the index's records, and those of the accounts that may set
+    /// it, which the index may not have yet.
+    pub(crate) async fn state_of(&self, repository: &Repository, pull: &Pull) -> Result<PrState> {
+        Ok(self.standing(repository, pull).await?.state)
+    }
+
+    /// As [`Self::state_of`], with when it came to be.
+    pub(crate) async fn standing(&self, repository: &Repository, pull: &Pull) -> Result<Standing> {
+        let uri = pull.record.uri.as_str();
+        let accounts = self.known_accounts(repository, Some(pull.author())).await;
+        let names = &self.settings.dialects;
+        let kind = kinds::statuses(names);
+        let (found, [fresh]) = future::join(
+            self.about(&kind, uri, future::ready(accounts.clone())),
+            self.fresh([&kind], uri, &accounts),
+        )
+        .await;
+        let writers = self.writers(repository).await;
+        let all = fresh.over(found?.value);
+        let statuses = status::read(all, uri, pull.author(), &writers, &names.sh);
+        let winner = status::winner(&statuses);
+        Ok(Standing {
+            state: winner.and_then(|s| s.state).unwrap_or(PrState::Open),
+            decided: winner.map(|s| s.at),
+        })
+    }
+
+    /// Refuses somebody whose status would not count, before it is written.
+    pub(crate) async fn may_set_state(&self, repository: &Repository, pull: &Pull) -> Result<()> {
+        let viewer = self.session.viewer().await?;
+        let writers = self.writers(repository).await;
+        if writers
+            .authority(&viewer.identity.did, pull.author())
+            .is_some()
+        {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::PermissionDenied {
+                missing: vec!["repo:push".to_owned()],
+                sso_url: None,
+            },
+            format!(
+                "{} may not change the state of {}: only its author, the owner of {} and the \
+                 collaborators may, and what others write does not count",
+                viewer.identity.name(),
+                pull.record.uri,
+                repository.id
+            ),
+        )
+        .with_hint("leave a comment instead"))
+    }
+
+    /// See [`forge_core::PullRequests::close`].
+    pub(crate) async fn close_pull(
+        &self,
+        pr: &PrId,
+        req: &CloseReq,
+    ) -> Result<Outcome<PullRequest>> {
+        let located = self.locate(pr).await?;
+        if located.repository.era == Era::Org10 {
+            if req.delete_branch {
+                self.speaks_2026(&located.repository, Capability::PrDeleteBranch)?;
+            }
+            if let Some(comment) = &req.comment {
+                self.comment_on_ticket(&located, comment, None).await?;
+            }
+            return self.set_ticket_state(&located, PrState::Closed).await;
+        }
+        let standing = self.ready_to_set(&located).await?;
+        let state = standing.state;
+        if state == PrState::Merged {
+            return Err(merged(&located.pull, "closed"));
+        }
+        let mut steps = Vec::new();
+        let mut commented = Ingestion::Immediate;
+        if let Some(comment) = &req.comment {
+            commented = self.comment_on(&located, comment, None).await?.ingestion;
+            steps.push(step("comment"));
+        }
+        let mut outcome = if state == PrState::Closed {
+            let view = self.view_fresh(&located, PrFields::NONE).await?;
+            let warning = Warning::new(format!("{} is closed already", located.pull.record.uri));
+            Outcome::unchanged(view, warning)
+        } else {
+            self.set_state(&located, PrState::Closed, standing).await?
+        };
+        if req.delete_branch {
+            if located.pull.head.is_empty() || located.pull.is_from_fork() {
+                outcome.warnings.push(Warning::new(
+                    "no branch was deleted: the changes are not from a branch of this repository",
+                ));
+            } else {
+                match self
+                    .delete_branch(&located.repository, &located.pull.head)
+                    .await
+                {
+                    Ok(()) => steps.push(step("delete head branch")),
+                    Err(e) => {
+                        steps.push(Step {
+                            name: "delete head branch".to_owned(),
+                            done: false,
+                        });
+                        outcome.warnings.push(Warning::new(format!(
+                            "the branch was not deleted: {}",
+                            e.message()
+                        )));
+                    }
+                }
+            }
+        }
+        outcome.steps = steps;
+        outcome.ingestion = worse(outcome.ingestion, commented);
+        Ok(outcome)
+    }
+
+    /// See [`forge_core::PullRequests::reopen`].
+    pub(crate) async fn reopen_pull(
+        &self,
+        pr: &PrId,
+        comment: Option<&str>,
+    ) -> Result<Outcome<PullRequest>> {
+        let located = self.locate(pr).await?;
+        if located.repository.era == Era::Org10 {
+            if let Some(comment) = comment {
+                self.comment_on_ticket(&located, comment, None).await?;
+            }
+            return self.set_ticket_state(&located, PrState::Open).await;
+        }
+        let standing = self.ready_to_set(&located).await?;
+        let state = standing.state;
+        if state == PrState::Merged {
+            return Err(merged(&located.pull, "reopened"));
+        }
+        if state == PrState::Closed
+            && self
+                .branch(&located.repository, &located.pull.base)
+                .await?
+                .is_none()
+        {
+            return Err(crate::knot::no_branch(
+                "base",
+                &located.repository,
+                &located.pull.base,
+            ));
+        }
+        let commented = match comment {
+            Some(comment) => self.comment_on(&located, comment, None).await?.ingestion,
+            None => Ingestion::Immediate,
+        };
+        let mut outcome = if state == PrState::Open {
+            let view = self.view_fresh(&located, PrFields::NONE).await?;
+            let warning = Warning::new(format!("{} is open already", located.pull.record.uri));
+            Outcome::unchanged(view, warning)
+        } else {
+            self.set_state(&located, PrState::Open, standing).await?
+        };
+        outcome.ingestion = worse(outcome.ingestion, commented);
+        Ok(outcome)
+    }
+
+    async fn ready_to_set(&self, located: &Located) -> Result<Standing> {
+        self.speaks_2026(&located.repository, Capability::PrClose)?;
+        self.may_set_state(&located.repository, &located.pull)
+            .await?;
+        self.standing(&located.repository, &located.pull).await
+    }
+
+    /// Writes the status, and waits for it to be seen.
+    pub(crate) async fn set_state(
+        &self,
+        located: &Located,
+        state: PrState,
+        before: Standing,
+    ) -> Result<Outcome<PullRequest>> {
+        let uri = located.pull.record.uri.clone();
+        let record = self.status_record(&uri, state, before.decided)?;
+        let did = self.session.viewer().await?.identity.did.clone();
+        let cids = self.create_records(std::slice::from_ref(&record)).await?;
+        let kind = kinds::statuses(&self.settings.dialects);
+        let written = record.written(&did, cids);
+        let told = self.ingestion(Seen::About(kind, &uri), &written).await;
+        let mut view = self.view_fresh(located, PrFields::NONE).await?;
+        self.as_written(&mut view, state).await;
+        let mut outcome = Outcome::immediate(view);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+
+    /// The view as it is after our status, also while the index does not show it yet.
+    pub(crate) async fn as_written(&self, view: &mut PullRequest, state: PrState) {
+        if view.state == state {
+            return;
+        }
+        let now = forge_core::Timestamp::now();
+        let ended = state != PrState::Open;
+        view.state = state;
+        view.updated_at = view.updated_at.max(now);
+        view.closed_at = ended.then_some(now);
+        view.merged_at = (state == PrState::Merged).then_some(now);
+        view.merged_by = match self.session.known_viewer() {
+            Some(viewer) if state == PrState::Merged => {
+                Some(self.actor(&viewer.identity.did).await)
+            }
+            _ => None,
+        };
+    }
+}
+
+fn step(name: &str) -> Step {
+    Step {
+        name: name.to_owned(),
+        done: true,
+    }
+}
+
+fn merged(pull: &Pull, what: &str) -> Error {
+    Error::precondition(
+        Precondition::Merged,
+        format!("{} is merged and cannot be {what}", pull.record.uri),
+    )
+}

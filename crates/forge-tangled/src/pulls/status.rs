@@ -1,0 +1,206 @@
+//! What a pull request's state is: worked out from status records by who wrote them.
+//!
+//! Anybody can write a status record about any pull request, into their own account. Those of its
+//! author, of the repository's owner and of its collaborators count (tangled's ingester,
+//! `authorizeStateRecord`); of these the newest does, and of two at one time the one with the
+//! greater at-uri (`stateWinner`).
+
+use std::collections::BTreeSet;
+
+use forge_core::{Timestamp, model::PrState};
+
+use crate::{Dialect, records::Record, repository::Repository};
+
+/// By what right a status counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Authority {
+    Author,
+    Owner,
+    Collaborator,
+}
+
+impl Authority {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Author => "author",
+            Self::Owner => "owner",
+            Self::Collaborator => "collaborator",
+        }
+    }
+}
+
+/// A status record that has been read.
+#[derive(Clone, Debug)]
+pub(crate) struct Status {
+    pub uri: String,
+    pub author: String,
+    /// `None` for a token that we do not know; it does not decide anything.
+    pub state: Option<PrState>,
+    /// The token as it is written.
+    pub token: String,
+    pub at: Timestamp,
+    pub authority: Option<Authority>,
+}
+
+/// Who may say what about a repository's pull requests.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Writers {
+    pub owner: String,
+    pub collaborators: BTreeSet<String>,
+}
+
+impl Writers {
+    pub fn of(repository: &Repository, collaborators: &BTreeSet<String>) -> Self {
+        Self {
+            owner: repository.owner.did.clone(),
+            collaborators: collaborators.clone(),
+        }
+    }
+
+    /// Whether an account may push, label and merge.
+    pub fn may_write(&self, did: &str) -> bool {
+        self.owner == did || self.collaborators.contains(did)
+    }
+
+    pub fn authority(&self, did: &str, pull_author: &str) -> Option<Authority> {
+        if self.owner == did {
+            Some(Authority::Owner)
+        } else if did == pull_author {
+            Some(Authority::Author)
+        } else if self.collaborators.contains(did) {
+            Some(Authority::Collaborator)
+        } else {
+            None
+        }
+    }
+}
+
+/// The state that a token means: the full one, or its last word.
+pub(crate) fn state_of(token: &str, dialect: &Dialect) -> Option<PrState> {
+    let states = [PrState::Open, PrState::Closed, PrState::Merged];
+    let full = dialect.states.iter().position(|s| *s == token);
+    let word = || {
+        ["open", "closed", "merged"]
+            .iter()
+            .position(|s| *s == token)
+    };
+    states.get(full.or_else(word)?).copied()
+}
+
+/// The status records about `pull`, oldest first, each with its authority. Records about other
+/// pull requests are passed over.
+pub(crate) fn read(
+    records: Vec<Record>,
+    pull_uri: &str,
+    pull_author: &str,
+    writers: &Writers,
+    dialect: &Dialect,
+) -> Vec<Status> {
+    let mut statuses: Vec<Status> = records
+        .into_iter()
+        .filter(|r| r.text("pull") == Some(pull_uri))
+        .filter_map(|r| {
+            let token = r.text("status")?.to_owned();
+            Some(Status {
+                state: state_of(&token, dialect),
+                token,
+                at: r.created_at("createdAt")?,
+                authority: writers.authority(r.author(), pull_author),
+                author: r.author().to_owned(),
+                uri: r.uri,
+            })
+        })
+        .collect();
+    statuses.sort_by(|a, b| a.at.cmp(&b.at).then_with(|| a.uri.cmp(&b.uri)));
+    statuses.dedup_by(|a, b| a.uri == b.uri);
+    statuses
+}
+
+/// Why a record about a pull request is no status.
+pub(crate) fn broken(record: &Record) -> Option<&'static str> {
+    if record.text("status").is_none() {
+        return Some("it names no status");
+    }
+    let no_time = record.created_at("createdAt").is_none();
+    no_time.then_some("it has no time, and its key is none")
+}
+
+/// The status that decides: the newest known one of somebody who may say so. Without any, a pull
+/// request is open.
+pub(crate) fn winner(statuses: &[Status]) -> Option<&Status> {
+    let counts = |s: &&Status| s.authority.is_some() && s.state.is_some();
+    statuses.iter().rev().find(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Dialects;
+
+    const PULL: &str = "at://did:plc:author/sh.tangled.repo.pull/3mkuuamwfj322";
+
+    fn record(author: &str, key: &str, state: &str, at: Option<&str>) -> Record {
+        let mut value =
+            json!({"pull": PULL, "status": format!("sh.tangled.repo.pull.status.{state}")});
+        if let Some(at) = at {
+            value["createdAt"] = json!(at);
+        }
+        Record {
+            uri: format!("at://did:plc:{author}/sh.tangled.repo.pull.status/{key}"),
+            cid: Some("c".into()),
+            value,
+        }
+    }
+
+    fn decide(records: Vec<Record>) -> Option<(PrState, String)> {
+        let writers = Writers {
+            owner: "did:plc:owner".into(),
+            collaborators: BTreeSet::from(["did:plc:collab".to_owned()]),
+        };
+        let dialects = Dialects::default();
+        let all = read(records, PULL, "did:plc:author", &writers, &dialects.sh);
+        winner(&all).map(|s| (s.state.unwrap(), s.authority.unwrap().word().to_owned()))
+    }
+
+    #[test]
+    fn the_newest_of_those_who_may_say_so_decides() {
+        let at = Some;
+        let closed = |by: &str| Some((PrState::Closed, by.to_owned()));
+        assert_eq!(decide(vec![]), None);
+        // A stranger's is passed over, however new.
+        let records = vec![
+            record("owner", "b", "closed", at("2026-06-01T00:00:00Z")),
+            record("stranger", "c", "merged", at("2026-07-01T00:00:00Z")),
+            record("author", "a", "open", at("2026-05-01T00:00:00Z")),
+        ];
+        assert_eq!(decide(records), closed("owner"));
+        // By the instant, not by the text.
+        let records = vec![
+            record("author", "a", "open", at("2026-06-01T02:00:00+03:00")),
+            record("collab", "b", "closed", at("2026-06-01T00:00:00Z")),
+        ];
+        assert_eq!(decide(records), closed("collaborator"));
+        // Without a time, by the key's; at one time, by the at-uri.
+        let records = vec![
+            record("author", "3mm2gfugldv22", "closed", None),
+            record("author", "3mkuuamwfj322", "open", None),
+        ];
+        assert_eq!(decide(records), closed("author"));
+        let records = vec![
+            record("author", "z", "closed", at("2026-06-01T00:00:00Z")),
+            record("author", "a", "open", at("2026-06-01T00:00:00Z")),
+        ];
+        assert_eq!(decide(records), closed("author"));
+        // A word that nobody knows, and a record about something else, change nothing.
+        let mut other = record("owner", "o", "merged", at("2026-09-01T00:00:00Z"));
+        other.value["pull"] = json!("at://did:plc:author/sh.tangled.repo.pull/other");
+        let records = vec![
+            record("author", "a", "closed", at("2026-06-01T00:00:00Z")),
+            record("author", "b", "approved", at("2026-08-01T00:00:00Z")),
+            other,
+        ];
+        assert_eq!(decide(records), closed("author"));
+    }
+}

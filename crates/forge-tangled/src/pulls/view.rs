@@ -1,0 +1,500 @@
+//! One pull request, from the account of its author, and what others have said about it.
+
+use std::sync::Arc;
+
+use forge_core::{
+    AtUri, Capability, Error, Noun, PrId, PrKey, Precondition, Result, Warning,
+    model::{MergeState, Mergeability, PrFields, PrState, PullRequest},
+};
+use futures::future;
+
+use super::{
+    build::Beside,
+    record::{Content, Pull, Round},
+    status,
+};
+use crate::{
+    Era, Tangled, comments, kinds,
+    knot::Checked,
+    labels,
+    patch::{self, Patch},
+    records::{self, Record},
+    repository::Repository,
+    skipped,
+    sources::{Found, Fresh},
+    tickets,
+};
+
+/// A pull request and where it belongs.
+#[derive(Clone, Debug)]
+pub(crate) struct Located {
+    pub repository: Arc<Repository>,
+    pub pull: Pull,
+    pub number: Option<u64>,
+}
+
+/// What the index, or who stands in for it, has about a pull request.
+struct Said {
+    statuses: Result<Found<Vec<Record>>>,
+    comments: Result<Found<Vec<Record>>>,
+    operations: Result<Found<Vec<Record>>>,
+    writers: status::Writers,
+}
+
+impl Tangled {
+    /// Finds a pull request by at-uri, or by the number that the web gave it.
+    pub(crate) async fn locate(&self, pr: &PrId) -> Result<Located> {
+        let repository = self.repository(&pr.repo).await?;
+        let (uri, number) = self.address(&repository, &pr.key).await?;
+        let pull = if repository.era == Era::Org10 {
+            self.ticket(&repository, &uri).await?
+        } else {
+            self.pull_at(&repository, &uri).await?
+        };
+        Ok(Located {
+            repository,
+            pull,
+            number,
+        })
+    }
+
+    /// The record that a key means, and the number where it is one.
+    async fn address(&self, repository: &Repository, key: &PrKey) -> Result<(AtUri, Option<u64>)> {
+        let (uri, number) = match key {
+            PrKey::Number(number) => (
+                self.number_to_uri(repository, *number).await?,
+                Some(*number),
+            ),
+            PrKey::Record(uri) => (AtUri::parse(uri)?, None),
+        };
+        Ok((self.with_did(uri).await?, number))
+    }
+
+    /// The pull request of a record, as its author's server has it now.
+    async fn pull_at(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
+        let missing = || {
+            Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))
+                .with_hint("`forge pr list` shows those that are there")
+        };
+        if uri.collection != self.settings.dialects.sh.pull {
+            return Err(missing());
+        }
+        let pds = self.identities.pds(&uri.authority).await?;
+        let record = records::get_uri(&pds, uri)
+            .await
+            .map_err(|e| if e.is_not_found() { missing() } else { e })?;
+        let pull = Pull::parse(record)?;
+        if !repository.is_target(&pull.target) {
+            return Err(Error::not_found(
+                Noun::PullRequest,
+                format!(
+                    "{uri} is a pull request of {}, not of {}",
+                    pull.target, repository.id
+                ),
+            ));
+        }
+        Ok(pull)
+    }
+
+    /// The at-uri with the account's DID in place of its handle.
+    pub(crate) async fn with_did(&self, uri: AtUri) -> Result<AtUri> {
+        if uri.authority.starts_with("did:") {
+            return Ok(uri);
+        }
+        let authority = self.identities.account(&uri.authority).await?.did;
+        Ok(AtUri { authority, ..uri })
+    }
+
+    /// See [`forge_core::PullRequests::view`].
+    ///
+    /// The at-uri is all that the questions need, so that they are asked at once: the record of its
+    /// author's server, the rest of the index.
+    pub(crate) async fn view_pull(&self, pr: &PrId, fields: PrFields) -> Result<PullRequest> {
+        let repository = self.repository(&pr.repo).await?;
+        if repository.era == Era::Org10 {
+            let located = self.locate(pr).await?;
+            return self.view_ticket(&located, fields).await;
+        }
+        let (uri, number) = self.address(&repository, &pr.key).await?;
+        let said = async { Ok(self.said(&repository, &uri, fields).await) };
+        let (pull, said) = future::try_join(self.pull_at(&repository, &uri), said).await?;
+        let located = Located {
+            repository,
+            pull,
+            number,
+        };
+        self.view_with(&located, said, fields).await
+    }
+
+    /// A view of what has been read already.
+    pub(crate) async fn view_located(
+        &self,
+        located: &Located,
+        fields: PrFields,
+    ) -> Result<PullRequest> {
+        if located.repository.era == Era::Org10 {
+            return self.view_ticket(located, fields).await;
+        }
+        let said = future::join(
+            self.said(&located.repository, &located.pull.uri, fields),
+            // Read here, so that it is read beside the rest; it is known when it is needed.
+            self.latest_patch(&located.repository, &located.pull),
+        );
+        let (said, _) = said.await;
+        self.view_with(located, said, fields).await
+    }
+
+    /// A view behind a write: what the accounts that we know of say is taken from their own servers,
+    /// where an index may be behind.
+    pub(crate) async fn view_fresh(
+        &self,
+        located: &Located,
+        fields: PrFields,
+    ) -> Result<PullRequest> {
+        let Located {
+            repository, pull, ..
+        } = located;
+        if repository.era == Era::Org10 {
+            return self.view_ticket(located, fields).await;
+        }
+        let names = &self.settings.dialects;
+        let kinds = [
+            kinds::statuses(names),
+            kinds::comments(names),
+            kinds::label_ops(names),
+        ];
+        let accounts = self.known_accounts(repository, Some(pull.author())).await;
+        let uri = pull.record.uri.as_str();
+        let (said, fresh) = future::join(
+            self.said(repository, &pull.uri, fields),
+            self.fresh(kinds.each_ref(), uri, &accounts),
+        )
+        .await;
+        let [statuses, comments, operations] = fresh;
+        let over = |found: Result<Found<Vec<Record>>>, fresh: Fresh| {
+            found.map(|found| Found {
+                value: fresh.over(found.value),
+                warnings: found.warnings,
+            })
+        };
+        let said = Said {
+            statuses: over(said.statuses, statuses),
+            comments: over(said.comments, comments),
+            operations: over(said.operations, operations),
+            writers: said.writers,
+        };
+        self.view_with(located, said, fields).await
+    }
+
+    /// What others have said about a pull request. A row of a list needs no labels.
+    async fn said(&self, repository: &Repository, uri: &AtUri, fields: PrFields) -> Said {
+        let text = uri.to_string();
+        let names = &self.settings.dialects;
+        let (status_kind, comment_kind, label_kind) = (
+            kinds::statuses(names),
+            kinds::comments(names),
+            kinds::label_ops(names),
+        );
+        let accounts = || self.known_accounts(repository, Some(&uri.authority));
+        let labels = async {
+            if fields.contains(PrFields::ROW) {
+                return Ok(Found::default());
+            }
+            self.about(&label_kind, &text, accounts()).await
+        };
+        let (statuses, comments, operations, writers) = future::join4(
+            self.about(&status_kind, &text, accounts()),
+            self.about(&comment_kind, &text, accounts()),
+            labels,
+            self.writers(repository),
+        )
+        .await;
+        Said {
+            statuses,
+            comments,
+            operations,
+            writers,
+        }
+    }
+
+    async fn view_with(
+        &self,
+        located: &Located,
+        said: Said,
+        fields: PrFields,
+    ) -> Result<PullRequest> {
+        let Located {
+            repository, pull, ..
+        } = located;
+        let uri = pull.record.uri.as_str();
+        let mut warnings = Vec::new();
+        let statuses = section("the status", said.statuses, &mut warnings);
+        let comments = section("the comments", said.comments, &mut warnings);
+        let operations = section("the labels", said.operations, &mut warnings);
+        warnings.extend(skipped::told(&statuses, status::broken));
+        warnings.extend(skipped::told(&comments, comments::broken));
+        warnings.extend(skipped::told(&operations, labels::broken));
+        let names = &self.settings.dialects;
+        let statuses = status::read(statuses, uri, pull.author(), &said.writers, &names.sh);
+        let row = fields.contains(PrFields::ROW);
+        let patch = async {
+            match row {
+                true => None,
+                false => Some(self.latest_patch(repository, pull).await),
+            }
+        };
+        let (patch, labels) =
+            future::join(patch, self.labels_of(repository, uri, operations)).await;
+        let (labels, assignees) = labels.unwrap_or_else(|e| {
+            warnings.push(unread("the labels", &e));
+            Default::default()
+        });
+        let patch = match patch {
+            Some(Ok(patch)) => Some(patch),
+            Some(Err(e)) => {
+                warnings.push(unread("the changes", &e));
+                None
+            }
+            None => None,
+        };
+        let comments = comments::sorted(comments);
+        let beside = Beside {
+            state: None,
+            statuses,
+            labels,
+            assignees,
+            comments: comments.len() as u64,
+            number: located.number,
+            head_oid: patch.as_ref().and_then(|p| p.head().map(str::to_owned)),
+            warnings,
+        };
+        let mut view = self.build(repository, pull, beside).await;
+        if fields.contains(PrFields::COMMENTS) {
+            view.comments = Some(self.comment_models(&comments).await);
+        }
+        if fields.contains(PrFields::REVIEWS) {
+            view.reviews = Some(Vec::new());
+        }
+        if fields.contains(PrFields::THREADS) {
+            view.threads = Some(Vec::new());
+        }
+        if let Some(patch) = patch {
+            self.fill(&mut view, located, &patch, fields).await;
+        }
+        Ok(view)
+    }
+
+    /// One of Tangled 1.0, where all of it is in one account.
+    async fn view_ticket(&self, located: &Located, fields: PrFields) -> Result<PullRequest> {
+        let Located {
+            repository, pull, ..
+        } = located;
+        let (comments, patch) = future::join(
+            self.ticket_comments(repository, pull),
+            self.latest_patch(repository, pull),
+        )
+        .await;
+        let said = tickets::inline(&pull.record);
+        let mut warnings = said.warnings;
+        let comments = comments.unwrap_or_else(|e| {
+            warnings.push(unread("the comments", &e));
+            Vec::new()
+        });
+        warnings.extend(skipped::told(&comments, comments::broken));
+        let comments = comments::sorted(comments);
+        let patch = patch
+            .inspect_err(|e| warnings.push(unread("the changes", e)))
+            .ok();
+        let mut assignees = Vec::new();
+        for did in &said.assignees {
+            assignees.push(self.actor(did).await);
+        }
+        let beside = Beside {
+            state: said.state,
+            labels: said.labels,
+            assignees,
+            comments: comments.len() as u64,
+            number: located.number,
+            warnings,
+            ..Beside::default()
+        };
+        let mut view = self.build(repository, pull, beside).await;
+        if fields.contains(PrFields::COMMENTS) {
+            view.comments = Some(self.comment_models(&comments).await);
+        }
+        if fields.contains(PrFields::REVIEWS) {
+            view.reviews = Some(Vec::new());
+        }
+        if fields.contains(PrFields::THREADS) {
+            view.threads = Some(Vec::new());
+        }
+        if let Some(patch) = patch {
+            self.fill(&mut view, located, &patch, fields).await;
+        }
+        Ok(view)
+    }
+
+    /// The sections that come from the patch.
+    async fn fill(
+        &self,
+        view: &mut PullRequest,
+        located: &Located,
+        patch: &Patch,
+        fields: PrFields,
+    ) {
+        if fields.contains(PrFields::STATS) || fields.contains(PrFields::FILES) {
+            let (diff, warning) = self.net_diff(located, patch).await;
+            view.warnings.extend(warning);
+            let files = patch::files(&diff);
+            let sum = |of: fn(&forge_core::model::FileChange) -> Option<u64>| {
+                files.iter().filter_map(of).sum::<u64>()
+            };
+            view.additions = Some(sum(|f| f.additions));
+            view.deletions = Some(sum(|f| f.deletions));
+            view.changed_files = Some(files.len() as u64);
+            view.files = fields.contains(PrFields::FILES).then_some(files);
+        }
+        if fields.contains(PrFields::COMMITS) {
+            view.commits = Some(patch.commits());
+        }
+        let checked = located.repository.era != Era::Org10 && view.state == PrState::Open;
+        if fields.contains(PrFields::MERGEABILITY) && checked {
+            match self.mergeability_of(located, patch).await {
+                Ok(found) => view.mergeability = Some(found),
+                Err(e) => view.warnings.push(unread("whether it can be merged", &e)),
+            }
+        }
+    }
+
+    /// The patch of the newest round.
+    pub(crate) async fn latest_patch(
+        &self,
+        repository: &Repository,
+        pull: &Pull,
+    ) -> Result<Arc<Patch>> {
+        match pull.latest() {
+            Some((number, round)) => self.patch_of(repository, pull, number, round).await,
+            None => Err(no_patch(pull, 0)),
+        }
+    }
+
+    /// The patch of a round. It never changes, and is read once.
+    pub(crate) async fn patch_of(
+        &self,
+        repository: &Repository,
+        pull: &Pull,
+        number: usize,
+        round: &Round,
+    ) -> Result<Arc<Patch>> {
+        let cid = match &round.content {
+            Content::Text(text) => return Ok(Arc::new(Patch::parse(text.clone().into_bytes()))),
+            Content::Missing => return Err(no_patch(pull, number)),
+            Content::Commits { base, head } => {
+                let cell = self.patches.cell(&format!("{base} {head}"));
+                let patch = cell.get_or_try_init(|| self.commits_as_patch(repository, base, head));
+                return patch.await.cloned();
+            }
+            Content::Blob(cid) => cid,
+        };
+        let cell = self.patches.cell(&format!("{} {cid}", pull.author()));
+        let patch = cell.get_or_try_init(|| async {
+            let pds = self.identities.pds(pull.author()).await?;
+            let blob = records::blob(&pds, pull.author(), cid).await?;
+            Ok::<_, Error>(Arc::new(Patch::parse(patch::unpack(&blob)?)))
+        });
+        patch.await.cloned()
+    }
+
+    /// See [`forge_core::PullRequests::mergeability`].
+    pub(crate) async fn mergeability_pull(&self, pr: &PrId) -> Result<Mergeability> {
+        let located = self.locate(pr).await?;
+        self.speaks_2026(&located.repository, Capability::PrMergeability)?;
+        let why = match self.state_of(&located.repository, &located.pull).await? {
+            PrState::Open => {
+                let patch = self
+                    .latest_patch(&located.repository, &located.pull)
+                    .await?;
+                return self.mergeability_of(&located, &patch).await;
+            }
+            PrState::Closed => Precondition::Closed,
+            PrState::Merged => Precondition::Merged,
+        };
+        Err(Error::precondition(
+            why,
+            format!("{} is not open", located.pull.record.uri),
+        ))
+    }
+
+    /// Whether the newest round applies to the target branch now.
+    pub(crate) async fn mergeability_of(
+        &self,
+        located: &Located,
+        patch: &Patch,
+    ) -> Result<Mergeability> {
+        let Located {
+            repository, pull, ..
+        } = located;
+        let below = self.open_below(located).await?;
+        let mut series = Vec::new();
+        for below in &below {
+            let patch = self.latest_patch(repository, &below.pull).await?;
+            series.extend_from_slice(&patch.raw);
+        }
+        series.extend_from_slice(&patch.raw);
+        let text = String::from_utf8_lossy(&series);
+        let (checked, branch) = future::try_join(
+            self.merge_check(repository, &pull.base, &text),
+            self.branch(repository, &pull.base),
+        )
+        .await?;
+        let (state, status, conflicts) = match checked {
+            Checked::Clean if !below.is_empty() => (MergeState::Mergeable, "BLOCKED", Vec::new()),
+            Checked::Clean => (MergeState::Mergeable, "CLEAN", Vec::new()),
+            Checked::Conflicts(files) => (MergeState::Conflicting, "DIRTY", files),
+            Checked::Unknown(why) => {
+                tracing::warn!(why, "the knot could not check whether it can be merged");
+                (MergeState::Unknown, "UNKNOWN", Vec::new())
+            }
+        };
+        Ok(Mergeability {
+            state,
+            status: status.to_owned(),
+            conflicts,
+            head_oid: patch.head().unwrap_or_default().to_owned(),
+            base_oid: branch.map(|b| b.hash).unwrap_or_default(),
+        })
+    }
+}
+
+fn section<T: Default>(what: &str, found: Result<Found<T>>, warnings: &mut Vec<Warning>) -> T {
+    match found {
+        Ok(found) => {
+            for warning in found.warnings {
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
+                }
+            }
+            found.value
+        }
+        Err(e) => {
+            warnings.push(unread(what, &e));
+            T::default()
+        }
+    }
+}
+
+fn unread(what: &str, error: &Error) -> Warning {
+    let warning = Warning::new(format!("{what} could not be read: {}", error.message()));
+    match error.hint() {
+        Some(hint) => warning.with_hint(hint),
+        None => warning,
+    }
+}
+
+fn no_patch(pull: &Pull, number: usize) -> Error {
+    Error::new(
+        forge_core::ErrorKind::Protocol,
+        format!("round {number} of {} has no patch", pull.record.uri),
+    )
+    .with_hint("its author can submit another round")
+}

@@ -1,0 +1,74 @@
+//! The viewer and the repository.
+
+use async_trait::async_trait;
+use forge_core::{
+    Capability, Error, RepoId, Repos, Result,
+    model::{Actor, MergeMethod, Permission, RepoInfo},
+};
+
+use crate::{Era, Tangled, repository::Repository, ticket_writes};
+
+impl Tangled {
+    /// Refuses to write to a repository that speaks an older or newer protocol: a record of the
+    /// wrong one would be an orphan.
+    pub(crate) fn speaks_2026(&self, repository: &Repository, what: Capability) -> Result<()> {
+        match repository.era {
+            Era::Sh2026 => Ok(()),
+            Era::Sh2025 => Err(Error::unsupported(
+                what,
+                "this repository has no DID of its own: it speaks tangled's protocol of 2025, in \
+                 which nothing shows what a client writes",
+                "its owner gives it a DID by opening it on the web after its knot was updated",
+            )),
+            Era::Org10 => Err(Error::unsupported(
+                what,
+                "what it takes on Tangled 1.0 is not known: its protocol is not published as a whole",
+                "do it on the web",
+            )),
+        }
+    }
+}
+
+#[async_trait]
+impl Repos for Tangled {
+    async fn viewer(&self, _repo: &RepoId) -> Result<Actor> {
+        let viewer = self.session.viewer().await?;
+        Ok(Actor::new(viewer.identity.name()))
+    }
+
+    async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
+        let repository = self.repository(repo).await?;
+        let default_branch = self.default_branch(&repository).await?.map(|b| b.name);
+        let permission = match self.session.viewer_if_any().await? {
+            Some(viewer) if viewer.identity.did == repository.owner.did => Permission::Admin,
+            Some(viewer) => {
+                let writers = self.writers(&repository).await;
+                if writers.may_write(&viewer.identity.did) {
+                    Permission::Write
+                } else {
+                    Permission::Read
+                }
+            }
+            None => Permission::Read,
+        };
+        Ok(RepoInfo {
+            default_branch,
+            description: repository.record.text("description").map(str::to_owned),
+            url: format!(
+                "{}/{}/{}",
+                self.settings.web,
+                repository.owner.name(),
+                repository.name
+            ),
+            archived: false,
+            parent: None,
+            permission,
+            merge_methods: vec![MergeMethod::Rebase],
+            overrides: match repository.era {
+                Era::Org10 => ticket_writes::overrides(),
+                Era::Sh2025 | Era::Sh2026 => Vec::new(),
+            },
+            id: repository.id.clone(),
+        })
+    }
+}

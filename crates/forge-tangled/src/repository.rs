@@ -1,0 +1,261 @@
+//! Which repository a name means: its owner, its record, its DID, its knot, and which protocol it
+//! speaks.
+
+use forge_core::{
+    Error, ErrorKind, ForgeKind, Noun, RepoId, RepoPath, Result, near, text::one_line,
+};
+use futures::future;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    Era, Origin, Tangled,
+    identity::Identity,
+    records::{self, Record},
+    xrpc::Xrpc,
+};
+
+/// More repositories than an account has.
+const REPOS_MOST: usize = 2000;
+
+/// A repository that has been found.
+#[derive(Clone, Debug)]
+pub(crate) struct Repository {
+    pub id: RepoId,
+    pub era: Era,
+    pub owner: Identity,
+    pub name: String,
+    /// The owner's record of it: `sh.tangled.repo`, or the declaration of 1.0.
+    pub record: Record,
+    /// The repository's own DID; those of 2025 have none.
+    pub did: Option<String>,
+    pub knot: Origin,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Described {
+    owner_did: String,
+    rkey: String,
+}
+
+impl Repository {
+    /// What pull requests name as their target: the DID, or in 2025 the at-uri.
+    pub fn target(&self) -> &str {
+        self.did.as_deref().unwrap_or(&self.record.uri)
+    }
+
+    /// What the knot's queries take as `repo`.
+    pub fn knot_name(&self) -> String {
+        self.did
+            .clone()
+            .unwrap_or_else(|| format!("{}/{}", self.owner.did, self.name))
+    }
+
+    /// Whether a record's target means this repository, by any of the names it had.
+    pub fn is_target(&self, target: &str) -> bool {
+        target == self.target() || target == self.record.uri
+    }
+}
+
+impl Tangled {
+    /// The repository of an id; looked up once.
+    pub(crate) async fn repository(&self, id: &RepoId) -> Result<std::sync::Arc<Repository>> {
+        let cell = self.repositories.cell(&id.comparison_key());
+        let found = cell.get_or_try_init(|| async {
+            Ok::<_, Error>(std::sync::Arc::new(self.find_repository(id).await?))
+        });
+        found.await.cloned()
+    }
+
+    async fn find_repository(&self, id: &RepoId) -> Result<Repository> {
+        if id.kind != ForgeKind::TANGLED {
+            return Err(Error::invalid("repo", format!("{id} is not on tangled")));
+        }
+        match &id.path {
+            RepoPath::Named { owner, name } => self.by_name(owner, name).await,
+            RepoPath::Did(did) => self.by_did(did).await,
+            RepoPath::Record(uri) => self.by_name(&uri.authority, &uri.rkey).await,
+            RepoPath::Dir(_) => Err(Error::invalid("repo", format!("{id} is a directory"))),
+        }
+    }
+
+    async fn by_name(&self, owner: &str, name: &str) -> Result<Repository> {
+        let owner = self.identities.account(owner).await?;
+        let pds = self.identities.pds(&owner.did).await?;
+        let slug = name.to_lowercase();
+        let names = &self.settings.dialects;
+        let (declared, record) = future::try_join(
+            records::find(&pds, &owner.did, &names.org.repo, &slug),
+            self.sh_record(&pds, &owner, name, &slug),
+        )
+        .await?;
+        if let Some(declaration) = declared {
+            return self.declared(owner, declaration).await;
+        }
+        match record {
+            Some(record) => self.of_sh_record(owner, record).await,
+            None => Err(self.no_repository(&pds, &owner, name).await),
+        }
+    }
+
+    /// The `sh.tangled.repo` record: newer ones have the name as their key, older ones a TID and
+    /// the name inside.
+    async fn sh_record(
+        &self,
+        pds: &Xrpc,
+        owner: &Identity,
+        name: &str,
+        slug: &str,
+    ) -> Result<Option<Record>> {
+        let collection = &self.settings.dialects.sh.repo;
+        if let Some(found) = records::find(pds, &owner.did, collection, slug).await? {
+            return Ok(Some(found));
+        }
+        let all = records::all(pds, &owner.did, collection, REPOS_MOST).await?;
+        Ok(all.records.into_iter().find(|r| {
+            r.text("name").is_some_and(|n| n.eq_ignore_ascii_case(name)) || r.rkey() == name
+        }))
+    }
+
+    async fn no_repository(&self, pds: &Xrpc, owner: &Identity, name: &str) -> Error {
+        let error = Error::not_found(
+            Noun::Repo,
+            format!(
+                "{} has no repository '{}' on tangled",
+                owner.name(),
+                one_line(name)
+            ),
+        );
+        let collection = &self.settings.dialects.sh.repo;
+        let all = records::all(pds, &owner.did, collection, REPOS_MOST).await;
+        let all = all.map(|all| all.records).unwrap_or_default();
+        let names = all.iter().map(|r| r.text("name").unwrap_or(r.rkey()));
+        error.with_hint(near::hint(name, names, "repositories"))
+    }
+
+    async fn of_sh_record(&self, owner: Identity, record: Record) -> Result<Repository> {
+        let broken = |what: &str| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!("the record of this repository {what}: {}", record.uri),
+            )
+        };
+        let host = record.text("knot").ok_or_else(|| broken("names no knot"))?;
+        let knot = Origin::of_host(host, self.settings.reach)?;
+        let did = record.text("repoDid").map(str::to_owned);
+        if let Some(did) = &did {
+            self.confirm_owner(&knot, did, &owner).await?;
+        }
+        let name = record.text("name").unwrap_or(record.rkey()).to_owned();
+        Ok(Repository {
+            id: self.canonical(&owner, &name),
+            era: if did.is_some() {
+                Era::Sh2026
+            } else {
+                Era::Sh2025
+            },
+            owner,
+            name,
+            record,
+            did,
+            knot,
+        })
+    }
+
+    /// Anybody can write a record that claims a repository; the knot knows whose it is. One that
+    /// does not know the question is older than repository DIDs and is believed.
+    async fn confirm_owner(&self, knot: &Origin, did: &str, owner: &Identity) -> Result<()> {
+        let knot = self.identities.service(knot.clone()).await?;
+        let said = knot
+            .query::<Described>("sh.tangled.repo.describeRepo", &[("repoDid", did)])
+            .await;
+        match said {
+            Ok(said) if said.owner_did != owner.did => Err(Error::not_found(
+                Noun::Repo,
+                format!(
+                    "{} claims the repository {did}, which belongs to {} on its knot {}",
+                    owner.name(),
+                    one_line(&said.owner_did),
+                    knot.origin().host()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    async fn declared(&self, owner: Identity, record: Record) -> Result<Repository> {
+        let did = record.text("repo").map(str::to_owned).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!("this declaration names no repository: {}", record.uri),
+            )
+        })?;
+        let account = self.identities.of_did(&did).await?;
+        let knot = account.document.knot(self.settings.reach)?;
+        let name = record.rkey().to_owned();
+        Ok(Repository {
+            id: self.canonical(&owner, &name),
+            era: Era::Org10,
+            owner,
+            name,
+            record,
+            did: Some(did),
+            knot,
+        })
+    }
+
+    async fn by_did(&self, did: &str) -> Result<Repository> {
+        let account = self.identities.of_did(did).await?;
+        let knot = account.document.knot(self.settings.reach)?;
+        let xrpc = self.identities.service(knot).await?;
+        let described = xrpc
+            .query::<Described>("sh.tangled.repo.describeRepo", &[("repoDid", did)])
+            .await;
+        let (owner, name) = match described {
+            Ok(said) => (said.owner_did, said.rkey),
+            Err(_) => self.manifest(&xrpc, did).await?,
+        };
+        let found = self.by_name(&owner, &name).await?;
+        if found.did.as_deref() != Some(did) {
+            return Err(Error::not_found(
+                Noun::Repo,
+                format!(
+                    "{} does not say that {did} is its repository {name}",
+                    found.owner.name()
+                ),
+            ));
+        }
+        Ok(found)
+    }
+
+    /// Owner and name from the manifest of 1.0, whose field names were seen in prose alone: both
+    /// spellings, at the top or in an object, are taken.
+    async fn manifest(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
+        let record = records::find(knot, did, "org.tangled.repo.manifest", "self").await?;
+        let value = record.map(|r| r.value).unwrap_or_default();
+        let text = |name: &str| {
+            let nested = |outer: &str| value.get(outer).and_then(|o| o.get(name));
+            let found = value.get(name).filter(|v| v.is_string());
+            let found = found.or_else(|| nested("owner")).or_else(|| nested("repo"));
+            found.and_then(Value::as_str).map(str::to_owned)
+        };
+        let owner = text("owner").or_else(|| text("did"));
+        let name = text("name").or_else(|| text("slug"));
+        owner.zip(name).ok_or_else(|| {
+            Error::not_found(Noun::Repo, format!("{did} is not a repository on tangled"))
+                .with_hint("name the repository as handle/name")
+        })
+    }
+
+    fn canonical(&self, owner: &Identity, name: &str) -> RepoId {
+        RepoId {
+            kind: ForgeKind::TANGLED,
+            host: self.settings.host.clone(),
+            path: RepoPath::Named {
+                owner: owner.name().to_owned(),
+                name: name.to_owned(),
+            },
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What a session token says of itself. Nobody but its server can tell whether that is true.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use forge_http::Secret;
+use serde_json::Value;
+
+/// When the token ends, in seconds since the epoch; `None` when it does not say.
+pub(super) fn expiry(token: &Secret) -> Option<i64> {
+    let payload = token.expose().split('.').nth(1)?;
+    let bytes = URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
+    let claims: Value = serde_json::from_slice(&bytes).ok()?;
+    claims.get("exp")?.as_i64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_expiry_is_read_and_junk_has_none() {
+        let payload = URL_SAFE_NO_PAD.encode(br#"{"exp":1700000000}"#);
+        let token = Secret::new(format!("x.{payload}.y"));
+        assert_eq!(expiry(&token), Some(1_700_000_000));
+        for junk in ["", "a", "a.b", "a.!!.c", "a.e30.c"] {
+            assert_eq!(expiry(&Secret::new(junk)), None, "{junk}");
+        }
+    }
+}

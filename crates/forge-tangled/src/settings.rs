@@ -1,0 +1,70 @@
+use std::{path::PathBuf, time::Duration};
+
+use forge_core::Result;
+
+use crate::{Dialects, Origin, Reach};
+
+/// Where the services of tangled's world are, and how they are used.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The host that repositories are named under: `tangled.org`.
+    pub host: String,
+    /// The web pages.
+    pub web: Origin,
+    /// The index (tangled's own: "bobbin").
+    pub index: Origin,
+    /// An index of backlinks, asked when [`Self::index`] does not answer.
+    pub backlinks: Option<Origin>,
+    /// The directory of `did:plc` identities.
+    pub plc: Origin,
+    /// Who resolves handles, in place of DNS and the handles' own hosts. For services on this
+    /// machine, whose handles nobody else knows.
+    pub handles: Option<Origin>,
+    /// The viewer's personal data server, in place of the one that the identity names.
+    pub pds: Option<Origin>,
+    /// Which services a stranger's document may lead us to.
+    pub reach: Reach,
+    /// The directory for sessions; without one they live as long as the process.
+    pub sessions: Option<PathBuf>,
+    /// How long a write waits for the index to show it; zero does not wait.
+    pub wait: Duration,
+    /// The first pause between two looks at the index; each further one is twice as long.
+    pub poll: Duration,
+    /// Collections that this index is known not to ingest, each with what to do instead. Tangled's
+    /// own ingests all that we write since July 2026.
+    pub not_ingested: Vec<(String, String)>,
+    /// The names of the protocol.
+    pub dialects: Dialects,
+}
+
+impl Settings {
+    /// The usual services.
+    ///
+    /// # Errors
+    /// None in practice; `config` if a built-in address were none.
+    pub fn usual() -> Result<Self> {
+        Ok(Self {
+            host: "tangled.org".to_owned(),
+            web: Origin::configured("https://tangled.org")?,
+            index: Origin::configured("https://api.tangled.org")?,
+            backlinks: Some(Origin::configured("https://constellation.microcosm.blue")?),
+            plc: Origin::configured("https://plc.directory")?,
+            handles: None,
+            pds: None,
+            reach: Reach::Public,
+            sessions: None,
+            wait: Duration::from_secs(10),
+            poll: Duration::from_millis(250),
+            not_ingested: Vec::new(),
+            dialects: Dialects::default(),
+        })
+    }
+}
+
+impl Settings {
+    /// What to do in place of waiting for a record of `collection` to appear.
+    pub(crate) fn not_ingested(&self, collection: &str) -> Option<&str> {
+        let (_, instead) = self.not_ingested.iter().find(|(c, _)| c == collection)?;
+        Some(instead)
+    }
+}

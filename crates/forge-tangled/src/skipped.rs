@@ -1,0 +1,82 @@
+//! What was passed over when records were read: each is told by its name.
+
+use std::fmt::Display;
+
+use forge_core::{Warning, text::one_line};
+
+use crate::records::Record;
+
+/// So many are named one by one. Anybody can write records about a pull request: a flood of broken
+/// ones must not bury what is right.
+const NAMED: usize = 50;
+
+/// Records that were passed over, and why.
+#[derive(Debug, Default)]
+pub(crate) struct Skipped {
+    named: Vec<Warning>,
+    more: usize,
+    rest: Option<String>,
+}
+
+impl Skipped {
+    /// One of them.
+    pub fn add(&mut self, uri: &str, why: impl Display) {
+        if self.named.len() < NAMED {
+            let text = format!("{} was passed over: {why}", one_line(uri));
+            self.named.push(Warning::new(text));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// What was not even looked at.
+    pub fn rest(&mut self, what: String) {
+        self.rest = Some(what);
+    }
+
+    /// A warning for each; beyond a number, for how many more.
+    pub fn warnings(self) -> Vec<Warning> {
+        let more = (self.more > 0).then(|| {
+            let text = format!("{} more records were passed over", self.more);
+            Warning::new(text)
+        });
+        let mut all = self.named;
+        all.extend(more);
+        all.extend(self.rest.map(Warning::new));
+        all
+    }
+}
+
+/// The warnings for those of `records` that are `broken`, which says why.
+pub(crate) fn told(
+    records: &[Record],
+    broken: impl Fn(&Record) -> Option<&'static str>,
+) -> Vec<Warning> {
+    let mut skipped = Skipped::default();
+    for record in records {
+        if let Some(why) = broken(record) {
+            skipped.add(&record.uri, why);
+        }
+    }
+    skipped.warnings()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_named_and_a_flood_is_counted() {
+        let mut skipped = Skipped::default();
+        for n in 0..NAMED + 3 {
+            skipped.add(&format!("at://a/b/{n}\n"), "it has no text");
+        }
+        skipped.rest("and so on".to_owned());
+        let told: Vec<_> = skipped.warnings().into_iter().map(|w| w.message).collect();
+        assert_eq!(told.len(), NAMED + 2);
+        assert!(told[0].starts_with("at://a/b/0"), "{}", told[0]);
+        assert!(!told[0].contains('\n'));
+        assert_eq!(told[NAMED], "3 more records were passed over");
+        assert_eq!(told[NAMED + 1], "and so on");
+    }
+}

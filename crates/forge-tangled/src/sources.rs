@@ -1,0 +1,558 @@
+//! Where records by other people are found: the index; if it does not answer, an index of
+//! backlinks; if that does not either, the servers of the accounts that we know of.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+};
+
+use forge_core::{Error, ErrorKind, Result, Warning};
+use futures::{StreamExt as _, future, stream};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    Tangled,
+    records::{self, Listing, Record},
+    repository::Repository,
+    skipped::Skipped,
+    xrpc::Xrpc,
+};
+
+/// How many requests a host gets at once.
+pub(crate) const IN_FLIGHT: usize = 8;
+/// How many accounts are read at once: while the directory is asked where some are, the servers of
+/// others answer.
+const ACCOUNTS: usize = 3 * IN_FLIGHT;
+/// The most records of one kind about one thing that are read.
+const MOST: usize = 10_000;
+/// More records of one collection than an account is read for.
+pub(crate) const ACCOUNT_MOST: usize = 20_000;
+
+/// What was found, and how sure that is all of it.
+#[derive(Debug, Default)]
+pub(crate) struct Found<T> {
+    pub value: T,
+    pub warnings: Vec<Warning>,
+}
+
+/// A kind of record that is about a pull request.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    /// The query of the index.
+    pub query: &'static str,
+    pub collection: String,
+    /// Where the record names what it is about, as the index of backlinks writes it.
+    pub path: &'static str,
+    /// The same, as keys of the record.
+    pub keys: &'static [&'static str],
+}
+
+impl Kind {
+    /// Whether a record is about `subject`.
+    fn is_about(&self, record: &Record, subject: &str) -> bool {
+        let mut at = Some(&record.value);
+        for key in self.keys {
+            at = at.and_then(|v| v.get(key));
+        }
+        at.and_then(Value::as_str) == Some(subject)
+    }
+}
+
+/// What some accounts have written of one kind, from their own servers.
+#[derive(Debug)]
+pub(crate) struct Fresh {
+    collection: String,
+    accounts: BTreeSet<String>,
+    records: Vec<Record>,
+}
+
+impl Fresh {
+    /// What an index has, with the accounts' own word for what is theirs.
+    pub fn over(self, mut indexed: Vec<Record>) -> Vec<Record> {
+        let collection = format!("/{}/", self.collection);
+        let replaced =
+            |r: &Record| r.uri.contains(&collection) && self.accounts.contains(r.author());
+        indexed.retain(|r| !replaced(r));
+        indexed.extend(self.records);
+        indexed
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Items {
+    #[serde(default)]
+    pub items: Vec<Value>,
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Links {
+    #[serde(default)]
+    records: Vec<Link>,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Linking {
+    #[serde(default)]
+    linking_dids: Vec<String>,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Link {
+    did: String,
+    collection: String,
+    rkey: String,
+}
+
+/// Whether another source may know what this one did not say.
+pub(crate) fn is_down(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Network
+            | ErrorKind::Timeout { .. }
+            | ErrorKind::Upstream { .. }
+            | ErrorKind::RateLimited { .. }
+            | ErrorKind::Protocol
+            | ErrorKind::NotFound { .. }
+            | ErrorKind::InvalidInput { field: None }
+    )
+}
+
+fn no_answer(error: &Error) -> String {
+    format!("the index does not answer: {}", error.message())
+}
+
+impl Tangled {
+    pub(crate) fn index(&self) -> Xrpc {
+        Xrpc::new(self.http.clone(), self.settings.index.clone())
+    }
+
+    /// The index, for a question that somebody else can answer, too: one that is down is not asked
+    /// again and again.
+    pub(crate) fn index_or_others(&self) -> Xrpc {
+        let index = self.index();
+        match self.settings.backlinks {
+            Some(_) => index.asked_once(),
+            None => index,
+        }
+    }
+
+    /// All records of `kind` about `subject`. `accounts` are asked, and even looked for, only when
+    /// no index answers.
+    pub(crate) async fn about(
+        &self,
+        kind: &Kind,
+        subject: &str,
+        accounts: impl Future<Output = BTreeSet<String>>,
+    ) -> Result<Found<Vec<Record>>> {
+        let why = if self.settings.not_ingested(&kind.collection).is_some() {
+            format!("this index does not take in {}", kind.collection)
+        } else {
+            match self.ask_index(kind.query, subject).await {
+                Ok(listing) => {
+                    return Ok(Found {
+                        value: listing.records,
+                        warnings: listing.warnings,
+                    });
+                }
+                Err(e) if is_down(&e) => no_answer(&e),
+                Err(e) => return Err(e),
+            }
+        };
+        let source = format!("{}:{}", kind.collection, kind.path);
+        if let Ok(links) = self.backlinks(subject, &source).await {
+            let found = self.hydrate(links).await;
+            let by = format!("the backlinks at {}", self.backlinks_host());
+            return Ok(self.second_best(&why, found, by));
+        }
+        let accounts = accounts.await;
+        let [mut found] = self.in_accounts([&kind.collection], &accounts).await;
+        found.records.retain(|r| kind.is_about(r, subject));
+        let by = format!("the servers of {} accounts", accounts.len());
+        Ok(self.second_best(&why, found, by))
+    }
+
+    fn second_best(&self, why: &str, found: Listing, by: String) -> Found<Vec<Record>> {
+        let mut warnings = found.warnings;
+        warnings.insert(
+            0,
+            Warning::new(format!("read from {by}, because {why}"))
+                .with_hint("what other people wrote may be missing; try again later"),
+        );
+        Found {
+            value: found.records,
+            warnings,
+        }
+    }
+
+    pub(crate) fn backlinks_host(&self) -> &str {
+        self.settings.backlinks.as_ref().map_or("", |o| o.host())
+    }
+
+    pub(crate) async fn ask_index(&self, query: &str, subject: &str) -> Result<Listing> {
+        let index = self.index_or_others();
+        let mut records = Vec::new();
+        let mut skipped = Skipped::default();
+        let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
+        loop {
+            let mut params = vec![("subject", subject), ("limit", "1000")];
+            if let Some(cursor) = &cursor {
+                params.push(("cursor", cursor));
+            }
+            let page: Items = index.query(query, &params).await?;
+            let got = page.items.len();
+            for (place, item) in page.items.into_iter().enumerate() {
+                match Record::of_entry(item) {
+                    Ok(record) => records.push(record),
+                    Err(uri) => {
+                        let place = format!("item {} of {query}", seen + place + 1);
+                        skipped.add(uri.as_deref().unwrap_or(&place), "it is no record");
+                    }
+                }
+            }
+            seen = seen.saturating_add(got);
+            let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
+            let Some(next) = next.filter(|_| got > 0) else {
+                break;
+            };
+            if seen >= MOST {
+                skipped.rest(format!(
+                    "{subject} has more than {MOST} records about it; only the first were read"
+                ));
+                break;
+            }
+            cursor = Some(next);
+        }
+        Ok(Listing {
+            records,
+            warnings: skipped.warnings(),
+        })
+    }
+
+    fn backlinks_service(&self) -> Result<Xrpc> {
+        match &self.settings.backlinks {
+            Some(origin) => Ok(Xrpc::new(self.http.clone(), origin.clone())),
+            None => Err(Error::new(
+                ErrorKind::Config,
+                "no index of backlinks is configured",
+            )),
+        }
+    }
+
+    /// The accounts that have a record which links to `subject`: a hundred a page, however many
+    /// records each has (Constellation's `getBacklinkDids`).
+    async fn linking_accounts(&self, subject: &str, source: &str) -> Result<BTreeSet<String>> {
+        let xrpc = self.backlinks_service()?.asked_once();
+        let mut found = BTreeSet::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let mut params = vec![("subject", subject), ("source", source), ("limit", "100")];
+            if let Some(cursor) = &cursor {
+                params.push(("cursor", cursor));
+            }
+            let page: Linking = xrpc
+                .query("blue.microcosm.links.getBacklinkDids", &params)
+                .await?;
+            let before = found.len();
+            found.extend(page.linking_dids);
+            // A page that brings nobody new is the end, whatever its cursor says.
+            if found.len() == before
+                || found.len() >= MOST
+                || page.cursor.is_none()
+                || page.cursor == cursor
+            {
+                return Ok(found);
+            }
+            cursor = page.cursor;
+        }
+    }
+
+    /// Who links to `subject`: `<did>`, collection and key of each record.
+    async fn backlinks(
+        &self,
+        subject: &str,
+        source: &str,
+    ) -> Result<Vec<(String, String, String)>> {
+        let xrpc = self.backlinks_service()?;
+        let mut found = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let mut params = vec![("subject", subject), ("source", source), ("limit", "100")];
+            if let Some(cursor) = &cursor {
+                params.push(("cursor", cursor));
+            }
+            let page: Links = xrpc
+                .query("blue.microcosm.links.getBacklinks", &params)
+                .await?;
+            let got = page.records.len();
+            found.extend(
+                page.records
+                    .into_iter()
+                    .map(|l| (l.did, l.collection, l.rkey)),
+            );
+            if got == 0 || found.len() >= MOST || page.cursor.is_none() || page.cursor == cursor {
+                return Ok(found);
+            }
+            cursor = page.cursor;
+        }
+    }
+
+    /// The records themselves. An account with several is read as a whole: one request for a
+    /// hundred records beats a hundred requests.
+    async fn hydrate(&self, links: Vec<(String, String, String)>) -> Listing {
+        let mut by_account: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+        for (did, collection, rkey) in links {
+            by_account
+                .entry((did, collection))
+                .or_default()
+                .insert(rkey);
+        }
+        let reads = by_account
+            .into_iter()
+            .map(|((did, collection), keys)| async move {
+                let read = async {
+                    let pds = self.identities.pds(&did).await?;
+                    if let (1, Some(key)) = (keys.len(), keys.first()) {
+                        let found = records::find(&pds, &did, &collection, key).await?;
+                        return Ok(Listing {
+                            records: found.into_iter().collect(),
+                            warnings: Vec::new(),
+                        });
+                    }
+                    let mut all = records::all(&pds, &did, &collection, ACCOUNT_MOST).await?;
+                    all.records.retain(|r| keys.contains(r.rkey()));
+                    Ok::<Listing, Error>(all)
+                };
+                (did.clone(), read.await)
+            });
+        let read: Vec<_> = stream::iter(reads)
+            .buffer_unordered(ACCOUNTS)
+            .collect()
+            .await;
+        let mut all = Listing::default();
+        for (did, listing) in read {
+            gather(&mut all, &did, listing);
+        }
+        all
+    }
+
+    /// What accounts have written about `subject`, which an index may not have yet. An account that
+    /// cannot be read leaves the word to the index.
+    pub(crate) async fn fresh<const N: usize>(
+        &self,
+        kinds: [&Kind; N],
+        subject: &str,
+        accounts: &BTreeSet<String>,
+    ) -> [Fresh; N] {
+        let reads = accounts.iter().cloned().map(|did| async move {
+            let pds = self.identities.pds(&did).await.ok();
+            let of_one = kinds.map(|kind| {
+                let (pds, did) = (&pds, &did);
+                async move {
+                    let all = records::all(pds.as_ref()?, did, &kind.collection, ACCOUNT_MOST);
+                    all.await.ok()
+                }
+            });
+            let read = future::join_all(of_one).await;
+            (did, read)
+        });
+        let read: Vec<_> = stream::iter(reads)
+            .buffer_unordered(ACCOUNTS)
+            .collect()
+            .await;
+        let mut all = kinds.map(|kind| Fresh {
+            collection: kind.collection.clone(),
+            accounts: BTreeSet::new(),
+            records: Vec::new(),
+        });
+        for (did, listings) in read {
+            for ((into, kind), listing) in all.iter_mut().zip(kinds).zip(listings) {
+                let Some(listing) = listing else { continue };
+                into.accounts.insert(did.clone());
+                let about = |r: &Record| kind.is_about(r, subject);
+                into.records
+                    .extend(listing.records.into_iter().filter(about));
+            }
+        }
+        all
+    }
+
+    /// All records of some collections in the accounts that we know of, each account looked up
+    /// once.
+    pub(crate) async fn in_accounts<const N: usize>(
+        &self,
+        collections: [&str; N],
+        accounts: &BTreeSet<String>,
+    ) -> [Listing; N] {
+        let reads = accounts.iter().cloned().map(|did| async move {
+            let pds = match self.identities.pds(&did).await {
+                Ok(pds) => pds,
+                Err(e) => return (did, Err(e)),
+            };
+            let of_one = collections.map(|name| records::all(&pds, &did, name, ACCOUNT_MOST));
+            let read = future::join_all(of_one).await;
+            (did, Ok(read))
+        });
+        let read: Vec<_> = stream::iter(reads)
+            .buffer_unordered(ACCOUNTS)
+            .collect()
+            .await;
+        let mut all: [Listing; N] = std::array::from_fn(|_| Listing::default());
+        for (did, listings) in read {
+            match listings {
+                Ok(listings) => {
+                    for (into, listing) in all.iter_mut().zip(listings) {
+                        gather(into, &did, listing);
+                    }
+                }
+                Err(e) => {
+                    if let Some(first) = all.first_mut() {
+                        gather(first, &did, Err(e));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// Looks up what accounts are called, for those who will show it.
+    async fn learn_names(&self, accounts: &BTreeSet<String>) {
+        let lookups = accounts.iter().cloned().map(|did| async move {
+            self.identities.name_of(&did).await;
+        });
+        stream::iter(lookups)
+            .buffer_unordered(ACCOUNTS)
+            .collect::<()>()
+            .await;
+    }
+
+    /// The pull requests of a repository, and what was said about their state, without the index's
+    /// help.
+    ///
+    /// Who has made any is asked of the backlinks, which takes one request for a hundred accounts;
+    /// then each account is read once, as a whole.
+    pub(crate) async fn pulls_without_index(
+        &self,
+        repository: &Repository,
+        down: &Error,
+    ) -> Found<(Vec<Record>, Vec<Record>)> {
+        let names = &self.settings.dialects.sh;
+        let mut subjects = vec![(repository.record.uri.as_str(), "target.repo")];
+        if let Some(did) = &repository.did {
+            subjects.push((did, "target.repo"));
+            subjects.push((did, "target.repoDid"));
+        }
+        let asked = subjects.into_iter().map(|(subject, path)| async move {
+            let source = format!("{}:{path}", names.pull);
+            self.linking_accounts(subject, &source).await
+        });
+        let (answers, mut accounts) = future::join(
+            future::join_all(asked),
+            self.known_accounts(repository, None),
+        )
+        .await;
+        let answered = answers.iter().any(Result::is_ok);
+        accounts.extend(answers.into_iter().flatten().flatten());
+        let by = if answered {
+            format!("the backlinks at {}", self.backlinks_host())
+        } else {
+            format!("the servers of {} accounts", accounts.len())
+        };
+        let read = self.in_accounts([&names.pull, &names.status], &accounts);
+        let ([pulls, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
+        let found = self.second_best(&no_answer(down), pulls, by);
+        let mut warnings = found.warnings;
+        for warning in statuses.warnings {
+            // An account that cannot be read at all is told of once.
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        Found {
+            value: (found.value, statuses.records),
+            warnings,
+        }
+    }
+
+    /// The accounts that can have said something about a repository's pull requests: its owner, its
+    /// collaborators, the viewer, and the author of the one that is asked about.
+    pub(crate) async fn known_accounts(
+        &self,
+        repository: &Repository,
+        author: Option<&str>,
+    ) -> BTreeSet<String> {
+        let mut accounts = self.collaborators(repository).await;
+        accounts.insert(repository.owner.did.clone());
+        accounts.extend(author.map(str::to_owned));
+        if let Ok(Some(viewer)) = self.session.viewer_if_any().await {
+            accounts.insert(viewer.identity.did.clone());
+        }
+        accounts
+    }
+
+    /// The collaborators, by DID: from the knot, which decides; where it does not say, from the
+    /// index, then from the owner's records.
+    pub(crate) async fn collaborators(&self, repository: &Repository) -> BTreeSet<String> {
+        let cell = self.collaborators.cell(&repository.record.uri);
+        let found = cell.get_or_init(|| self.find_collaborators(repository));
+        found.await.clone()
+    }
+
+    async fn find_collaborators(&self, repository: &Repository) -> BTreeSet<String> {
+        let subject = repository.target();
+        if let Ok(knot) = self.identities.service(repository.knot.clone()).await
+            && let Ok(found) = collaborators_at(&knot, subject).await
+        {
+            return found;
+        }
+        if let Ok(found) = collaborators_at(&self.index(), subject).await {
+            return found;
+        }
+        let owner = BTreeSet::from([repository.owner.did.clone()]);
+        let [found] = self
+            .in_accounts(["sh.tangled.repo.collaborator"], &owner)
+            .await;
+        found
+            .records
+            .iter()
+            .filter(|r| r.text("repo").is_some_and(|t| repository.is_target(t)))
+            .filter_map(|r| r.text("subject").map(str::to_owned))
+            .collect()
+    }
+}
+
+fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
+    match read {
+        Ok(found) => {
+            all.records.extend(found.records);
+            all.warnings.extend(found.warnings);
+        }
+        Err(e) => all.warnings.push(Warning::new(format!(
+            "the records of {did} could not be read: {}",
+            e.message()
+        ))),
+    }
+}
+
+/// The collaborators that a service names.
+pub(crate) async fn collaborators_at(xrpc: &Xrpc, subject: &str) -> Result<BTreeSet<String>> {
+    let page: Items = xrpc
+        .query(
+            "sh.tangled.repo.listCollaborators",
+            &[("subject", subject), ("limit", "1000")],
+        )
+        .await?;
+    let subjects = page.items.iter().filter_map(|item| {
+        let named = item
+            .get("subject")
+            .or_else(|| item.get("value")?.get("subject"));
+        named.and_then(Value::as_str).map(str::to_owned)
+    });
+    Ok(subjects.collect())
+}

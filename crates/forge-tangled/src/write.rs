@@ -1,0 +1,305 @@
+//! Writes to the viewer's own server: all or nothing, never twice, and never over somebody's edit.
+
+use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
+use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
+use forge_http::Class;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Tangled, fault, lexicon,
+    records::{self, NewRecord, Record},
+};
+
+/// How often an edit is tried again because somebody else was faster.
+const EDITS_MOST: u32 = 60;
+
+/// The time now, to the millisecond.
+pub(crate) fn now() -> String {
+    now_or_after(None)
+}
+
+/// The time now, and where `before` is later than that, the millisecond behind it: status records
+/// are ordered by the times that they claim, and our clock may be behind that of whoever was last.
+pub(crate) fn now_or_after(before: Option<Timestamp>) -> String {
+    let now = DateTime::<Utc>::from(std::time::SystemTime::now());
+    let behind = before.and_then(|before| {
+        let before = DateTime::parse_from_rfc3339(&before.to_string()).ok()?;
+        let behind = before
+            .to_utc()
+            .checked_add_signed(TimeDelta::milliseconds(1))?;
+        // Four digits are all that the form of a time has for a year.
+        (behind.year() <= 9999).then_some(behind)
+    });
+    let at = behind.map_or(now, |behind| behind.max(now));
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// A record that our lexicon allows.
+///
+/// # Errors
+/// `invalid_input` with what is wrong.
+pub(crate) fn checked(record: NewRecord) -> Result<NewRecord> {
+    match lexicon::check(&record.collection, &record.value) {
+        Ok(()) => Ok(record),
+        Err(problems) => Err(invalid(&record.collection, &problems)),
+    }
+}
+
+fn invalid(collection: &str, problems: &[lexicon::Problem]) -> Error {
+    let first: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
+    Error::new(
+        ErrorKind::InvalidInput { field: None },
+        format!("this is no valid {collection} record: {}", first.join("; ")),
+    )
+}
+
+impl Tangled {
+    /// Creates records in the viewer's account, all or none; their CIDs, in order.
+    ///
+    /// The keys are ours, so an answer that was lost is read back, and a record that is not there
+    /// can be sent again: the server refuses a key that exists.
+    pub(crate) async fn create_records(&self, records: &[NewRecord]) -> Result<Vec<String>> {
+        let did = self.session.viewer().await?.identity.did.clone();
+        let input = records::creation(&did, records);
+        let mut tried = 0;
+        loop {
+            let sent = self
+                .session
+                .call(Class::Write, |xrpc| {
+                    let input = input.clone();
+                    async move { xrpc.procedure("com.atproto.repo.applyWrites", &input).await }
+                })
+                .await;
+            let error = match sent {
+                Ok(answer) => {
+                    return match cids(&answer, records.len()) {
+                        Some(cids) => Ok(cids),
+                        None => self.read_back(&did, records).await?.ok_or_else(|| {
+                            Error::new(
+                                ErrorKind::Protocol,
+                                "the server says that it has written, and has not",
+                            )
+                        }),
+                    };
+                }
+                Err(e) if fault::is_ambiguous(&e) => e,
+                Err(e) => return Err(e),
+            };
+            if let Some(cids) = self.read_back(&did, records).await.ok().flatten() {
+                return Ok(cids);
+            }
+            tried += 1;
+            if tried > 1 {
+                return Err(match records.first() {
+                    Some(first) => error.with_context("uri", first.uri(&did)),
+                    None => error,
+                });
+            }
+        }
+    }
+
+    /// The CIDs of records that should be there; `None` when the first is not.
+    async fn read_back(&self, did: &str, records: &[NewRecord]) -> Result<Option<Vec<String>>> {
+        let viewer = self.session.viewer().await?;
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        let mut cids = Vec::new();
+        for record in records {
+            match records::find(&pds, did, &record.collection, &record.rkey).await? {
+                Some(found) => cids.push(found.cid().to_owned()),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(cids))
+    }
+
+    /// Reads one of the viewer's records, changes it and puts it back, unless somebody else was
+    /// faster: then all of it again, or with `expected` a conflict. Fields that we do not know stay.
+    pub(crate) async fn edit_record(
+        &self,
+        uri: &AtUri,
+        expected: Option<&str>,
+        change: impl Fn(&mut Map<String, Value>) -> Result<()>,
+    ) -> Result<Record> {
+        let viewer = self.session.viewer().await?;
+        if viewer.identity.did != uri.authority {
+            return Err(self.not_yours(uri).await);
+        }
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        for attempt in 0..EDITS_MOST {
+            let old = records::get_uri(&pds, uri).await?;
+            if let Some(expected) = expected.filter(|e| *e != old.cid()) {
+                return Err(stale(uri, expected, old.cid()));
+            }
+            let new = changed(uri, &old, &change)?;
+            if new == old.value {
+                return Ok(old);
+            }
+            match self.put(uri, &new, Some(old.cid())).await {
+                Ok(cid) => {
+                    return Ok(Record {
+                        cid: Some(cid),
+                        value: new,
+                        ..old
+                    });
+                }
+                Err(e) if fault::is_conflict(&e) => {
+                    if let Some(expected) = expected {
+                        return Err(stale(uri, expected, "another"));
+                    }
+                }
+                Err(e) if fault::is_ambiguous(&e) => {
+                    let found = records::get_uri(&pds, uri).await.map_err(|_| e)?;
+                    if found.value == new {
+                        return Ok(found);
+                    }
+                }
+                Err(e) => return Err(e),
+            }
+            let pause = std::time::Duration::from_millis(fastrand::u64(..20 << attempt.min(5)));
+            self.http.settings().retry.wait(pause).await;
+        }
+        Err(stale(uri, "the version that was read", "another each time"))
+    }
+
+    /// Puts a record under its key; its new CID. `swap` is the CID that it must have now.
+    async fn put(&self, uri: &AtUri, value: &Value, swap: Option<&str>) -> Result<String> {
+        let input = json!({
+            "repo": uri.authority,
+            "collection": uri.collection,
+            "rkey": uri.rkey,
+            "record": value,
+            "swapRecord": swap,
+        });
+        let answer = self
+            .session
+            .call(Class::Write, |xrpc| {
+                let input = input.clone();
+                async move { xrpc.procedure("com.atproto.repo.putRecord", &input).await }
+            })
+            .await?;
+        let cid = answer.get("cid").and_then(Value::as_str);
+        Ok(cid.unwrap_or_default().to_owned())
+    }
+
+    /// Deletes one of the viewer's records. One that is gone already is as good.
+    pub(crate) async fn delete_record(&self, uri: &AtUri) -> Result<()> {
+        let viewer = self.session.viewer().await?;
+        if viewer.identity.did != uri.authority {
+            return Err(self.not_yours(uri).await);
+        }
+        let input = json!({
+            "repo": uri.authority,
+            "collection": uri.collection,
+            "rkey": uri.rkey,
+        });
+        self.session
+            .call(Class::Replay, |xrpc| {
+                let input = input.clone();
+                async move {
+                    xrpc.procedure("com.atproto.repo.deleteRecord", &input)
+                        .await
+                }
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Uploads a blob; the object that records refer to it with. The same bytes are the same blob,
+    /// so that it may be sent again.
+    pub(crate) async fn upload(&self, encoding: &str, body: Vec<u8>) -> Result<Value> {
+        let answer = self
+            .session
+            .call(Class::Replay, |xrpc| {
+                let body = body.clone();
+                async move {
+                    xrpc.upload("com.atproto.repo.uploadBlob", encoding, body)
+                        .await
+                }
+            })
+            .await?;
+        answer.get("blob").cloned().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Protocol,
+                "the server took a blob and did not name it",
+            )
+        })
+    }
+
+    /// The refusal to change what is in another's account.
+    pub(crate) async fn not_yours(&self, uri: &AtUri) -> Error {
+        let owner = self.identities.name_of(&uri.authority).await;
+        Error::new(
+            ErrorKind::PermissionDenied {
+                missing: Vec::new(),
+                sso_url: None,
+            },
+            format!("only {owner} can change what is in their account: {uri}"),
+        )
+        .with_hint("on tangled not even the owner of a repository can edit what others wrote")
+    }
+}
+
+fn changed(
+    uri: &AtUri,
+    old: &Record,
+    change: impl Fn(&mut Map<String, Value>) -> Result<()>,
+) -> Result<Value> {
+    let Value::Object(mut map) = old.value.clone() else {
+        return Err(Error::new(
+            ErrorKind::Protocol,
+            format!("{uri} is no record that could be edited"),
+        ));
+    };
+    change(&mut map)?;
+    let new = Value::Object(map);
+    // A record that was not valid before is not made worse by an edit of a title.
+    if lexicon::check(&uri.collection, &old.value).is_ok()
+        && let Err(problems) = lexicon::check(&uri.collection, &new)
+    {
+        return Err(invalid(&uri.collection, &problems));
+    }
+    Ok(new)
+}
+
+/// The record is not the version that was expected.
+pub(crate) fn stale(uri: &AtUri, expected: &str, actual: &str) -> Error {
+    Error::new(
+        ErrorKind::Conflict {
+            expected: expected.to_owned(),
+            actual: actual.to_owned(),
+        },
+        format!("{uri} was changed by somebody else in the meantime"),
+    )
+    .with_hint("read it again, then make the change on what is there now")
+}
+
+fn cids(answer: &Value, count: usize) -> Option<Vec<String>> {
+    let results = answer.get("results")?.as_array()?;
+    let cids: Vec<String> = results
+        .iter()
+        .filter_map(|r| r.get("cid")?.as_str().map(str::to_owned))
+        .collect();
+    (cids.len() == count).then_some(cids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_never_before_the_one_that_it_follows() {
+        let after = |text: &str| now_or_after(Some(text.parse().unwrap()));
+        assert_eq!(
+            after("2036-01-01T02:00:00.5+02:00"),
+            "2036-01-01T00:00:00.501Z"
+        );
+        let now = write_time(&now());
+        assert!(write_time(&after("2026-01-01T00:00:00Z")) >= now);
+        let last = after("9999-12-31T23:59:59.999Z");
+        assert!(last.starts_with("20"), "{last}");
+    }
+
+    fn write_time(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+}

@@ -1,0 +1,295 @@
+//! XRPC calls, made by atrium over the workspace's transport.
+
+use std::error::Error as StdError;
+
+use atrium_api::client::AtpServiceClient;
+use atrium_xrpc::{
+    HttpClient, InputDataOrBytes, OutputDataOrBytes, XrpcClient, XrpcRequest,
+    types::AuthorizationToken,
+};
+use bytes::Bytes;
+use forge_core::{Error, ErrorKind, Result, Retry, Timestamp};
+use forge_http::{Class, Http, MaxRetries, Secret};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{Origin, fault};
+
+/// Query parameters, in order.
+pub(crate) type Params<'a> = &'a [(&'a str, &'a str)];
+
+/// The body of every XRPC failure.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Failure {
+    #[serde(default, deserialize_with = "or_empty")]
+    pub error: String,
+    #[serde(default, deserialize_with = "or_empty")]
+    pub message: String,
+}
+
+fn or_empty<'de, D: Deserializer<'de>>(d: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(d)?.unwrap_or_default())
+}
+
+/// One service, asked with one token (or none). It is what atrium calls through.
+#[derive(Clone, Debug)]
+pub(crate) struct Xrpc {
+    http: Http,
+    origin: Origin,
+    token: Option<Secret>,
+    class: Option<Class>,
+    retries: Option<MaxRetries>,
+}
+
+impl Xrpc {
+    pub fn new(http: Http, origin: Origin) -> Self {
+        Self {
+            http,
+            origin,
+            token: None,
+            class: None,
+            retries: None,
+        }
+    }
+
+    /// The same service, for a caller who asks another one rather than this one again.
+    pub fn asked_once(mut self) -> Self {
+        self.retries = Some(MaxRetries(0));
+        self
+    }
+
+    /// The same service, asked with a token.
+    pub fn with_token(mut self, token: Secret) -> Self {
+        self.token = Some(token);
+        self
+    }
+
+    /// The same service, for calls that may be repeated so.
+    pub fn with_class(mut self, class: Class) -> Self {
+        self.class = Some(class);
+        self
+    }
+
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// atrium's typed client of this service.
+    pub fn typed(self) -> AtpServiceClient<Self> {
+        AtpServiceClient::new(self)
+    }
+
+    /// A failure of one of atrium's typed calls.
+    pub fn failed<E: std::fmt::Debug + Send + Sync + 'static>(
+        &self,
+        nsid: &str,
+        error: atrium_xrpc::Error<E>,
+        named: impl Fn(&E) -> Failure,
+        write: bool,
+    ) -> Error {
+        use atrium_xrpc::error::{Error as X, XrpcErrorKind};
+        match error {
+            X::XrpcResponse(answer) => {
+                let failure = match answer.error {
+                    Some(XrpcErrorKind::Custom(e)) => named(&e),
+                    Some(XrpcErrorKind::Undefined(body)) => Failure {
+                        error: body.error.unwrap_or_default(),
+                        message: body.message.unwrap_or_default(),
+                    },
+                    None => Failure::default(),
+                };
+                fault::of_status(&self.origin, nsid, answer.status, &failure, write)
+            }
+            X::HttpClient(error) => sent(error),
+            X::Authentication(_) => fault::of_status(
+                &self.origin,
+                nsid,
+                StatusCode::UNAUTHORIZED,
+                &Failure::default(),
+                write,
+            ),
+            X::SerdeJson(e) => fault::garbled(&self.origin, nsid, &e.to_string(), write),
+            _ => fault::garbled(
+                &self.origin,
+                nsid,
+                "it is not of the form that was agreed",
+                write,
+            ),
+        }
+    }
+
+    /// A query with a JSON answer.
+    pub async fn query<O: DeserializeOwned + Send + Sync>(
+        &self,
+        nsid: &str,
+        params: Params<'_>,
+    ) -> Result<O> {
+        let output = self
+            .call::<O>(Method::GET, nsid, params, None, None, false)
+            .await?;
+        match output {
+            OutputDataOrBytes::Data(data) => Ok(data),
+            // A knot says `*/*` of JSON.
+            OutputDataOrBytes::Bytes(bytes) => serde_json::from_slice(&bytes)
+                .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), false)),
+        }
+    }
+
+    /// A query whose answer is bytes.
+    pub async fn bytes(&self, nsid: &str, params: Params<'_>) -> Result<Vec<u8>> {
+        let output = self
+            .call::<Value>(Method::GET, nsid, params, None, None, false)
+            .await?;
+        match output {
+            OutputDataOrBytes::Bytes(bytes) => Ok(bytes),
+            OutputDataOrBytes::Data(value) => Ok(value.to_string().into_bytes()),
+        }
+    }
+
+    /// A procedure with a JSON body; `Null` where the answer has no body.
+    pub async fn procedure(&self, nsid: &str, input: &Value) -> Result<Value> {
+        let write = self.class.is_none_or(|c| c != Class::Read);
+        let output = self
+            .call::<Value>(
+                Method::POST,
+                nsid,
+                &[],
+                Some(InputDataOrBytes::Data(input.clone())),
+                Some("application/json"),
+                write,
+            )
+            .await?;
+        match output {
+            OutputDataOrBytes::Data(value) => Ok(value),
+            OutputDataOrBytes::Bytes(bytes) if bytes.is_empty() => Ok(Value::Null),
+            OutputDataOrBytes::Bytes(bytes) => serde_json::from_slice(&bytes)
+                .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), write)),
+        }
+    }
+
+    /// A procedure whose body is bytes of `encoding`.
+    pub async fn upload(&self, nsid: &str, encoding: &str, body: Vec<u8>) -> Result<Value> {
+        let output = self
+            .call::<Value>(
+                Method::POST,
+                nsid,
+                &[],
+                Some(InputDataOrBytes::Bytes(body)),
+                Some(encoding),
+                true,
+            )
+            .await?;
+        match output {
+            OutputDataOrBytes::Data(value) => Ok(value),
+            OutputDataOrBytes::Bytes(_) => {
+                Err(fault::garbled(&self.origin, nsid, "it is no JSON", true))
+            }
+        }
+    }
+
+    async fn call<O: DeserializeOwned + Send + Sync>(
+        &self,
+        method: Method,
+        nsid: &str,
+        params: Params<'_>,
+        input: Option<InputDataOrBytes<Value>>,
+        encoding: Option<&str>,
+        write: bool,
+    ) -> Result<OutputDataOrBytes<O>> {
+        let request = XrpcRequest {
+            method,
+            nsid: nsid.to_owned(),
+            parameters: (!params.is_empty()).then_some(params),
+            input,
+            encoding: encoding.map(str::to_owned),
+        };
+        self.send_xrpc::<Params<'_>, Value, O, Failure>(&request)
+            .await
+            .map_err(|e| {
+                self.failed(
+                    nsid,
+                    e,
+                    |f| Failure {
+                        error: f.error.clone(),
+                        message: f.message.clone(),
+                    },
+                    write,
+                )
+            })
+    }
+}
+
+/// What our own transport reported, out of the box that atrium put it in.
+fn sent(error: Box<dyn StdError + Send + Sync>) -> Error {
+    match error.downcast::<Error>() {
+        Ok(error) => *error,
+        Err(other) => Error::new(
+            ErrorKind::Internal,
+            format!("a request could not be made: {other}"),
+        ),
+    }
+}
+
+impl HttpClient for Xrpc {
+    async fn send_http(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> Result<Response<Vec<u8>>, Box<dyn StdError + Send + Sync + 'static>> {
+        let mut request = request.map(Bytes::from);
+        if let Some(class) = self.class {
+            request.extensions_mut().insert(class);
+        }
+        if let Some(retries) = self.retries {
+            request.extensions_mut().insert(retries);
+        }
+        let response = self.http.send(request).await?;
+        let (mut parts, body) = response.into_parts();
+        if parts.status == StatusCode::TOO_MANY_REQUESTS {
+            return Err(Box::new(self.limited(&parts.headers)));
+        }
+        // atrium would drop the body for this header, and with it what went wrong.
+        parts.headers.remove(header::WWW_AUTHENTICATE);
+        let body = body.into_bytes().unwrap_or_default();
+        Ok(Response::from_parts(parts, body.to_vec()))
+    }
+}
+
+impl Xrpc {
+    /// `ratelimit-reset` is in seconds since the epoch (the PDS's reference implementation).
+    fn limited(&self, headers: &HeaderMap) -> Error {
+        let number =
+            |name: &str| -> Option<i64> { headers.get(name)?.to_str().ok()?.trim().parse().ok() };
+        let reset = number("ratelimit-reset").map(Timestamp::from_unix);
+        let wait = number("retry-after").and_then(|s| u64::try_from(s).ok());
+        let error = Error::new(
+            ErrorKind::RateLimited {
+                bucket: self.origin.host().to_owned(),
+                reset,
+            },
+            format!("{} refuses more requests for now", self.origin.host()),
+        )
+        .with_hint(match reset {
+            Some(reset) => format!("try again after {reset}"),
+            None => "try again in a minute".to_owned(),
+        });
+        match wait {
+            Some(seconds) => {
+                error.with_retry(Retry::After(std::time::Duration::from_secs(seconds)))
+            }
+            None => error,
+        }
+    }
+}
+
+impl XrpcClient for Xrpc {
+    fn base_uri(&self) -> String {
+        self.origin.as_str().to_owned()
+    }
+
+    async fn authorization_token(&self, _is_refresh: bool) -> Option<AuthorizationToken> {
+        self.token
+            .as_ref()
+            .map(|t| AuthorizationToken::Bearer(t.expose().to_owned()))
+    }
+}

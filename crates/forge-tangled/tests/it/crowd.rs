@@ -1,0 +1,96 @@
+use forge_core::{
+    PullRequests,
+    model::{EditPull, Resubmit},
+};
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thirty_edits_at_once_are_all_kept() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let dir = tempfile::tempdir().unwrap();
+    let settings = forge_tangled::Settings {
+        sessions: Some(dir.path().to_owned()),
+        wait: std::time::Duration::ZERO,
+        ..stage.settings()
+    };
+    let forges: Vec<_> = (0..30)
+        .map(|_| stage.tangled_with(settings.clone(), Some(&stage.alice)))
+        .collect();
+    // Half change the title, half the description: each must survive the others.
+    let edits = forges.iter().enumerate().map(|(n, forge)| {
+        let (id, text) = (made.id.clone(), format!("edit {n}"));
+        async move {
+            let mut edit = EditPull::default();
+            if n % 2 == 0 {
+                edit.title = Some(text);
+            } else {
+                edit.description = Some(text);
+            }
+            forge.edit(&id, &edit).await
+        }
+    });
+    for done in futures::future::join_all(edits).await {
+        assert!(!done.unwrap().unchanged);
+    }
+    // Each made one version, which is the one before it but for what was edited.
+    let versions = stage.world.pds().versions(&made.node_id);
+    let mut texts: Vec<String> = Vec::new();
+    for pair in versions.windows(2) {
+        let (before, after) = (&pair[0].1, &pair[1].1);
+        let changed: Vec<_> = ["title", "body"]
+            .into_iter()
+            .filter(|name| before.get(name) != after.get(name))
+            .collect();
+        assert_eq!(changed.len(), 1, "{before:#}\n{after:#}");
+        texts.push(after[changed[0]].as_str().unwrap().to_owned());
+        let rest = |value: &Value| {
+            let mut value = value.clone();
+            value[changed[0]] = Value::Null;
+            value
+        };
+        assert_eq!(rest(before), rest(after));
+    }
+    texts.sort();
+    let mut edits: Vec<_> = (0..30).map(|n| format!("edit {n}")).collect();
+    edits.sort();
+    assert_eq!(texts, edits, "every edit is in the history once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_rounds_that_are_submitted_at_once_none_is_lost_and_none_is_on_top_of_an_unseen_one() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let settings = forge_tangled::Settings {
+        wait: std::time::Duration::ZERO,
+        ..stage.settings()
+    };
+    let patch = |n: usize| {
+        format!(
+            "diff --git a/f{n} b/f{n}\nnew file mode 100644\n--- /dev/null\n+++ b/f{n}\n@@ -0,0 +1 @@\n+x\n"
+        )
+    };
+    let forges: Vec<_> = (0..6)
+        .map(|_| stage.tangled_with(settings.clone(), Some(&stage.alice)))
+        .collect();
+    let rounds = forges.iter().enumerate().map(|(n, forge)| {
+        let id = made.id.clone();
+        async move {
+            let req = Resubmit {
+                patch: Some(patch(n).into()),
+                ..Resubmit::default()
+            };
+            forge.resubmit(&id, &req).await
+        }
+    });
+    let all = futures::future::join_all(rounds).await;
+    let written = all.iter().filter(|done| done.is_ok()).count();
+    for refused in all.iter().filter_map(|done| done.as_ref().err()) {
+        assert_eq!(refused.code(), "conflict", "{refused:?}");
+    }
+    assert!(written >= 1);
+    let (_, record) = stage.world.pds().record(&made.node_id).unwrap();
+    assert_eq!(record["rounds"].as_array().map(Vec::len), Some(1 + written));
+}

@@ -1,0 +1,199 @@
+//! Records that were written to do harm, or by accident.
+
+use forge_core::{
+    PageReq, PullRequests,
+    model::{PrFields, PullQuery},
+};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+const PULL: &str = "sh.tangled.repo.pull";
+const COMMENT: &str = "sh.tangled.feed.comment";
+const LABEL_OP: &str = "sh.tangled.label.op";
+const STATUS: &str = "sh.tangled.repo.pull.status";
+
+#[tokio::test]
+async fn none_panics_and_none_is_lost_silently() {
+    let stage = Stage::new();
+    let good = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let target = json!({"repo": stage.repo.did, "branch": "main"});
+    let pds = stage.world.pds();
+    let blob = pds.blob(&stage.bob.did, "application/gzip", b"not gzip");
+    let huge = "x".repeat(900_000);
+    let mut hostile = Vec::new();
+    for record in [
+        json!({"title": 7, "target": target}),
+        json!({"title": "no branch", "target": {"repo": stage.repo.did, "branch": [1]}}),
+        json!({"title": {"deep": [[[[[[[[]]]]]]]]}, "target": target, "createdAt": {}}),
+    ] {
+        hostile.push(pds.add(&stage.bob.did, PULL, record).0);
+    }
+    // These are read for what is right in them, and say what is not.
+    let mut odd = Vec::new();
+    for record in [
+        json!({"title": "no rounds", "target": target, "createdAt": "2026-11-01T00:00:00Z"}),
+        json!({"title": huge, "target": target, "rounds": "x", "createdAt": "never"}),
+        json!({"title": "T", "target": target, "rounds": [null, 1, {}], "source": [], "body": {}}),
+        json!({"title": "T", "target": target, "rounds": [{"patchBlob": blob}],
+               "createdAt": "2026-11-01T00:00:00+23:59", "body": huge}),
+        json!({"title": "T", "target": target, "rounds": [], "createdAt": "2026-02-30T25:61:61-99:99"}),
+    ] {
+        odd.push(pds.add(&stage.bob.did, PULL, record).0);
+    }
+    // Each depends on the other, and one on itself.
+    for (n, below) in [(0, 1), (1, 0), (2, 2)] {
+        let (_, mut record) = pds.record(&odd[n]).unwrap();
+        record["dependentOn"] = json!(odd[below]);
+        let rkey = odd[n].rsplit('/').next().unwrap().to_owned();
+        pds.put(&stage.bob.did, PULL, &rkey, record);
+    }
+    let subject = json!({"uri": good.node_id, "cid": 3});
+    for (did, collection, record) in [
+        (
+            &stage.bob.did,
+            COMMENT,
+            json!({"subject": subject, "body": 3, "replyTo": {"uri": {}}}),
+        ),
+        (
+            &stage.bob.did,
+            COMMENT,
+            json!({"subject": subject, "body": {"text": [huge]}}),
+        ),
+        (
+            &stage.alice.did,
+            LABEL_OP,
+            json!({"subject": good.node_id, "add": [null], "delete": []}),
+        ),
+        (
+            &stage.alice.did,
+            LABEL_OP,
+            json!({"subject": good.node_id, "add": 1, "delete": 1}),
+        ),
+        (
+            &stage.alice.did,
+            STATUS,
+            json!({"pull": good.node_id, "status": null, "createdAt": 1}),
+        ),
+        (
+            &stage.alice.did,
+            STATUS,
+            json!({"pull": good.node_id, "status": [huge], "createdAt": 1}),
+        ),
+    ] {
+        hostile.push(pds.add(did, collection, record).0);
+    }
+    for index_is_down in [false, true] {
+        stage.world.index().host().set_down(index_is_down);
+        let forge = stage.tangled(&stage.bob);
+        let page = forge
+            .list(&stage.id(), &PullQuery::default(), PageReq::first(50))
+            .await
+            .unwrap();
+        assert!(page.items.iter().any(|p| p.id == good.id));
+        let mut told: Vec<String> = page.warnings.iter().map(|w| w.message.clone()).collect();
+        for row in &page.items {
+            let fields = PrFields::STATS | PrFields::COMMENTS | PrFields::COMMITS;
+            let view = forge.view(&row.id, fields).await.unwrap();
+            if view.id != good.id {
+                assert!(!view.warnings.is_empty(), "{view:?}");
+            }
+            told.extend(view.warnings.into_iter().map(|w| w.message));
+        }
+        let lost: Vec<_> = hostile
+            .iter()
+            .filter(|uri| !told.iter().any(|text| text.contains(*uri)))
+            // What the index has not taken in, nobody asks about while it answers.
+            .filter(|uri| index_is_down || stage.world.index().knows(uri).is_some())
+            .collect();
+        assert!(lost.is_empty(), "{lost:#?} of {told:#?}");
+        if index_is_down {
+            let listed = |uri: &&String| page.items.iter().any(|p| p.node_id == **uri);
+            assert!(odd.iter().all(|uri| listed(&uri)), "{:#?}", page.warnings);
+        }
+        let history = forge.history(&good.id, PageReq::first(50)).await.unwrap();
+        assert_eq!(history.items.len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_records_are_read_over_cursors() {
+    const MANY: u64 = 10_000;
+    let stage = Stage::new();
+    let good = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    for n in 0..MANY {
+        let comment = json!({
+            "subject": {"uri": good.node_id, "cid": good.version},
+            "body": format!("comment {n}"),
+            "createdAt": "2026-11-01T00:00:00Z",
+        });
+        pds.add(&stage.bob.did, COMMENT, comment);
+    }
+    let index = stage.world.index();
+    for (index_is_down, backlinks_too, method, pages) in [
+        (false, false, "sh.tangled.feed.listComments", 10),
+        // A hundred a page, and the empty one behind the last full one.
+        (true, false, "com.atproto.repo.listRecords", 101),
+        (true, true, "com.atproto.repo.listRecords", 101),
+    ] {
+        index.host().set_down(index_is_down);
+        index.backlinks().set_down(backlinks_too);
+        let forge = stage.tangled(&stage.bob);
+        index.host().reset_record();
+        pds.host().reset_record();
+        let view = forge.view(&good.id, PrFields::NONE).await.unwrap();
+        assert_eq!(view.comments_count, MANY, "{method}");
+        let asked = [index.host(), pds.host()].map(|host| {
+            let all = host.requests();
+            let about = |it: &&forge_testkit::tangled::Recorded| {
+                it.method() == Some(method)
+                    && (method.contains("listComments") || it.query.contains(COMMENT))
+                    && (method.contains("listComments")
+                        || it.query.contains(&stage.bob.did.replace(':', "%3A")))
+            };
+            all.iter().filter(about).count()
+        });
+        assert_eq!(asked.iter().sum::<usize>(), pages, "{method}");
+    }
+    // One more than is read: that is said.
+    for n in 0..5 {
+        let comment = json!({
+            "subject": {"uri": good.node_id, "cid": good.version},
+            "body": format!("one more {n}"),
+            "createdAt": "2026-11-01T00:00:00Z",
+        });
+        pds.add(&stage.bob.did, COMMENT, comment);
+    }
+    index.host().set_down(false);
+    let view = stage
+        .tangled(&stage.bob)
+        .view(&good.id, PrFields::NONE)
+        .await
+        .unwrap();
+    assert_eq!(view.comments_count, MANY);
+    let told = |w: &forge_core::Warning| w.message.contains("more than 10000 records");
+    assert!(view.warnings.iter().any(told), "{:?}", view.warnings);
+}
+
+#[tokio::test]
+async fn answers_to_oneself_and_odd_times_are_only_data() {
+    let stage = Stage::new();
+    let good = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    let mut comment = json!({
+        "subject": {"uri": good.node_id, "cid": good.version},
+        "body": {"$type": "sh.tangled.markup.markdown", "text": "me"},
+        "createdAt": "2026-11-01T00:00:00-11:30",
+    });
+    let (uri, cid) = pds.add(&stage.bob.did, "sh.tangled.feed.comment", comment.clone());
+    comment["replyTo"] = json!({"uri": uri, "cid": cid});
+    let rkey = uri.rsplit('/').next().unwrap();
+    pds.put(&stage.bob.did, "sh.tangled.feed.comment", rkey, comment);
+    let forge = stage.tangled(&stage.alice);
+    let view = forge.view(&good.id, PrFields::COMMENTS).await.unwrap();
+    let comments = view.comments.unwrap();
+    assert_eq!(comments.len(), 1);
+    assert_eq!(comments[0].reply_to.as_ref(), Some(&uri));
+    let _: Value = serde_json::to_value(&comments[0]).unwrap();
+}

@@ -1,0 +1,132 @@
+use forge_core::{ForgeKind, RepoId, RepoPath, Repos, locator};
+use forge_tangled::{Era, Reach, Settings};
+
+use crate::stage::Stage;
+
+fn id(path: RepoPath) -> RepoId {
+    RepoId {
+        kind: ForgeKind::TANGLED,
+        host: "tangled.org".to_owned(),
+        path,
+    }
+}
+
+fn named(owner: &str, name: &str) -> RepoId {
+    id(RepoPath::Named {
+        owner: owner.to_owned(),
+        name: name.to_owned(),
+    })
+}
+
+#[tokio::test]
+async fn every_name_leads_to_the_same_repository() {
+    let stage = Stage::new();
+    let forge = stage.tangled(&stage.bob);
+    let expected = forge.repo(&stage.id()).await.unwrap().id;
+    let record = forge_core::AtUri::parse(&stage.repo.uri).unwrap();
+    for name in [
+        named("@alice.test", "widget"),
+        named("ALICE.test", "Widget"),
+        named(&stage.alice.did, "widget"),
+        id(RepoPath::Did(stage.repo.did.clone())),
+        id(RepoPath::Record(record)),
+    ] {
+        assert_eq!(forge.repo(&name).await.unwrap().id, expected, "{name}");
+    }
+    assert_eq!(expected, locator_of("tangled.org/alice.test/widget"));
+}
+
+fn locator_of(text: &str) -> RepoId {
+    let parsed = locator::parse(text, &locator::Hosts::builtin()).unwrap();
+    parsed.locator.repo().unwrap().clone()
+}
+
+#[tokio::test]
+async fn the_protocol_is_found_out() {
+    let stage = Stage::new();
+    let _old = stage.world.repository_2025(&stage.alice, "old");
+    let _new = stage.world.repository_1_0(&stage.alice, "new");
+    let forge = stage.tangled(&stage.bob);
+    for (name, era) in [
+        ("widget", Era::Sh2026),
+        ("old", Era::Sh2025),
+        ("new", Era::Org10),
+    ] {
+        assert_eq!(
+            forge.era(&named("alice.test", name)).await.unwrap(),
+            era,
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said_with_what_is_near() {
+    let stage = Stage::new();
+    let forge = stage.tangled(&stage.bob);
+    let e = forge
+        .repo(&named("alice.test", "widgte"))
+        .await
+        .unwrap_err();
+    assert!(
+        e.is_not_found() && e.hint().unwrap().contains("widget"),
+        "{e:?}"
+    );
+    let e = forge.repo(&named("nobody.test", "x")).await.unwrap_err();
+    assert!(e.is_not_found(), "{e:?}");
+    let e = forge.repo(&named("not a handle", "x")).await.unwrap_err();
+    assert_eq!(e.code(), "invalid_input");
+}
+
+#[tokio::test]
+async fn a_repository_that_somebody_else_claims_is_not_theirs() {
+    let stage = Stage::new();
+    let (_, record) = stage.world.pds().record(&stage.repo.uri).unwrap();
+    stage
+        .world
+        .pds()
+        .put(&stage.bob.did, "sh.tangled.repo", "mine-now", record);
+    let forge = stage.tangled(&stage.bob);
+    let e = forge
+        .repo(&named("bob.test", "mine-now"))
+        .await
+        .unwrap_err();
+    assert!(
+        e.is_not_found() && e.message().contains("belongs to"),
+        "{e:?}"
+    );
+}
+
+#[tokio::test]
+async fn services_on_this_machine_are_not_contacted_for_a_stranger() {
+    let stage = Stage::new();
+    let settings = Settings {
+        reach: Reach::Public,
+        ..stage.settings()
+    };
+    let forge = stage.tangled_with(settings, None);
+    let before = stage.world.knot().host().count();
+    let e = forge.repo(&stage.id()).await.unwrap_err();
+    assert!(e.message().contains("this machine"), "{e:?}");
+    assert_eq!(stage.world.knot().host().count(), before);
+}
+
+#[tokio::test]
+async fn a_number_is_looked_up_on_the_web() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    let first = stage.open(&repo, "a").await;
+    let second = stage.open(&repo, "b").await;
+    let forge = stage.tangled(&stage.bob);
+    for (number, pr) in [(1, first), (2, second)] {
+        let by_number = forge_core::PrId::number(stage.id(), number);
+        let view = forge_core::PullRequests::view(&forge, &by_number, Default::default())
+            .await
+            .unwrap();
+        assert_eq!((view.number, view.id), (Some(number), pr.id));
+        assert!(
+            view.url
+                .ends_with(&format!("/alice.test/widget/pulls/{number}"))
+        );
+    }
+}

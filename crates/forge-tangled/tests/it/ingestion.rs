@@ -1,0 +1,190 @@
+//! One test for each word, and for each mood of the index that leads to it.
+
+use std::time::Duration;
+
+use forge_core::{Ingestion, PullRequests, model::CloseReq};
+use forge_tangled::Settings;
+use forge_testkit::tangled::{Fault, Moods};
+
+use crate::stage::Stage;
+
+fn impatient(stage: &Stage) -> Settings {
+    Settings {
+        wait: Duration::from_millis(150),
+        ..stage.settings()
+    }
+}
+
+async fn create(
+    stage: &Stage,
+    settings: Settings,
+) -> forge_core::Outcome<forge_core::model::PullRequest> {
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let req = forge_core::model::CreatePull::new("topic", "T");
+    forge.create(&stage.id(), &req).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_index_that_shows_it_confirms() {
+    let stage = Stage::new();
+    stage.world.index().set_moods(Moods {
+        lag: Duration::from_millis(200),
+        ..Moods::default()
+    });
+    let made = create(&stage, stage.settings()).await;
+    let Ingestion::Confirmed { by, after } = &made.ingestion else {
+        panic!("{:?}", made.ingestion);
+    };
+    assert_eq!(*by, stage.world.index().host().authority());
+    assert!(*after >= Duration::from_millis(100), "{after:?}");
+    let known = stage.world.index().knows(&made.value.node_id);
+    assert_eq!(known, Some(made.value.version));
+}
+
+#[tokio::test]
+async fn what_is_not_shown_in_time_is_pending() {
+    for mood in ["lag", "lost", "no pulls", "down", "429", "other cid"] {
+        let stage = Stage::new();
+        let index = stage.world.index();
+        match mood {
+            "lag" => index.set_moods(Moods {
+                lag: Duration::from_secs(60),
+                ..Moods::default()
+            }),
+            "lost" => index.lose_next("sh.tangled.repo.pull", 9),
+            "no pulls" => index.set_moods(Moods {
+                pulls: false,
+                ..Moods::default()
+            }),
+            "down" => index.host().set_down(true),
+            "429" => index.host().fault(Fault::rate_limited(600).always()),
+            _ => index.set_moods(Moods {
+                other_cid: true,
+                ..Moods::default()
+            }),
+        }
+        let made = create(&stage, impatient(&stage)).await;
+        let Ingestion::Pending { uri, .. } = &made.ingestion else {
+            panic!("{mood}: {:?}", made.ingestion);
+        };
+        assert_eq!(*uri, made.value.node_id, "{mood}");
+        assert!(stage.world.pds().record(uri).is_some(), "{mood}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_index_lost_is_told_once_more() {
+    let stage = Stage::new();
+    stage.world.index().lose_next("sh.tangled.repo.pull", 1);
+    let settings = Settings {
+        wait: Duration::from_millis(1000),
+        ..stage.settings()
+    };
+    let made = create(&stage, settings).await;
+    assert_eq!(made.ingestion.word(), "confirmed");
+    let (cid, record) = stage.world.pds().record(&made.value.node_id).unwrap();
+    assert_eq!(cid, made.value.version);
+    assert_eq!(record["mentions"], serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn without_waiting_it_is_pending_and_nothing_is_asked() {
+    let stage = Stage::new();
+    let settings = Settings {
+        wait: Duration::ZERO,
+        ..stage.settings()
+    };
+    let made = create(&stage, settings).await;
+    assert_eq!(made.ingestion.word(), "pending");
+    assert_eq!(
+        stage
+            .world
+            .index()
+            .host()
+            .count_of("sh.tangled.repo.getPull"),
+        0
+    );
+}
+
+#[tokio::test]
+async fn a_collection_that_is_known_not_to_be_taken_in_is_pds_only() {
+    let stage = Stage::new();
+    let settings = Settings {
+        not_ingested: vec![(
+            "sh.tangled.repo.pull.status".to_owned(),
+            "close it on the web".to_owned(),
+        )],
+        ..stage.settings()
+    };
+    let made = create(&stage, settings.clone()).await;
+    assert_eq!(made.ingestion.word(), "confirmed");
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let closed = forge
+        .close(&made.value.id, &CloseReq::default())
+        .await
+        .unwrap();
+    let instead = "close it on the web".to_owned();
+    assert_eq!(closed.ingestion, Ingestion::PdsOnly { instead });
+}
+
+#[tokio::test]
+async fn what_the_index_would_drop_is_refused_before_it_is_written() {
+    let stage = Stage::new();
+    let carol = stage
+        .world
+        .pds()
+        .account("carol.test", crate::stage::PASSWORD);
+    let made = create(&stage, stage.settings()).await.value;
+    let forge = stage.tangled(&carol);
+    let e = forge
+        .close(&made.id, &CloseReq::default())
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "permission_denied");
+    let edit = forge_core::model::EditPull {
+        labels: forge_core::model::SetChange {
+            add: vec!["assignee".to_owned()],
+            remove: Vec::new(),
+        },
+        ..Default::default()
+    };
+    let e = forge.edit(&made.id, &edit).await.unwrap_err();
+    assert_eq!(e.code(), "permission_denied");
+    let pds = stage.world.pds();
+    assert!(
+        pds.records(&carol.did, "sh.tangled.repo.pull.status")
+            .is_empty()
+    );
+    assert!(pds.records(&carol.did, "sh.tangled.label.op").is_empty());
+}
+
+#[tokio::test]
+async fn a_strangers_status_is_in_the_history_and_does_not_count() {
+    let stage = Stage::new();
+    let carol = stage
+        .world
+        .pds()
+        .account("carol.test", crate::stage::PASSWORD);
+    let made = create(&stage, stage.settings()).await.value;
+    stage.world.pds().add(
+        &carol.did,
+        "sh.tangled.repo.pull.status",
+        serde_json::json!({
+            "pull": made.node_id,
+            "status": "sh.tangled.repo.pull.status.merged",
+            "createdAt": "2036-01-01T00:00:00Z",
+        }),
+    );
+    let forge = stage.tangled(&stage.bob);
+    let view = forge.view(&made.id, Default::default()).await.unwrap();
+    assert_eq!(view.state, forge_core::model::PrState::Open);
+    let history = forge
+        .history(&made.id, forge_core::PageReq::first(10))
+        .await
+        .unwrap();
+    let last = history.items.last().unwrap();
+    assert_eq!(last.actor.login, "carol.test");
+    assert_eq!(last.authority.as_deref(), Some("none"));
+    assert!(last.detail.as_ref().unwrap().contains("does not count"));
+}

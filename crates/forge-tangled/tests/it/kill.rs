@@ -1,0 +1,239 @@
+//! A client that is killed at one of its requests, and the command given again by another.
+//!
+//! The fast suite takes some of the requests, the stress lane all.
+
+use std::{future::Future, time::Duration};
+
+use forge_core::{
+    ErrorKind, PrId, PullRequests,
+    model::{CreatePull, MergeReq, PrState, Resubmit},
+};
+use forge_tangled::{Settings, Tangled};
+use forge_testkit::tangled::Trap;
+
+use crate::stage::Stage;
+
+const PULL: &str = "sh.tangled.repo.pull";
+const STATUS: &str = "sh.tangled.repo.pull.status";
+
+/// A world, and sessions that outlive their processes.
+struct Scene {
+    stage: Stage,
+    sessions: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            stage: Stage::new(),
+            sessions: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// A process of its own: it knows nothing but the stored session.
+    fn process(&self) -> Tangled {
+        let settings = Settings {
+            sessions: Some(self.sessions.path().to_owned()),
+            ..self.stage.settings()
+        };
+        self.stage.tangled_with(settings, Some(&self.stage.alice))
+    }
+
+    fn set(&self, trap: Option<&Trap>) {
+        let (world, index) = (&self.stage.world, self.stage.world.index());
+        for host in [
+            world.directory().host(),
+            world.pds().host(),
+            world.knot().host(),
+            index.host(),
+            index.backlinks(),
+        ] {
+            host.set_trap(trap.cloned());
+        }
+    }
+
+    /// Runs `work` until it is at the request of this number, and no further; whether it came there.
+    async fn until(
+        &self,
+        at: u64,
+        after: bool,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> bool {
+        let trap = Trap::new(at, after);
+        self.set(Some(&trap));
+        let task = tokio::spawn(work);
+        while !trap.has_sprung() && !task.is_finished() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        task.abort();
+        // What it had sent beside that one is answered to nobody.
+        let _ = task.await;
+        self.set(None);
+        trap.has_sprung()
+    }
+
+    /// The records of a collection about a pull request.
+    fn about(&self, collection: &str, uri: &str) -> Vec<serde_json::Value> {
+        let all = self
+            .stage
+            .world
+            .pds()
+            .records(&self.stage.alice.did, collection);
+        let all = all.into_iter().map(|(_, _, value)| value);
+        all.filter(|value| value["pull"] == uri).collect()
+    }
+
+    fn pulls_from(&self, branch: &str) -> Vec<String> {
+        let all = self.stage.world.pds().records(&self.stage.alice.did, PULL);
+        let all = all
+            .into_iter()
+            .filter(|(_, _, value)| value["source"]["branch"] == branch);
+        all.map(|(uri, _, _)| uri).collect()
+    }
+
+    fn commit(&self, branch: &str, message: &str, file: &str, text: &str) {
+        self.stage
+            .repo
+            .git
+            .commit(branch, message, &[(file, Some(text))]);
+    }
+
+    async fn opened(&self, branch: &str) -> PrId {
+        let req = CreatePull::new(branch, branch);
+        let made = self.process().create(self.stage.repo_id(), &req).await;
+        made.unwrap().value.id
+    }
+}
+
+/// Kills at every `step`-th request, before and after it is carried out.
+pub async fn creation(step: u64) {
+    let scene = Scene::new();
+    let (mut at, mut finished): (u64, u32) = (1, 0);
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            scene.commit(&branch, &branch, &branch, "x\n");
+            let (process, id) = (scene.process(), scene.stage.id());
+            let req = CreatePull::new(branch.as_str(), branch.as_str());
+            let again = req.clone();
+            came_there |= scene
+                .until(at, after, async move {
+                    let _ = process.create(&id, &req).await;
+                })
+                .await;
+            let before = scene.pulls_from(&branch);
+            let done = scene.process().create(scene.stage.repo_id(), &again).await;
+            let now = scene.pulls_from(&branch);
+            assert_eq!(now.len(), 1, "request {at}, after: {after}");
+            match done {
+                Ok(made) => {
+                    assert!(before.is_empty(), "request {at}, after: {after}");
+                    assert_eq!(made.value.node_id, now[0]);
+                }
+                // It had been made: the error names it.
+                Err(e) => {
+                    assert_eq!(before, now);
+                    let existing = Some(now[0].clone());
+                    assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
+                    finished += 1;
+                }
+            }
+            assert_eq!(scene.about(STATUS, &now[0]).len(), 1);
+        }
+        if !came_there {
+            break;
+        }
+        at += step;
+    }
+    println!("{} requests", at - step);
+    assert!(at > 8 && finished > 0, "{at} requests, {finished} finished");
+}
+
+/// Kills at every `step`-th request, before and after it is carried out.
+pub async fn round(step: u64) {
+    let scene = Scene::new();
+    let mut at: u64 = 1;
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            scene.commit(&branch, "First", &branch, "x\n");
+            let pr = scene.opened(&branch).await;
+            scene.commit(&branch, "Second", &branch, "x\ny\n");
+            let (process, id) = (scene.process(), pr.clone());
+            came_there |= scene
+                .until(at, after, async move {
+                    let _ = process.resubmit(&id, &Resubmit::default()).await;
+                })
+                .await;
+            let done = scene
+                .process()
+                .resubmit(&pr, &Resubmit::default())
+                .await
+                .unwrap();
+            let uri = &scene.pulls_from(&branch)[0];
+            let (cid, record) = scene.stage.world.pds().record(uri).unwrap();
+            assert_eq!(done.value.version, cid);
+            let rounds = record["rounds"].as_array().map(Vec::len);
+            assert_eq!(rounds, Some(2), "request {at}, after: {after}");
+            assert_eq!(done.value.head_oid, scene.stage.repo.git.oid(&branch));
+        }
+        if !came_there {
+            break;
+        }
+        at += step;
+    }
+    println!("{} requests", at - step);
+    assert!(at > 8, "{at} requests");
+}
+
+/// Kills at every `step`-th request, before and after it is carried out.
+pub async fn merge(step: u64) {
+    let scene = Scene::new();
+    let git = &scene.stage.repo.git;
+    // One more line of the same fits behind any number of them: it would apply again and again.
+    let lines = |n: u64| "x\n".repeat(usize::try_from(n).unwrap());
+    scene.commit("main", "Ten lines", "same", &lines(10));
+    let (mut at, mut length, mut found): (u64, u64, u32) = (1, 10, 0);
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            length += 1;
+            scene.commit(
+                &branch,
+                &format!("Add a line from {branch}"),
+                "same",
+                &lines(length),
+            );
+            let pr = scene.opened(&branch).await;
+            let (process, id) = (scene.process(), pr.clone());
+            came_there |= scene
+                .until(at, after, async move {
+                    let _ = process.merge(&id, &MergeReq::default()).await;
+                })
+                .await;
+            let done = scene.process().merge(&pr, &MergeReq::default()).await;
+            let done = done.unwrap_or_else(|e| panic!("request {at}, after: {after}: {e:?}"));
+            found += u32::from(done.value.already_merged);
+            assert_eq!(done.value.pull_request.state, PrState::Merged);
+            let times = git.log("main", "%s").matches(&branch).count();
+            assert_eq!(times, 1, "request {at}, after: {after}");
+            assert_eq!(git.show("main", "same"), lines(length));
+            let uri = &scene.pulls_from(&branch)[0];
+            let merged = format!("{STATUS}.merged");
+            let merged = scene
+                .about(STATUS, uri)
+                .into_iter()
+                .filter(|value| value["status"] == merged.as_str());
+            assert_eq!(merged.count(), 1, "request {at}, after: {after}");
+        }
+        if !came_there {
+            break;
+        }
+        at += step;
+    }
+    println!("{} requests", at - step);
+    assert!(at > 10 && found > 0, "{at} requests, {found} found");
+}

@@ -1,0 +1,23 @@
+//! The backend on tangled's doubles, and what they can do to it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod checks;
+mod claims;
+mod crowd;
+mod hostile;
+mod identity;
+mod ingestion;
+mod kill;
+mod merge;
+mod promises;
+mod requests;
+mod sessions;
+mod stage;
+mod tickets;
+mod writes;

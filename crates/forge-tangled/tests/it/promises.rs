@@ -1,0 +1,28 @@
+//! What holds however a client ends and whatever is around it. The stress lane has more of each.
+
+use crate::{claims, kill};
+
+/// Every so many requests are enough here.
+const STEP: u64 = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_claim_of_sixty_random_writes_is_false() {
+    let tally = claims::hold(60).await;
+    println!("{tally:?}");
+    assert!(tally.done > 0, "{tally:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_creation_that_is_killed_is_made_once() {
+    kill::creation(STEP).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_that_is_killed_is_submitted_once() {
+    kill::round(STEP).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_merge_that_is_killed_is_made_and_recorded_once() {
+    kill::merge(STEP).await;
+}

@@ -1,0 +1,338 @@
+//! What calls cost, and what they do when the index is down.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use forge_core::{
+    PageReq, PullRequests,
+    model::{CreatePull, NewLabel, PrFields, PrState, PullQuery, Resubmit, StateFilter},
+};
+use forge_tangled::{Origin, Settings};
+use forge_testkit::tangled::{Host, Recorded};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+const PULL: &str = "sh.tangled.repo.pull";
+const STATUS: &str = "sh.tangled.repo.pull.status";
+
+/// Long enough that requests which are sent at once are in work at once, also on a slow machine.
+const SLOW: Duration = Duration::from_millis(200);
+
+fn hosts(stage: &Stage) -> [&Host; 5] {
+    let (world, index) = (&stage.world, stage.world.index());
+    [
+        world.directory().host(),
+        world.pds().host(),
+        world.knot().host(),
+        index.host(),
+        index.backlinks(),
+    ]
+}
+
+fn reset(stage: &Stage) {
+    hosts(stage).iter().for_each(|host| host.reset_record());
+}
+
+fn procedures(host: &Host) -> Vec<String> {
+    let all = host.requests().into_iter().filter(|it| it.verb == "POST");
+    all.filter_map(|it| it.method().map(str::to_owned))
+        .collect()
+}
+
+#[tokio::test]
+async fn opening_is_two_writes_and_a_look_at_the_index() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    let label = NewLabel {
+        name: "bug".into(),
+        ..NewLabel::default()
+    };
+    repo.define_label(&label).await.unwrap();
+    // A session, and all that is looked up once.
+    stage.open(&repo, "first").await;
+    stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let mut req = CreatePull::new("topic", "T");
+    req.labels = vec!["bug".into()];
+    reset(&stage);
+    let made = repo.create(&req).await.unwrap();
+    assert_eq!(
+        procedures(stage.world.pds().host()),
+        [
+            "com.atproto.repo.uploadBlob",
+            "com.atproto.repo.applyWrites"
+        ]
+    );
+    assert_eq!(made.ingestion.word(), "confirmed");
+    let index = stage.world.index().host();
+    assert_eq!(index.count_of("sh.tangled.repo.getPull"), 1);
+    assert!(procedures(stage.world.knot().host()).is_empty());
+
+    stage.repo.git.commit("topic", "B", &[("b", Some("y\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    forge
+        .resubmit(&made.value.id, &Resubmit::default())
+        .await
+        .unwrap();
+    stage.repo.git.commit("topic", "C", &[("c", Some("z\n"))]);
+    reset(&stage);
+    let round = forge
+        .resubmit(&made.value.id, &Resubmit::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        procedures(stage.world.pds().host()),
+        ["com.atproto.repo.uploadBlob", "com.atproto.repo.putRecord"]
+    );
+    assert_eq!(round.ingestion.word(), "confirmed");
+    assert_eq!(index.count_of("sh.tangled.repo.getPull"), 1);
+}
+
+#[tokio::test]
+async fn a_view_is_one_round_trip() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.bob);
+    // Who is who, who may write, and the newest round, which never changes.
+    forge.view(&made.id, PrFields::COMMENTS).await.unwrap();
+    for host in hosts(&stage) {
+        host.set_latency(SLOW);
+    }
+    let (pds, index) = (stage.world.pds().host(), stage.world.index().host());
+    for (fields, kinds) in [
+        (PrFields::ROW, 2),
+        (PrFields::NONE, 3),
+        (PrFields::COMMENTS | PrFields::COMMITS, 3),
+    ] {
+        reset(&stage);
+        let view = forge.view(&made.id, fields).await.unwrap();
+        assert_eq!(
+            (view.state, view.title),
+            (PrState::Open, made.title.clone())
+        );
+        assert_eq!(pds.count_of("com.atproto.repo.getRecord"), 1, "{fields:?}");
+        assert_eq!(index.count(), kinds, "{fields:?}");
+        let all: usize = hosts(&stage).iter().map(|host| host.count()).sum();
+        assert_eq!(all, 1 + kinds, "{fields:?}");
+        assert_eq!(Recorded::longest_chain(&hosts(&stage)), 1, "{fields:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_has_states_as_indexed_and_a_view_looks_at_who_set_them() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let carol = stage
+        .world
+        .pds()
+        .account("carol.test", crate::stage::PASSWORD);
+    let status = json!({
+        "pull": made.node_id,
+        "status": format!("{STATUS}.merged"),
+        "createdAt": "2036-01-01T00:00:00Z",
+    });
+    stage.world.pds().add(&carol.did, STATUS, status);
+    let forge = stage.tangled(&stage.bob);
+    let query = PullQuery {
+        state: StateFilter::All,
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    for index_is_down in [false, true] {
+        stage.world.index().host().set_down(index_is_down);
+        let page = forge
+            .list(&stage.id(), &query, PageReq::first(30))
+            .await
+            .unwrap();
+        let row = &page.items[0];
+        let marks: Vec<_> = row.warnings.iter().map(|w| w.section).collect();
+        if index_is_down {
+            // Then who set it was looked at.
+            assert_eq!((row.state, marks), (PrState::Open, vec![]));
+        } else {
+            assert_eq!((row.state, marks), (PrState::Merged, vec![Some("state")]));
+        }
+        let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state, PrState::Open);
+        assert!(view.warnings.iter().all(|w| w.section != Some("state")));
+    }
+}
+
+/// At 100 ms a request, 20 of them one after the other are two seconds.
+const CHAIN: usize = 20;
+const AUTHORS: usize = 50;
+const PULLS: usize = 1_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_pull_requests_by_fifty_authors_without_the_index() {
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    for author in 0..AUTHORS {
+        let account = pds.account(&format!("author{author}.test"), crate::stage::PASSWORD);
+        for n in 0..PULLS / AUTHORS {
+            let record = json!({
+                "title": format!("Change {n} of {author}"),
+                "target": { "repo": stage.repo.did, "branch": "main" },
+                "createdAt": format!("2026-11-01T{:02}:{author:02}:00Z", n),
+                "rounds": [],
+            });
+            let (uri, _) = pds.add(&account.did, PULL, record);
+            if n == 0 {
+                let status = json!({
+                    "pull": uri,
+                    "status": format!("{STATUS}.closed"),
+                    "createdAt": "2026-11-02T00:00:00Z",
+                });
+                pds.add(&account.did, STATUS, status);
+            }
+        }
+    }
+    // Handles lead to their owners' hosts, which are not the server of all accounts.
+    let settings = Settings {
+        handles: Some(Origin::configured(&stage.world.directory().host().url()).unwrap()),
+        ..stage.settings()
+    };
+    let forge = stage.tangled_with(settings, None);
+    forge.era(&stage.id()).await.unwrap();
+    stage.world.index().host().set_down(true);
+    for host in hosts(&stage) {
+        host.set_latency(Duration::from_millis(100));
+    }
+    let query = PullQuery {
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    reset(&stage);
+    let begun = Instant::now();
+    let page = forge
+        .list(&stage.id(), &query, PageReq::first(PULLS))
+        .await
+        .unwrap();
+    let took = begun.elapsed();
+    assert_eq!(page.items.len(), PULLS - AUTHORS, "each has closed one");
+    assert!(page.items.iter().all(|p| p.author.login.ends_with(".test")));
+    assert_eq!(page.scanned, Some(PULLS as u64));
+
+    let mut asked: BTreeMap<String, usize> = BTreeMap::new();
+    for host in hosts(&stage) {
+        assert!(host.most_at_once() <= 8, "{}", host.most_at_once());
+        for it in host.requests() {
+            *asked
+                .entry(format!("{}?{}", it.path, it.query))
+                .or_default() += 1;
+        }
+    }
+    let twice: Vec<_> = asked.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "{twice:#?}");
+    let documents = asked.keys().filter(|it| it.starts_with("/did:plc:"));
+    // Bob, who may write; Alice is known.
+    assert_eq!(documents.count(), AUTHORS + 1);
+    let requests: usize = hosts(&stage).iter().map(|host| host.count()).sum();
+    let chain = Recorded::longest_chain(&hosts(&stage));
+    println!("{PULLS} pull requests: {requests} requests, {chain} after each other, {took:?}");
+    assert!(chain <= CHAIN, "{chain} requests after each other");
+}
+
+#[tokio::test]
+async fn rows_of_a_list_cost_one_request() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    for branch in ["a", "b", "c"] {
+        stage.open(&repo, branch).await;
+    }
+    let forge = stage.tangled(&stage.bob);
+    forge.era(&stage.id()).await.unwrap();
+    let (index, knot) = (stage.world.index().host(), stage.world.knot().host());
+    index.reset_record();
+    knot.reset_record();
+    let query = PullQuery {
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    let page = forge
+        .list(&stage.id(), &query, PageReq::first(30))
+        .await
+        .unwrap();
+    assert_eq!((page.items.len(), page.scanned), (3, Some(3)));
+    assert_eq!((index.count(), knot.count()), (1, 0));
+}
+
+#[tokio::test]
+async fn pages_meet_without_gaps() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    for branch in ["a", "b", "c", "d", "e"] {
+        stage.open(&repo, branch).await;
+    }
+    for base in [None, Some("main".to_owned())] {
+        let query = PullQuery {
+            base,
+            fields: PrFields::ROW,
+            ..PullQuery::default()
+        };
+        let mut seen = Vec::new();
+        let mut next = PageReq::first(2);
+        loop {
+            let page = repo.list(&query, next).await.unwrap();
+            seen.extend(page.items.into_iter().map(|p| p.head_branch));
+            match page.next {
+                Some(cursor) => next = PageReq::after(cursor, 2),
+                None => break,
+            }
+        }
+        assert_eq!(seen, ["e", "d", "c", "b", "a"]);
+    }
+}
+
+#[tokio::test]
+async fn without_the_index_others_are_asked_and_that_is_said() {
+    for backlinks in [true, false] {
+        let stage = Stage::new();
+        let repo = stage.handle(&stage.alice);
+        let open = stage.open(&repo, "open").await;
+        let closed = stage.open(&repo, "closed").await;
+        stage
+            .tangled(&stage.bob)
+            .close(&closed.id, &Default::default())
+            .await
+            .unwrap();
+        let index = stage.world.index();
+        index.host().set_down(true);
+        index.backlinks().set_down(!backlinks);
+        let forge = stage.tangled(&stage.bob);
+        let page = forge
+            .list(&stage.id(), &PullQuery::default(), PageReq::first(30))
+            .await
+            .unwrap();
+        let ids: Vec<_> = page.items.iter().map(|p| p.id.clone()).collect();
+        assert_eq!(
+            ids,
+            std::slice::from_ref(&open.id),
+            "backlinks: {backlinks}"
+        );
+        let said = &page.warnings[0].message;
+        let by = if backlinks {
+            "the backlinks at"
+        } else {
+            "the servers of"
+        };
+        assert!(
+            said.contains(by) && said.contains("index does not answer"),
+            "{said}"
+        );
+        let query = PullQuery {
+            state: StateFilter::All,
+            ..PullQuery::default()
+        };
+        let all = forge
+            .list(&stage.id(), &query, PageReq::first(30))
+            .await
+            .unwrap();
+        assert_eq!(all.items.len(), 2);
+        let view = forge.view(&closed.id, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state, forge_core::model::PrState::Closed);
+        assert!(view.warnings[0].message.contains(by), "{:?}", view.warnings);
+    }
+}

@@ -1,0 +1,151 @@
+//! A world with a repository of Alice's, which Bob may write to, and what a client needs to know.
+
+#![allow(dead_code, reason = "each suite uses a part of it")]
+
+use std::{sync::Arc, time::Duration};
+
+use forge_core::{
+    Client, ForgeKind, Policy, Repo, RepoId, RepoPath,
+    model::{CreatePull, PullRequest},
+};
+use forge_http::{Http, RetryPolicy, Secret};
+use forge_tangled::{FixedLogin, Login, Origin, Reach, Settings, Tangled};
+use forge_testkit::tangled::{Account, Repository, World};
+use serde_json::json;
+
+/// The password of everybody.
+pub const PASSWORD: &str = "0canary0-correct-horse";
+
+/// World, accounts, repository.
+pub struct Stage {
+    pub world: World,
+    pub alice: Account,
+    pub bob: Account,
+    pub repo: Repository,
+    id: RepoId,
+}
+
+impl Stage {
+    pub fn new() -> Self {
+        Self::of(World::start().unwrap())
+    }
+
+    /// In a world that behaves otherwise.
+    pub fn of(world: World) -> Self {
+        let alice = world.pds().account("alice.test", PASSWORD);
+        let bob = world.pds().account("bob.test", PASSWORD);
+        let repo = world.repository(&alice, "widget");
+        world.knot().add_collaborator(&repo, &bob.did);
+        subscribe(&world, &alice, "widget");
+        let id = RepoId {
+            kind: ForgeKind::TANGLED,
+            host: "tangled.org".to_owned(),
+            path: RepoPath::Named {
+                owner: alice.handle.clone(),
+                name: repo.name.clone(),
+            },
+        };
+        Self {
+            world,
+            alice,
+            bob,
+            repo,
+            id,
+        }
+    }
+
+    /// Where a client finds the world.
+    pub fn settings(&self) -> Settings {
+        let at = |url: String| Origin::configured(&url).unwrap();
+        let index = self.world.index();
+        Settings {
+            web: at(index.web().url()),
+            index: at(index.host().url()),
+            backlinks: Some(at(index.backlinks().url())),
+            plc: at(self.world.directory().host().url()),
+            handles: Some(at(self.world.pds().host().url())),
+            reach: Reach::Loopback,
+            wait: Duration::from_secs(5),
+            poll: Duration::from_millis(10),
+            ..Settings::usual().unwrap()
+        }
+    }
+
+    /// A client of an account.
+    pub fn tangled(&self, account: &Account) -> Tangled {
+        self.tangled_with(self.settings(), Some(account))
+    }
+
+    /// A client with other settings, or of nobody.
+    pub fn tangled_with(&self, settings: Settings, account: Option<&Account>) -> Tangled {
+        match account {
+            Some(account) => self.tangled_as(settings, &account.handle, PASSWORD),
+            None => Tangled::new(settings, http(), Arc::new(FixedLogin(None))),
+        }
+    }
+
+    /// A client with this login.
+    pub fn tangled_as(&self, settings: Settings, handle: &str, password: &str) -> Tangled {
+        let login = Login {
+            account: handle.to_owned(),
+            password: Secret::new(password),
+        };
+        Tangled::new(settings, http(), Arc::new(FixedLogin(Some(login))))
+    }
+
+    /// Opens a pull request from a new branch whose one commit adds a file.
+    pub async fn open(&self, repo: &Repo, branch: &str) -> PullRequest {
+        let message = format!("Add {branch}");
+        let file = format!("{branch}.txt");
+        self.repo
+            .git
+            .commit(branch, &message, &[(&file, Some("one\n"))]);
+        let req = CreatePull::new(branch, format!("Title of {branch}"));
+        repo.create(&req).await.unwrap().value
+    }
+
+    /// The repository, for an account.
+    pub fn handle(&self, account: &Account) -> Repo {
+        let client = Client::new(Arc::new(self.tangled(account)), Policy::default());
+        client.repo(self.id())
+    }
+
+    /// The repository's id.
+    pub fn id(&self) -> RepoId {
+        self.id.clone()
+    }
+
+    /// The same, borrowed.
+    pub fn repo_id(&self) -> &RepoId {
+        &self.id
+    }
+}
+
+fn http() -> Http {
+    Http::new(forge_http::Settings {
+        retry: RetryPolicy::without_pauses(),
+        in_flight: 8,
+        ..forge_http::Settings::default()
+    })
+    .unwrap()
+}
+
+/// Gives a repository the label that assigns, as tangled gives it to all that are made on the web.
+fn subscribe(world: &World, owner: &Account, name: &str) {
+    let (uri, _) = world.pds().put(
+        &owner.did,
+        "sh.tangled.label.definition",
+        "assignee",
+        json!({
+            "name": "assignee",
+            "valueType": { "type": "string", "format": "did" },
+            "scope": ["sh.tangled.repo.pull", "sh.tangled.repo.issue"],
+            "multiple": true,
+            "createdAt": "2026-06-01T00:00:00Z",
+        }),
+    );
+    let repo = format!("at://{}/sh.tangled.repo/{name}", owner.did);
+    let (_, mut record) = world.pds().record(&repo).unwrap();
+    record["labels"] = json!([uri]);
+    world.pds().put(&owner.did, "sh.tangled.repo", name, record);
+}

@@ -1,0 +1,310 @@
+//! Tangled 1.0, read from the account of the repository.
+
+use forge_core::{
+    PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Reviews,
+    model::{CreatePull, EditPull, PrFields, PrState, PullQuery, Resubmit, StateFilter},
+};
+use forge_testkit::tangled::{Audience, Fault, KnotOptions, PdsOptions, World};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+const TICKET: &str = "org.tangled.track.ticket";
+
+#[tokio::test]
+async fn pull_requests_rounds_comments_and_labels_are_read() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let base = repo.git.oid("main").unwrap();
+    let first = repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let second = repo.git.commit("topic", "Add b", &[("b", Some("1\n2\n"))]);
+    let knot = stage.world.knot();
+    let put = |collection: &str, rkey: &str, value: Value| {
+        knot.put_record(&repo.did, &format!("org.tangled.{collection}"), rkey, value)
+    };
+    let ticket = |title: &str, state: &str, branch: Option<&str>| {
+        let mut value = json!({
+            "title": {"$type": "org.tangled.markup.markdown#inline", "text": title},
+            "body": {"$type": "org.tangled.markup.markdown", "text": "Why"},
+            "state": state,
+            "tangledLabels": [{"key": "bug"}],
+            "createdAt": "2026-11-01T00:00:00Z",
+            "x-tngl-editor": stage.alice.did,
+        });
+        if let Some(branch) = branch {
+            value["targetBranch"] = json!(branch);
+        }
+        value
+    };
+    let (uri, cid) = put(
+        "track.ticket",
+        "3mkuuamwfj322",
+        ticket("One", "open", Some("main")),
+    );
+    put(
+        "track.ticket",
+        "3mkuuamwfj323",
+        ticket("Issue", "open", None),
+    );
+    put(
+        "track.ticket",
+        "3mkuuamwfj324",
+        ticket("Done", "completed", Some("main")),
+    );
+    for (n, head) in [(1, &first), (2, &second)] {
+        let patch = json!({
+            "ticket": "3mkuuamwfj322", "base": {"oid": base}, "head": {"oid": head},
+            "source": {"repo": repo.did, "branch": "topic"},
+            "createdAt": format!("2026-11-0{n}T00:00:00Z"),
+            "x-tngl-editor": stage.bob.did,
+        });
+        put("review.patch", &format!("patch{n}"), patch);
+    }
+    let comment = json!({
+        "subject": {"$type": "com.atproto.repo.strongRef", "uri": uri, "cid": cid},
+        "body": {"$type": "org.tangled.markup.markdown", "text": "Nice"},
+        "createdAt": "2026-11-03T00:00:00Z", "x-tngl-editor": stage.bob.did,
+    });
+    put("feed.comment", "3mkuuamwfj325", comment);
+
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let forge = stage.tangled(&stage.alice);
+    let list = |state| {
+        let query = PullQuery {
+            state,
+            ..PullQuery::default()
+        };
+        let (forge, id) = (&forge, &id);
+        async move { forge.list(id, &query, PageReq::first(30)).await.unwrap() }
+    };
+    let open = list(StateFilter::Open).await;
+    assert_eq!((open.items.len(), open.scanned), (1, Some(2)));
+    let closed = list(StateFilter::Closed).await;
+    assert_eq!(closed.items[0].title, "Done");
+    assert!(
+        closed.warnings[0].message.contains("completed"),
+        "{:?}",
+        closed.warnings
+    );
+
+    let pr = PrId {
+        repo: id.clone(),
+        key: PrKey::Record(uri.clone()),
+    };
+    let fields = PrFields::COMMENTS | PrFields::COMMITS | PrFields::STATS;
+    let view = forge.view(&pr, fields).await.unwrap();
+    assert!(view.warnings.is_empty(), "{:?}", view.warnings);
+    assert_eq!(
+        (view.title.as_str(), view.description.as_str()),
+        ("One", "Why")
+    );
+    assert_eq!(
+        (view.state, view.author.login.as_str()),
+        (PrState::Open, "bob.test")
+    );
+    assert_eq!(view.head_oid.as_deref(), Some(second.as_str()));
+    assert_eq!(
+        (view.head_branch.as_str(), view.base_branch.as_str()),
+        ("topic", "main")
+    );
+    assert_eq!(view.labels[0].name, "bug");
+    assert_eq!(view.commits.map(|c| c.len()), Some(2));
+    assert_eq!((view.changed_files, view.additions), (Some(2), Some(3)));
+    let comments = view.comments.unwrap();
+    assert_eq!(
+        (comments[0].body.as_str(), comments[0].author.login.as_str()),
+        ("Nice", "bob.test")
+    );
+
+    let history = forge.history(&pr, PageReq::first(10)).await.unwrap();
+    assert_eq!(history.items.len(), 2, "opened, and another round");
+    assert!(!history.warnings.is_empty());
+    let round = forge.round(&pr, 0).await.unwrap();
+    assert!(String::from_utf8(round).unwrap().contains("Add a"));
+    let found = forge
+        .pull_of_record(&forge_core::AtUri::parse(&uri).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(found.key, pr.key);
+    // The index was never needed.
+    stage.world.index().host().set_down(true);
+    assert!(stage.tangled(&stage.bob).view(&pr, fields).await.is_ok());
+    let merge = forge.merge(&pr, &Default::default()).await.unwrap_err();
+    assert_eq!(merge.code(), "unsupported");
+}
+
+/// What is written to a repository of 1.0, on knots that want either audience.
+#[tokio::test]
+async fn the_life_of_a_ticket() {
+    for audience in [Audience::Host, Audience::Repository] {
+        let options = KnotOptions {
+            audience,
+            ..KnotOptions::default()
+        };
+        let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
+        let repo = stage.world.repository_1_0(&stage.alice, "new");
+        stage.world.knot().add_collaborator(&repo, &stage.bob.did);
+        let id = RepoId {
+            path: RepoPath::Did(repo.did.clone()),
+            ..stage.id()
+        };
+        let forge = stage.tangled(&stage.alice);
+        repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+        let mut req = CreatePull::new("topic", "One");
+        req.description = "Why".into();
+        let made = forge.create(&id, &req).await.unwrap();
+        assert_eq!(made.ingestion.word(), "immediate");
+        assert!(made.warnings[0].message.contains("experimental"));
+        let pr = made.value.id.clone();
+        assert_eq!(
+            (made.value.title.as_str(), made.value.author.login.as_str()),
+            ("One", "alice.test")
+        );
+        assert_eq!(made.value.head_oid, repo.git.oid("topic"));
+        let twin = forge.create(&id, &req).await.unwrap_err();
+        assert_eq!(twin.code(), "already_exists");
+        assert_eq!(stage.world.knot().records(&repo.did, TICKET).len(), 1);
+
+        let said = stage
+            .tangled(&stage.bob)
+            .comment(&pr, "Nice", None)
+            .await
+            .unwrap();
+        assert_eq!(said.value.author.login, "bob.test");
+        let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
+        let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
+        assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));
+        assert!(
+            forge
+                .resubmit(&pr, &Resubmit::default())
+                .await
+                .unwrap()
+                .unchanged
+        );
+
+        let edit = EditPull {
+            title: Some("Two".into()),
+            ..EditPull::default()
+        };
+        assert_eq!(forge.edit(&pr, &edit).await.unwrap().value.title, "Two");
+        let stale = EditPull {
+            title: Some("Three".into()),
+            expected_version: Some(made.value.version),
+            ..EditPull::default()
+        };
+        assert_eq!(
+            forge.edit(&pr, &stale).await.unwrap_err().code(),
+            "conflict"
+        );
+        let closed = forge.close(&pr, &Default::default()).await.unwrap();
+        assert_eq!(closed.value.state, PrState::Closed);
+        assert!(
+            forge
+                .close(&pr, &Default::default())
+                .await
+                .unwrap()
+                .unchanged
+        );
+        let open = forge.reopen(&pr, Some("Again")).await.unwrap();
+        assert_eq!(
+            (open.value.state, open.value.comments_count),
+            (PrState::Open, 2)
+        );
+        assert!(
+            stage
+                .world
+                .pds()
+                .records(&stage.alice.did, "sh.tangled.repo.pull")
+                .is_empty()
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let old = json!({
+        "title": {"text": "Old"}, "state": "completed", "targetBranch": "main",
+        "tangledLabels": [{"key": "bug"}], "createdAt": "2026-11-01T00:00:00Z",
+    });
+    stage
+        .world
+        .knot()
+        .put_record(&repo.did, TICKET, "3mkuuamwfj322", old);
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    let mut req = CreatePull::new("topic", "One");
+    req.labels = vec!["docs".into()];
+    let e = forge.create(&id, &req).await.unwrap_err();
+    assert!(e.message().contains("'docs'"), "{e:?}");
+    req.labels = vec!["BUG".into()];
+    let made = forge.create(&id, &req).await.unwrap().value;
+    assert_eq!(made.labels[0].name, "bug");
+    let closed = forge
+        .close(&made.id, &Default::default())
+        .await
+        .unwrap()
+        .value;
+    assert_eq!(closed.state, PrState::Closed);
+    let rkey = made.node_id.rsplit('/').next().unwrap();
+    let records = stage.world.knot().records(&repo.did, TICKET);
+    let ours = records
+        .iter()
+        .find(|(uri, ..)| uri.ends_with(rkey))
+        .unwrap();
+    assert_eq!(ours.2["state"], "completed");
+}
+
+#[tokio::test]
+async fn lost_answers_of_the_knot_neither_fail_nor_repeat() {
+    for method in [
+        "com.atproto.repo.createRecord",
+        "org.tangled.review.submitPatch",
+    ] {
+        let stage = Stage::new();
+        let repo = stage.world.repository_1_0(&stage.alice, "new");
+        let id = RepoId {
+            path: RepoPath::Did(repo.did.clone()),
+            ..stage.id()
+        };
+        repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+        let knot = stage.world.knot();
+        knot.host().fault(Fault::reset().committed().on(method));
+        let forge = stage.tangled(&stage.alice);
+        forge
+            .create(&id, &CreatePull::new("topic", "One"))
+            .await
+            .unwrap();
+        assert_eq!(knot.records(&repo.did, TICKET).len(), 1, "{method}");
+        assert_eq!(
+            knot.records(&repo.did, "org.tangled.review.patch").len(),
+            1,
+            "{method}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_ticket_whose_patch_is_refused_is_taken_back() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let refusal = Fault::error(400, "InvalidRequest", "no").on("org.tangled.review.submitPatch");
+    stage.world.knot().host().fault(refusal);
+    let forge = stage.tangled(&stage.alice);
+    let req = CreatePull::new("topic", "One");
+    assert!(forge.create(&id, &req).await.is_err());
+    assert!(stage.world.knot().records(&repo.did, TICKET).is_empty());
+}

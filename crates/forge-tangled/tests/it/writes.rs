@@ -1,0 +1,244 @@
+//! Writes whose answers are lost.
+
+use forge_core::{
+    PrId, PullRequests,
+    model::{CreatePull, Resubmit},
+};
+use forge_testkit::tangled::Fault;
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+const APPLY: &str = "com.atproto.repo.applyWrites";
+const PULL: &str = "sh.tangled.repo.pull";
+
+#[tokio::test]
+async fn opening_is_one_blob_and_one_write_of_everything() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    let label = forge_core::model::NewLabel {
+        name: "bug".into(),
+        ..Default::default()
+    };
+    repo.define_label(&label).await.unwrap();
+    stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let mut req = CreatePull::new("topic", "T");
+    req.labels = vec!["BUG".into()];
+    let pds = stage.world.pds();
+    pds.host().reset_record();
+    let made = repo.create(&req).await.unwrap().value;
+    assert_eq!(pds.host().count_of("com.atproto.repo.uploadBlob"), 1);
+    assert_eq!(pds.host().count_of(APPLY), 1);
+    assert_eq!(pds.records(&stage.alice.did, PULL).len(), 1);
+    assert_eq!(
+        pds.records(&stage.alice.did, "sh.tangled.repo.pull.status")
+            .len(),
+        1
+    );
+    assert_eq!(
+        pds.records(&stage.alice.did, "sh.tangled.label.op").len(),
+        1
+    );
+    assert_eq!(made.labels[0].name, "bug");
+    let (cid, record) = pds.record(&made.node_id).unwrap();
+    assert_eq!(cid, made.version);
+    forge_tangled::lexicon::check(PULL, &record).unwrap();
+}
+
+#[tokio::test]
+async fn a_lost_answer_neither_fails_nor_repeats() {
+    for fault in [Fault::reset().committed(), Fault::gateway(502).committed()] {
+        let stage = Stage::new();
+        stage.world.pds().host().fault(fault.on(APPLY));
+        let repo = stage.handle(&stage.alice);
+        let made = stage.open(&repo, "topic").await;
+        let records = stage.world.pds().records(&stage.alice.did, PULL);
+        assert_eq!(records.len(), 1);
+        assert_eq!(records[0].0, made.node_id);
+    }
+}
+
+#[tokio::test]
+async fn a_lost_request_is_sent_again() {
+    for fault in [Fault::reset(), Fault::gateway(502)] {
+        let stage = Stage::new();
+        stage.world.pds().host().fault(fault.on(APPLY));
+        let repo = stage.handle(&stage.alice);
+        stage.open(&repo, "topic").await;
+        assert_eq!(stage.world.pds().records(&stage.alice.did, PULL).len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_never_arrives_names_the_record_to_look_for() {
+    let stage = Stage::new();
+    let fault = Fault::gateway(502).on(APPLY).always();
+    stage.world.pds().host().fault(fault);
+    stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    let req = CreatePull::new("topic", "T");
+    let e = forge.create(&stage.id(), &req).await.unwrap_err();
+    assert_eq!(e.retry(), forge_core::Retry::Ambiguous);
+    assert!(e.hint().unwrap().contains("forge pr view at://"), "{e:?}");
+    assert!(stage.world.pds().records(&stage.alice.did, PULL).is_empty());
+}
+
+#[tokio::test]
+async fn an_edit_keeps_fields_that_nobody_knows() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    let made = stage.open(&repo, "topic").await;
+    let (_, mut record) = stage.world.pds().record(&made.node_id).unwrap();
+    record["fromTheFuture"] = serde_json::json!({"x": [1, null]});
+    let rkey = made.node_id.rsplit('/').next().unwrap().to_owned();
+    stage.world.pds().put(&stage.alice.did, PULL, &rkey, record);
+    let edit = forge_core::model::EditPull {
+        title: Some("New".into()),
+        description: Some("Text".into()),
+        ..Default::default()
+    };
+    let edited = repo.edit(&made.id, &edit).await.unwrap();
+    assert_eq!(edited.ingestion.word(), "confirmed");
+    let (_, record) = stage.world.pds().record(&made.node_id).unwrap();
+    assert_eq!(record["fromTheFuture"], serde_json::json!({"x": [1, null]}));
+    assert_eq!(
+        (record["title"].as_str(), record["body"].as_str()),
+        (Some("New"), Some("Text"))
+    );
+}
+
+#[tokio::test]
+async fn another_round_is_added_and_the_old_one_stays() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    let made = stage.open(&repo, "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    let same = forge
+        .resubmit(&made.id, &Resubmit::default())
+        .await
+        .unwrap();
+    assert!(same.unchanged && !same.warnings.is_empty());
+    let head = stage
+        .repo
+        .git
+        .commit("topic", "More", &[("more", Some("y\n"))]);
+    let round = forge
+        .resubmit(&made.id, &Resubmit::default())
+        .await
+        .unwrap();
+    assert_eq!(round.ingestion.word(), "confirmed");
+    assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));
+    let (_, record) = stage.world.pds().record(&made.node_id).unwrap();
+    assert_eq!(record["rounds"].as_array().map(Vec::len), Some(2));
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    assert!(!text(forge.round(&made.id, 0).await.unwrap()).contains("more"));
+    assert!(text(forge.round(&made.id, 1).await.unwrap()).contains("more"));
+    let e = forge.round(&made.id, 2).await.unwrap_err();
+    assert!(e.hint().unwrap().contains("it has 2"), "{e:?}");
+    let theirs = stage.tangled(&stage.bob);
+    let e = theirs.resubmit(&made.id, &Resubmit::default()).await;
+    assert_eq!(e.unwrap_err().code(), "permission_denied");
+}
+
+#[tokio::test]
+async fn a_patch_needs_no_branch() {
+    let stage = Stage::new();
+    stage
+        .repo
+        .git
+        .commit("elsewhere", "Fix it", &[("f", Some("x\n"))]);
+    let patch = ["format-patch", "--stdout", "main..elsewhere"];
+    let patch = stage.repo.git.run(patch).text();
+    stage.repo.git.delete_branch("elsewhere");
+    let forge = stage.tangled(&stage.bob);
+    let from = |patch: &[u8]| CreatePull {
+        patch: Some(patch.to_vec()),
+        ..CreatePull::new("", "From a patch")
+    };
+    let req = from(patch.as_bytes());
+    let made = forge.create(&stage.id(), &req).await.unwrap();
+    assert_eq!(made.ingestion.word(), "confirmed");
+    let files = forge
+        .files(&made.value.id, forge_core::PageReq::first(5))
+        .await
+        .unwrap();
+    assert_eq!(files.items[0].path, "f");
+    let e = forge
+        .create(&stage.id(), &from(b"hello"))
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "invalid_input");
+}
+
+#[tokio::test]
+async fn repositories_of_2025_are_not_written() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_2025(&stage.alice, "old");
+    repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    let id = forge_core::RepoId {
+        path: forge_core::RepoPath::Named {
+            owner: "alice.test".into(),
+            name: repo.name.clone(),
+        },
+        ..stage.id()
+    };
+    let e = forge
+        .create(&id, &CreatePull::new("topic", "T"))
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "unsupported");
+    assert!(stage.world.pds().records(&stage.alice.did, PULL).is_empty());
+}
+
+#[tokio::test]
+async fn pull_requests_of_2025_are_read() {
+    let stage = Stage::new();
+    let old = stage.world.repository_2025(&stage.alice, "old");
+    let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    let blob = stage
+        .world
+        .pds()
+        .blob(&stage.bob.did, "text/x-patch", patch.as_bytes());
+    let base = serde_json::json!({
+        "title": "Old", "target": {"repo": old.uri, "branch": "main"},
+        "source": {"branch": "f", "sha": "0123456789012345678901234567890123456789"},
+        "createdAt": "2025-11-01T00:00:00Z",
+    });
+    let with = |name: &str, value: Value| {
+        let mut record = base.clone();
+        record[name] = value;
+        stage.world.pds().add(&stage.bob.did, PULL, record).0
+    };
+    let uris = [with("patch", patch.into()), with("patchBlob", blob)];
+    let forge = stage.tangled(&stage.alice);
+    let id = forge_core::RepoId {
+        path: forge_core::RepoPath::Named {
+            owner: "alice.test".into(),
+            name: "old".into(),
+        },
+        ..stage.id()
+    };
+    for uri in uris {
+        let pr = PrId {
+            repo: id.clone(),
+            key: forge_core::PrKey::Record(uri),
+        };
+        let view = forge.view(&pr, Default::default()).await.unwrap();
+        assert_eq!(
+            (view.title.as_str(), view.author.login.as_str()),
+            ("Old", "bob.test")
+        );
+        assert_eq!(
+            view.head_oid.as_deref(),
+            Some("0123456789012345678901234567890123456789")
+        );
+        let files = forge
+            .files(&pr, forge_core::PageReq::first(5))
+            .await
+            .unwrap();
+        assert_eq!(files.items[0].additions, Some(1));
+        let e = forge_core::Checks::checks(&forge, &pr).await.unwrap_err();
+        assert!(e.message().contains("no DID of its own"), "{e}");
+    }
+}

@@ -1,0 +1,240 @@
+//! Rounds: submitting another one, reading each, and pull requests that are made from a patch.
+
+use forge_core::{
+    PageReq, PrId,
+    model::{CloseReq, CreatePull, DiffReq, EditPull, PrFields, Resubmit, Rounds, StatusEventKind},
+};
+use futures::StreamExt as _;
+
+use super::{Fixture, Set, cases, invalid, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        another_round [PrResubmit];
+        the_rounds_before_stay [PrResubmit, PrRounds];
+        what_changed_since [PrResubmit, PrRounds];
+        a_round_that_is_not_there [PrResubmit, PrRounds];
+        a_round_is_in_the_history [PrResubmit, PrHistory];
+        the_same_again [PrResubmit];
+        a_round_of_another [PrResubmit];
+        a_round_of_a_closed_one [PrResubmit, PrClose];
+        a_round_of_a_stale_version [PrResubmit, PrEdit];
+        a_round_with_a_comment [PrResubmit, Comments];
+        a_round_from_a_patch [PrResubmit, PrFiles];
+        a_patch_that_is_none [PrResubmit];
+        from_a_patch [PrCreatePatch, PrFiles];
+        from_what_is_no_patch [PrCreatePatch];
+    ];
+}
+
+const PLAIN: Resubmit = Resubmit {
+    patch: None,
+    comment: None,
+    expected_version: None,
+};
+
+/// A second commit on the branch `feature`.
+fn more(fx: &Fixture) -> String {
+    fx.git
+        .commit("feature", "Add more", &[("more.txt", Some("more\n"))])
+}
+
+async fn diff(fx: &Fixture, pr: &PrId, round: Option<usize>, since: Option<usize>) -> String {
+    let req = DiffReq {
+        rounds: Some(Rounds { round, since }),
+        ..DiffReq::default()
+    };
+    let mut body = fx.author.diff(pr, &req).await.unwrap().body;
+    let mut all = Vec::new();
+    while let Some(chunk) = body.next().await {
+        all.extend(chunk.unwrap());
+    }
+    String::from_utf8(all).unwrap()
+}
+
+/// What `git format-patch` makes of a branch that is gone afterwards.
+fn patch(fx: &Fixture, path: &str) -> Vec<u8> {
+    fx.git.commit("elsewhere", "Add it", &[(path, Some("x\n"))]);
+    let made = ["format-patch", "--stdout", "main..elsewhere"];
+    let made = fx.git.run(made).text();
+    fx.git.delete_branch("elsewhere");
+    made.into_bytes()
+}
+
+async fn paths(fx: &Fixture, pr: &PrId) -> Vec<String> {
+    let page = fx.author.files(pr, PageReq::first(10)).await.unwrap();
+    page.items.into_iter().map(|f| f.path).collect()
+}
+
+async fn another_round(fx: Fixture) {
+    let opened = fx.open("feature").await;
+    assert_eq!(opened.rounds, Some(1));
+    let head = more(&fx);
+    let outcome = fx.author.resubmit(&opened.id, &PLAIN).await.unwrap();
+    assert!(!outcome.unchanged && outcome.warnings.is_empty());
+    let read = fx.view(&opened.id).await;
+    for pr in [outcome.value, read] {
+        assert_eq!(pr.rounds, Some(2));
+        assert_eq!(pr.head_oid.as_deref(), Some(head.as_str()));
+        assert_ne!(pr.version, opened.version);
+    }
+}
+
+async fn the_rounds_before_stay(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    more(&fx);
+    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    let first = diff(&fx, &pr, Some(0), None).await;
+    assert!(
+        first.contains("b/feature.txt") && !first.contains("b/more.txt"),
+        "{first}"
+    );
+    for newest in [Some(1), None] {
+        let second = diff(&fx, &pr, newest, None).await;
+        assert!(
+            second.contains("b/feature.txt") && second.contains("b/more.txt"),
+            "{second}"
+        );
+    }
+}
+
+async fn what_changed_since(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    more(&fx);
+    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    let since = diff(&fx, &pr, Some(1), Some(0)).await;
+    assert!(
+        !since.contains("b/feature.txt") && since.contains("b/more.txt"),
+        "{since}"
+    );
+}
+
+async fn a_round_that_is_not_there(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let ask = |round, since| DiffReq {
+        rounds: Some(Rounds {
+            round: Some(round),
+            since,
+        }),
+        ..DiffReq::default()
+    };
+    let none = fx.author.diff(&pr, &ask(7, None)).await.map(|_| ());
+    refused(none, "not_found");
+    let backwards = fx.author.diff(&pr, &ask(0, Some(0))).await.map(|_| ());
+    invalid(backwards, "since");
+}
+
+async fn a_round_is_in_the_history(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    more(&fx);
+    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    let history = fx.author.history(&pr, PageReq::first(10)).await.unwrap();
+    let moved: Vec<_> = history
+        .items
+        .iter()
+        .filter(|e| e.kind == StatusEventKind::HeadChanged)
+        .collect();
+    assert_eq!(moved.len(), 1);
+    assert_eq!(moved[0].actor.login, fx.author_login().await);
+}
+
+async fn the_same_again(fx: Fixture) {
+    let opened = fx.open("feature").await;
+    let outcome = fx.author.resubmit(&opened.id, &PLAIN).await.unwrap();
+    assert!(outcome.unchanged && !outcome.warnings.is_empty());
+    let read = fx.view(&opened.id).await;
+    assert_eq!((read.rounds, read.version), (Some(1), opened.version));
+}
+
+async fn a_round_of_another(fx: Fixture) {
+    let opened = fx.open("feature").await;
+    more(&fx);
+    refused(
+        fx.reviewer.resubmit(&opened.id, &PLAIN).await,
+        "permission_denied",
+    );
+    assert_eq!(fx.view(&opened.id).await.version, opened.version);
+}
+
+async fn a_round_of_a_closed_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    more(&fx);
+    refused(fx.author.resubmit(&pr, &PLAIN).await, "precondition_failed");
+    assert_eq!(fx.view(&pr).await.rounds, Some(1));
+}
+
+async fn a_round_of_a_stale_version(fx: Fixture) {
+    let opened = fx.open("feature").await;
+    let edit = EditPull {
+        title: Some("Another".into()),
+        ..EditPull::default()
+    };
+    fx.author.edit(&opened.id, &edit).await.unwrap();
+    more(&fx);
+    let req = Resubmit {
+        expected_version: Some(opened.version),
+        ..PLAIN
+    };
+    refused(fx.author.resubmit(&opened.id, &req).await, "conflict");
+    assert_eq!(fx.view(&opened.id).await.rounds, Some(1));
+}
+
+async fn a_round_with_a_comment(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    more(&fx);
+    let with = |comment: &str| Resubmit {
+        comment: Some(comment.into()),
+        ..PLAIN
+    };
+    invalid(fx.author.resubmit(&pr, &with(" ")).await, "comment");
+    assert_eq!(fx.view(&pr).await.rounds, Some(1));
+    let outcome = fx.author.resubmit(&pr, &with("Rebased.")).await.unwrap();
+    assert!(outcome.warnings.is_empty(), "{:?}", outcome.warnings);
+    let read = fx.author.view(&pr, PrFields::COMMENTS).await.unwrap();
+    let bodies: Vec<_> = read.comments.unwrap().into_iter().map(|c| c.body).collect();
+    assert_eq!(bodies, ["Rebased."]);
+}
+
+async fn a_round_from_a_patch(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let req = Resubmit {
+        patch: Some(patch(&fx, "other.txt")),
+        ..PLAIN
+    };
+    let outcome = fx.author.resubmit(&pr, &req).await.unwrap();
+    assert_eq!(outcome.value.rounds, Some(2));
+    assert_eq!(paths(&fx, &pr).await, ["other.txt"]);
+}
+
+async fn a_patch_that_is_none(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    for text in ["", "hello\n"] {
+        let req = Resubmit {
+            patch: Some(text.as_bytes().to_vec()),
+            ..PLAIN
+        };
+        invalid(fx.author.resubmit(&pr, &req).await, "patch");
+    }
+    assert_eq!(fx.view(&pr).await.rounds, Some(1));
+}
+
+async fn from_a_patch(fx: Fixture) {
+    let req = CreatePull {
+        patch: Some(patch(&fx, "it.txt")),
+        ..CreatePull::new("", "From a patch")
+    };
+    let pr = fx.author.create(&req).await.unwrap().value;
+    assert_eq!((pr.head_branch.as_str(), pr.rounds), ("", Some(1)));
+    assert_eq!(paths(&fx, &pr.id).await, ["it.txt"]);
+}
+
+async fn from_what_is_no_patch(fx: Fixture) {
+    let req = CreatePull {
+        patch: Some(b"hello\n".to_vec()),
+        ..CreatePull::new("", "From nothing")
+    };
+    invalid(fx.author.create(&req).await, "patch");
+    let all = fx.author.list(&Default::default(), PageReq::first(5)).await;
+    assert!(all.unwrap().items.is_empty());
+}

@@ -1,0 +1,98 @@
+//! Stacks: pull requests that build on each other.
+
+use forge_core::{
+    PrKey,
+    model::{CloseReq, CreatePull, MergeState, PrState, PullRequest},
+};
+
+use super::{Fixture, Set, cases, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        on_top_of_another [PrCreateDependent, PrFiles];
+        the_lower_one_is_merged_first [PrCreateDependent, MergeRebase, PrMergeability];
+        a_second_one_on_top [PrCreateDependent];
+        on_top_of_a_closed_one [PrCreateDependent, PrClose];
+        on_top_of_one_that_does_not_exist [PrCreateDependent];
+    ];
+}
+
+/// `lower`, which adds a file, and a branch `upper` on top of it, which adds another.
+async fn lower(fx: &Fixture) -> PullRequest {
+    let lower = fx.open("lower").await;
+    fx.git.set_branch("upper", "lower");
+    fx.git
+        .commit("upper", "Add upper", &[("upper.txt", Some("upper\n"))]);
+    lower
+}
+
+fn on(lower: &PullRequest) -> CreatePull {
+    CreatePull {
+        depends_on: Some(lower.id.clone()),
+        ..CreatePull::new("upper", "The upper one")
+    }
+}
+
+async fn on_top_of_another(fx: Fixture) {
+    let lower = lower(&fx).await;
+    let upper = fx.author.create(&on(&lower)).await.unwrap().value;
+    let read = fx.view(&upper.id).await;
+    for pr in [&upper, &read] {
+        assert_eq!(pr.depends_on.as_ref(), Some(&lower.id.key));
+        assert_eq!(pr.base_branch, lower.base_branch);
+    }
+    let page = forge_core::PageReq::first(10);
+    let files = fx.author.files(&upper.id, page).await.unwrap().items;
+    let paths: Vec<_> = files.iter().map(|f| f.path.as_str()).collect();
+    assert_eq!(paths, ["upper.txt"], "what is below is not its own");
+}
+
+async fn the_lower_one_is_merged_first(fx: Fixture) {
+    let lower = lower(&fx).await;
+    let upper = fx.author.create(&on(&lower)).await.unwrap().value;
+    let merge = forge_core::model::MergeReq::default();
+    let can = fx.author.mergeability(&upper.id).await.unwrap();
+    assert_eq!(can.state, MergeState::Mergeable, "{can:?}");
+    let e = refused(
+        fx.author.merge(&upper.id, &merge).await,
+        "precondition_failed",
+    );
+    assert!(e.message().contains(&lower.id.key.to_string()), "{e}");
+    assert_eq!(fx.view(&upper.id).await.state, PrState::Open);
+    for pr in [&lower, &upper] {
+        fx.author.merge(&pr.id, &merge).await.unwrap();
+    }
+    assert_eq!(fx.git.show("main", "upper.txt"), "upper\n");
+    assert_eq!(fx.view(&upper.id).await.state, PrState::Merged);
+}
+
+async fn a_second_one_on_top(fx: Fixture) {
+    let lower = lower(&fx).await;
+    fx.author.create(&on(&lower)).await.unwrap();
+    fx.git.set_branch("another", "lower");
+    fx.git
+        .commit("another", "Add another", &[("another.txt", Some("x\n"))]);
+    let req = CreatePull {
+        depends_on: Some(lower.id.clone()),
+        ..CreatePull::new("another", "Beside it")
+    };
+    refused(fx.author.create(&req).await, "already_exists");
+}
+
+async fn on_top_of_a_closed_one(fx: Fixture) {
+    let lower = lower(&fx).await;
+    fx.author
+        .close(&lower.id, &CloseReq::default())
+        .await
+        .unwrap();
+    refused(fx.author.create(&on(&lower)).await, "precondition_failed");
+}
+
+async fn on_top_of_one_that_does_not_exist(fx: Fixture) {
+    let mut lower = lower(&fx).await;
+    lower.id.key = match lower.id.key {
+        PrKey::Number(_) => PrKey::Number(999),
+        PrKey::Record(uri) => PrKey::Record(uri[..uri.len() - 1].to_owned() + "2"),
+    };
+    refused(fx.author.create(&on(&lower)).await, "not_found");
+}

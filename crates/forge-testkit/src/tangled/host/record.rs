@@ -1,0 +1,78 @@
+//! What a host remembers of requests. Tokens are not among it.
+
+use std::time::Instant;
+
+use super::{Host, Incoming};
+
+/// A request that was answered.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// Number of the request, from 1.
+    pub index: u64,
+    /// Verb, like `POST`.
+    pub verb: String,
+    /// Path without the query.
+    pub path: String,
+    /// Query, as it was sent.
+    pub query: String,
+    /// `User-Agent`.
+    pub agent: String,
+    /// Body, as text.
+    pub body: String,
+    /// HTTP status of the answer; 0 when the connection was reset.
+    pub status: u16,
+    /// Bytes of the answer's body.
+    pub response_bytes: usize,
+    /// Whether a fault acted on it.
+    pub faulted: bool,
+    /// Whether it was carried out.
+    pub executed: bool,
+    /// When it arrived, and when its answer was ready.
+    pub work: Option<(Instant, Instant)>,
+}
+
+impl Recorded {
+    pub(super) fn of(index: u64, incoming: &Incoming) -> Self {
+        // What is said to get a session, and nothing else, has secrets in its body.
+        let secret = incoming.path.contains("com.atproto.server.");
+        Self {
+            index,
+            verb: incoming.method.clone(),
+            path: incoming.path.clone(),
+            query: incoming.query.clone(),
+            agent: incoming.header("user-agent").to_owned(),
+            body: if secret {
+                String::new()
+            } else {
+                String::from_utf8_lossy(&incoming.body).into_owned()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// How long the longest chain of requests is of which each arrived after the one before had been
+    /// answered. Where every request takes the same time, all of them took so many times that.
+    #[must_use]
+    pub fn longest_chain(hosts: &[&Host]) -> usize {
+        let all = hosts.iter().flat_map(|host| host.requests());
+        let mut work: Vec<_> = all.filter_map(|it| it.work).collect();
+        // Always the one that ends first: no choice leaves more room for the others.
+        work.sort_by_key(|(_, ended)| *ended);
+        let mut last: Option<Instant> = None;
+        work.into_iter()
+            .filter(|(began, ended)| {
+                let free = last.is_none_or(|last| *began >= last);
+                if free {
+                    last = Some(*ended);
+                }
+                free
+            })
+            .count()
+    }
+
+    /// The XRPC method that was called.
+    #[must_use]
+    pub fn method(&self) -> Option<&str> {
+        self.path.strip_prefix("/xrpc/")
+    }
+}

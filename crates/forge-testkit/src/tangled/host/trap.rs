@@ -1,0 +1,72 @@
+//! A place at which whoever asks is stopped, to be killed there.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+struct State {
+    at: u64,
+    after: bool,
+    count: AtomicU64,
+    sprung: AtomicBool,
+}
+
+/// Lets a client come as far as one of its requests, counted over all hosts that it is set in: that
+/// one is never answered.
+#[derive(Clone)]
+pub struct Trap(Arc<State>);
+
+impl Trap {
+    /// One at the request of this number, from 1; 0 only counts. With `after`, the request is
+    /// carried out first.
+    #[must_use]
+    pub fn new(at: u64, after: bool) -> Self {
+        Self(Arc::new(State {
+            at,
+            after,
+            count: AtomicU64::new(0),
+            sprung: AtomicBool::new(false),
+        }))
+    }
+
+    /// How many requests there were.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.count.load(Ordering::SeqCst)
+    }
+
+    /// Whether a client is in it.
+    #[must_use]
+    pub fn has_sprung(&self) -> bool {
+        self.0.sprung.load(Ordering::SeqCst)
+    }
+
+    /// Waits until a client is in it, or `over` says that none will come; which of the two.
+    pub fn wait(&self, mut over: impl FnMut() -> bool, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        while !self.has_sprung() {
+            if over() || Instant::now() > end {
+                return self.has_sprung();
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        true
+    }
+
+    /// Counts a request; whether it is the one.
+    pub(super) fn counts_down(&self) -> bool {
+        self.0.count.fetch_add(1, Ordering::SeqCst) + 1 == self.0.at
+    }
+
+    pub(super) fn lets_it_happen(&self) -> bool {
+        self.0.after
+    }
+
+    pub(super) fn spring(&self) {
+        self.0.sprung.store(true, Ordering::SeqCst);
+    }
+}

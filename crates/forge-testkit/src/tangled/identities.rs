@@ -1,0 +1,58 @@
+//! Whose key signs a token, and where an account's data is: by a DID's document.
+
+use serde_json::Value;
+
+use super::{directory::Entries, host};
+
+/// Where documents are found.
+#[derive(Clone)]
+pub(crate) enum Identities {
+    /// In a directory of this process, without a request that a test would have to count.
+    Entries(Entries),
+    /// There, else at the address of a real directory.
+    EntriesOr(Entries, String),
+}
+
+impl Identities {
+    pub(crate) fn document(&self, did: &str) -> Option<Value> {
+        match self {
+            Self::Entries(entries) => entries.document(did),
+            Self::EntriesOr(entries, url) => entries.document(did).or_else(|| {
+                let (status, body) = host::get(&format!("{url}/{did}")).ok()?;
+                (status == 200).then(|| serde_json::from_slice(&body).ok())?
+            }),
+        }
+    }
+
+    /// The key that an account signs with.
+    pub(crate) fn key(&self, did: &str) -> Option<String> {
+        let document = self.document(did)?;
+        let methods = document["verificationMethod"].as_array()?;
+        let method = methods
+            .iter()
+            .find(|it| it["id"].as_str().is_some_and(|id| id.ends_with("#atproto")))?;
+        method["publicKeyMultibase"].as_str().map(str::to_owned)
+    }
+
+    /// The handle that an account claims.
+    pub(crate) fn handle(&self, did: &str) -> Option<String> {
+        let document = self.document(did)?;
+        let alias = document["alsoKnownAs"]
+            .get(0)?
+            .as_str()?
+            .strip_prefix("at://")?;
+        Some(alias.to_owned())
+    }
+
+    /// The address of the PDS of an account.
+    pub(crate) fn pds(&self, did: &str) -> Option<String> {
+        let document = self.document(did)?;
+        let services = document["service"].as_array()?;
+        let pds = services.iter().find(|it| {
+            it["id"]
+                .as_str()
+                .is_some_and(|id| id.ends_with("#atproto_pds"))
+        })?;
+        pds["serviceEndpoint"].as_str().map(str::to_owned)
+    }
+}

@@ -1,0 +1,196 @@
+//! Following a real PDS: `com.atproto.sync.subscribeRepos`, whose frames are CBOR and carry the
+//! written records as blocks of an archive.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::TcpStream,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
+use serde_json::Value;
+use tungstenite::{Message, WebSocket};
+
+use crate::tangled::{
+    atproto::{cbor, cid},
+    host,
+    identities::Identities,
+    network::{Change, Network},
+};
+
+/// A thread that reads a firehose until it is dropped.
+pub(super) struct Follower {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Follower {
+    pub(super) fn start(url: &str, network: Network, identities: Identities) -> io::Result<Self> {
+        let authority = url
+            .strip_prefix("ws://")
+            .and_then(|it| it.split('/').next())
+            .ok_or_else(|| io::Error::other(format!("{url} is no ws:// address")))?;
+        let stream = TcpStream::connect(authority)?;
+        let (mut socket, _) = tungstenite::client(format!("{url}?cursor=0"), stream)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        // So that the thread sees when it is to stop.
+        socket
+            .get_mut()
+            .set_read_timeout(Some(Duration::from_millis(50)))?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("firehose".to_owned())
+            .spawn(move || follow(&mut socket, &stopped, &network, &identities))?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn follow(
+    socket: &mut WebSocket<TcpStream>,
+    stop: &AtomicBool,
+    network: &Network,
+    identities: &Identities,
+) {
+    while !stop.load(Ordering::SeqCst) {
+        match socket.read() {
+            Ok(Message::Binary(frame)) => {
+                network.publish(changes(&frame, identities).unwrap_or_default())
+            }
+            Ok(_) => {}
+            Err(tungstenite::Error::Io(error))
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                ) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// The changes that a frame tells of; `None` when it is no commit.
+fn changes(frame: &[u8], identities: &Identities) -> Option<Vec<Change>> {
+    let (header, used) = cbor::decode(frame)?;
+    if header["t"] != "#commit" {
+        return None;
+    }
+    let (body, _) = cbor::decode(frame.get(used..)?)?;
+    let did = body["repo"].as_str()?;
+    let archive = STANDARD_NO_PAD
+        .decode(body["blocks"]["$bytes"].as_str()?)
+        .ok()?;
+    let blocks = blocks(&archive)?;
+    let ops = body["ops"].as_array()?;
+    let at = Instant::now();
+    Some(
+        ops.iter()
+            .filter_map(|op| {
+                let (collection, rkey) = op["path"].as_str()?.split_once('/')?;
+                let id = op["cid"]["$link"].as_str();
+                let record = id.and_then(|id| {
+                    let block = blocks.get(id)?;
+                    Some((id.to_owned(), cbor::decode(block)?.0))
+                });
+                let blobs = record.as_ref().map(|(_, it)| blobs(did, it, identities));
+                Some(Change {
+                    did: did.to_owned(),
+                    collection: collection.to_owned(),
+                    rkey: rkey.to_owned(),
+                    record,
+                    blobs: blobs.unwrap_or_default(),
+                    at,
+                })
+            })
+            .collect(),
+    )
+}
+
+/// The blocks of an archive (CAR, version 1) by their CID. A block that is not what its CID says is
+/// left out.
+fn blocks(archive: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
+    let mut rest = archive;
+    let mut next = || -> Option<&[u8]> {
+        let (length, used) = varint(rest)?;
+        let section = rest.get(used..used + length)?;
+        rest = rest.get(used + length..)?;
+        Some(section)
+    };
+    next()?;
+    let mut found = BTreeMap::new();
+    while let Some(section) = next() {
+        let (id, block) = section.split_at_checked(36)?;
+        let id = cid::text(id);
+        if cid::of_cbor(block) == id {
+            found.insert(id, block.to_vec());
+        }
+    }
+    Some(found)
+}
+
+fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut number = 0_usize;
+    for (index, byte) in bytes.iter().take(9).enumerate() {
+        number |= usize::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((number, index + 1));
+        }
+    }
+    None
+}
+
+/// The blobs of a record, from the author's PDS.
+fn blobs(did: &str, record: &Value, identities: &Identities) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for blob in crate::tangled::pds::record::blobs(record) {
+        let Some(id) = blob.get("ref").and_then(|it| it["$link"].as_str()) else {
+            continue;
+        };
+        let Some(pds) = identities.pds(did) else {
+            continue;
+        };
+        let url = format!("{pds}/xrpc/com.atproto.sync.getBlob?did={did}&cid={id}");
+        if let Ok((200, bytes)) = host::get(&url) {
+            found.insert(id.to_owned(), bytes);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_is_read_and_a_forged_block_left_out() {
+        let block = cbor::encode(&serde_json::json!({ "a": 1 })).unwrap();
+        let id = cid::of_cbor(&block);
+        let mut archive = vec![1, 0xa0];
+        for content in [block.clone(), vec![0xa0]] {
+            let section = [cid::bytes(&id).unwrap(), content].concat();
+            archive.push(u8::try_from(section.len()).unwrap());
+            archive.extend(section);
+        }
+        let found = blocks(&archive).unwrap();
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), [(id, block)]);
+        assert_eq!(varint(&[0xac, 0x02]), Some((300, 2)));
+        assert_eq!(varint(&[0x80]), None);
+    }
+}

@@ -1,0 +1,271 @@
+//! An index: what tangled's own ("bobbin") answers about the records of everybody, with the moods
+//! that it has had. Beside it an index of backlinks, which knows records by what they refer to, and
+//! the web pages that pull requests have their numbers on.
+
+mod backlinks;
+mod firehose;
+mod ingest;
+mod query;
+mod web;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use self::firehose::Follower;
+use super::{
+    host::{Host, lock},
+    identities::Identities,
+    knot::Repos,
+    network::{Change, Network},
+};
+
+/// How an index treats what it hears of. For one that answers 429, or nothing, see
+/// [`Host::fault`] and [`Host::set_down`].
+#[derive(Debug, Clone)]
+pub struct Moods {
+    /// How long after a commit the index knows of it.
+    pub lag: Duration,
+    /// Whether it takes in pull requests. In 2025 none did.
+    pub pulls: bool,
+    /// Whether it takes in states of pull requests and issues. In May 2026 it did not.
+    pub statuses: bool,
+    /// Whether it drops states and labels by those who may not push.
+    pub drops_unauthorised: bool,
+    /// Whether it names an older version's CID than the one that is there.
+    pub other_cid: bool,
+}
+
+impl Default for Moods {
+    fn default() -> Self {
+        Self {
+            lag: Duration::ZERO,
+            pulls: true,
+            statuses: true,
+            drops_unauthorised: false,
+            other_cid: false,
+        }
+    }
+}
+
+/// A record that the index knows.
+#[derive(Debug, Clone)]
+struct Entry {
+    did: String,
+    collection: String,
+    rkey: String,
+    cid: String,
+    value: Value,
+}
+
+#[derive(Default)]
+struct State {
+    moods: Moods,
+    /// Number of the first change that is yet to be taken in.
+    cursor: usize,
+    /// The records that it answers with, by at-uri.
+    records: BTreeMap<String, Entry>,
+    /// The at-uris of those that are about another record, by that one's at-uri.
+    about: BTreeMap<String, BTreeSet<String>>,
+    /// Every record there is, for the backlinks.
+    all: BTreeMap<String, Entry>,
+    /// What is to be lost: a collection, and how many times.
+    losses: Vec<(String, usize)>,
+    /// The pull requests of a repository in the order they arrived, which gives their numbers.
+    numbers: BTreeMap<String, Vec<String>>,
+    /// The patches of the rounds of pull requests.
+    patches: BTreeMap<String, Vec<String>>,
+    /// What was dropped, and why.
+    dropped: Vec<(String, String)>,
+}
+
+pub(crate) struct Index {
+    state: Mutex<State>,
+    network: Network,
+    identities: Identities,
+    repos: Repos,
+}
+
+/// An index on loopback, with backlinks and web pages. It stops when it is dropped.
+pub struct IndexDouble {
+    host: Host,
+    backlinks: Host,
+    web: Host,
+    index: Arc<Index>,
+    _follower: Option<Follower>,
+}
+
+impl IndexDouble {
+    pub(crate) fn start(
+        network: Network,
+        identities: Identities,
+        repos: Repos,
+    ) -> io::Result<Self> {
+        let index = Arc::new(Index {
+            state: Mutex::default(),
+            network,
+            identities,
+            repos,
+        });
+        let host = Host::claim()?.serve("index-double", query::Answers(Arc::clone(&index)))?;
+        let backlinks =
+            Host::claim()?.serve("backlinks-double", backlinks::Answers(Arc::clone(&index)))?;
+        let web = Host::claim()?.serve("web-double", web::Answers(Arc::clone(&index)))?;
+        Ok(Self {
+            host,
+            backlinks,
+            web,
+            index,
+            _follower: None,
+        })
+    }
+
+    /// Follows the firehose of a real PDS besides, from its beginning: `ws://…/xrpc/com.atproto.sync.subscribeRepos`.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub(crate) fn follow(&mut self, firehose: &str) -> io::Result<()> {
+        let network = self.index.network.clone();
+        let identities = self.index.identities.clone();
+        self._follower = Some(Follower::start(firehose, network, identities)?);
+        Ok(())
+    }
+
+    /// The index: its address, requests and faults.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The index of backlinks. It knows all records, whatever the moods.
+    #[must_use]
+    pub fn backlinks(&self) -> &Host {
+        &self.backlinks
+    }
+
+    /// The web pages.
+    #[must_use]
+    pub fn web(&self) -> &Host {
+        &self.web
+    }
+
+    /// How it treats what it hears of from now on.
+    pub fn set_moods(&self, moods: Moods) {
+        let mut state = lock(&self.index.state);
+        // What has been due is taken in as it was.
+        ingest::catch_up(&self.index, &mut state);
+        state.moods = moods;
+    }
+
+    /// Loses the next so many records of a collection: until each is written again, with a change,
+    /// the index does not know it.
+    pub fn lose_next(&self, collection: &str, times: usize) {
+        lock(&self.index.state)
+            .losses
+            .push((collection.to_owned(), times));
+    }
+
+    /// What was not taken in, and why: at-uri and reason.
+    #[must_use]
+    pub fn dropped(&self) -> Vec<(String, String)> {
+        let mut state = lock(&self.index.state);
+        ingest::catch_up(&self.index, &mut state);
+        state.dropped.clone()
+    }
+
+    /// Whether the index knows a record, and at which CID.
+    #[must_use]
+    pub fn knows(&self, uri: &str) -> Option<String> {
+        let mut state = lock(&self.index.state);
+        ingest::catch_up(&self.index, &mut state);
+        state.records.get(uri).map(|it| it.cid.clone())
+    }
+
+    /// The number that the web gives a pull request.
+    #[must_use]
+    pub fn number(&self, uri: &str) -> Option<usize> {
+        let mut state = lock(&self.index.state);
+        ingest::catch_up(&self.index, &mut state);
+        state
+            .numbers
+            .values()
+            .find_map(|all| all.iter().position(|it| it == uri))
+            .map(|at| at + 1)
+    }
+}
+
+impl State {
+    fn insert(&mut self, entry: Entry) {
+        let uri = entry.uri();
+        self.remove(&uri);
+        let about = self.about.entry(entry.subject().to_owned()).or_default();
+        about.insert(uri.clone());
+        self.records.insert(uri, entry);
+    }
+
+    fn remove(&mut self, uri: &str) {
+        if let Some(entry) = self.records.remove(uri)
+            && let Some(about) = self.about.get_mut(entry.subject())
+        {
+            about.remove(uri);
+        }
+    }
+
+    /// The records of a collection that are about another one.
+    fn about<'a>(&'a self, uri: &str, collection: &'a str) -> impl Iterator<Item = &'a Entry> {
+        self.about
+            .get(uri)
+            .into_iter()
+            .flatten()
+            .filter_map(|it| self.records.get(it))
+            .filter(move |it| it.collection == collection)
+    }
+}
+
+impl Entry {
+    fn of(change: &Change) -> Option<Self> {
+        let (cid, value) = change.record.clone()?;
+        Some(Self {
+            did: change.did.clone(),
+            collection: change.collection.clone(),
+            rkey: change.rkey.clone(),
+            cid,
+            value,
+        })
+    }
+
+    fn uri(&self) -> String {
+        format!("at://{}/{}/{}", self.did, self.collection, self.rkey)
+    }
+
+    fn text(&self, pointer: &str) -> &str {
+        self.value
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    /// The at-uri of the record that it is about.
+    fn subject(&self) -> &str {
+        ["/pull", "/issue", "/subject/uri", "/subject"]
+            .iter()
+            .map(|it| self.text(it))
+            .find(|it| !it.is_empty())
+            .unwrap_or_default()
+    }
+
+    /// What it is ordered by: when it was made, else the time in its key.
+    fn order(&self) -> (i64, String) {
+        let made = ["/createdAt", "/performedAt"]
+            .iter()
+            .find_map(|it| chrono::DateTime::parse_from_rfc3339(self.text(it)).ok())
+            .map(|it| it.timestamp_micros());
+        let key = super::atproto::tid::micros(&self.rkey).and_then(|it| i64::try_from(it).ok());
+        (made.or(key).unwrap_or(0), self.uri())
+    }
+}

@@ -1,0 +1,46 @@
+//! What flows between the hosts: the commits of all repositories, in order.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use serde_json::Value;
+
+use super::host::lock;
+
+/// One change of one record.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) did: String,
+    pub(crate) collection: String,
+    pub(crate) rkey: String,
+    /// The record and its CID; `None` when it was deleted.
+    pub(crate) record: Option<(String, Value)>,
+    /// The blobs in it, by CID.
+    pub(crate) blobs: BTreeMap<String, Vec<u8>>,
+    /// When the network heard of it.
+    pub(crate) at: Instant,
+}
+
+impl Change {
+    pub(crate) fn uri(&self) -> String {
+        format!("at://{}/{}/{}", self.did, self.collection, self.rkey)
+    }
+}
+
+/// The changes so far. Indexes read it at their own pace.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Network(Arc<Mutex<Vec<Change>>>);
+
+impl Network {
+    pub(crate) fn publish(&self, changes: impl IntoIterator<Item = Change>) {
+        lock(&self.0).extend(changes);
+    }
+
+    /// The changes from number `from` on.
+    pub(crate) fn since(&self, from: usize) -> Vec<Change> {
+        lock(&self.0).get(from..).unwrap_or_default().to_vec()
+    }
+}

@@ -1,0 +1,150 @@
+//! All of it together.
+
+use std::io;
+
+use serde_json::Value;
+
+use super::{
+    directory::DirectoryDouble,
+    identities::Identities,
+    index::IndexDouble,
+    knot::{KnotDouble, KnotOptions, Repo, Repos, Repository},
+    network::Network,
+    pds::{Account, PdsDouble, PdsOptions},
+};
+
+/// A directory, a PDS, a knot and an index that know each other.
+pub struct World {
+    directory: DirectoryDouble,
+    pds: PdsDouble,
+    knot: KnotDouble,
+    index: IndexDouble,
+    network: Network,
+    repos: Repos,
+}
+
+impl World {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// When there are no ports, or no directory for the repositories.
+    pub fn start() -> io::Result<Self> {
+        Self::with(PdsOptions::default(), KnotOptions::default())
+    }
+
+    /// As [`Self::start`], with a PDS and a knot that behave like this.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn with(pds: PdsOptions, knot: KnotOptions) -> io::Result<Self> {
+        let directory = DirectoryDouble::start()?;
+        let network = Network::default();
+        let repos = Repos::default();
+        let identities = Identities::Entries(directory.entries());
+        Ok(Self {
+            pds: PdsDouble::start(pds, &directory, network.clone())?,
+            knot: KnotDouble::start(
+                knot,
+                directory.entries(),
+                identities.clone(),
+                network.clone(),
+                repos.clone(),
+            )?,
+            index: IndexDouble::start(network.clone(), identities, repos.clone())?,
+            directory,
+            network,
+            repos,
+        })
+    }
+
+    /// The directory of DIDs.
+    #[must_use]
+    pub fn directory(&self) -> &DirectoryDouble {
+        &self.directory
+    }
+
+    /// The PDS.
+    #[must_use]
+    pub fn pds(&self) -> &PdsDouble {
+        &self.pds
+    }
+
+    /// The knot.
+    #[must_use]
+    pub fn knot(&self) -> &KnotDouble {
+        &self.knot
+    }
+
+    /// The index, with its backlinks and web pages.
+    #[must_use]
+    pub fn index(&self) -> &IndexDouble {
+        &self.index
+    }
+
+    /// Another PDS in the same network.
+    ///
+    /// # Errors
+    /// When there is no port.
+    pub fn another_pds(&self, options: PdsOptions) -> io::Result<PdsDouble> {
+        PdsDouble::start(options, &self.directory, self.network.clone())
+    }
+
+    /// Another knot in the same network.
+    ///
+    /// # Errors
+    /// When there is no port, or no directory for its repositories.
+    pub fn another_knot(&self, options: KnotOptions) -> io::Result<KnotDouble> {
+        KnotDouble::start(
+            options,
+            self.directory.entries(),
+            Identities::Entries(self.directory.entries()),
+            self.network.clone(),
+            self.repos.clone(),
+        )
+    }
+
+    /// A repository of 2026 with a first commit on `main`, and its record in the owner's account.
+    #[must_use]
+    pub fn repository(&self, owner: &Account, name: &str) -> Repository {
+        let (repo, record) = self.knot.add_2026(owner, name);
+        self.announce(&repo, "sh.tangled.repo", record)
+    }
+
+    /// As [`Self::repository`], as it was in 2025: without a DID of its own.
+    #[must_use]
+    pub fn repository_2025(&self, owner: &Account, name: &str) -> Repository {
+        let (repo, record) = self.knot.add_2025(owner, name);
+        self.announce(&repo, "sh.tangled.repo", record)
+    }
+
+    /// A repository of Tangled 1.0: its account on the knot, the declaration in the owner's.
+    #[must_use]
+    pub fn repository_1_0(&self, owner: &Account, name: &str) -> Repository {
+        let (repo, record) = self.knot.add_1_0(owner, name);
+        self.announce(&repo, "org.tangled.repo.declaration", record)
+    }
+
+    /// A fork of a repository of 2026, on the same knot and with the same name.
+    #[must_use]
+    pub fn fork(&self, upstream: &Repository, owner: &Account) -> Repository {
+        let fork = self.repository(owner, &upstream.name);
+        let path = upstream.path().to_string_lossy().into_owned();
+        fork.git.run(["remote", "add", "origin", &path]).ok();
+        fork.git
+            .run([
+                "fetch",
+                "--quiet",
+                "--force",
+                "--update-head-ok",
+                &path,
+                "+refs/heads/*:refs/heads/*",
+            ])
+            .ok();
+        fork
+    }
+
+    fn announce(&self, repo: &Repo, collection: &str, record: Value) -> Repository {
+        let (uri, _) = self.pds.put(&repo.owner, collection, &repo.rkey, record);
+        Repository::new(repo, uri)
+    }
+}

@@ -1,0 +1,283 @@
+//! Tangled hosts: where their services are, and with which account they are asked.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use async_trait::async_trait;
+use forge_core::{AtUri, Error, ErrorKind, Forge, PrId, RepoId, Result};
+use forge_http::{Http, Settings as HttpSettings};
+use forge_tangled::{Login, LoginSource, Origin, Reach, Settings, Tangled};
+
+use crate::{Config, Forges, auth::Accounts, config::Env, registry};
+
+/// Sessions are in a directory of this name, beside the store of accounts.
+const SESSIONS: &str = "sessions";
+
+/// What the tangled hosts of a process share: connections, sessions, and what was looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    http: OnceLock<Http>,
+    hosts: Mutex<HashMap<String, Arc<Tangled>>>,
+}
+
+impl Shared {
+    /// Opens a repository. Nothing is sent and no account is asked for yet.
+    ///
+    /// # Errors
+    /// `config` for addresses that cannot be used, and as the transport.
+    pub fn open(&self, forges: &Forges, id: &RepoId) -> Result<(Arc<dyn Forge>, RepoId)> {
+        let host = match id.host.as_str() {
+            "" => registry::tangled_host(forges),
+            host => host,
+        };
+        let forge = self.host(host, forges)?;
+        let id = RepoId {
+            host: host.to_owned(),
+            ..id.clone()
+        };
+        Ok((forge as Arc<dyn Forge>, id))
+    }
+
+    /// The pull request that a record is.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; `not_found`; `protocol` for a record that is no pull request.
+    pub async fn pull_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<PrId> {
+        self.usual_host(forges)?.pull_of_record(uri).await
+    }
+
+    /// The host of what is known without one.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn usual_host(&self, forges: &Forges) -> Result<Arc<Tangled>> {
+        self.host(registry::tangled_host(forges), forges)
+    }
+
+    fn host(&self, host: &str, forges: &Forges) -> Result<Arc<Tangled>> {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = hosts.get(host) {
+            return Ok(Arc::clone(known));
+        }
+        let config = forges.config();
+        let logins = Arc::new(Logins(forges.accounts().clone()));
+        let http = self.http(config.env())?;
+        let settings = Settings {
+            wait: forges.wait(),
+            ..settings(host, config)?
+        };
+        let forge = Arc::new(Tangled::new(settings, http, logins));
+        hosts.insert(host.to_owned(), Arc::clone(&forge));
+        Ok(forge)
+    }
+
+    fn http(&self, env: &Env) -> Result<Http> {
+        if let Some(http) = self.http.get() {
+            return Ok(http.clone());
+        }
+        let http = Http::new(HttpSettings {
+            in_flight: 8,
+            ..HttpSettings::from_env(&|name| env.named(name), false)?
+        })?;
+        Ok(self.http.get_or_init(|| http).clone())
+    }
+}
+
+/// The usual services, unless the configuration says otherwise. A service that it puts on this
+/// machine opens the way to others there; they name each other in their documents.
+fn settings(host: &str, config: &Config) -> Result<Settings> {
+    let usual = Settings::usual()?;
+    let configured = |key: &str| -> Result<Option<Origin>> {
+        let value = config.value(&format!("hosts.{host}.{key}"));
+        value.map(|url| Origin::configured(&url)).transpose()
+    };
+    let index = match configured("index_url")? {
+        Some(index) => Some(index),
+        None => configured("api_url")?,
+    };
+    let (web, backlinks) = (configured("web_url")?, configured("backlinks_url")?);
+    let (plc, handles, pds) = (
+        configured("plc_url")?,
+        configured("resolver_url")?,
+        configured("pds_url")?,
+    );
+    let value = |key: &str| config.value(&format!("hosts.{host}.{key}"));
+    let here = |origin: &Option<Origin>| {
+        origin
+            .as_ref()
+            .is_some_and(|o| o.as_str().starts_with("http://"))
+    };
+    let reach = if value("private_addresses").as_deref() == Some("true") {
+        Reach::Private
+    } else if [&index, &web, &backlinks, &plc, &handles, &pds]
+        .into_iter()
+        .any(here)
+    {
+        Reach::Loopback
+    } else {
+        Reach::Public
+    };
+    let web = match (web, &index) {
+        (Some(web), _) => web,
+        (None, Some(index)) if here(&Some(index.clone())) => index.clone(),
+        _ if host == registry::TANGLED_HOST => usual.web.clone(),
+        _ => Origin::configured(&format!("https://{host}"))?,
+    };
+    Ok(Settings {
+        host: host.to_owned(),
+        web,
+        backlinks: backlinks.or(usual.backlinks.filter(|_| reach == Reach::Public)),
+        index: index.unwrap_or(usual.index),
+        handles: handles.or_else(|| pds.clone().filter(|_| here(&pds))),
+        pds,
+        plc: plc.unwrap_or(usual.plc),
+        reach,
+        sessions: config.dir().map(|dir| dir.join(SESSIONS)),
+        not_ingested: value("index_date")
+            .map(|date| forge_tangled::not_ingested_in(&date))
+            .unwrap_or_default(),
+        ..Settings::usual()?
+    })
+}
+
+/// Handle and app password, from the environment, then from the store.
+#[derive(Debug)]
+struct Logins(Accounts);
+
+#[async_trait]
+impl LoginSource for Logins {
+    async fn login(&self, host: &str) -> Result<Option<Login>> {
+        let Some(credential) = self.0.credential(host)? else {
+            return Ok(None);
+        };
+        let Some(account) = credential.account else {
+            return Err(Error::new(
+                ErrorKind::Unauthenticated {
+                    host: host.to_owned(),
+                },
+                format!("{} is set, and nothing says whose it is", credential.source),
+            )
+            .with_hint("set TANGLED_HANDLE to your handle as well"));
+        };
+        Ok(Some(Login {
+            account,
+            password: forge_http::Secret::new(credential.secret.expose()),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> (tempfile::TempDir, Config) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("config.toml"), text).unwrap();
+        let env = Env::fixed([("FORGE_CONFIG_DIR", dir.path())]);
+        let config = Config::load(env, dir.path()).unwrap();
+        (dir, config)
+    }
+
+    #[test]
+    fn the_usual_services_are_tangleds_own() {
+        let (dir, config) = config("");
+        let settings = settings("tangled.org", &config).unwrap();
+        assert_eq!(settings.index.as_str(), "https://api.tangled.org");
+        assert_eq!(settings.web.as_str(), "https://tangled.org");
+        assert_eq!(settings.reach, Reach::Public);
+        assert!(settings.handles.is_none());
+        assert_eq!(settings.sessions, Some(dir.path().join("sessions")));
+    }
+
+    #[test]
+    fn services_on_this_machine_may_name_each_other() {
+        let (_dir, config) = config(
+            "[hosts.\"tangled.org\"]\napi_url = \"http://localhost:1\"\n\
+             pds_url = \"http://localhost:2\"\nplc_url = \"http://localhost:3\"\n",
+        );
+        let settings = settings("tangled.org", &config).unwrap();
+        assert_eq!(settings.reach, Reach::Loopback);
+        assert_eq!(settings.index.as_str(), "http://localhost:1");
+        assert_eq!(settings.handles, settings.pds);
+        assert!(
+            settings.backlinks.is_none(),
+            "strangers are not asked about it"
+        );
+    }
+
+    #[test]
+    fn every_service_can_be_named_in_the_file_and_in_the_environment() {
+        let keys = [
+            ("index_url", "TANGLED_INDEX_URL"),
+            ("web_url", "TANGLED_WEB_URL"),
+            ("backlinks_url", "TANGLED_BACKLINKS_URL"),
+            ("plc_url", "TANGLED_PLC_URL"),
+            ("resolver_url", "TANGLED_RESOLVER_URL"),
+            ("pds_url", "TANGLED_PDS_URL"),
+        ];
+        let shown = |settings: &Settings| {
+            let some = |o: &Option<Origin>| o.as_ref().unwrap().to_string();
+            [
+                settings.index.to_string(),
+                settings.web.to_string(),
+                some(&settings.backlinks),
+                settings.plc.to_string(),
+                some(&settings.handles),
+                some(&settings.pds),
+            ]
+        };
+        let wanted: Vec<String> = (1..=6).map(|n| format!("http://localhost:{n}")).collect();
+        let mut file = String::from("[hosts.\"tangled.org\"]\nprivate_addresses = true\n");
+        let mut variables = Vec::new();
+        for ((key, variable), url) in keys.iter().zip(&wanted) {
+            file.push_str(&format!("{key} = \"{url}\"\n"));
+            variables.push((*variable, url.as_str()));
+        }
+        let (_dir, from_file) = config(&file);
+        let from_file = settings("tangled.org", &from_file).unwrap();
+        assert_eq!(shown(&from_file).as_slice(), wanted);
+        assert_eq!(from_file.reach, Reach::Private);
+        let from_env = Config::without_files(Env::fixed(variables));
+        let from_env = settings("tangled.org", &from_env).unwrap();
+        assert_eq!(shown(&from_env).as_slice(), wanted);
+        assert_eq!(from_env.reach, Reach::Loopback);
+    }
+
+    #[test]
+    fn an_older_index_is_known_by_its_date() {
+        let (_dir, config) = config("[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n");
+        let settings = settings("tangled.org", &config).unwrap();
+        let names: Vec<&str> = settings
+            .not_ingested
+            .iter()
+            .map(|(n, _)| n.as_str())
+            .collect();
+        assert_eq!(names, ["sh.tangled.repo.pull.status"]);
+    }
+
+    #[test]
+    fn a_knot_is_a_name_of_its_host() {
+        let (_dir, config) = config("[hosts.\"knot.example\"]\nknot_of = \"tangled.org\"\n");
+        let id = forge_core::locator::parse_remote(
+            "git@knot.example:alice.example/widget",
+            &config.hosts(),
+        );
+        assert_eq!(id.unwrap().to_string(), "tangled.org/alice.example/widget");
+    }
+
+    #[tokio::test]
+    async fn a_password_without_a_handle_is_nobodys() {
+        let env = Env::fixed([("TANGLED_PASSWORD", "aaaa-bbbb-cccc-dddd")]);
+        let logins = Logins(Accounts::new(&Config::without_files(env)));
+        assert!(logins.login("tangled.org").await.unwrap().is_none());
+        let env = Env::fixed([
+            ("TANGLED_PASSWORD", "aaaa-bbbb-cccc-dddd"),
+            ("TANGLED_HANDLE", "alice.example"),
+        ]);
+        let logins = Logins(Accounts::new(&Config::without_files(env)));
+        let login = logins.login("tangled.org").await.unwrap().unwrap();
+        assert_eq!(login.account, "alice.example");
+    }
+}

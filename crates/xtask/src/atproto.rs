@@ -1,0 +1,57 @@
+//! The real PDS and directory, which the doubles are compared with: as npm has them.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::cargo::root;
+
+/// What npm needs to know.
+const MANIFESTS: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
+
+/// What is run there.
+const SCRIPTS: [&str; 2] = ["serve.mjs", "lexicons.mjs"];
+
+/// Where they are installed: `FORGE_ATPROTO_WORLD`, else `target/peers/atproto-world`, which is
+/// filled when it is not what the lock file says.
+///
+/// # Errors
+/// When npm is not there, or cannot install them.
+pub fn find() -> Result<PathBuf> {
+    if let Some(named) = std::env::var_os("FORGE_ATPROTO_WORLD") {
+        let named = PathBuf::from(named);
+        ensure!(
+            named.join("node_modules").is_dir(),
+            "FORGE_ATPROTO_WORLD: nothing is installed there"
+        );
+        return Ok(named);
+    }
+    let from = root().join("tests/atproto-world");
+    let dir = root().join("target/peers/atproto-world");
+    fs::create_dir_all(&dir)?;
+    let wanted = fs::read(from.join("package-lock.json")).context("no lock file")?;
+    // The lock file of what is there; written last.
+    let mark = dir.join("installed");
+    if fs::read(&mark).ok().as_ref() != Some(&wanted) {
+        for name in MANIFESTS {
+            fs::copy(from.join(name), dir.join(name)).with_context(|| format!("no {name}"))?;
+        }
+        println!("\n== npm ci, of a PDS and a directory");
+        let status = Command::new("npm")
+            .args(["ci", "--silent"])
+            .current_dir(&dir)
+            .stdin(Stdio::null())
+            .status()
+            .context("there is no npm")?;
+        ensure!(status.success(), "npm ci failed");
+        fs::write(&mark, wanted)?;
+    }
+    for name in SCRIPTS {
+        fs::copy(from.join(name), dir.join(name)).with_context(|| format!("no {name}"))?;
+    }
+    Ok(dir)
+}

@@ -1,0 +1,207 @@
+//! Two people with accounts on a real PDS: what the one writes with `forge`, the other one sees.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use forge_testkit::{
+    Output, Scratch, forge_binary,
+    tangled::{Account, Caller, RealWorld, Repository, World},
+};
+use serde_json::{Value, json};
+
+const PASSWORD: &str = "0canary0-of-somebody";
+
+/// A world with Alice's repository, and the program for both.
+struct Stage {
+    world: RealWorld,
+    scratch: Scratch,
+    alice: Account,
+    bob: Account,
+    repo: Repository,
+}
+
+impl Stage {
+    fn new() -> Option<Self> {
+        let world = RealWorld::start(&RealWorld::installed()?).unwrap();
+        let alice = world.account("alice.test", PASSWORD);
+        let bob = world.account("bob.test", PASSWORD);
+        let repo = world.repository(&alice, "widget");
+        let scratch = Scratch::new();
+        let (index, pds) = (world.index().host().url(), world.pds_url());
+        let plc = world.directory().host().url();
+        scratch.write(
+            "forge/config.toml",
+            format!(
+                "[hosts.\"tangled.org\"]\napi_url = \"{index}\"\npds_url = \"{pds}\"\nplc_url = \"{plc}\"\n"
+            ),
+        );
+        Some(Self {
+            world,
+            scratch,
+            alice,
+            bob,
+            repo,
+        })
+    }
+
+    fn forge(&self, who: &Account, args: &[&str]) -> Output {
+        self.scratch
+            .run(forge_binary())
+            .env("FORGE_CONFIG_DIR", self.scratch.path("forge"))
+            .env("TANGLED_HANDLE", &who.handle)
+            .env("TANGLED_PASSWORD", &who.password)
+            .args(args)
+            .args(["-R", "tangled:alice.test/widget"])
+            .output()
+            .success()
+    }
+
+    fn sees(&self, who: &Account, pull: &str, field: &str) -> Value {
+        let args = ["pr", "view", pull, "--json", field];
+        self.forge(who, &args).json()[field].clone()
+    }
+
+    /// Every record of an account: at-uri, CID and value.
+    fn records(&self, who: &Account) -> Vec<(String, String, Value)> {
+        let pds = Caller::new(&self.world.pds_url());
+        let described = pds
+            .get("com.atproto.repo.describeRepo", &[("repo", &who.did)])
+            .ok();
+        let mut found = Vec::new();
+        for collection in described["collections"].as_array().unwrap() {
+            let params = [
+                ("repo", who.did.as_str()),
+                ("collection", collection.as_str().unwrap()),
+            ];
+            let listed = pds.get("com.atproto.repo.listRecords", &params).ok();
+            for record in listed["records"].as_array().unwrap() {
+                let text = |name: &str| record[name].as_str().unwrap().to_owned();
+                found.push((text("uri"), text("cid"), record["value"].clone()));
+            }
+        }
+        found
+    }
+}
+
+fn texts(comments: &Value) -> Vec<(&str, &str)> {
+    let all = comments.as_array().unwrap().iter();
+    all.map(|it| {
+        (
+            it["author"]["login"].as_str().unwrap(),
+            it["body"].as_str().unwrap(),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn they_see_each_others_comments_labels_and_states() {
+    let Some(stage) = Stage::new() else {
+        return;
+    };
+    let (alice, bob) = (&stage.alice, &stage.bob);
+    stage
+        .repo
+        .git
+        .commit("topic", "Add one", &[("one.txt", Some("1\n"))]);
+    let opened = stage.forge(
+        bob,
+        &["pr", "create", "-H", "topic", "-t", "One", "-b", "Why."],
+    );
+    let text = opened.stdout_text();
+    let pull = text.trim();
+    assert!(
+        pull.starts_with(&format!("at://{}/sh.tangled.repo.pull/", bob.did)),
+        "{pull}"
+    );
+
+    stage.forge(alice, &["pr", "comment", pull, "-b", "From the owner."]);
+    stage.forge(bob, &["pr", "comment", pull, "-b", "From the author."]);
+    for who in [alice, bob] {
+        assert_eq!(
+            texts(&stage.sees(who, pull, "comments")),
+            [
+                ("alice.test", "From the owner."),
+                ("bob.test", "From the author.")
+            ]
+        );
+    }
+
+    stage.forge(alice, &["label", "create", "bug"]);
+    stage.forge(alice, &["pr", "edit", pull, "--add-label", "bug"]);
+    assert_eq!(stage.sees(bob, pull, "labels")[0]["name"], "bug");
+    stage.forge(alice, &["pr", "edit", pull, "--remove-label", "bug"]);
+    assert_eq!(stage.sees(bob, pull, "labels"), json!([]));
+
+    stage.forge(bob, &["pr", "close", pull]);
+    assert_eq!(stage.sees(alice, pull, "state"), "CLOSED");
+    stage.forge(alice, &["pr", "reopen", pull]);
+    assert_eq!(stage.sees(bob, pull, "state"), "OPEN");
+    stage.forge(alice, &["pr", "merge", pull, "--rebase"]);
+    assert_eq!(stage.sees(bob, pull, "state"), "MERGED");
+    assert_eq!(stage.repo.git.show("main", "one.txt"), "1\n");
+    let history = stage
+        .forge(bob, &["pr", "view", pull, "--history"])
+        .stdout_text();
+    let rows: Vec<Vec<&str>> = history
+        .lines()
+        .map(|line| line.split('\t').skip(1).take(3).collect())
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ["opened", "bob.test", "author"],
+            ["closed", "bob.test", "author"],
+            ["reopened", "alice.test", "owner"],
+            ["merged", "alice.test", "owner"],
+        ]
+    );
+    what_they_wrote_is_sound(&stage);
+}
+
+/// Each record is valid, the index has that very one, and its id is of the bytes that ours are.
+fn what_they_wrote_is_sound(stage: &Stage) {
+    let light = World::start().unwrap();
+    let mut written: BTreeMap<String, usize> = BTreeMap::new();
+    for who in [&stage.alice, &stage.bob] {
+        let twin = light.pds().account(&who.handle, PASSWORD);
+        for (uri, cid, record) in stage.records(who) {
+            let mut parts = uri.rsplit('/');
+            let (rkey, collection) = (parts.next().unwrap(), parts.next().unwrap());
+            assert_eq!(
+                forge_tangled::lexicon::check(collection, &record),
+                Ok(()),
+                "{uri}"
+            );
+            *written.entry(collection.to_owned()).or_default() += 1;
+            assert_eq!(indexed(&stage.world, &uri), Some(cid.clone()), "{uri}");
+            // The light one has no blobs of theirs.
+            if collection != "sh.tangled.repo.pull" {
+                let (_, by_us) = light.pds().put(&twin.did, collection, rkey, record);
+                assert_eq!(by_us, cid, "{uri}");
+            }
+        }
+    }
+    let wanted = [
+        ("sh.tangled.feed.comment", 2),
+        ("sh.tangled.label.definition", 1),
+        ("sh.tangled.label.op", 2),
+        ("sh.tangled.repo", 1),
+        ("sh.tangled.repo.pull", 1),
+        ("sh.tangled.repo.pull.status", 4),
+    ];
+    let wanted = wanted.map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(written, BTreeMap::from(wanted));
+    assert_eq!(stage.world.index().dropped(), []);
+}
+
+/// What the index has of a record; it hears of it a little later.
+fn indexed(world: &RealWorld, uri: &str) -> Option<String> {
+    let end = Instant::now() + Duration::from_secs(20);
+    while world.index().knows(uri).is_none() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    world.index().knows(uri)
+}

@@ -1,0 +1,182 @@
+//! Pull requests on tangled: the doubles of it on loopback.
+
+use std::{any::Any, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use forge_core::{Capabilities, Client, ForgeKind, Policy, Repo, RepoId, RepoPath};
+use forge_http::{Http, RetryPolicy, Secret};
+use forge_tangled::{FixedLogin, Login, Origin, Reach, Settings, Tangled};
+use forge_testkit::{
+    GitDir,
+    behaviour::{Facts, Fixture, Rig},
+    tangled::{Account, IndexDouble, Repository, World},
+};
+use serde_json::{Value, json};
+
+/// The password of everybody.
+pub const PASSWORD: &str = "0canary0-correct-horse";
+
+const ROUNDS: &str = "a pull request holds the rounds that were submitted, not its branch";
+const AUTHOR: &str = "only its author can edit a record";
+
+/// What tangled rules out.
+pub const EXCEPTIONS: &[(&str, &str)] = &[
+    ("create::numbers_ascend", "records have no numbers"),
+    ("view::the_head_follows_its_branch", ROUNDS),
+    ("diff::it_follows_the_branch", ROUNDS),
+    ("mergeability::both_ends_are_named", ROUNDS),
+    ("mergeability::a_conflict_that_was_solved", ROUNDS),
+    ("state::reopen_without_its_head_branch", ROUNDS),
+    ("edit::a_stale_version", AUTHOR),
+    ("edit::an_edit_is_in_the_history", AUTHOR),
+    (
+        "comments::edit_mine",
+        "a record does not say when it was changed",
+    ),
+    ("labels::a_label_is_read_back", "labels have no description"),
+    (
+        "reviews::the_author_can_comment",
+        "a review is a comment, and listed as one",
+    ),
+    (
+        "diff::bytes_that_are_no_text",
+        "a knot sends patches as JSON, which is UTF-8",
+    ),
+];
+
+/// In what it differs.
+pub fn facts() -> Facts {
+    Facts {
+        names_conflicts: true,
+        context_lines: false,
+        names_ends: true,
+        diff_lines: 20_000,
+        writers_moderate: false,
+        checks_qualifiers: false,
+        author_email: "alice@example.org",
+    }
+}
+
+/// A world of doubles of its own for every trial.
+pub struct TangledRig;
+
+#[async_trait]
+impl Rig for TangledRig {
+    fn name(&self) -> &str {
+        "tangled"
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        &forge_tangled::CAPABILITIES
+    }
+
+    fn facts(&self) -> Facts {
+        facts()
+    }
+
+    fn exceptions(&self) -> &'static [(&'static str, &'static str)] {
+        EXCEPTIONS
+    }
+
+    async fn fixture(&self) -> Fixture {
+        let world = World::start().unwrap_or_else(|e| panic!("{e}"));
+        let pds = world.pds();
+        let author = pds.account("alice.test", PASSWORD);
+        let reviewer = pds.account("bob.test", PASSWORD);
+        let repo = world.repository(&author, "widget");
+        world.knot().add_collaborator(&repo, &reviewer.did);
+        let (label, _) = pds.put(
+            &author.did,
+            "sh.tangled.label.definition",
+            "assignee",
+            assignee(),
+        );
+        let (_, record) = pds
+            .record(&repo.uri)
+            .unwrap_or_else(|| panic!("no {}", repo.uri));
+        let record = subscribed(record, &label);
+        pds.put(&author.did, "sh.tangled.repo", "widget", record);
+        let settings = settings(
+            &world.directory().host().url(),
+            &pds.host().url(),
+            world.index(),
+        );
+        fixture(&settings, [&author, &reviewer], &repo, Box::new(world))
+    }
+}
+
+/// The label that assigns, as tangled gives it to all repositories that are made on the web.
+pub fn assignee() -> Value {
+    json!({
+        "$type": "sh.tangled.label.definition",
+        "name": "assignee",
+        "valueType": { "type": "string", "format": "did" },
+        "scope": ["sh.tangled.repo.pull", "sh.tangled.repo.issue"],
+        "multiple": true,
+        "createdAt": "2026-06-01T00:00:00Z",
+    })
+}
+
+/// A repository's record, with a label.
+pub fn subscribed(mut record: Value, label: &str) -> Value {
+    record["labels"] = json!([label]);
+    record
+}
+
+/// Where a client finds a world.
+pub fn settings(directory: &str, pds: &str, index: &IndexDouble) -> Settings {
+    let at = |url: &str| Origin::configured(url).unwrap_or_else(|e| panic!("{e:?}"));
+    Settings {
+        web: at(&index.web().url()),
+        index: at(&index.host().url()),
+        backlinks: Some(at(&index.backlinks().url())),
+        plc: at(directory),
+        handles: Some(at(pds)),
+        reach: Reach::Loopback,
+        wait: Duration::from_secs(20),
+        poll: Duration::from_millis(10),
+        ..Settings::usual().unwrap_or_else(|e| panic!("{e:?}"))
+    }
+}
+
+/// The repository, for its owner and for another account that may write to it.
+pub fn fixture(
+    settings: &Settings,
+    [author, reviewer]: [&Account; 2],
+    repo: &Repository,
+    keep: Box<dyn Any + Send + Sync>,
+) -> Fixture {
+    let id = RepoId {
+        kind: ForgeKind::TANGLED,
+        host: "tangled.org".to_owned(),
+        path: RepoPath::Named {
+            owner: author.handle.clone(),
+            name: repo.name.clone(),
+        },
+    };
+    let handle = |account: &Account| -> Repo {
+        let login = Login {
+            account: account.handle.clone(),
+            password: Secret::new(PASSWORD),
+        };
+        let login = Arc::new(FixedLogin(Some(login)));
+        let tangled = Tangled::new(settings.clone(), http(), login);
+        Client::new(Arc::new(tangled), Policy::default()).repo(id.clone())
+    };
+    Fixture {
+        author: handle(author),
+        reviewer: handle(reviewer),
+        git: GitDir::at(repo.path()),
+        facts: facts(),
+        keep,
+    }
+}
+
+fn http() -> Http {
+    Http::new(forge_http::Settings {
+        retry: RetryPolicy::without_pauses(),
+        in_flight: 8,
+        ..forge_http::Settings::default()
+    })
+    .unwrap_or_else(|e| panic!("{e}"))
+}

@@ -1,0 +1,7 @@
+//! Repositories on tangled: the real binary against the doubles' world.
+
+mod check;
+mod rounds;
+mod walk;
+mod words;
+mod world;

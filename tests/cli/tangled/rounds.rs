@@ -1,0 +1,240 @@
+//! `forge pr resubmit`, and reading the rounds.
+
+use super::world::{PULL, Tangled, WIDGET, says};
+
+/// A second commit on `topic`.
+fn more(t: &Tangled) {
+    t.repo
+        .git
+        .commit("topic", "Add more", &[("more.txt", Some("more\n"))]);
+}
+
+fn rounds(t: &Tangled) -> usize {
+    let (_, _, record) = t.world.pds().records(&t.alice.did, PULL).remove(0);
+    record["rounds"].as_array().unwrap().len()
+}
+
+#[test]
+fn what_the_branch_has_now_becomes_a_round() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    more(&t);
+    let args = ["pr", "resubmit", "topic", "-R", WIDGET, "-c", "With more."];
+    let output = t.forge(&t.alice, &args).output().exits(0);
+    insta::assert_snapshot!(t.transcript(&output));
+    assert_eq!(rounds(&t), 2);
+
+    let diff = |more: &[&str]| {
+        let args = [&["pr", "diff", &uri], more].concat();
+        t.forge(&t.bob, &args).output().success()
+    };
+    let names = |text: String| -> Vec<String> {
+        let files = text.lines().filter_map(|l| l.strip_prefix("+++ b/"));
+        files.map(str::to_owned).collect()
+    };
+    assert_eq!(names(diff(&[]).stdout_text()), ["more.txt", "topic.txt"]);
+    assert_eq!(names(diff(&["--round", "0"]).stdout_text()), ["topic.txt"]);
+    let since = diff(&["--round", "1", "--since", "0"]);
+    assert_eq!(names(since.stdout_text()), ["more.txt"]);
+    let said = since.stderr_text();
+    assert!(said.contains("those of round 0 are left out"), "{said}");
+
+    let history = t.forge(&t.bob, &["pr", "view", &uri, "--history"]).text();
+    let rows: Vec<Vec<&str>> = crate::world::rows(&history);
+    let events: Vec<&str> = rows.iter().map(|row| row[1]).collect();
+    assert_eq!(events, ["opened", "head_changed"]);
+    let comments = ["pr", "view", &uri, "--json", "comments"];
+    let json = t.forge(&t.bob, &comments).output().json();
+    assert_eq!(json["comments"][0]["body"], "With more.");
+    let view = t.forge(&t.bob, &["pr", "view", &uri]).text();
+    assert!(view.contains("rounds:\t2\n"), "{view}");
+}
+
+#[test]
+fn nothing_new_is_no_round() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let output = t
+        .forge(&t.alice, &["pr", "resubmit", &uri])
+        .output()
+        .exits(0);
+    insta::assert_snapshot!(t.transcript(&output));
+    assert_eq!(rounds(&t), 1);
+}
+
+#[test]
+fn an_address_may_name_a_round() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    more(&t);
+    t.forge(&t.alice, &["pr", "resubmit", &uri]).ok();
+    let number = t.world.index().number(&uri).unwrap();
+    let page = format!("https://tangled.org/alice.test/widget/pulls/{number}");
+    let first = format!("{page}/round/0");
+    let files = |address: &str| {
+        let diff = t.forge(&t.bob, &["pr", "diff", address]).text();
+        diff.lines().filter(|l| l.starts_with("+++ ")).count()
+    };
+    assert_eq!((files(&page), files(&first)), (2, 1));
+    let names = ["pr", "diff", &first, "--name-only"];
+    says(&t.forge(&t.bob, &names), 1, "the address names a round");
+}
+
+#[test]
+fn json_has_the_word_the_index_and_how_long_it_took() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    more(&t);
+    let args = ["pr", "resubmit", &uri, "--json"];
+    let json = t.forge(&t.alice, &args).output().exits(0).json();
+    assert_eq!(json["ingestion"]["state"], "confirmed", "{json}");
+    let index = t.world.index().host().authority();
+    assert_eq!(json["ingestion"]["by"], index);
+    assert!(json["ingestion"]["afterMs"].is_u64(), "{json}");
+    assert_eq!((&json["rounds"], &json["url"]), (&2.into(), &uri.into()));
+    assert_eq!(json["unchanged"], false);
+}
+
+#[test]
+fn a_round_comes_from_a_file_or_from_the_clone() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.branch("elsewhere");
+    let patch = ["format-patch", "--stdout", "main..elsewhere"];
+    let patch = t.repo.git.run(patch).text();
+    let from_file = ["pr", "resubmit", &uri, "--patch", "-"];
+    let run = t.forge(&t.alice, &from_file).stdin(patch);
+    says(&run, 0, "Submitted round 1");
+    let clone = t.scratch.path("clone");
+    let path = t.repo.path().to_str().unwrap();
+    let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
+    git(&["clone", "--quiet", path, "clone"]).ok();
+    let branch = ["switch", "--quiet", "-c", "mine", "origin/topic"];
+    git(&branch).dir(&clone).ok();
+    let from_clone = ["pr", "resubmit", &uri, "--head", "mine"];
+    let run = t.forge_in(clone.clone(), &t.alice, &from_clone);
+    says(&run, 0, "Submitted round 2");
+    let files = |round: &str| {
+        let args = ["pr", "diff", &uri, "--round", round];
+        let diff = t.forge(&t.bob, &args).text();
+        let names = diff.lines().filter(|l| l.starts_with("+++ "));
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(files("0"), "+++ b/topic.txt");
+    assert_eq!(files("1"), "+++ b/elsewhere.txt");
+    assert_eq!(files("2"), "+++ b/topic.txt", "from the clone");
+    let none = ["pr", "resubmit", &uri, "--head", "none"];
+    let run = t.forge_in(clone, &t.alice, &none);
+    says(&run, 1, "there is no branch 'none' in this clone");
+    let run = t.forge(&t.alice, &from_file).stdin("hello\n");
+    says(&run, 1, "or is no patch");
+    assert_eq!(rounds(&t), 3);
+}
+
+#[test]
+fn what_cannot_be_resubmitted_says_why() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    more(&t);
+    let mut all = String::new();
+    let mut show = |output: forge_testkit::Output| all.push_str(&t.transcript(&output));
+    show(t.forge(&t.bob, &["pr", "resubmit", &uri]).output().exits(1));
+    t.forge(&t.alice, &["pr", "close", &uri]).ok();
+    show(
+        t.forge(&t.alice, &["pr", "resubmit", &uri])
+            .output()
+            .exits(1),
+    );
+    let round = ["pr", "diff", &uri, "--round", "7"];
+    show(t.forge(&t.alice, &round).output().exits(1));
+    let since = ["pr", "diff", &uri, "--round", "0", "--since", "1"];
+    show(t.forge(&t.alice, &since).output().exits(1));
+    insta::assert_snapshot!(all);
+    assert_eq!(rounds(&t), 1);
+}
+
+#[test]
+fn where_a_pull_request_follows_its_branch_there_are_no_rounds() {
+    let world = crate::world::World::with_pull();
+    let mut all = String::new();
+    for args in [
+        &["pr", "resubmit", "1"][..],
+        &["pr", "diff", "1", "--round", "0"],
+    ] {
+        let output = world.forge(args).output().exits(1);
+        all.push_str(&world.transcript(args, &output));
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_pull_request_is_opened_from_a_patch_and_on_top_of_another() {
+    let t = Tangled::new();
+    t.branch("elsewhere");
+    let patch = ["format-patch", "--stdout", "main..elsewhere"];
+    let patch = t.repo.git.run(patch).text();
+    t.repo.git.delete_branch("elsewhere");
+    let args = ["pr", "create", "-R", WIDGET, "-t", "T", "-b", "B"];
+    let from_patch = [&args[..], &["--patch", "-"]].concat();
+    let lower = t.forge(&t.bob, &from_patch).stdin(patch).text();
+    let lower = lower.trim();
+    let files = ["pr", "diff", lower, "--name-only"];
+    assert_eq!(t.forge(&t.alice, &files).text(), "elsewhere.txt\n");
+
+    let base = t.open("base");
+    t.repo.git.set_branch("top", "base");
+    t.branch("top");
+    let on_top = ["-H", "top", "--depends-on", &base];
+    let top = [&args[..], &on_top].concat();
+    let top = t.forge(&t.alice, &top).text();
+    let top = top.trim();
+    let view = t.forge(&t.bob, &["pr", "view", top]).text();
+    assert!(view.contains(&format!("depends-on:\t{base}\n")), "{view}");
+    let refused = t.forge(&t.bob, &["pr", "merge", top, "--rebase"]);
+    let refused = refused.output().exits(1);
+    insta::assert_snapshot!(t.transcript(&refused));
+    for uri in [&base, top] {
+        t.forge(&t.bob, &["pr", "merge", uri, "--rebase"]).ok();
+    }
+    assert_eq!(t.repo.git.show("main", "top.txt"), "one\n");
+}
+
+#[test]
+fn what_was_on_top_of_a_deleted_one_stands_for_itself() {
+    let t = Tangled::new();
+    let lower = t.open("lower");
+    t.repo.git.set_branch("upper", "lower");
+    let upper = t.create("upper", &["--depends-on", &lower]).text();
+    let key = lower.rsplit('/').next().unwrap();
+    t.world.pds().delete(&t.alice.did, PULL, key);
+    let merge = ["pr", "merge", upper.trim(), "--rebase"];
+    t.forge(&t.bob, &merge).ok();
+    assert_eq!(t.repo.git.show("main", "upper.txt"), "one\n");
+    assert!(t.repo.git.oid("main:lower.txt").is_none());
+}
+
+#[test]
+fn a_stack_that_leads_back_to_itself_ends() {
+    let t = Tangled::new();
+    let (one, two) = (t.open("one"), t.open("two"));
+    for (uri, below) in [(&one, &two), (&two, &one)] {
+        let (_, mut record) = t.world.pds().record(uri).unwrap();
+        record["dependentOn"] = below.as_str().into();
+        let key = uri.rsplit('/').next().unwrap();
+        t.world.pds().put(&t.alice.did, PULL, key, record);
+    }
+    t.forge(&t.bob, &["pr", "view", &one]).ok();
+    let merge = ["pr", "merge", &one, "--rebase"];
+    let output = t.forge(&t.bob, &merge).output().exits(1);
+    insta::assert_snapshot!(t.transcript(&output));
+    let can = [
+        "pr",
+        "view",
+        &one,
+        "--json",
+        "mergeable",
+        "-q",
+        ".mergeable",
+    ];
+    assert_eq!(t.forge(&t.bob, &can).text(), "UNKNOWN\n");
+}

@@ -1,0 +1,405 @@
+//! One test for each word on who can see a write, and for each mood of the index that leads to it:
+//! the word, the exit code, and the text.
+
+use std::{io::Write as _, time::Duration};
+
+use flate2::{Compression, write::GzEncoder};
+use forge_testkit::{
+    Output, Run,
+    tangled::{Fault, Moods},
+};
+use serde_json::json;
+
+use super::world::{PULL, STATUS, Tangled, WIDGET, says};
+
+/// What ails an index, and how it gets it.
+type Ailment = (&'static str, fn(&Tangled));
+
+/// What a mood of the index makes of `pr create`.
+fn created(set: impl Fn(&Tangled), more: &[&str]) -> (Tangled, Output) {
+    let t = Tangled::new();
+    set(&t);
+    let output = t.create("topic", more).output();
+    (t, output)
+}
+
+fn moods(t: &Tangled, moods: Moods) {
+    t.world.index().set_moods(moods);
+}
+
+fn said(t: &Tangled, output: &Output) -> String {
+    t.transcript(output)
+}
+
+#[test]
+fn immediate_where_the_knot_shows_it() {
+    let t = Tangled::new();
+    let repo = t.world.repository_1_0(&t.alice, "new");
+    repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
+    let args = [
+        "pr",
+        "create",
+        "-R",
+        "tangled:alice.test/new",
+        "-H",
+        "topic",
+    ];
+    let output = t
+        .forge(&t.alice, &[&args[..], &["-t", "T", "-b", "B"]].concat())
+        .output()
+        .exits(0);
+    let stderr = output.stderr_text();
+    assert!(stderr.contains("experimental"), "{stderr}");
+    for word in ["confirmed", "pending", "pds_only", "ineffective"] {
+        assert!(!stderr.contains(word), "{stderr}");
+    }
+}
+
+#[test]
+fn confirmed_when_the_index_shows_it() {
+    let (t, output) = created(|_| {}, &[]);
+    insta::assert_snapshot!(said(&t, &output.exits(0)));
+}
+
+#[test]
+fn confirmed_when_the_index_lags() {
+    let lag = Duration::from_millis(400);
+    let (t, output) = created(
+        |t| {
+            moods(
+                t,
+                Moods {
+                    lag,
+                    ..Moods::default()
+                },
+            )
+        },
+        &["--wait", "30s"],
+    );
+    let output = output.exits(0).says("confirmed: ");
+    let (uri, cid, _) = t.world.pds().records(&t.alice.did, PULL).remove(0);
+    assert_eq!(t.world.index().knows(&uri), Some(cid));
+    assert!(!output.stderr_text().contains("pending"));
+}
+
+#[test]
+fn confirmed_after_it_was_put_once_more() {
+    let (t, output) = created(|t| t.world.index().lose_next(PULL, 1), &["--wait", "8s"]);
+    insta::assert_snapshot!(said(&t, &output.exits(0)));
+    let (_, _, record) = t.world.pds().records(&t.alice.did, PULL).remove(0);
+    assert_eq!(record["mentions"], json!([]), "the bytes have changed");
+}
+
+#[test]
+fn pending_without_waiting() {
+    let (t, output) = created(|_| {}, &["--no-wait"]);
+    insta::assert_snapshot!(said(&t, &output.exits(0)));
+    let looks = t.world.index().host().count_of("sh.tangled.repo.getPull");
+    assert_eq!(looks, 0);
+}
+
+/// The index may lag, lose it, ignore its kind, answer another version, or nothing at all: nothing
+/// shows it then, and nothing says that it never will.
+#[test]
+fn pending_whatever_ails_the_index() {
+    let ailments: [Ailment; 6] = [
+        ("it lags", |t| {
+            moods(
+                t,
+                Moods {
+                    lag: Duration::from_secs(600),
+                    ..Moods::default()
+                },
+            );
+        }),
+        ("it loses it each time", |t| {
+            t.world.index().lose_next(PULL, 99)
+        }),
+        ("it takes in no pull requests", |t| {
+            moods(
+                t,
+                Moods {
+                    pulls: false,
+                    ..Moods::default()
+                },
+            );
+        }),
+        ("it answers with another version", |t| {
+            moods(
+                t,
+                Moods {
+                    other_cid: true,
+                    ..Moods::default()
+                },
+            );
+        }),
+        ("it asks to slow down", |t| {
+            let fault = Fault::rate_limited(600)
+                .on("sh.tangled.repo.getPull")
+                .always();
+            t.world.index().host().fault(fault);
+        }),
+        ("it is down", |t| {
+            let fault = Fault::gateway(503).on("sh.tangled.repo.getPull").always();
+            t.world.index().host().fault(fault);
+        }),
+    ];
+    let mut first = None;
+    for (ailment, set) in ailments {
+        let (t, output) = created(set, &["--wait", "600ms"]);
+        let said = said(&t, &output.exits(0));
+        assert!(
+            said.contains("stderr: ! pending: written as at://"),
+            "{ailment}: {said}"
+        );
+        let pulls = t.world.pds().records(&t.alice.did, PULL);
+        assert_eq!(pulls.len(), 1, "{ailment}");
+        assert_eq!(
+            *first.get_or_insert_with(|| said.clone()),
+            said,
+            "{ailment}"
+        );
+    }
+    insta::assert_snapshot!(first.unwrap());
+}
+
+#[test]
+fn a_status_that_was_lost_is_put_once_more_too() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.world.index().lose_next(STATUS, 1);
+    let close = ["pr", "close", &uri, "--wait", "8s"];
+    says(&t.forge(&t.alice, &close), 0, "confirmed: ");
+    let json = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
+    assert_eq!(t.forge(&t.bob, &json).text(), "CLOSED\n");
+}
+
+#[test]
+fn pending_when_the_index_takes_in_no_states() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    moods(
+        &t,
+        Moods {
+            statuses: false,
+            ..Moods::default()
+        },
+    );
+    let close = ["pr", "close", &uri, "--wait", "600ms"];
+    says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
+    let state = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
+    let again = ["pr", "close", &uri, "--no-wait"];
+    says(&t.forge(&t.alice, &again), 0, "is already closed");
+    assert_eq!(
+        t.forge(&t.bob, &state).text(),
+        "OPEN\n",
+        "as the index has it"
+    );
+}
+
+#[test]
+fn of_a_comment_and_a_status_the_worse_word_is_told() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.world.index().lose_next("sh.tangled.feed.comment", 99);
+    let close = ["pr", "close", &uri, "-c", "No.", "--wait", "800ms"];
+    says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
+}
+
+#[test]
+fn what_is_deleted_is_pending_until_the_index_forgets_it() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let comment = ["pr", "comment", &uri, "-b", "Text."];
+    let delete = ["pr", "comment", &uri, "--delete-last", "--yes"];
+    t.forge(&t.bob, &comment).ok();
+    says(&t.forge(&t.bob, &delete), 0, "confirmed: ");
+    t.forge(&t.bob, &comment).ok();
+    let lag = Duration::from_secs(600);
+    moods(
+        &t,
+        Moods {
+            lag,
+            ..Moods::default()
+        },
+    );
+    let impatient = [&delete[..], &["--wait", "400ms"]].concat();
+    says(&t.forge(&t.bob, &impatient), 0, "! pending: ");
+}
+
+#[test]
+fn pds_only_where_the_index_is_too_old() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.scratch.write(
+        "home/.config/forge/config.toml",
+        "[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n",
+    );
+    moods(
+        &t,
+        Moods {
+            statuses: false,
+            ..Moods::default()
+        },
+    );
+    let output = t.forge(&t.alice, &["pr", "close", &uri]).output().exits(0);
+    insta::assert_snapshot!(said(&t, &output));
+    assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 2);
+    // What is known not to be there is read where it is.
+    let view = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
+    let view = t.forge(&t.bob, &view).output().success();
+    assert_eq!(view.stdout_text(), "CLOSED\n");
+    let said = view.stderr_text();
+    assert!(said.contains("this index does not take in"), "{said}");
+}
+
+/// A patch as a round has it.
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut gz = GzEncoder::new(Vec::new(), Compression::default());
+    gz.write_all(bytes).unwrap();
+    gz.finish().unwrap()
+}
+
+const DIFF: &[u8] =
+    b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n";
+
+/// Another program's record has a fault, for which the index drops every change of it.
+fn edited(patch: &[u8], change: impl Fn(&mut serde_json::Value)) -> String {
+    let t = Tangled::new();
+    let uri = t.foreign(patch, change);
+    let edit = ["pr", "edit", &uri, "-t", "Better", "--wait", "600ms"];
+    let output = t.forge(&t.alice, &edit).output().exits(1);
+    let (_, record) = t.world.pds().record(&uri).unwrap();
+    assert_eq!(record["title"], "Better", "it is stored");
+    assert!(t.world.index().knows(&uri).is_none());
+    assert!(output.stderr_text().contains("error: ineffective: "));
+    said(&t, &output)
+}
+
+#[test]
+fn ineffective_when_the_patch_is_not_gzip() {
+    insta::assert_snapshot!(edited(DIFF, |_| {}));
+}
+
+#[test]
+fn ineffective_when_the_patch_is_too_large() {
+    let mut large = DIFF.to_vec();
+    large.resize((15 << 20) + 1, b'\n');
+    insta::assert_snapshot!(edited(&packed(&large), |_| {}));
+}
+
+#[test]
+fn ineffective_when_the_target_is_no_did() {
+    let said = edited(&packed(DIFF), |record| {
+        let did = record["target"]["repo"].clone();
+        record["target"]["repoDid"] = did;
+        record["target"]["repo"] = json!("at://alice.test/sh.tangled.repo/widget");
+    });
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn ineffective_when_a_time_is_none() {
+    let said = edited(&packed(DIFF), |record| {
+        record["rounds"][0]["createdAt"] = json!("yesterday");
+    });
+    insta::assert_snapshot!(said);
+}
+
+/// Runs it, and does something when it has begun to write.
+fn while_it_writes(t: &Tangled, run: &Run, then: impl FnOnce() + Send) -> Output {
+    let pds = t.world.pds().host();
+    let write = "com.atproto.repo.applyWrites";
+    pds.fault(Fault::delayed(Duration::from_secs(1)).on(write));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while pds.faults_left() > 0 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            then();
+        });
+        run.output()
+    })
+}
+
+/// The index has not heard of the other one when forge looks, and takes it in before its own.
+#[test]
+fn ineffective_when_another_has_the_place_in_the_stack() {
+    let t = Tangled::new();
+    let lower = t.open("lower");
+    t.repo.git.set_branch("upper", "lower");
+    t.branch("upper");
+    moods(
+        &t,
+        Moods {
+            lag: Duration::from_secs(600),
+            ..Moods::default()
+        },
+    );
+    t.foreign(&packed(DIFF), |record| record["dependentOn"] = json!(lower));
+    let args = [
+        "pr", "create", "-R", WIDGET, "-H", "upper", "-t", "T", "-b", "B",
+    ];
+    let more = ["--depends-on", &lower, "--wait", "600ms"];
+    let run = t.forge(&t.alice, &[&args[..], &more].concat());
+    let output = while_it_writes(&t, &run, || moods(&t, Moods::default()));
+    insta::assert_snapshot!(said(&t, &output.exits(1)));
+}
+
+#[test]
+fn ineffective_when_the_account_may_not_say_so() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let carol = t.world.pds().account("carol.test", super::world::PASSWORD);
+    let refused = t.forge(&carol, &["pr", "close", &uri]).output().exits(1);
+    insta::assert_snapshot!("before_it_is_written", said(&t, &refused));
+    assert!(t.world.pds().records(&carol.did, STATUS).is_empty());
+    // Another program does not ask.
+    let (status, _) = t.world.pds().add(
+        &carol.did,
+        STATUS,
+        json!({
+            "pull": uri,
+            "status": "sh.tangled.repo.pull.status.closed",
+            "createdAt": "2026-11-01T00:00:00Z",
+        }),
+    );
+    let check = ["tangled", "ingestion", &status];
+    let output = t.forge(&t.bob, &check).output().exits(1);
+    let said = said(&t, &output).replace(&carol.did, "[carol]");
+    insta::assert_snapshot!("afterwards", said);
+}
+
+/// Bob may push when forge looks, and no longer when the index does.
+#[test]
+fn ineffective_when_the_right_is_lost_in_the_meantime() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    moods(
+        &t,
+        Moods {
+            drops_unauthorised: true,
+            ..Moods::default()
+        },
+    );
+    let close = t.forge(&t.bob, &["pr", "close", &uri, "--wait", "600ms"]);
+    let output = while_it_writes(&t, &close, || {
+        t.world.knot().remove_collaborator(&t.repo, &t.bob.did);
+    });
+    insta::assert_snapshot!(said(&t, &output.exits(1)));
+    assert_eq!(t.world.pds().records(&t.bob.did, STATUS).len(), 1, "stored");
+}
+
+#[test]
+fn where_a_write_is_shown_at_once_the_flags_change_nothing() {
+    let world = crate::world::World::with_pull();
+    for flag in [&["--no-wait"][..], &["--wait", "1s"]] {
+        let args = [&["pr", "comment", "1", "-b", "Text."][..], flag].concat();
+        let output = world.forge(&args).output().success();
+        assert_eq!(output.stderr_text(), "");
+    }
+    let bad = ["pr", "close", "1", "--wait", "soon"];
+    says(&world.forge(&bad), 1, "as in 30s");
+    let both = ["pr", "close", "1", "--wait", "1s", "--no-wait"];
+    says(&world.forge(&both), 1, "cannot be used with");
+}

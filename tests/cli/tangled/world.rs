@@ -1,0 +1,196 @@
+use std::path::PathBuf;
+
+use forge_testkit::{
+    Identity, Output, Run, Scratch,
+    tangled::{Account, Repository, World},
+};
+use serde_json::{Value, json};
+
+/// The app password of everybody.
+pub const PASSWORD: &str = "correct0canary0horse";
+pub const PULL: &str = "sh.tangled.repo.pull";
+pub const STATUS: &str = "sh.tangled.repo.pull.status";
+/// The repository, as it is written.
+pub const WIDGET: &str = "tangled:alice.test/widget";
+
+/// A world with a repository of Alice's, to which Bob may push, and a user's home.
+pub struct Tangled {
+    pub world: World,
+    pub alice: Account,
+    pub bob: Account,
+    pub repo: Repository,
+    pub scratch: Scratch,
+}
+
+impl Tangled {
+    pub fn new() -> Self {
+        let world = World::start().unwrap();
+        let alice = world.pds().account("alice.test", PASSWORD);
+        let bob = world.pds().account("bob.test", PASSWORD);
+        let repo = world.repository(&alice, "widget");
+        world.knot().add_collaborator(&repo, &bob.did);
+        Self {
+            world,
+            alice,
+            bob,
+            repo,
+            scratch: Scratch::new(),
+        }
+    }
+
+    /// `forge` as an account, in an empty directory.
+    pub fn forge(&self, who: &Account, args: &[&str]) -> Run {
+        self.forge_in(self.scratch.path(""), who, args)
+    }
+
+    /// The same, elsewhere.
+    pub fn forge_in(&self, dir: PathBuf, who: &Account, args: &[&str]) -> Run {
+        self.services()
+            .into_iter()
+            .fold(
+                self.scratch.forge(&dir, &Identity::ADA),
+                |run, (key, value)| run.env(key, value),
+            )
+            .env("TANGLED_HANDLE", &who.handle)
+            .env("TANGLED_PASSWORD", PASSWORD)
+            .args(args)
+    }
+
+    /// Where everything is.
+    pub fn services(&self) -> [(&'static str, String); 5] {
+        let index = self.world.index();
+        [
+            ("TANGLED_INDEX_URL", index.host().url()),
+            ("TANGLED_WEB_URL", index.web().url()),
+            ("TANGLED_BACKLINKS_URL", index.backlinks().url()),
+            ("TANGLED_PLC_URL", self.world.directory().host().url()),
+            ("TANGLED_RESOLVER_URL", self.world.pds().host().url()),
+        ]
+    }
+
+    /// A branch of the repository whose one commit adds a file.
+    pub fn branch(&self, branch: &str) {
+        let file = format!("{branch}.txt");
+        let message = format!("Add {branch}");
+        self.repo
+            .git
+            .commit(branch, &message, &[(&file, Some("one\n"))]);
+    }
+
+    /// `pr create` of a new branch by Alice, with more arguments.
+    pub fn create(&self, branch: &str, more: &[&str]) -> Run {
+        self.branch(branch);
+        let args = [
+            "pr", "create", "-R", WIDGET, "-H", branch, "-t", "T", "-b", "B",
+        ];
+        self.forge(&self.alice, &[&args, more].concat())
+    }
+
+    /// Opens a pull request; its at-uri.
+    pub fn open(&self, branch: &str) -> String {
+        self.create(branch, &[]).ok();
+        let pulls = self.world.pds().records(&self.alice.did, PULL);
+        let found = pulls
+            .iter()
+            .find(|(_, _, value)| value["source"]["branch"] == branch);
+        found.unwrap().0.clone()
+    }
+
+    /// A pull request that another program has written for Alice, changed in one place before it
+    /// was. `patch` is what its round has.
+    pub fn foreign(&self, patch: &[u8], change: impl Fn(&mut Value)) -> String {
+        let pds = self.world.pds();
+        let blob = pds.blob(&self.alice.did, "application/gzip", patch);
+        let mut record = json!({
+            "$type": PULL,
+            "title": "Of another program",
+            "target": { "repo": self.repo.did, "branch": "main" },
+            "rounds": [{ "createdAt": "2026-11-01T00:00:00Z", "patchBlob": blob }],
+            "createdAt": "2026-11-01T00:00:00Z",
+        });
+        change(&mut record);
+        pds.add(&self.alice.did, PULL, record).0
+    }
+
+    /// Words in place of what differs from run to run.
+    pub fn stable(&self, text: &str) -> String {
+        let index = self.world.index();
+        let repo = self.repo.did.as_str();
+        let mut text = text.to_owned();
+        for (what, word) in [
+            (repo, "[widget]"),
+            (&self.alice.did, "[alice]"),
+            (&self.bob.did, "[bob]"),
+            (&index.host().authority(), "[index]"),
+            (&self.world.pds().host().authority(), "[pds]"),
+            (&self.world.knot().host().authority(), "[knot]"),
+        ] {
+            text = text.replace(what, word);
+        }
+        let mut out = String::new();
+        let mut token = String::new();
+        for c in text.chars().chain(['\0']) {
+            if c.is_ascii_alphanumeric() {
+                token.push(c);
+                continue;
+            }
+            out.push_str(word_of(&token));
+            token.clear();
+            if c != '\0' {
+                out.push(c);
+            }
+        }
+        without_durations(&out)
+    }
+
+    /// Everything that an output says, for a snapshot.
+    pub fn transcript(&self, output: &Output) -> String {
+        let mut text = format!("exit: {}\n", output.code.unwrap_or(-1));
+        for (stream, said) in [
+            ("stdout", output.stdout_text()),
+            ("stderr", output.stderr_text()),
+        ] {
+            for line in said.lines() {
+                text.push_str(&format!("{stream}: {line}\n"));
+            }
+        }
+        self.stable(&text)
+    }
+}
+
+/// Runs it, and wants an exit code and a part of what it says on stderr.
+#[track_caller]
+pub fn says(run: &Run, code: i32, part: &str) {
+    let said = run.output().exits(code).stderr_text();
+    assert!(said.contains(part), "{said}");
+}
+
+/// What stands for a word of a text: keys of records and CIDs differ.
+fn word_of(token: &str) -> &str {
+    let key = token.len() == 13 && token.starts_with('3');
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if key && token.chars().all(plain) {
+        "[key]"
+    } else if token.starts_with("bafy") || token.starts_with("bafk") {
+        "[cid]"
+    } else {
+        token
+    }
+}
+
+/// `after 0.2 s` without the number.
+fn without_durations(text: &str) -> String {
+    let mut parts = text.split("after ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part
+            .bytes()
+            .take_while(|b| b.is_ascii_digit() || *b == b'.');
+        let count = digits.count();
+        let timed = count > 0 && part[count..].starts_with(" s");
+        out.push_str("after ");
+        out.push_str(if timed { "[time]" } else { &part[..count] });
+        out.push_str(&part[count..]);
+    }
+    out
+}

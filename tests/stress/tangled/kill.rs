@@ -1,0 +1,85 @@
+use super::hall::Hall;
+use crate::sweep;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_that_is_killed_at_any_request_is_submitted_once() {
+    sweep::round(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_the_library_that_is_killed_at_any_request_does_things_once() {
+    sweep::creation(1).await;
+    sweep::merge(1).await;
+}
+
+#[test]
+fn a_creation_that_is_killed_at_any_request_is_made_once() {
+    let hall = Hall::new();
+    let mut at = 1;
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            hall.branch(&branch, &branch, "x\n");
+            let create = hall.create(&branch);
+            came_there |= hall.kill(at, after, &create);
+            let before = hall.pulls(&branch);
+            let again = create.output();
+            let now = hall.pulls(&branch);
+            assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
+            assert_eq!(hall.statuses(&now[0]), ["open"]);
+            match again.code {
+                Some(0) => assert!(before.is_empty() && again.stdout_text().contains(&now[0])),
+                // It had been made: that is said, with its name.
+                _ => {
+                    assert_eq!(before, now, "{again:?}");
+                    assert!(again.stderr_text().contains(&now[0]), "{again:?}");
+                }
+            }
+        }
+        if !came_there {
+            break;
+        }
+        at += 1;
+    }
+    println!("killed at each of {} requests", at - 1);
+    assert!(at > 8);
+}
+
+#[test]
+fn a_merge_that_is_killed_at_any_request_is_made_once() {
+    let hall = Hall::new();
+    let git = &hall.repo.git;
+    // One more line of the same fits behind any number of them: it would apply again and again.
+    let lines = |n: usize| "x\n".repeat(n);
+    git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
+    let (mut at, mut length) = (1, 10);
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            length += 1;
+            hall.branch(&branch, "same", &lines(length));
+            hall.create(&branch).ok();
+            let uri = hall.pulls(&branch).remove(0);
+            let merge = hall.forge(&["pr", "merge", &uri, "--rebase"]);
+            came_there |= hall.kill(at, after, &merge);
+            let again = merge.output().success();
+            let times = git
+                .log("main", "%s")
+                .matches(&format!("Add {branch}."))
+                .count();
+            assert_eq!(times, 1, "request {at}, after: {after}: {again:?}");
+            assert_eq!(git.show("main", "same"), lines(length));
+            let statuses = hall.statuses(&uri);
+            let merged = statuses.iter().filter(|word| *word == "merged").count();
+            assert_eq!(merged, 1, "request {at}, after: {after}: {again:?}");
+        }
+        if !came_there {
+            break;
+        }
+        at += 1;
+    }
+    println!("killed at each of {} requests", at - 1);
+    assert!(at > 10);
+}

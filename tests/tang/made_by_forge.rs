@@ -1,0 +1,121 @@
+//! What `forge` has made, `tang` reads.
+
+use crate::stage::{Stage, for_tang, rkey};
+
+#[test]
+fn a_pull_request_is_listed() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
+    for args in [
+        &["pull", "list"][..],
+        &["pull", "list", "--repo", "alice.test/widget"],
+    ] {
+        let listed = stage.tang_json(&stage.bob, args);
+        assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+        assert_eq!(listed[0]["rkey"], rkey(&uri));
+        assert_eq!(listed[0]["authorDid"], stage.bob.did.as_str());
+        assert_eq!(listed[0]["pull"]["title"], "A topic");
+    }
+    // As a table it names the repository, which it finds by the index and the owner's record.
+    let table = stage.tang(&stage.bob, &["pull", "list"]).success();
+    assert!(
+        table.stdout_text().contains("alice.test/widget"),
+        "{table:?}"
+    );
+}
+
+#[test]
+fn a_pull_request_is_shown() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
+    let shown = stage
+        .tang(&stage.bob, &["pull", "show", rkey(&uri)])
+        .success();
+    let text = shown.stdout_text();
+    assert!(text.starts_with("TITLE: A topic\nBODY:\nWhy.\n"), "{text}");
+    let target = format!("TARGET: {} @ main", stage.repo.did);
+    assert!(text.contains(&target), "{text}");
+}
+
+#[test]
+fn a_pull_request_of_somebody_else_is_shown() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
+    let shown = stage.tang_json(&stage.alice, &["pull", "show", &for_tang(&uri)]);
+    assert_eq!(shown["authorDid"], stage.bob.did.as_str());
+    assert_eq!(shown["pull"]["body"], "Why.");
+}
+
+#[test]
+fn its_patch_is_the_same_in_both() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    stage.repo.git.commit(
+        "topic",
+        "Say more",
+        &[("topic.txt", Some("one\ntwo\nthree\n"))],
+    );
+    let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
+    let by_tang = stage.patch_by_tang(&stage.bob, rkey(&uri));
+    assert_eq!(by_tang.matches("\nSubject: ").count(), 2, "{by_tang}");
+    assert_eq!(
+        stage.diff(&uri, &["--patch"]).trim_end(),
+        by_tang.trim_end()
+    );
+}
+
+#[test]
+fn a_title_that_was_edited_is_shown() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
+    let _ = stage
+        .forge(
+            &stage.bob,
+            &["pr", "edit", &uri, "-t", "Better", "-b", "Because."],
+        )
+        .success();
+    let shown = stage.tang_json(&stage.bob, &["pull", "show", rkey(&uri)]);
+    assert_eq!(shown["pull"]["title"], "Better");
+    assert_eq!(shown["pull"]["body"], "Because.");
+}
+
+#[test]
+fn tang_comments_on_it() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
+    let review = [
+        "pull",
+        "review",
+        &for_tang(&uri),
+        "--comment",
+        "From elsewhere.",
+    ];
+    let _ = stage.tang(&stage.alice, &review).success();
+    let args = ["pr", "view", &uri, "--json", "comments"];
+    let comments = &stage.forge(&stage.bob, &args).success().json()["comments"];
+    assert_eq!(comments.as_array().unwrap().len(), 1, "{comments}");
+    assert_eq!(comments[0]["author"]["login"], "alice.test");
+    assert_eq!(comments[0]["body"], "From elsewhere.");
+}
+
+#[test]
+fn the_repository_is_described() {
+    let Some(stage) = Stage::new() else { return };
+    let info = stage
+        .tang(&stage.bob, &["repo", "info", "alice.test/widget"])
+        .success();
+    let text = info.stdout_text();
+    assert!(
+        text.contains("widget") && text.contains(&stage.alice.did),
+        "{text}"
+    );
+    assert!(
+        text.contains(&stage.world.knot().host().authority()),
+        "{text}"
+    );
+}

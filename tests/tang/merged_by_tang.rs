@@ -1,0 +1,101 @@
+//! The knot as `tang` asks it to merge: with the inputs of 2025 and a token from the PDS.
+
+use forge_testkit::Output;
+
+use crate::stage::{Stage, for_tang, rkey};
+
+/// `tang` expects an object where knots of the time answer with nothing, and takes that for an
+/// error: it has merged, says otherwise, and writes no status.
+fn says_it_was_answered_nothing(out: Output) {
+    let out = out.exits(1);
+    let text = out.stderr_text();
+    assert!(
+        text.contains("sh.tangled.repo.merge") && text.contains("EOF"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_it_merged_is_merged_and_forge_writes_the_record() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
+    let merge = ["pull", "merge", &for_tang(&uri)];
+    says_it_was_answered_nothing(stage.with_a_knot_for_tang(|| stage.tang(&stage.alice, &merge)));
+    assert_eq!(stage.repo.git.show("main", "topic.txt"), "one\ntwo\n");
+    // No record says so, and the branch alone is no word of anybody.
+    assert_eq!(stage.view(&uri, "state")["state"], "OPEN");
+    let tip = stage.repo.git.oid("main");
+    let out = stage
+        .forge(&stage.alice, &["pr", "merge", &uri, "--rebase"])
+        .success();
+    assert!(out.stderr_text().contains("already merged"), "{out:?}");
+    assert_eq!(stage.repo.git.oid("main"), tip);
+    assert_eq!(stage.view(&uri, "state")["state"], "MERGED");
+    let merges = stage.world.knot().host().count_of("sh.tangled.repo.merge");
+    assert_eq!(merges, 1);
+}
+
+#[test]
+fn what_it_made_and_merged_itself() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.tang_opens(&stage.alice, "topic", "A topic", "Why.");
+    let merge = ["pull", "merge", rkey(&uri)];
+    says_it_was_answered_nothing(stage.with_a_knot_for_tang(|| stage.tang(&stage.alice, &merge)));
+    assert_eq!(
+        stage.repo.git.log("main^!", "%an %s"),
+        "Ada Lovelace Add topic.txt"
+    );
+}
+
+#[test]
+fn who_may_not_push_may_not_merge() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
+    let refs = stage.repo.git.refs();
+    let merge = ["pull", "merge", rkey(&uri)];
+    let out = stage
+        .with_a_knot_for_tang(|| stage.tang(&stage.bob, &merge))
+        .exits(1);
+    assert!(out.stderr_text().contains("AccessControl"), "{out:?}");
+    assert_eq!(stage.repo.git.refs(), refs);
+    assert_eq!(stage.view(&uri, "state")["state"], "OPEN");
+}
+
+#[test]
+fn a_conflict_is_refused_and_foretold() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
+    stage
+        .repo
+        .git
+        .commit("main", "Take the name", &[("topic.txt", Some("other\n"))]);
+    let refs = stage.repo.git.refs();
+    assert_eq!(stage.view(&uri, "mergeable")["mergeable"], "CONFLICTING");
+    let merge = ["pull", "merge", &for_tang(&uri)];
+    let out = stage
+        .with_a_knot_for_tang(|| stage.tang(&stage.alice, &merge))
+        .exits(1);
+    assert!(out.stderr_text().contains("MergeConflict"), "{out:?}");
+    assert_eq!(stage.repo.git.refs(), refs);
+}
+
+/// The audience that `tang` writes for a knot with a port, which a PDS refuses.
+#[test]
+fn a_knot_with_a_port_is_out_of_its_reach() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.tang_opens(&stage.alice, "topic", "A topic", "Why.");
+    let out = stage
+        .tang(&stage.alice, &["pull", "merge", rkey(&uri)])
+        .exits(1);
+    let text = out.stderr_text();
+    assert!(text.contains("aud must be a valid atproto DID"), "{text}");
+    assert_eq!(
+        stage.world.knot().host().count_of("sh.tangled.repo.merge"),
+        0
+    );
+}
