@@ -21,7 +21,7 @@ pub enum TangledCommand {
 /// `forge tangled ingestion`
 #[derive(Args, Debug)]
 pub struct IngestionArgs {
-    /// The record: at://<account>/<collection>/<key>
+    /// The record: at://ACCOUNT/COLLECTION/KEY
     #[arg(value_name = "at-uri")]
     pub uri: String,
     /// Write it once more, changed in a way that means nothing, so that an index that has lost it
