@@ -123,6 +123,13 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(ThreadResolve),
         (Attachments, attachments),
         yes(Checks),
+        yes(IssueList),
+        yes(IssueView),
+        yes(IssueCreate),
+        yes(IssueEdit),
+        yes(IssueState),
+        yes(IssueReason),
+        yes(IssueComment),
         yes(LabelList),
         yes(LabelEdit),
     ]

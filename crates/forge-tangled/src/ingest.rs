@@ -22,7 +22,9 @@ const PROOF_MAX: Duration = Duration::from_secs(10);
 pub(crate) enum Seen<'a> {
     /// The pull request itself, in this version.
     Pull,
-    /// A record about a pull request.
+    /// The issue itself, in this version.
+    Issue,
+    /// A record about either.
     About(Kind, &'a str),
 }
 
@@ -138,10 +140,11 @@ impl Tangled {
     /// Puts one of the viewer's records once more, with a change that means nothing: the same bytes
     /// again make no commit, so that nobody would hear of them. The new CID.
     pub(crate) async fn put_changed(&self, uri: &AtUri, cid: &str) -> Result<String> {
-        let is_pull = uri.collection == self.settings.dialects.sh.pull;
+        let names = &self.settings.dialects.sh;
+        let has_mentions = uri.collection == names.pull || uri.collection == names.issue;
         let record = self
             .edit_record(uri, Some(cid), |value| {
-                if is_pull {
+                if has_mentions {
                     change_mentions(value);
                 } else {
                     change_time(value);
@@ -181,11 +184,12 @@ impl Tangled {
         };
         let index = self.index();
         match seen {
-            Seen::Pull => {
-                let found = index
-                    .query::<Record>("sh.tangled.repo.getPull", &[("pull", uri)])
-                    .await;
-                match found {
+            Seen::Pull | Seen::Issue => {
+                let (query, name) = match seen {
+                    Seen::Issue => ("sh.tangled.repo.getIssue", "issue"),
+                    _ => ("sh.tangled.repo.getPull", "pull"),
+                };
+                match index.query::<Record>(query, &[(name, uri)]).await {
                     // Without a CID nothing says that it is this version.
                     Ok(found) if found.uri == uri => version(Some(found.cid())),
                     Ok(_) => Look::Absent,

@@ -71,7 +71,8 @@ pub enum IndexShows {
 }
 
 impl Tangled {
-    /// Looks where a record is: a pull request, a status, a comment, a change of labels.
+    /// Looks where a record is: a pull request, an issue, a status of either, a comment, a change of
+    /// labels.
     ///
     /// # Errors
     /// `not_found` for a record that is not in its account; `invalid_input` for a record of another
@@ -117,8 +118,9 @@ impl Tangled {
         };
         let took = begun.elapsed();
         let host = self.settings.index.host().to_owned();
-        let right = uri.collection != self.settings.dialects.sh.pull;
-        // An index may show what does not count; a pull request that it shows is shown.
+        let names = &self.settings.dialects.sh;
+        let right = uri.collection != names.pull && uri.collection != names.issue;
+        // An index may show what does not count; a pull request or an issue that it shows is shown.
         let dropped = if right || !matches!(look, Look::Shown) {
             self.why_dropped(&record).await
         } else {
@@ -218,7 +220,14 @@ impl Tangled {
                 "comment again: what this client writes is of the newer kind",
             ));
         }
-        let all = [&names.pull, &names.status, &names.comment, &names.label_op];
+        let all = [
+            &names.pull,
+            &names.status,
+            &names.issue,
+            &names.issue_state,
+            &names.comment,
+            &names.label_op,
+        ];
         if all.iter().any(|name| **name == collection) {
             return Ok(Known::Yes);
         }
@@ -226,7 +235,7 @@ impl Tangled {
         Err(Error::invalid(
             "uri",
             format!(
-                "a record of {} is no part of a pull request",
+                "a record of {} is no part of a pull request or an issue",
                 one_line(collection)
             ),
         )
@@ -240,8 +249,12 @@ impl Tangled {
         if collection == dialects.sh.pull {
             return Some(Seen::Pull);
         }
+        if collection == dialects.sh.issue {
+            return Some(Seen::Issue);
+        }
         let kinds = [
             kinds::statuses(dialects),
+            kinds::issue_states(dialects),
             kinds::comments(dialects),
             kinds::label_ops(dialects),
         ];
@@ -255,6 +268,10 @@ impl Tangled {
         if uri.collection == names.pull {
             format!(
                 "open it anew with `forge pr create`, and close this one: `forge pr close {uri}`"
+            )
+        } else if uri.collection == names.issue {
+            format!(
+                "open it anew with `forge issue create`, and close this one: `forge issue close {uri}`"
             )
         } else {
             "ask the owner of the repository to do it, or leave a comment".to_owned()

@@ -319,6 +319,7 @@ impl Tangled {
     pub(crate) async fn label_change(
         &self,
         repository: &Repository,
+        scope: &str,
         labels: (&[String], &[String]),
         assignees: (&[String], &[String]),
     ) -> Result<Change> {
@@ -329,17 +330,16 @@ impl Tangled {
             return Ok(Change::default());
         }
         self.may_label(repository).await?;
-        let pull = &self.settings.dialects.sh.pull;
         let definitions = self
             .definitions_with(repository, |known| {
-                let is_known = |name: &String| operand(known, name, pull).is_ok();
+                let is_known = |name: &String| operand(known, name, scope).is_ok();
                 labels.0.iter().chain(labels.1).all(is_known)
             })
             .await?;
         let operands = |names: &[String]| -> Result<Vec<Operand>> {
             names
                 .iter()
-                .map(|n| operand(&definitions, n, pull))
+                .map(|n| operand(&definitions, n, scope))
                 .collect()
         };
         let mut change = Change {
@@ -459,7 +459,7 @@ impl Tangled {
     }
 }
 
-fn operand(definitions: &[Definition], typed: &str, pull: &str) -> Result<Operand> {
+fn operand(definitions: &[Definition], typed: &str, scope: &str) -> Result<Operand> {
     let same = |d: &&Definition, name: &str| d.name.eq_ignore_ascii_case(name) || d.uri == name;
     let whole = definitions.iter().find(|d| same(d, typed));
     let (definition, value) = match whole {
@@ -480,10 +480,10 @@ fn operand(definitions: &[Definition], typed: &str, pull: &str) -> Result<Operan
         )
         .with_hint(near::hint(typed, names, "labels")));
     };
-    if !definition.scope.is_empty() && !definition.scope.iter().any(|s| s == pull) {
+    if !definition.scope.is_empty() && !definition.scope.iter().any(|s| s == scope) {
         return Err(Error::invalid(
             "labels",
-            format!("the label '{}' is not for pull requests", definition.name),
+            format!("the label '{}' is not for {scope}", definition.name),
         )
         .with_hint(format!("it is for {}", definition.scope.join(", "))));
     }
@@ -566,7 +566,8 @@ impl Labels for Tangled {
             self.definitions.forget(&repository.record.uri);
             return Ok(said(Outcome::immediate(label(known.uri.clone()))));
         }
-        let collection = self.settings.dialects.sh.label.clone();
+        let names = &self.settings.dialects.sh;
+        let collection = names.label.clone();
         let record = write::checked(NewRecord::new(
             &collection,
             json!({
@@ -574,7 +575,7 @@ impl Labels for Tangled {
                 "name": name,
                 "color": format!("#{color}"),
                 "valueType": { "type": "null", "format": "any" },
-                "scope": [self.settings.dialects.sh.pull],
+                "scope": [names.pull, names.issue],
                 "multiple": false,
                 "createdAt": write::now(),
             }),
@@ -735,7 +736,7 @@ mod tests {
             ("priority:", "needs a value"),
             ("priority:hgih", "no value 'hgih'"),
             ("points:x", "whole number"),
-            ("issue-only", "not for pull requests"),
+            ("issue-only", "not for sh.tangled.repo.pull"),
         ] {
             let e = value(typed).unwrap_err();
             assert!(e.message().contains(why), "{typed}: {e}");

@@ -35,6 +35,7 @@ mod identity;
 mod ingest;
 mod ingested;
 mod inspect;
+mod issues;
 mod kinds;
 mod knot;
 mod labels;
@@ -54,6 +55,7 @@ mod sources;
 mod ticket_writes;
 mod tickets;
 mod tid;
+mod walk;
 mod write;
 mod xrpc;
 

@@ -12,6 +12,7 @@ mod change;
 mod check;
 mod comment;
 mod event;
+mod issue;
 mod label;
 mod merge;
 mod pull;
@@ -29,6 +30,10 @@ pub use change::{
 pub use check::{Check, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
+pub use issue::{
+    EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason, IssueState,
+    NewIssue, SetIssueState,
+};
 pub use label::{Label, NewLabel};
 pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus};

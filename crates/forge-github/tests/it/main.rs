@@ -17,6 +17,7 @@ mod diff;
 mod double;
 mod edit;
 mod fault_plans;
+mod issues;
 mod labels;
 mod lists;
 mod lost;

@@ -5,14 +5,14 @@ mod create;
 mod diff;
 mod edit;
 mod history;
-mod list;
+pub(crate) mod list;
 mod merge;
-mod number;
+pub(crate) mod number;
 pub(crate) mod record;
 mod resubmit;
 mod rounds;
 mod stack;
-mod state;
+pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod view;
 

@@ -25,6 +25,17 @@ pub(crate) struct Standing {
     pub decided: Option<Timestamp>,
 }
 
+impl Standing {
+    /// What these statuses come to.
+    pub fn of(statuses: &[status::Status]) -> Self {
+        let winner = status::winner(statuses);
+        Self {
+            state: winner.and_then(|s| s.state).unwrap_or(PrState::Open),
+            decided: winner.map(|s| s.at),
+        }
+    }
+}
+
 impl Tangled {
     /// The status record that sets `state`, later than the status that decides now.
     pub(crate) fn status_record(
@@ -71,21 +82,25 @@ impl Tangled {
         let writers = self.writers(repository).await;
         let all = fresh.over(found?.value);
         let statuses = status::read(all, uri, pull.author(), &writers, &names.sh);
-        let winner = status::winner(&statuses);
-        Ok(Standing {
-            state: winner.and_then(|s| s.state).unwrap_or(PrState::Open),
-            decided: winner.map(|s| s.at),
-        })
+        Ok(Standing::of(&statuses))
     }
 
     /// Refuses somebody whose status would not count, before it is written.
     pub(crate) async fn may_set_state(&self, repository: &Repository, pull: &Pull) -> Result<()> {
+        self.may_set(repository, &pull.record.uri, pull.author())
+            .await
+    }
+
+    /// As [`Self::may_set_state`], of anything that has a state.
+    pub(crate) async fn may_set(
+        &self,
+        repository: &Repository,
+        uri: &str,
+        author: &str,
+    ) -> Result<()> {
         let viewer = self.session.viewer().await?;
         let writers = self.writers(repository).await;
-        if writers
-            .authority(&viewer.identity.did, pull.author())
-            .is_some()
-        {
+        if writers.authority(&viewer.identity.did, author).is_some() {
             return Ok(());
         }
         Err(Error::new(
@@ -97,7 +112,7 @@ impl Tangled {
                 "{} may not change the state of {}: only its author, the owner of {} and the \
                  collaborators may, and what others write does not count",
                 viewer.identity.name(),
-                pull.record.uri,
+                uri,
                 repository.id
             ),
         )

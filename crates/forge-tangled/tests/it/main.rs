@@ -13,6 +13,7 @@ mod crowd;
 mod hostile;
 mod identity;
 mod ingestion;
+mod issues;
 mod kill;
 mod merge;
 mod promises;

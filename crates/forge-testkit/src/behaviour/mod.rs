@@ -20,6 +20,7 @@ mod files;
 mod find;
 mod handle;
 mod history;
+mod issues;
 mod labels;
 mod list;
 mod merge;
@@ -57,6 +58,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
         comments::cases,
         reviews::cases,
         threads::cases,
+        issues::cases,
         labels::cases,
         diff::cases,
         files::cases,

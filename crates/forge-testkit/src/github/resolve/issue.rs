@@ -40,7 +40,19 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "title" => (&issue.title).into(),
         "url" => format!("{}/issues/{}", ctx.repo_url(issue.repo), issue.number).into(),
         "state" => issue.state.name().into(),
-        "stateReason" => Val::option((issue.state == PullState::Closed).then_some("COMPLETED")),
+        // Who does not ask for duplicates is told that they are not planned.
+        "stateReason" => {
+            Val::option(
+                issue
+                    .reason
+                    .as_deref()
+                    .map(|reason| match args.bool("enableDuplicate") {
+                        Some(true) => reason,
+                        _ if reason == "DUPLICATE" => "NOT_PLANNED",
+                        _ => reason,
+                    }),
+            )
+        }
         "closed" => (issue.state == PullState::Closed).into(),
         "closedAt" => Val::option(issue.closed_at.as_ref()),
         "labels" => common::labels(&ctx.state(), &issue.labels),
