@@ -21,7 +21,8 @@ use crate::{
 /// When there is no title, or the forge refuses it; then nothing is made.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Result<Exit> {
     let has_body = args.body.body.is_some() || args.body.body_file.is_some();
-    if !(args.title.is_some() && has_body) && !ctx.ui.can_prompt() {
+    let complete = args.title.is_some() && has_body;
+    if !complete && !ctx.ui.can_prompt() {
         return Err(Error::invalid(
             "title",
             "must provide `--title` and `--body` when not running interactively",
