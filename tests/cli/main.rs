@@ -21,6 +21,7 @@ mod escapes;
 mod faults;
 mod general;
 mod github;
+mod issues;
 mod json;
 mod list;
 mod merge;

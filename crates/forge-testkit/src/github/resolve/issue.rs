@@ -11,11 +11,23 @@ use crate::github::{
 
 pub(super) fn list(ctx: &Ctx<'_>, args: &Args, of: impl Fn(&Issue) -> bool) -> Val {
     let states = args.strings("states").filter(|states| !states.is_empty());
+    let filter = args.object("filterBy").unwrap_or_default();
     let state = ctx.state();
+    let is = |id: &Id, name: &str| {
+        let login = state.accounts.get(id).map_or("", |it| it.login.as_str());
+        filter
+            .string(name)
+            .is_none_or(|wanted| wanted.eq_ignore_ascii_case(login))
+    };
     let mut issues: Vec<_> = state
         .issues
         .values()
         .filter(|issue| of(issue))
+        .filter(|issue| is(&issue.author, "createdBy"))
+        .filter(|issue| {
+            filter.string("assignee").is_none()
+                || issue.assignees.iter().any(|id| is(id, "assignee"))
+        })
         .filter(|issue| {
             states
                 .as_ref()
