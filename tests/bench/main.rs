@@ -16,6 +16,7 @@ mod measure;
 mod page;
 mod pulls;
 mod start;
+mod tangled;
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     github::measure(&mut page, &gh);
     pulls::measure(&mut page, &gits);
     diffs::measure(&mut page, &gits);
+    tangled::measure(&mut page);
     let (text, holds) = page.finish();
     print!("{text}");
     fs::write(&out, text).expect("docs/benchmarks.md");
