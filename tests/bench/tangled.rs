@@ -59,7 +59,13 @@ pub fn measure(page: &mut Page) {
             .iter()
             .for_each(|host| host.set_latency(Duration::ZERO));
         // That nothing was left out, and that it was not the index that said it.
-        assert_eq!(run.text().lines().count(), PULLS);
+        let said = run.output().success();
+        assert_eq!(
+            said.stdout_text().lines().count(),
+            PULLS,
+            "{}",
+            said.stderr_text()
+        );
     }
     samples.sort_unstable_by_key(|sample| sample.wall);
     let middle = samples[TIMES / 2];

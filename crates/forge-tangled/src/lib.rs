@@ -78,6 +78,7 @@ pub struct Tangled {
     collaborators: Cache<BTreeSet<String>>,
     definitions: Cache<Arc<Vec<labels::Definition>>>,
     patches: Cache<Arc<patch::Patch>>,
+    listed: pulls::rest::Kept<pulls::Row>,
     /// Whom tokens for a knot of 1.0 are for, by knot.
     audiences: Cache<String>,
     info: ForgeInfo,
@@ -111,6 +112,7 @@ impl Tangled {
             collaborators: Cache::default(),
             definitions: Cache::default(),
             patches: Cache::default(),
+            listed: pulls::rest::Kept::default(),
             audiences: Cache::default(),
             info,
         }

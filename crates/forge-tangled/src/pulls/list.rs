@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use forge_core::{
-    Capability, Cursor, Error, Page, PageReq, RepoId, Result, Warning,
+    Capability, Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
     text::one_line,
 };
@@ -11,7 +11,13 @@ use futures::{StreamExt as _, stream};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{build::Beside, record::Pull, status, view::Located};
+use super::{
+    build::Beside,
+    record::Pull,
+    rest::{self, Place, Placed},
+    status,
+    view::Located,
+};
 use crate::{
     Era, Tangled, kinds,
     records::Record,
@@ -46,12 +52,22 @@ struct Items {
 }
 
 /// A row before it is shown.
-struct Row {
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
     pull: Pull,
     state: PrState,
     comments: u64,
     /// The state is what the index makes of it, whoever it was set by.
     indexed: bool,
+}
+
+impl Placed for Row {
+    fn place(&self) -> Place {
+        Place {
+            created_at: self.pull.created_at,
+            uri: self.pull.record.uri.clone(),
+        }
+    }
 }
 
 /// Where a list goes on: the index's cursor for a page of `size`, and how many of its rows were
@@ -115,6 +131,18 @@ impl Tangled {
         let position = match &req.cursor {
             Some(cursor) => {
                 let text = cursor.position(SCHEME, &bound)?;
+                if let Some(place) = Place::parse(text) {
+                    let down = Error::new(ErrorKind::Network, "the list was begun without it");
+                    return self
+                        .rest_page(
+                            &repository,
+                            query,
+                            &filters,
+                            (&down, Some(place)),
+                            req.limit,
+                        )
+                        .await;
+                }
                 Some(Position::parse(text).ok_or_else(|| {
                     Error::invalid(
                         "cursor",
@@ -156,16 +184,9 @@ impl Tangled {
                 (rows, next, scanned, warnings)
             }
             Err(e) if is_down(&e) && req.cursor.is_none() => {
-                let (mut rows, scanned, mut warnings) =
-                    self.without_index(&repository, query, &filters, &e).await?;
-                if rows.len() > req.limit {
-                    rows.truncate(req.limit);
-                    warnings.push(
-                        Warning::new("there are more, which only the index can page through")
-                            .with_hint("raise --limit"),
-                    );
-                }
-                (rows, None, scanned, warnings)
+                return self
+                    .rest_page(&repository, query, &filters, (&e, None), req.limit)
+                    .await;
             }
             Err(e) => return Err(e),
         };
@@ -175,6 +196,36 @@ impl Tangled {
             next,
             total: None,
             scanned: Some(scanned),
+            warnings,
+        })
+    }
+
+    /// A page of the list that is made without the index, which is down, behind a place.
+    async fn rest_page(
+        &self,
+        repository: &Repository,
+        query: &PullQuery,
+        filters: &Filters,
+        (down, behind): (&Error, Option<Place>),
+        limit: usize,
+    ) -> Result<Page<PullRequest>> {
+        let bound = (repository.record.uri.as_str(), query);
+        let asked = fingerprint(&bound);
+        let kept = behind.as_ref().and_then(|_| self.listed.get(asked));
+        let (rows, scanned, warnings) = match kept {
+            Some(rows) => (rows, None, Vec::new()),
+            None => {
+                let (rows, scanned, warnings) =
+                    self.without_index(repository, query, filters, down).await?;
+                (self.listed.keep(asked, rows), Some(scanned), warnings)
+            }
+        };
+        let (rows, end) = rest::page(&rows, behind.as_ref(), limit);
+        Ok(Page {
+            items: self.models(repository, rows, query.fields).await,
+            next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
+            total: None,
+            scanned,
             warnings,
         })
     }
@@ -403,10 +454,7 @@ impl Tangled {
                 rows.push(row);
             }
         }
-        rows.sort_by(|a, b| {
-            let key = |r: &Row| (r.pull.created_at, r.pull.record.uri.clone());
-            key(b).cmp(&key(a))
-        });
+        rows.sort_by_cached_key(|row| std::cmp::Reverse(row.place()));
         Ok((rows, scanned, warnings))
     }
 

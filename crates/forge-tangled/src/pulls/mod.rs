@@ -9,6 +9,7 @@ mod list;
 mod merge;
 mod number;
 pub(crate) mod record;
+pub(crate) mod rest;
 mod resubmit;
 mod rounds;
 mod stack;
@@ -17,6 +18,7 @@ pub(crate) mod status;
 pub(crate) mod view;
 
 pub(crate) use create::{body as check_body, title as check_title};
+pub(crate) use list::Row;
 
 use async_trait::async_trait;
 use forge_core::{

@@ -233,6 +233,20 @@ async fn a_thousand_pull_requests_by_fifty_authors_without_the_index() {
     let chain = Recorded::longest_chain(&hosts(&stage));
     println!("{PULLS} pull requests: {requests} requests, {chain} after each other, {took:?}");
     assert!(chain <= CHAIN, "{chain} requests after each other");
+
+    // In pages, each row is there once, and turning a page asks nobody.
+    let all: Vec<_> = page.items.iter().map(|p| p.id.clone()).collect();
+    let mut paged = Vec::new();
+    let mut request = PageReq::first(300);
+    loop {
+        let page = forge.list(&stage.id(), &query, request).await.unwrap();
+        paged.extend(page.items.into_iter().map(|p| p.id));
+        let Some(next) = page.next else { break };
+        reset(&stage);
+        request = PageReq::after(next, 300);
+    }
+    let asked: usize = hosts(&stage).iter().map(|host| host.count()).sum();
+    assert_eq!((paged, asked), (all, 0));
 }
 
 #[tokio::test]
