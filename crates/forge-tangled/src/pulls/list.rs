@@ -416,6 +416,9 @@ impl Tangled {
         rows: Vec<Row>,
         fields: PrFields,
     ) -> Vec<PullRequest> {
+        // A question for each would be a request for each.
+        let checks = fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW);
+        let fields = fields.without(PrFields::CHECKS);
         let models = rows.into_iter().map(|row| async move {
             if fields.contains(PrFields::ROW) {
                 let beside = Beside {
@@ -444,7 +447,12 @@ impl Tangled {
                 }
             }
         });
-        stream::iter(models).buffered(IN_FLIGHT).collect().await
+        let mut models: Vec<PullRequest> =
+            stream::iter(models).buffered(IN_FLIGHT).collect().await;
+        if checks {
+            self.checks_of_rows(repository, &mut models).await;
+        }
+        models
     }
 
     /// See [`forge_core::PullRequests::find`].

@@ -14,7 +14,7 @@ use super::{
     status,
 };
 use crate::{
-    Era, Tangled, comments, kinds,
+    Era, Tangled, checks, comments, kinds,
     knot::Checked,
     labels,
     patch::{self, Patch},
@@ -117,13 +117,29 @@ impl Tangled {
         }
         let (uri, number) = self.address(&repository, &pr.key).await?;
         let said = async { Ok(self.said(&repository, &uri, fields).await) };
-        let (pull, said) = future::try_join(self.pull_at(&repository, &uri), said).await?;
+        // The spindle is asked as soon as the record says what for, beside what others have said.
+        let pull = async {
+            let pull = self.pull_at(&repository, &uri).await?;
+            let wanted = fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW);
+            let checks = match wanted {
+                true => self.checks_section(&repository, &pull).await,
+                false => None,
+            };
+            Ok::<_, Error>((pull, checks))
+        };
+        let ((pull, checks), said) = future::try_join(pull, said).await?;
         let located = Located {
             repository,
             pull,
             number,
         };
-        self.view_with(&located, said, fields).await
+        let mut view = self.view_with(&located, said, fields).await?;
+        match checks {
+            Some(Ok(report)) => view.checks = Some(report),
+            Some(Err(e)) => view.warnings.push(checks::unread_checks(&e)),
+            None => {}
+        }
+        Ok(view)
     }
 
     /// A view of what has been read already.
@@ -483,7 +499,8 @@ fn section<T: Default>(what: &str, found: Result<Found<T>>, warnings: &mut Vec<W
     }
 }
 
-fn unread(what: &str, error: &Error) -> Warning {
+/// The warning of a view that lacks a section.
+pub(crate) fn unread(what: &str, error: &Error) -> Warning {
     let warning = Warning::new(format!("{what} could not be read: {}", error.message()));
     match error.hint() {
         Some(hint) => warning.with_hint(hint),
