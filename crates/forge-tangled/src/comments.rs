@@ -51,6 +51,12 @@ fn text(value: &Value) -> Option<&str> {
     body.as_str().or_else(|| body.get("text")?.as_str())
 }
 
+/// The round that a comment was made on (`pullRoundIdx`, since June 2026).
+pub(crate) fn round(value: &Value) -> Option<usize> {
+    let round = value.get("pullRoundIdx")?.as_u64()?;
+    usize::try_from(round).ok()
+}
+
 impl Tangled {
     pub(crate) async fn comment_models(&self, records: &[Record]) -> Vec<Comment> {
         let viewer = match self.session.viewer_if_any().await {
@@ -80,6 +86,7 @@ impl Tangled {
             created_at: at.unwrap_or_else(|| forge_core::Timestamp::from_unix(0)),
             updated_at: None,
             reply_to: reply.map(str::to_owned),
+            round: round(&record.value),
             reactions: Default::default(),
             file_path: None,
             line_number: None,
@@ -295,6 +302,7 @@ impl Reviews for Tangled {
             body: Some(comment.body),
             submitted_at: comment.created_at,
             commit: (!head.is_empty()).then(|| head.to_owned()),
+            round: comment.round,
             comments: Vec::new(),
             reactions: std::collections::BTreeMap::new(),
         }))

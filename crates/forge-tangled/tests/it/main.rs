@@ -17,6 +17,7 @@ mod kill;
 mod merge;
 mod promises;
 mod requests;
+mod rounds;
 mod sessions;
 mod stage;
 mod tickets;
