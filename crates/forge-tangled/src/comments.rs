@@ -18,7 +18,7 @@ use crate::{
     records::{self, NewRecord, Record},
     skipped,
     sources::IN_FLIGHT,
-    tickets, write,
+    tickets, verdicts, write,
 };
 
 /// The type of a comment's body.
@@ -46,7 +46,7 @@ pub(crate) fn broken(record: &Record) -> Option<&'static str> {
 }
 
 /// The text of a comment: a markdown object, or in older records a string.
-fn text(value: &Value) -> Option<&str> {
+pub(crate) fn text(value: &Value) -> Option<&str> {
     let body = value.get("body")?;
     body.as_str().or_else(|| body.get("text")?.as_str())
 }
@@ -255,6 +255,7 @@ impl Reviews for Tangled {
     async fn comments(&self, pr: &PrId, req: PageReq) -> Result<Page<Comment>> {
         let located = self.locate(pr).await?;
         let (records, warnings) = self.comment_records(&located).await?;
+        let (_, records) = self.parted(&located.pull, records);
         let page = page::of("tangled-comments", &located.pull.record.uri, records, &req)?;
         Ok(Page {
             items: self.comment_models(&page.items).await,
@@ -265,14 +266,28 @@ impl Reviews for Tangled {
         })
     }
 
-    async fn reviews(&self, pr: &PrId, _page: PageReq) -> Result<Page<Review>> {
-        self.locate(pr).await?;
-        Ok(Page::complete(Vec::new()))
+    async fn reviews(&self, pr: &PrId, req: PageReq) -> Result<Page<Review>> {
+        let located = self.locate(pr).await?;
+        if !self.settings.verdict_comments {
+            return Ok(Page::complete(Vec::new()));
+        }
+        let (records, warnings) = self.comment_records(&located).await?;
+        let (verdicts, _) = self.parted(&located.pull, records);
+        let writers = self.writers(&located.repository).await;
+        let given = self.given(&located, &verdicts, &writers, true).await;
+        let uri = &located.pull.record.uri;
+        let mut page = page::of("tangled-reviews", uri, verdicts::reviews(given), &req)?;
+        page.warnings = warnings;
+        Ok(page)
     }
 
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {
-        if review.verdict != Verdict::Comment {
+        let verdict = review.verdict != Verdict::Comment;
+        if verdict && !self.settings.verdict_comments {
             return Err(caps::refusal(Capability::ReviewVerdict));
+        }
+        if review.verdict == Verdict::RequestChanges && review.body.trim().is_empty() {
+            return Err(Error::invalid("body", "a request for changes needs a text"));
         }
         if !review.threads.is_empty() {
             return Err(caps::refusal(Capability::ReviewInline));
@@ -293,19 +308,31 @@ impl Reviews for Tangled {
             )
             .with_hint("look at the new round, then review it"));
         }
-        let commented = self.comment_on(&located, &review.body, None).await?;
-        Ok(commented.map(|comment| Review {
+        let text = match verdict {
+            true => self.verdict_text(&located, review).await?,
+            false => review.body.clone(),
+        };
+        let commented = self.comment_on(&located, &text, None).await?;
+        let outcome = commented.map(|comment| Review {
             id: comment.id,
             author: comment.author,
             author_association: None,
-            state: ReviewState::Commented,
-            body: Some(comment.body),
+            state: match review.verdict {
+                Verdict::Approve => ReviewState::Approved,
+                Verdict::RequestChanges => ReviewState::ChangesRequested,
+                Verdict::Comment => ReviewState::Commented,
+            },
+            body: (!review.body.is_empty()).then(|| review.body.clone()),
             submitted_at: comment.created_at,
             commit: (!head.is_empty()).then(|| head.to_owned()),
             round: comment.round,
             comments: Vec::new(),
             reactions: std::collections::BTreeMap::new(),
-        }))
+        });
+        match verdict {
+            true => self.if_it_counts(&located, outcome).await,
+            false => Ok(outcome),
+        }
     }
 
     async fn threads(

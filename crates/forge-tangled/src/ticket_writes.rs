@@ -686,7 +686,9 @@ fn stale(uri: &str, expected: &str, actual: &str) -> Error {
 }
 
 /// What differs from the backend's table in a repository of 1.0.
-pub(crate) fn overrides() -> Vec<(Capability, forge_core::Support)> {
+pub(crate) fn overrides(
+    capabilities: &forge_core::Capabilities,
+) -> Vec<(Capability, forge_core::Support)> {
     use forge_core::Support::{Emulated, No};
     let how = "experimental: the protocol of Tangled 1.0 is not published as a whole";
     let experimental = [
@@ -711,9 +713,17 @@ pub(crate) fn overrides() -> Vec<(Capability, forge_core::Support)> {
         Capability::LabelEdit,
         Capability::Checks,
     ];
+    // What a host has because it is configured so, and this protocol was not tried with.
+    let configured = [
+        Capability::PrCreateDraft,
+        Capability::PrDraft,
+        Capability::ReviewVerdict,
+    ];
+    let configured = configured.into_iter().filter(|c| capabilities.has(*c));
+    let missing = missing.into_iter().chain(configured);
     experimental
         .into_iter()
         .map(|c| (c, Emulated { how }))
-        .chain(missing.into_iter().map(|c| (c, No { why, instead })))
+        .chain(missing.map(|c| (c, No { why, instead })))
         .collect()
 }

@@ -31,9 +31,12 @@ impl Tangled {
         repo: &RepoId,
         req: &CreatePull,
     ) -> Result<Outcome<PullRequest>> {
-        let title = title(&req.title)?;
+        let title = self.new_title(req)?;
         body("description", &req.description)?;
         let repository = self.repository(repo).await?;
+        if req.draft {
+            self.speaks_2026(&repository, Capability::PrCreateDraft)?;
+        }
         if repository.era == Era::Org10 {
             return self.create_ticket(repository, req).await;
         }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{build::Beside, record::Pull, status, view::Located};
 use crate::{
-    Era, Tangled, kinds,
+    DraftMarker, Era, Tangled, kinds,
     records::Record,
     repository::Repository,
     skipped,
@@ -87,6 +87,8 @@ impl Position {
 struct Filters {
     author: Option<String>,
     assignee: Option<String>,
+    /// What marks drafts, and whether they are wanted.
+    draft: Option<(DraftMarker, bool)>,
 }
 
 impl Tangled {
@@ -106,7 +108,11 @@ impl Tangled {
             self.did_filter(query.assignee.as_deref()),
         );
         let filters = match people {
-            Ok((author, assignee)) => Filters { author, assignee },
+            Ok((author, assignee)) => Filters {
+                author,
+                assignee,
+                draft: self.settings.draft_marker.clone().zip(query.draft),
+            },
             // Nobody of that name has written anything.
             Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
@@ -125,7 +131,7 @@ impl Tangled {
             }
             None => None,
         };
-        if query.draft == Some(true) {
+        if query.draft == Some(true) && filters.draft.is_none() {
             return Ok(Page::complete(Vec::new()));
         }
         if repository.era == Era::Org10 {
@@ -207,6 +213,7 @@ impl Tangled {
         };
         let scans = query.state == StateFilter::Closed
             || filters.assignee.is_some()
+            || filters.draft.is_some()
             || !query.labels.is_empty()
             || query.base.is_some()
             || query.head.is_some();
@@ -447,8 +454,7 @@ impl Tangled {
                 }
             }
         });
-        let mut models: Vec<PullRequest> =
-            stream::iter(models).buffered(IN_FLIGHT).collect().await;
+        let mut models: Vec<PullRequest> = stream::iter(models).buffered(IN_FLIGHT).collect().await;
         if checks {
             self.checks_of_rows(repository, &mut models).await;
         }
@@ -539,7 +545,11 @@ fn plain_match(row: &Row, query: &PullQuery, filters: &Filters) -> bool {
         .is_none_or(|a| a == row.pull.author());
     let base = query.base.as_ref().is_none_or(|b| *b == row.pull.base);
     let head = query.head.as_ref().is_none_or(|h| *h == row.pull.head);
-    state && author && base && head
+    let draft = filters
+        .draft
+        .as_ref()
+        .is_none_or(|(marker, wanted)| marker.marks(&row.pull.title) == *wanted);
+    state && author && base && head && draft
 }
 
 fn nobody(error: &Error) -> bool {

@@ -22,7 +22,7 @@ use crate::{
     repository::Repository,
     skipped,
     sources::{Found, Fresh},
-    tickets,
+    tickets, verdicts,
 };
 
 /// A pull request and where it belongs.
@@ -273,7 +273,7 @@ impl Tangled {
             }
             None => None,
         };
-        let comments = comments::sorted(comments);
+        let (verdicts, comments) = self.parted(pull, comments::sorted(comments));
         let beside = Beside {
             state: None,
             statuses,
@@ -288,9 +288,12 @@ impl Tangled {
         if fields.contains(PrFields::COMMENTS) {
             view.comments = Some(self.comment_models(&comments).await);
         }
-        if fields.contains(PrFields::REVIEWS) {
-            view.reviews = Some(Vec::new());
-        }
+        let wanted = fields.contains(PrFields::REVIEWS);
+        let given = self
+            .given(located, &verdicts, &said.writers, wanted)
+            .await;
+        verdicts::add_up(&mut view, &given);
+        view.reviews = wanted.then(|| verdicts::reviews(given));
         if fields.contains(PrFields::THREADS) {
             view.threads = Some(Vec::new());
         }
@@ -464,6 +467,9 @@ impl Tangled {
         )
         .await?;
         let (state, status, conflicts) = match checked {
+            Checked::Clean if self.is_draft(&pull.title) => {
+                (MergeState::Mergeable, "DRAFT", Vec::new())
+            }
             Checked::Clean if !below.is_empty() => (MergeState::Mergeable, "BLOCKED", Vec::new()),
             Checked::Clean => (MergeState::Mergeable, "CLEAN", Vec::new()),
             Checked::Conflicts(files) => (MergeState::Conflicting, "DIRTY", files),

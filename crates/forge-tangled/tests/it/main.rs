@@ -15,6 +15,7 @@ mod identity;
 mod ingestion;
 mod kill;
 mod merge;
+mod opt_in;
 mod promises;
 mod requests;
 mod rounds;
