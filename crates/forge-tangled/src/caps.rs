@@ -43,11 +43,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
     [
         yes(PrCreate),
         (PrCreateDraft, drafts),
-        no(
-            PrCreateCrossRepository,
-            "which fork an owner's branch is in is not known on tangled",
-            "submit the changes as a patch",
-        ),
+        yes(PrCreateCrossRepository),
         yes(PrCreatePatch),
         yes(PrCreateDependent),
         yes(PrList),

@@ -77,7 +77,11 @@ impl Tangled {
             ));
         }
         if req.head.owner.is_some() {
-            return Err(crate::caps::refusal(Capability::PrCreateCrossRepository));
+            return Err(Error::unsupported(
+                Capability::PrCreateCrossRepository,
+                "how Tangled 1.0 writes where a fork's changes are was not seen",
+                "push the branch to the repository itself",
+            ));
         }
         if !req.assignees.is_empty() {
             return Err(no_assignees());
@@ -702,6 +706,7 @@ pub(crate) fn overrides(
     let why = "what it takes on Tangled 1.0 is not known";
     let instead = "do it on the web";
     let missing = [
+        Capability::PrCreateCrossRepository,
         Capability::PrAssignees,
         Capability::PrDeleteBranch,
         Capability::PrMergeability,

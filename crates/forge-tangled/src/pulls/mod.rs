@@ -5,6 +5,7 @@ mod create;
 mod diff;
 mod draft;
 mod edit;
+mod fork;
 mod history;
 mod list;
 mod merge;

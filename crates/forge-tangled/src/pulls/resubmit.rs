@@ -96,7 +96,13 @@ impl Tangled {
     /// What the head branch has now, on top of the base or of what it depends on.
     async fn patch_of_head(&self, located: &Located) -> Result<Patch> {
         let (repository, pull) = (&located.repository, &located.pull);
-        if pull.head.is_empty() || pull.is_from_fork() {
+        let fork = match &pull.source {
+            Some(source) if !repository.is_target(source) => {
+                Some(self.fork_of_source(source).await?)
+            }
+            _ => None,
+        };
+        if pull.head.is_empty() {
             return Err(Error::invalid(
                 "patch",
                 format!(
@@ -111,12 +117,20 @@ impl Tangled {
         }
         let below = self.open_below(located).await?;
         let from = match below.last() {
-            Some(below) => self.tip_of(below).await?,
-            None => pull.base.clone(),
+            Some(below) => Some(self.tip_of(below).await?),
+            None => None,
         };
-        let (patch, _) = self
-            .patch_from_knot(repository, &pull.base, &from, &pull.head)
-            .await?;
+        let (base, from) = (pull.base.as_str(), from.as_deref());
+        let (patch, _) = match fork {
+            Some(fork) => {
+                self.patch_from_fork(repository, &fork, (base, from), &pull.head)
+                    .await?
+            }
+            None => {
+                self.patch_from_knot(repository, base, from.unwrap_or(base), &pull.head)
+                    .await?
+            }
+        };
         Ok(patch)
     }
 

@@ -10,6 +10,7 @@
 mod checks;
 mod claims;
 mod crowd;
+mod forks;
 mod hostile;
 mod identity;
 mod ingestion;
