@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use forge_core::{
     AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, PrKey, Result, Reviews,
+    Timestamp, Warning,
     model::{
         Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
     },
@@ -17,7 +18,7 @@ use crate::{
     pulls::{check_body, view::Located},
     records::{self, NewRecord, Record},
     skipped,
-    sources::IN_FLIGHT,
+    sources::{ACCOUNT_MOST, IN_FLIGHT},
     tickets, verdicts, write,
 };
 
@@ -83,7 +84,7 @@ impl Tangled {
             author: self.actor(author).await,
             author_association: None,
             body: text(&record.value).unwrap_or_default().to_owned(),
-            created_at: at.unwrap_or_else(|| forge_core::Timestamp::from_unix(0)),
+            created_at: at.unwrap_or_else(|| Timestamp::from_unix(0)),
             updated_at: None,
             reply_to: reply.map(str::to_owned),
             round: round(&record.value),
@@ -97,10 +98,7 @@ impl Tangled {
         }
     }
 
-    async fn comment_records(
-        &self,
-        located: &Located,
-    ) -> Result<(Vec<Record>, Vec<forge_core::Warning>)> {
+    async fn comment_records(&self, located: &Located) -> Result<(Vec<Record>, Vec<Warning>)> {
         let pull = &located.pull;
         if located.repository.era == Era::Org10 {
             let records = self.ticket_comments(&located.repository, pull).await?;
@@ -155,6 +153,60 @@ impl Tangled {
         let mut outcome = Outcome::immediate(self.comment_model(&written, &viewer).await);
         outcome.ingestion = told.ingestion;
         Ok(outcome)
+    }
+
+    /// A comment that goes with something else (a round, a change of the state), which is not
+    /// written again where the viewer has said this very text about this round since then: the
+    /// command was cut off behind it.
+    pub(crate) async fn comment_once(
+        &self,
+        located: &Located,
+        body: &str,
+        since: Option<Timestamp>,
+    ) -> Result<Outcome<Comment>> {
+        let Some(record) = self.said_before(located, body, since).await? else {
+            return self.comment_on(located, body, None).await;
+        };
+        let seen = Seen::About(
+            kinds::comments(&self.settings.dialects),
+            &located.pull.record.uri,
+        );
+        let told = self.ingestion(seen, &record).await;
+        let comment = self.comment_model(&record, record.author()).await;
+        let warning = Warning::new(format!(
+            "the comment was there already, and was not repeated: {}",
+            record.uri
+        ));
+        let mut outcome = Outcome::unchanged(comment, warning);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+
+    async fn said_before(
+        &self,
+        located: &Located,
+        body: &str,
+        since: Option<Timestamp>,
+    ) -> Result<Option<Record>> {
+        let viewer = self.session.viewer().await?;
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        let collection = &self.settings.dialects.sh.comment;
+        let did = &viewer.identity.did;
+        let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
+        let pull = &located.pull;
+        let newest = pull.latest().map(|(number, _)| number);
+        let same = |record: &Record| {
+            let value = &record.value;
+            record.text_at(&["subject", "uri"]) == Some(&pull.record.uri)
+                && text(value) == Some(body)
+                && round(value) == newest
+                && value.get("replyTo").is_none_or(Value::is_null)
+                && since.is_none_or(|since| {
+                    let at = record.created_at("createdAt");
+                    at.is_some_and(|at| at > since)
+                })
+        };
+        Ok(all.records.into_iter().find(same))
     }
 
     fn comment_uri(&self, key: &str) -> Result<AtUri> {

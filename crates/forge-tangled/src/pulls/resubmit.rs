@@ -18,6 +18,10 @@ use crate::{
     write,
 };
 
+/// Where the changes can be taken from, too.
+const ELSEWHERE: &str =
+    "pass the changes: --patch FILE, or --head BRANCH for a branch of your clone";
+
 impl Tangled {
     /// See [`forge_core::PullRequests::resubmit`].
     pub(crate) async fn resubmit_pull(
@@ -68,11 +72,14 @@ impl Tangled {
             if located.repository.era == Era::Org10 {
                 return self.comment_on_ticket(&located, comment, None).await;
             }
-            self.comment_on(&located, comment, None).await
+            self.comment_once(&located, comment, None).await
         };
         let round = std::mem::replace(&mut outcome.ingestion, Ingestion::Immediate);
         match written.await {
-            Ok(written) => outcome.ingestion = worse(round, written.ingestion),
+            Ok(written) => {
+                outcome.ingestion = worse(round, written.ingestion);
+                outcome.warnings.extend(written.warnings);
+            }
             Err(e) => {
                 outcome.ingestion = round;
                 let uri = &outcome.value.node_id;
@@ -98,7 +105,8 @@ impl Tangled {
         let (repository, pull) = (&located.repository, &located.pull);
         let fork = match &pull.source {
             Some(source) if !repository.is_target(source) => {
-                Some(self.fork_of_source(source).await?)
+                let fork = self.fork_of_source(source).await;
+                Some(fork.map_err(|e| e.with_hint(ELSEWHERE))?)
             }
             _ => None,
         };
@@ -111,9 +119,7 @@ impl Tangled {
                     pull.record.uri
                 ),
             )
-            .with_hint(
-                "pass the changes: --patch FILE, or --head BRANCH for a branch of your clone",
-            ));
+            .with_hint(ELSEWHERE));
         }
         let below = self.open_below(located).await?;
         let from = match below.last() {
