@@ -59,7 +59,13 @@ impl Tangled {
             None => {
                 let fork = self.fork_of_head(&repository, &req.head).await?;
                 let (patch, base_oid) = self
-                    .patch_of_branch(&repository, fork.as_deref(), &base, &req.head, below.as_ref())
+                    .patch_of_branch(
+                        &repository,
+                        fork.as_deref(),
+                        &base,
+                        &req.head,
+                        below.as_ref(),
+                    )
                     .await?;
                 let source = fork.as_deref().unwrap_or(&repository).target();
                 self.no_twin(&repository, &base, &req.head.branch, source)
@@ -315,9 +321,11 @@ impl Tangled {
             let Ok(pull) = Pull::parse(record) else {
                 continue;
             };
-            if !(repository.is_target(&pull.target) && pull.base == base && pull.head == head)
-                || !is_of(repository, &pull, source)
-            {
+            let same = repository.is_target(&pull.target)
+                && pull.base == base
+                && pull.head == head
+                && is_of(repository, &pull, source);
+            if !same {
                 continue;
             }
             if self.state_of(repository, &pull).await? == PrState::Open {

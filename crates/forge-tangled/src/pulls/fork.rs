@@ -83,11 +83,10 @@ impl Tangled {
         let owner = one_line(owner);
         match forks.as_slice() {
             [fork] => Ok(AtUri::parse(&fork.uri)?),
-            [] => Err(Error::invalid(
-                "head",
-                format!("{owner} has no fork of {}", upstream.id),
-            )
-            .with_hint(format!("fork it on its web page and push there, {PATCH}"))),
+            [] => Err(
+                Error::invalid("head", format!("{owner} has no fork of {}", upstream.id))
+                    .with_hint(format!("fork it on its web page and push there, {PATCH}")),
+            ),
             many => {
                 let name = |r: &&Record| {
                     let name = one_line(r.text("name").unwrap_or(r.rkey())).into_owned();

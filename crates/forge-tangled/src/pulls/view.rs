@@ -289,9 +289,7 @@ impl Tangled {
             view.comments = Some(self.comment_models(&comments).await);
         }
         let wanted = fields.contains(PrFields::REVIEWS);
-        let given = self
-            .given(located, &verdicts, &said.writers, wanted)
-            .await;
+        let given = self.given(located, &verdicts, &said.writers, wanted).await;
         verdicts::add_up(&mut view, &given);
         view.reviews = wanted.then(|| verdicts::reviews(given));
         if fields.contains(PrFields::THREADS) {
