@@ -34,8 +34,7 @@ fn from(owner: &str, name: Option<&str>, branch: &str) -> CreatePull {
 
 fn commit(fork: &Repository, file: &str) {
     let message = format!("Add {file}");
-    fork.git
-        .commit("topic", &message, &[(file, Some("one\n"))]);
+    fork.git.commit("topic", &message, &[(file, Some("one\n"))]);
 }
 
 #[tokio::test]
@@ -58,7 +57,10 @@ async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
         commit(&fork, "one.txt");
         let made = repo.create(&from("carol.test", None, "topic")).await;
         let made = made.unwrap().value;
-        assert_eq!(made.head_repo.as_ref().unwrap().path, RepoPath::Did(fork.did.clone()));
+        assert_eq!(
+            made.head_repo.as_ref().unwrap().path,
+            RepoPath::Did(fork.did.clone())
+        );
         let (_, record) = stage.world.pds().record(&made.node_id).unwrap();
         forge_tangled::lexicon::check(PULL, &record).unwrap();
         assert_eq!(record["source"]["repo"], fork.did.as_str());
@@ -81,8 +83,15 @@ async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
         assert_eq!(again.unwrap().value.rounds, Some(2));
         let alice = stage.handle(&stage.alice);
         alice.merge(&made.id, &MergeReq::default()).await.unwrap();
-        let files = stage.repo.git.run(["ls-tree", "--name-only", "main"]).text();
-        assert!(files.contains("one.txt") && files.contains("two.txt"), "{files}");
+        let files = stage
+            .repo
+            .git
+            .run(["ls-tree", "--name-only", "main"])
+            .text();
+        assert!(
+            files.contains("one.txt") && files.contains("two.txt"),
+            "{files}"
+        );
         assert!(files.contains("upstream"), "{files}");
     }
 }
@@ -112,18 +121,31 @@ async fn of_several_forks_one_has_to_be_named() {
     );
     assert!(!e.message().contains("other"), "{e}");
     assert!(e.hint().unwrap().contains("carol.test/NAME:BRANCH"), "{e}");
-    let no_fork = repo.create(&from("carol.test", Some("other"), "topic")).await;
+    let no_fork = repo
+        .create(&from("carol.test", Some("other"), "topic"))
+        .await;
     assert!(no_fork.unwrap_err().message().contains("is no fork of"));
-    let missing = repo.create(&from("carol.test", Some("gadget"), "gone")).await;
-    assert!(missing.unwrap_err().message().contains("has no branch 'gone'"));
+    let missing = repo
+        .create(&from("carol.test", Some("gadget"), "gone"))
+        .await;
+    assert!(
+        missing
+            .unwrap_err()
+            .message()
+            .contains("has no branch 'gone'")
+    );
     assert!(world.pds().records(&account.did, PULL).is_empty());
 
-    let made = repo.create(&from("carol.test", Some("gadget"), "topic")).await;
+    let made = repo
+        .create(&from("carol.test", Some("gadget"), "topic"))
+        .await;
     let made = made.unwrap().value;
     let files = repo.view(&made.id, PrFields::FILES).await.unwrap().files;
     assert_eq!(files.unwrap()[0].path, "gadget.txt");
     // The same branch of the other fork is another one.
-    let made = repo.create(&from("carol.test", Some("widget"), "topic")).await;
+    let made = repo
+        .create(&from("carol.test", Some("widget"), "topic"))
+        .await;
     assert!(made.is_ok());
 }
 
