@@ -71,7 +71,8 @@ pub enum IndexShows {
 }
 
 impl Tangled {
-    /// Looks where a record is: a pull request, a status, a comment, a change of labels.
+    /// Looks where a record is: a pull request, a status, a comment, a change of labels, the
+    /// definition of a label.
     ///
     /// # Errors
     /// `not_found` for a record that is not in its account; `invalid_input` for a record of another
@@ -218,7 +219,13 @@ impl Tangled {
                 "comment again: what this client writes is of the newer kind",
             ));
         }
-        let all = [&names.pull, &names.status, &names.comment, &names.label_op];
+        let all = [
+            &names.pull,
+            &names.status,
+            &names.comment,
+            &names.label_op,
+            &names.label,
+        ];
         if all.iter().any(|name| **name == collection) {
             return Ok(Known::Yes);
         }
@@ -239,6 +246,9 @@ impl Tangled {
         let collection = record.uri.split('/').nth(3)?;
         if collection == dialects.sh.pull {
             return Some(Seen::Pull);
+        }
+        if collection == dialects.sh.label {
+            return Some(Seen::Definition(record.author()));
         }
         let kinds = [
             kinds::statuses(dialects),

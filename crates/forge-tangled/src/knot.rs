@@ -148,6 +148,41 @@ impl Tangled {
             .await
     }
 
+    /// Has the fork's knot fetch a branch of what it was forked from, under a name that no branch
+    /// has, for comparing `head` with it: `hidden/<head>/<branch>`. To repeat it changes nothing.
+    pub(crate) async fn hidden_ref(
+        &self,
+        fork: &Repository,
+        branch: &str,
+        head: &str,
+    ) -> Result<String> {
+        const METHOD: &str = "sh.tangled.repo.hiddenRef";
+        let knot = self.knot(fork).await?.with_class(Class::Replay);
+        let audience = fork.knot.service_did();
+        let token = self.session.service_token(&audience, METHOD).await?;
+        let input = json!({ "repo": fork.target(), "forkRef": head, "remoteRef": branch });
+        let answer = knot.with_token(token).procedure(METHOD, &input).await?;
+        let text = |name: &str| answer.get(name).and_then(Value::as_str);
+        if answer.get("success").and_then(Value::as_bool) == Some(true) {
+            let usual = || format!("hidden/{head}/{branch}");
+            return Ok(text("ref").map_or_else(usual, str::to_owned));
+        }
+        let why = text("error").unwrap_or("it does not say why");
+        Err(Error::new(
+            ErrorKind::Upstream {
+                status: 200,
+                request_id: None,
+            },
+            format!(
+                "the knot of {} could not fetch '{}' for comparing with it: {}",
+                fork.id,
+                one_line(branch),
+                one_line(why)
+            ),
+        )
+        .with_hint("submit the changes as a patch: --patch FILE"))
+    }
+
     /// Deletes a branch on the knot.
     pub(crate) async fn delete_branch(&self, repository: &Repository, branch: &str) -> Result<()> {
         let input = json!({ "repo": repository.target(), "branch": branch });

@@ -30,6 +30,7 @@ mod caps;
 mod checks;
 mod comments;
 mod dialect;
+mod drafts;
 mod fault;
 mod identity;
 mod ingest;
@@ -54,11 +55,13 @@ mod sources;
 mod ticket_writes;
 mod tickets;
 mod tid;
+mod verdicts;
 mod write;
 mod xrpc;
 
 pub use caps::CAPABILITIES;
 pub use dialect::{Dialect, Dialects, Era};
+pub use drafts::DraftMarker;
 pub use identity::{Document, Identity};
 pub use ingested::{INDEX_DATES, not_ingested_in};
 pub use inspect::{IndexShows, IngestionReport};
@@ -169,7 +172,7 @@ impl Forge for Tangled {
     }
 
     fn capabilities(&self) -> &'static Capabilities {
-        &CAPABILITIES
+        self.settings.capabilities()
     }
 
     fn concurrency(&self) -> NonZeroUsize {

@@ -65,7 +65,7 @@ impl Repos for Tangled {
             permission,
             merge_methods: vec![MergeMethod::Rebase],
             overrides: match repository.era {
-                Era::Org10 => ticket_writes::overrides(),
+                Era::Org10 => ticket_writes::overrides(self.settings.capabilities()),
                 Era::Sh2025 | Era::Sh2026 => Vec::new(),
             },
             id: repository.id.clone(),

@@ -19,7 +19,7 @@ use super::{
     view::Located,
 };
 use crate::{
-    Era, Tangled, kinds,
+    DraftMarker, Era, Tangled, kinds,
     records::Record,
     repository::Repository,
     skipped,
@@ -103,6 +103,8 @@ impl Position {
 struct Filters {
     author: Option<String>,
     assignee: Option<String>,
+    /// What marks drafts, and whether they are wanted.
+    draft: Option<(DraftMarker, bool)>,
 }
 
 impl Tangled {
@@ -122,7 +124,11 @@ impl Tangled {
             self.did_filter(query.assignee.as_deref()),
         );
         let filters = match people {
-            Ok((author, assignee)) => Filters { author, assignee },
+            Ok((author, assignee)) => Filters {
+                author,
+                assignee,
+                draft: self.settings.draft_marker.clone().zip(query.draft),
+            },
             // Nobody of that name has written anything.
             Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
@@ -153,7 +159,7 @@ impl Tangled {
             }
             None => None,
         };
-        if query.draft == Some(true) {
+        if query.draft == Some(true) && filters.draft.is_none() {
             return Ok(Page::complete(Vec::new()));
         }
         if repository.era == Era::Org10 {
@@ -258,6 +264,7 @@ impl Tangled {
         };
         let scans = query.state == StateFilter::Closed
             || filters.assignee.is_some()
+            || filters.draft.is_some()
             || !query.labels.is_empty()
             || query.base.is_some()
             || query.head.is_some();
@@ -464,6 +471,9 @@ impl Tangled {
         rows: Vec<Row>,
         fields: PrFields,
     ) -> Vec<PullRequest> {
+        // A question for each would be a request for each.
+        let checks = fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW);
+        let fields = fields.without(PrFields::CHECKS);
         let models = rows.into_iter().map(|row| async move {
             if fields.contains(PrFields::ROW) {
                 let beside = Beside {
@@ -492,7 +502,11 @@ impl Tangled {
                 }
             }
         });
-        stream::iter(models).buffered(IN_FLIGHT).collect().await
+        let mut models: Vec<PullRequest> = stream::iter(models).buffered(IN_FLIGHT).collect().await;
+        if checks {
+            self.checks_of_rows(repository, &mut models).await;
+        }
+        models
     }
 
     /// See [`forge_core::PullRequests::find`].
@@ -579,7 +593,11 @@ fn plain_match(row: &Row, query: &PullQuery, filters: &Filters) -> bool {
         .is_none_or(|a| a == row.pull.author());
     let base = query.base.as_ref().is_none_or(|b| *b == row.pull.base);
     let head = query.head.as_ref().is_none_or(|h| *h == row.pull.head);
-    state && author && base && head
+    let draft = filters
+        .draft
+        .as_ref()
+        .is_none_or(|(marker, wanted)| marker.marks(&row.pull.title) == *wanted);
+    state && author && base && head && draft
 }
 
 fn nobody(error: &Error) -> bool {

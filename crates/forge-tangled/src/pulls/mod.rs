@@ -3,7 +3,9 @@
 pub(crate) mod build;
 mod create;
 mod diff;
+mod draft;
 mod edit;
+mod fork;
 mod history;
 mod list;
 mod merge;
@@ -86,8 +88,8 @@ impl PullRequests for Tangled {
         self.reopen_pull(pr, comment).await
     }
 
-    async fn set_draft(&self, _pr: &PrId, _draft: bool) -> Result<Outcome<PullRequest>> {
-        Err(caps::refusal(Capability::PrDraft))
+    async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
+        self.set_pull_draft(pr, draft).await
     }
 
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {

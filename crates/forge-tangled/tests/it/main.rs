@@ -10,13 +10,16 @@
 mod checks;
 mod claims;
 mod crowd;
+mod forks;
 mod hostile;
 mod identity;
 mod ingestion;
 mod kill;
 mod merge;
+mod opt_in;
 mod promises;
 mod requests;
+mod rounds;
 mod sessions;
 mod stage;
 mod tickets;
