@@ -62,6 +62,9 @@ are different on purpose:
   [--since M]` shows one; `pr create` takes a patch (`--patch`) and builds on another pull request
   (`--depends-on`) where the forge can. There `pr view --comments` goes round by round, and
   `--json comments,reviews` has a `round` more.
+- `pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch, without a clone:
+  they become one commit on top of the base, on a new branch that `--head` names.
+- `pr update-branch` says which files conflict, where the forge does, as an error like others.
 - Commands that write take `--wait DURATION` and `--no-wait` on every forge. Where a write is shown
   at once (GitHub, a git repository) there is nothing to wait for, and they change nothing; on
   tangled the word on who shows it goes to stderr.

@@ -45,6 +45,12 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         (PrCreateDraft, drafts),
         yes(PrCreateCrossRepository),
         yes(PrCreatePatch),
+        (
+            PrCreateEdits,
+            Support::ClientSide {
+                how: "the patch is made here, from the edited files as the knot has them",
+            },
+        ),
         yes(PrCreateDependent),
         yes(PrList),
         no(
@@ -65,6 +71,11 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             "open a new pull request to the other branch",
         ),
         yes(PrResubmit),
+        no(
+            PrUpdateBranch,
+            "a round is a patch, and stays as it was submitted",
+            "rebase the branch, then submit another round: `forge pr resubmit`",
+        ),
         yes(PrLabels),
         (
             PrAssignees,

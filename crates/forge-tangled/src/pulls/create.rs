@@ -33,6 +33,7 @@ impl Tangled {
     ) -> Result<Outcome<PullRequest>> {
         let title = self.new_title(req)?;
         body("description", &req.description)?;
+        req.check_edits()?;
         let repository = self.repository(repo).await?;
         if req.draft {
             self.speaks_2026(&repository, Capability::PrCreateDraft)?;
@@ -41,7 +42,8 @@ impl Tangled {
             return self.create_ticket(repository, req).await;
         }
         self.speaks_2026(&repository, Capability::PrCreate)?;
-        let viewer = self.session.viewer().await?.identity.did.clone();
+        let author = self.session.viewer().await?.identity.clone();
+        let viewer = author.did.clone();
         let below = match &req.depends_on {
             Some(below) => Some(self.to_build_on(&repository, below).await?),
             None => None,
@@ -56,6 +58,12 @@ impl Tangled {
             .await?;
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => (given(patch)?, None, None),
+            None if !req.edits.is_empty() => {
+                let (patch, base_oid) = self
+                    .patch_of_edits(&repository, &base, req, &author)
+                    .await?;
+                (patch, None, Some(base_oid))
+            }
             None => {
                 let fork = self.fork_of_head(&repository, &req.head).await?;
                 let (patch, base_oid) = self

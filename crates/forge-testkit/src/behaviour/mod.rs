@@ -15,6 +15,7 @@ mod commits;
 mod create;
 mod diff;
 mod edit;
+mod edits;
 mod errors;
 mod files;
 mod find;
@@ -31,6 +32,7 @@ mod stacks;
 mod state;
 mod threads;
 mod unsupported;
+mod update;
 mod view;
 
 pub use rig::{Facts, Fixture, Rig, SharedRig};
@@ -47,6 +49,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
     };
     let modules = [
         create::cases,
+        edits::cases,
         list::cases,
         view::cases,
         find::cases,
@@ -64,6 +67,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
         history::cases,
         mergeability::cases,
         merge::cases,
+        update::cases,
         handle::cases,
         errors::cases,
         unsupported::cases,

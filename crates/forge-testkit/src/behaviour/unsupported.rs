@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, Result, Support,
     model::{
-        CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, HeadRef, MergeMethod,
-        MergeReq, NewAttachment, NewLabel, NewReview, NewThread, PrFields, PullQuery, Resubmit,
-        Reviewer, Rounds, SetChange, Side, ThreadId, Verdict,
+        CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, FileEdit, HeadRef,
+        MergeMethod, MergeReq, NewAttachment, NewLabel, NewReview, NewThread, PrFields, PullQuery,
+        Resubmit, Reviewer, Rounds, SetChange, Side, ThreadId, UpdateBranch, Verdict,
     },
 };
 
@@ -139,6 +139,14 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             })
             .await,
         ),
+        C::PrCreateEdits => refusal(
+            repo.create(&CreatePull {
+                edits: vec![FileEdit::write("a", "b")],
+                ..new()
+            })
+            .await,
+        ),
+        C::PrUpdateBranch => refusal(repo.update_branch(pr, &UpdateBranch::default()).await),
         C::PrCreateDependent => refusal(
             repo.create(&CreatePull {
                 depends_on: Some(pr.clone()),
