@@ -7,6 +7,7 @@ mod count;
 mod docs;
 mod gh;
 mod git;
+mod mcp;
 mod myworld;
 mod tang;
 mod test;

@@ -1,0 +1,147 @@
+use serde_json::json;
+
+use crate::world::{LEGACY, MODERN, User, World};
+
+#[test]
+fn who_declines_is_obeyed() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_pull();
+        let mut wire = world.server(era, &["--write"]);
+        wire.user = User::Declines;
+        wire.call("pr_merge", json!({"number": 1}))
+            .fails("cancelled")
+            .says("did not agree");
+        let args = json!({"number": 1, "state": "closed", "delete_branch": true});
+        wire.call("pr_set_state", args).fails("cancelled");
+        assert_eq!(wire.asked.len(), 2);
+        assert!(
+            wire.asked[0].contains("Merge ") && wire.asked[0].contains("by squash"),
+            "{:?}",
+            wire.asked
+        );
+        assert!(
+            wire.asked[1].contains("delete its branch feature"),
+            "{:?}",
+            wire.asked
+        );
+        let view = wire.call("pr_view", json!({"number": 1})).ok();
+        assert_eq!(view.data()["pull_request"]["state"], "open");
+        assert!(world.git.oid("feature").is_some());
+    }
+}
+
+#[test]
+fn a_seal_counts_once_and_for_its_own_call() {
+    let world = World::with_pull();
+    world.open("other", "Other", "");
+    let mut wire = world.server(MODERN, &["--write"]);
+    let args = json!({"number": 1, "method": "merge"});
+    let state = wire.raw("pr_merge", args.clone())["requestState"].clone();
+
+    // Other arguments, another pull request, another tool, altered, of another server.
+    for (tool, other) in [
+        ("pr_merge", json!({"number": 1, "method": "squash"})),
+        (
+            "pr_merge",
+            json!({"number": 1, "method": "merge", "delete_branch": true}),
+        ),
+        ("pr_merge", json!({"number": 2, "method": "merge"})),
+        (
+            "pr_set_state",
+            json!({"number": 1, "state": "closed", "delete_branch": true}),
+        ),
+    ] {
+        wire.confirmed(tool, other, &state)
+            .fails("invalid_input")
+            .says("another call");
+    }
+    let text = state.as_str().unwrap();
+    let altered = format!(
+        "{}{}",
+        &text[..text.len() - 1],
+        if text.ends_with('A') { 'B' } else { 'A' }
+    );
+    wire.confirmed("pr_merge", args.clone(), &json!(altered))
+        .fails("invalid_input");
+    wire.confirmed("pr_merge", args.clone(), &json!("nonsense"))
+        .fails("invalid_input");
+    let mut second = world.server(MODERN, &["--write"]);
+    second
+        .confirmed("pr_merge", args.clone(), &state)
+        .fails("invalid_input");
+
+    // The head moves between the question and the answer.
+    world.git.commit("feature", "Moved", &[("x", Some("x"))]);
+    wire.confirmed("pr_merge", args.clone(), &state)
+        .fails("invalid_input")
+        .says("has changed since");
+    let view = wire.call("pr_view", json!({"number": 1})).ok();
+    assert_eq!(view.data()["pull_request"]["state"], "open");
+
+    // A decline takes the seal as well.
+    let state = wire.raw("pr_merge", args.clone())["requestState"].clone();
+    wire.user = User::Declines;
+    wire.confirmed("pr_merge", args.clone(), &state)
+        .fails("cancelled");
+    wire.user = User::Agrees;
+    wire.confirmed("pr_merge", args.clone(), &state)
+        .fails("invalid_input")
+        .says("used before");
+
+    // The order of the arguments and the confirmation itself make no difference.
+    let state = wire.raw("pr_merge", args)["requestState"].clone();
+    wire.confirmed("pr_merge", json!({"method": "merge", "number": 1}), &state)
+        .ok();
+    let view = wire.call("pr_view", json!({"number": 1})).ok();
+    assert_eq!(view.data()["pull_request"]["state"], "merged");
+}
+
+#[test]
+fn a_client_that_cannot_ask_names_what_it_means() {
+    let world = World::with_pull();
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.user = User::Absent;
+    let asked = wire
+        .call("pr_merge", json!({"number": 1}))
+        .fails("invalid_input")
+        .says("ask yourself");
+    let wanted = format!("{}#1", world.name());
+    assert!(
+        asked.text().contains(&format!("confirm=\"{wanted}\"")),
+        "{}",
+        asked.text()
+    );
+    let head = world.git.oid("feature").unwrap();
+    for args in [
+        json!({"number": 1, "confirm": wanted}),
+        json!({"number": 1, "expected_head": head}),
+        json!({"number": 1, "expected_head": head, "confirm": "yes"}),
+        json!({"number": 1, "expected_head": head, "confirm": format!("{}#2", world.name())}),
+    ] {
+        wire.call("pr_merge", args).fails("invalid_input");
+    }
+    world.git.commit("feature", "Moved", &[("x", Some("x"))]);
+    wire.call(
+        "pr_merge",
+        json!({"number": 1, "expected_head": head, "confirm": wanted}),
+    )
+    .fails("conflict");
+    let head = world.git.oid("feature").unwrap();
+    let merged = wire
+        .call(
+            "pr_merge",
+            json!({"number": 1, "expected_head": &head[..12], "confirm": wanted}),
+        )
+        .ok();
+    assert_eq!(merged.data()["merged"], true);
+}
+
+#[test]
+fn a_client_that_can_ask_is_asked_whatever_it_says() {
+    let world = World::with_pull();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let head = world.git.oid("feature").unwrap();
+    let args =
+        json!({"number": 1, "expected_head": head, "confirm": format!("{}#1", world.name())});
+    assert_eq!(wire.raw("pr_merge", args)["resultType"], "input_required");
+}
