@@ -140,6 +140,11 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             "commit the file to the branch, and name its path",
         ),
         yes(Checks),
+        no(
+            CheckLogs,
+            "a spindle hands out logs by a subscription alone (sh.tangled.ci.subscribePipelineLogs)",
+            "look at the page of the pipeline",
+        ),
         yes(LabelList),
         yes(LabelEdit),
     ],

@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use forge_core::{
     Capability, Checks, Error, PrId, Result, Timestamp,
-    model::{Check, CheckStatus, ChecksReport},
+    model::{Check, CheckLog, CheckStatus, ChecksReport},
     text::one_line,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Era, Origin, Tangled, fault, repository::Repository};
+use crate::{Era, Origin, Tangled, caps, fault, repository::Repository};
 
 /// The most pipelines that one question gets (`sh.tangled.ci.queryPipelines`).
 const PAGE: &str = "250";
@@ -77,6 +77,10 @@ impl Checks for Tangled {
             _ => Vec::new(),
         };
         Ok(ChecksReport::of(head, checks))
+    }
+
+    async fn check_log(&self, _: &PrId, _: &Check, _: usize) -> Result<Option<CheckLog>> {
+        Err(caps::refusal(Capability::CheckLogs))
     }
 }
 

@@ -29,6 +29,7 @@ mod state;
 mod status;
 pub(crate) mod view;
 
+pub(crate) use files::repo_route;
 pub(crate) use state::{is_mine, same_text, since};
 
 #[async_trait]
