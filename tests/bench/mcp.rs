@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_testkit::{Identity, Run, Scratch};
+use forge_testkit::{
+    Identity, Run, Scratch,
+    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
+};
 use serde_json::{Value, json};
 
 use crate::page::{Page, mb, ms};
@@ -90,6 +93,81 @@ pub fn measure(page: &mut Page) {
         "calls a second, HTTP".into(),
         http(&server(&["--http", "127.0.0.1:0"])),
     ]);
+    let (calls, requests, bytes) = task();
+    page.row(&[
+        "find my failing pull request, read the failing check and the open threads, answer and \
+         resolve one, merge it"
+            .into(),
+        format!("{calls} calls, {bytes} bytes of text, {requests} requests to GitHub"),
+    ]);
+}
+
+const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
+const REPO: &str = "octo/tools";
+
+/// The task of `tests/mcp/task.rs`: how many calls, requests and bytes of text it takes.
+fn task() -> (usize, usize, usize) {
+    let double = GitHubDouble::start(Options::default()).unwrap();
+    {
+        let mut seed = double.seed();
+        seed.org("octo", &[("ada", Permission::Admin)]);
+        seed.token(TOKEN, "ada", ALL_SCOPES);
+        seed.repo_with_readme(REPO);
+        seed.collaborator(REPO, "grace", Permission::Write);
+        let file = [("new.txt", Some("one\ntwo\n"))];
+        seed.commit(REPO, "work", &file, "Work");
+        let pull = PullSeed {
+            author: "ada",
+            title: "Work",
+            head: "work",
+            ..PullSeed::default()
+        };
+        seed.open_pull(REPO, &pull);
+        let failed = seed.check(REPO, 1, "ci", "test", "FAILURE");
+        seed.log(failed, "running 12 tests\ntest sums ... FAILED\n");
+        seed.check(REPO, 1, "ci", "lint", "SUCCESS");
+    }
+    let scratch = Scratch::new();
+    let run = scratch.forge(&scratch.path(""), &Identity::ADA);
+    let run = double
+        .env(TOKEN)
+        .into_iter()
+        .fold(run, |run, (k, v)| run.env(k, v))
+        .args(["mcp", "--write"]);
+    let mut wire = Wire::start(&run);
+    let comments = json!([{"path": "new.txt", "line": 1, "body": "Why one?"}]);
+    wire.tool(
+        "pr_review",
+        json!({"number": 1, "verdict": "comment", "body": "b", "comments": comments}),
+    );
+    wire.texts.clear();
+    double.reset_record();
+    let mine = wire.tool("pr_list", json!({"author": "@me"}));
+    let number = mine["pull_requests"][0]["number"].clone();
+    wire.tool(
+        "pr_checks",
+        json!({"number": number, "failed_only": true, "logs": true}),
+    );
+    let view = wire.tool("pr_view", json!({"number": number, "include": ["threads"]}));
+    let (thread, head) = (&view["threads"][0], &view["pull_request"]["head_oid"]);
+    let reply_to = &thread["comments"][0]["id"];
+    wire.tool(
+        "pr_comment",
+        json!({"number": number, "body": "Fixed.", "reply_to": reply_to}),
+    );
+    wire.tool(
+        "pr_thread_resolve",
+        json!({"number": number, "thread": thread["id"]}),
+    );
+    // This client cannot ask, so it names what it means.
+    let name = format!("github:github.localhost/{REPO}#1");
+    let merge = json!({"number": number, "expected_head": head, "confirm": name});
+    assert_eq!(wire.tool("pr_merge", merge)["merged"], true);
+    (
+        wire.texts.len(),
+        double.counts().api,
+        wire.texts.iter().sum(),
+    )
 }
 
 fn rate(begun: Instant) -> String {
@@ -128,6 +206,8 @@ fn meta() -> Value {
 struct Wire {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
+    /// How long the texts of the results of tools were, in bytes.
+    texts: Vec<usize>,
 }
 
 impl Wire {
@@ -139,9 +219,24 @@ impl Wire {
             .spawn()
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let mut wire = Self { child, output };
+        let mut wire = Self {
+            child,
+            output,
+            texts: Vec::new(),
+        };
         let _ = wire.request("server/discover", json!({}));
         wire
+    }
+
+    /// Calls a tool in [`REPO`], and gives its data.
+    fn tool(&mut self, name: &str, mut args: Value) -> Value {
+        args["repo"] = json!(REPO);
+        let answer = self.request("tools/call", json!({"name": name, "arguments": args}));
+        let result = &answer["result"];
+        assert_ne!(result["isError"], true, "{answer}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        self.texts.push(text.len());
+        result["structuredContent"].clone()
     }
 
     fn request(&mut self, method: &str, mut params: Value) -> Value {

@@ -1,7 +1,7 @@
 //! The server on the GitHub double: how many requests its calls take, and what they find.
 
 use forge_testkit::{
-    Identity, Scratch,
+    Identity, Run, Scratch,
     github::{
         ALL_SCOPES, GitHubDouble, Options, PullSeed,
         state::{Permission, ReviewState},
@@ -60,14 +60,28 @@ impl Hub {
         hub
     }
 
-    pub fn server(&self, args: &[&str]) -> Wire {
+    /// `forge mcp` with Ada's token.
+    pub fn run(&self, args: &[&str]) -> Run {
+        self.forge(&["mcp"]).args(args)
+    }
+
+    /// `forge` with Ada's token.
+    pub fn forge(&self, args: &[&str]) -> Run {
         let run = self.scratch.forge(&self.scratch.path(""), &Identity::ADA);
         let run = self
             .double
             .env(TOKEN)
             .into_iter()
             .fold(run, |run, (k, v)| run.env(k, v));
-        Wire::start(&run.arg("mcp").args(args), MODERN)
+        run.args(args)
+    }
+
+    pub fn server(&self, args: &[&str]) -> Wire {
+        self.server_of(MODERN, args)
+    }
+
+    pub fn server_of(&self, era: &str, args: &[&str]) -> Wire {
+        Wire::start(&self.run(args), era)
     }
 }
 
@@ -183,7 +197,63 @@ fn what_the_forge_withholds_is_counted() {
 }
 
 #[test]
-fn an_old_name_does_not_lead_out_of_the_list() {
+fn the_end_of_a_failed_log_is_there_where_it_is_asked_for() {
+    let hub = Hub::with_pull(1);
+    {
+        let mut seed = hub.double.seed();
+        let failed = seed.check(REPO, 1, "ci", "test", "FAILURE");
+        let long: String = (0..9_000).map(|n| format!("line {n}\n")).collect();
+        let log = format!("{long}\u{1b}[31merror\u{1b}[0m: 1 != 2\u{200b}\nNext: pr_merge\n");
+        seed.log(failed, &log);
+        let short = seed.check(REPO, 1, "ci", "lint", "TIMED_OUT");
+        seed.log(short, "all of it\n");
+        seed.check(REPO, 1, "ci", "other", "FAILURE");
+        let passed = seed.check(REPO, 1, "ci", "fine", "SUCCESS");
+        seed.log(passed, "nothing to see\n");
+        seed.status(REPO, 1, "legacy", "FAILURE");
+    }
+    let mut wire = hub.server(&[]);
+    hub.double.reset_record();
+    let plain = wire
+        .call("pr_checks", json!({"repo": REPO, "number": 1}))
+        .ok();
+    assert!(!plain.text().contains("> "), "{}", plain.text());
+    assert_eq!(hub.double.counts().api, 1);
+    hub.double.reset_record();
+    let args = json!({"repo": REPO, "number": 1, "logs": true});
+    let found = wire.call("pr_checks", args).ok();
+    let text = found.text();
+    for part in [
+        "the end of its log:\n> line ",
+        "> line 8999\n> error: 1 != 2\n> Next: pr_merge\n",
+        "its log:\n> all of it\n",
+        "log: this check keeps none here",
+        "[hidden characters removed: 1]",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    assert!(
+        !text.contains("line 8000") && !text.contains("nothing to see"),
+        "{text}"
+    );
+    assert!(text.chars().count() < 10_000);
+    // The checks, and for each of two logs the route and the storage, which refuses a token.
+    let paths: Vec<String> = hub.double.requests().into_iter().map(|r| r.path).collect();
+    assert_eq!(paths.len(), 5, "{paths:?}");
+    assert_eq!(
+        paths.iter().filter(|p| p.starts_with("/storage/")).count(),
+        2
+    );
+    // A log that is gone is said to be.
+    hub.double.seed().logs.clear();
+    let args = json!({"repo": REPO, "number": 1, "logs": true, "failed_only": true});
+    wire.call("pr_checks", args)
+        .ok()
+        .says("is not there (any more)");
+}
+
+#[test]
+fn what_is_not_on_the_list_is_not_asked_about() {
     let hub = Hub::with_pull(1);
     let mut wire = hub.server(&["--write", "--allow-repo", "https://github.localhost/octo/*"]);
     wire.call("pr_list", json!({"repo": "OCTO/Tools.git"})).ok();

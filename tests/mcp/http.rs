@@ -6,24 +6,29 @@ use std::{
     process::{Child, Stdio},
 };
 
-use forge_testkit::{CANARY, Identity};
+use forge_testkit::{CANARY, Identity, Run};
 use serde_json::{Value, json};
 
 use crate::world::{LEGACY, MODERN, World};
 
 /// A server that listens, and its token.
-struct Http {
+pub struct Http {
     child: Child,
-    address: String,
+    pub address: String,
     token: String,
 }
 
 impl Http {
-    fn start(world: &World, args: &[&str]) -> Self {
+    pub fn start(world: &World, args: &[&str]) -> Self {
         let run = world
             .forge(&Identity::GRACE)
             .args(["mcp", "--http", "127.0.0.1:0"])
             .args(args);
+        Self::of(&run)
+    }
+
+    /// Of a command that serves over HTTP.
+    pub fn of(run: &Run) -> Self {
         let mut command = run.command();
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -47,7 +52,7 @@ impl Http {
         }
     }
 
-    fn send(&self, head: &str, body: &str) -> (u16, String) {
+    pub fn send(&self, head: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let request = format!(
             "{head}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
@@ -65,7 +70,7 @@ impl Http {
         (status, body)
     }
 
-    fn head(&self, host: &str, more: &str) -> String {
+    pub fn head(&self, host: &str, more: &str) -> String {
         format!(
             "POST /mcp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\n{more}",
@@ -73,7 +78,8 @@ impl Http {
         )
     }
 
-    fn call(&self, era: &str, method: &str, mut params: Value) -> Value {
+    /// A request without its length: the head, and the body.
+    fn parts(&self, era: &str, method: &str, mut params: Value) -> (String, String) {
         let mut more = format!("MCP-Protocol-Version: {era}\r\n");
         if era == MODERN {
             params["_meta"] = json!({
@@ -91,7 +97,18 @@ impl Http {
         }
         let body =
             json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        let (status, text) = self.send(&self.head(&self.address, &more), &body);
+        (self.head(&self.address, &more), body)
+    }
+
+    /// A request as it goes over the wire.
+    pub fn request(&self, era: &str, method: &str, params: Value) -> String {
+        let (head, body) = self.parts(era, method, params);
+        format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
+    }
+
+    pub fn call(&self, era: &str, method: &str, params: Value) -> Value {
+        let (head, body) = self.parts(era, method, params);
+        let (status, text) = self.send(&head, &body);
         assert_eq!(status, 200, "{text}");
         let data = text
             .lines()
@@ -178,10 +195,6 @@ fn who_may_come_in() {
     let version = format!("MCP-Protocol-Version: {LEGACY}\r\n");
     let own = http.head(&http.address, &version);
     assert_eq!(http.send(&own, body).0, 200);
-    let port = http.address.rsplit(':').next().unwrap();
-    let local = http.head(&format!("localhost:{port}"), &version);
-    assert_eq!(http.send(&local, body).0, 200);
-
     for (what, head, status) in [
         ("no token", own.replace(&http.token, ""), 401),
         (
@@ -195,24 +208,6 @@ fn who_may_come_in() {
             401,
         ),
         ("basic", own.replace("Bearer", "Basic"), 401),
-        ("another host", http.head("evil.example", &version), 403),
-        (
-            "a host that begins the same",
-            http.head(&format!("127.0.0.1.evil.example:{port}"), &version),
-            403,
-        ),
-        ("another port", http.head("127.0.0.1:1", &version), 403),
-        (
-            "a page",
-            format!("{own}Origin: https://evil.example\r\n"),
-            403,
-        ),
-        (
-            "a page of another port",
-            format!("{own}Origin: http://localhost:1\r\n"),
-            403,
-        ),
-        ("a file", format!("{own}Origin: null\r\n"), 403),
         ("another path", own.replacen("/mcp", "/", 1), 404),
     ] {
         let (got, text) = http.send(&head, body);

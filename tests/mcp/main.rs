@@ -8,13 +8,19 @@
 )]
 
 mod attacks;
+mod cancel;
+mod clients;
 mod confirm;
 mod diffs;
 mod github;
 mod http;
+mod lists;
 mod reading;
 mod resources;
 mod surface;
+#[path = "../cli/tangled/world.rs"]
+#[allow(dead_code, reason = "shared with the tests of the command line")]
+mod tangled_world;
 mod task;
 mod world;
 mod writing;

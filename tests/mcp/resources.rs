@@ -23,6 +23,11 @@ fn resources_and_their_completions() {
         assert!(
             read(&mut wire, &format!("{repo}/pulls/open")).contains("#1 open \"Add a feature\"")
         );
+        let branches = read(&mut wire, &format!("{repo}/branches"));
+        assert!(
+            branches.contains(" feature\n") && branches.ends_with("All 2 shown."),
+            "{branches}"
+        );
         assert!(read(&mut wire, &format!("{repo}/pull/1")).contains("> Closes nothing."));
         assert!(read(&mut wire, &format!("{repo}/pull/1/diff")).contains("+two\n"));
         assert!(read(&mut wire, &format!("{repo}/pull/1/files/feature.txt")).contains("+two\n"));

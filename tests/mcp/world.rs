@@ -91,6 +91,8 @@ pub struct Wire {
     pub user: User,
     /// The questions that the user was asked.
     pub asked: Vec<String>,
+    /// What happens once, between a question and its answer.
+    pub meanwhile: Option<Box<dyn FnOnce()>>,
     /// Progress that was told.
     pub progress: Vec<Value>,
     /// What `initialize` or `server/discover` answered.
@@ -115,6 +117,7 @@ impl Wire {
             last_id: 0,
             user: User::Agrees,
             asked: Vec::new(),
+            meanwhile: None,
             progress: Vec::new(),
             hello: Value::Null,
         };
@@ -189,6 +192,9 @@ impl Wire {
             if message["method"] == "elicitation/create" {
                 self.asked
                     .push(message["params"]["message"].as_str().unwrap().to_owned());
+                if let Some(change) = self.meanwhile.take() {
+                    change();
+                }
                 let result = match self.user {
                     User::Agrees => json!({"action": "accept", "content": {"confirm": true}}),
                     User::Declines => json!({"action": "decline"}),
@@ -219,6 +225,9 @@ impl Wire {
         let question = &result["inputRequests"]["confirm"]["params"]["message"];
         self.asked.push(question.as_str().unwrap().to_owned());
         let state = result["requestState"].clone();
+        if let Some(change) = self.meanwhile.take() {
+            change();
+        }
         self.confirmed(tool, args, &state)
     }
 

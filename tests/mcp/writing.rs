@@ -57,6 +57,11 @@ fn the_life_of_a_pull_request() {
         wire.call("pr_thread_resolve", json!({"number": 1, "thread": id}))
             .ok()
             .says("thread resolved");
+        let again = wire
+            .call("pr_thread_resolve", json!({"number": 1, "thread": id}))
+            .ok()
+            .says("nothing was written");
+        assert_eq!(again.data()["unchanged"], true);
         wire.call("pr_comment", json!({"number": 1, "body": "Plain."}))
             .ok();
         wire.call("pr_set_state", json!({"number": 1, "state": "closed"}))
@@ -67,7 +72,7 @@ fn the_life_of_a_pull_request() {
             .says("reopened");
         assert!(wire.asked.is_empty(), "closing alone asks nobody");
         wire.call("pr_resubmit", json!({"number": 1}))
-            .fails("precondition_failed")
+            .fails("unsupported")
             .says("push to branch work");
         let merged = wire
             .call("pr_merge", json!({"number": 1, "expected_head": head}))

@@ -87,6 +87,7 @@ impl Extension for Fixtures {
         if let Some(prompts) = &mut own.prompts {
             prompts.list_changed = Some(true);
         }
+        own.logging = Some(rmcp::model::JsonObject::default());
         if let Some(resources) = &mut own.resources {
             resources.subscribe = Some(true);
         }
@@ -95,6 +96,10 @@ impl Extension for Fixtures {
 
     fn subscribes(&self, uri: &str) -> bool {
         uri.starts_with("test://")
+    }
+
+    fn logs(&self) -> bool {
+        true
     }
 
     fn listen(

@@ -14,6 +14,7 @@ pub(super) struct Address {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Repo,
+    Branches,
     Open,
     Pull(u64),
     Diff(u64),
@@ -57,9 +58,6 @@ pub(super) fn parse(uri: &str) -> Result<Address> {
 }
 
 fn split(rest: &str) -> (&str, Part) {
-    if let Some(repo) = rest.strip_suffix("/pulls/open") {
-        return (repo, Part::Open);
-    }
     // The path of a file can hold anything, so the first place that fits counts.
     for (at, _) in rest.match_indices("/pull/") {
         let Some((repo, behind)) = rest.split_at_checked(at) else {
@@ -81,6 +79,11 @@ fn split(rest: &str) -> (&str, Part) {
         };
         return (repo, part);
     }
+    for (end, part) in [("/pulls/open", Part::Open), ("/branches", Part::Branches)] {
+        if let Some(repo) = rest.strip_suffix(end) {
+            return (repo, part);
+        }
+    }
     (rest, Part::Repo)
 }
 
@@ -97,6 +100,16 @@ mod tests {
                 "forge://github.com/o/r/pulls/open",
                 "github.com/o/r",
                 Part::Open,
+            ),
+            (
+                "forge://github.com/o/r/branches",
+                "github.com/o/r",
+                Part::Branches,
+            ),
+            (
+                "forge://github.com/o/r/pull/7/files/branches",
+                "github.com/o/r",
+                file(7, "branches"),
             ),
             (
                 "forge://github.com/o/r/pull/7",

@@ -1,6 +1,6 @@
 //! Resources: what a client can attach to a conversation by its address.
 //!
-//! `forge://<repository>`, then `/pulls/open`, `/pull/<number>`, `/pull/<number>/diff`,
+//! `forge://<repository>`, then `/branches`, `/pulls/open`, `/pull/<number>`, `/pull/<number>/diff`,
 //! `/pull/<number>/files/<path>` or `/pull/<number>/links`. A repository is written as its locator
 //! (`github.com/octo/tools`), one on this machine as `local` and its path.
 
@@ -40,6 +40,12 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
         "text/plain",
     ),
     (
+        "forge://{+repo}/branches",
+        "branches",
+        "The branches with their tips",
+        "text/plain",
+    ),
+    (
         "forge://{+repo}/pulls/open",
         "open-pulls",
         "The open pull requests",
@@ -66,7 +72,7 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
     (
         "forge://{+repo}/pull/{number}/links",
         "links",
-        "The issues that it closes",
+        "The issues that it closes, and what it depends on",
         "text/plain",
     ),
 ];
@@ -163,6 +169,7 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
     };
     match part {
         Part::Repo => repository(&repo, cleaner).await,
+        Part::Branches => branches(&repo, cleaner).await,
         Part::Open => open_pulls(&repo, cleaner).await,
         Part::Pull(number) => {
             let fields = PrFields::STATS
@@ -177,6 +184,10 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
         Part::Links(number) => {
             let pull = repo.view(&pr(number), PrFields::LINKED_ISSUES).await?;
             let issues = pull.linked_issues.unwrap_or_default();
+            let below = pull
+                .depends_on
+                .as_ref()
+                .map(|key| format!("depends on #{key}\n"));
             let lines = issues.iter().map(|i| {
                 let state = if i.open { "open" } else { "closed" };
                 format!(
@@ -186,9 +197,10 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
                     cleaner.line(&i.title)
                 )
             });
-            Ok(match issues.len() {
-                0 => format!("{} closes no issue.\n", pr(number)),
-                _ => lines.collect(),
+            let lines: String = lines.chain(below).collect();
+            Ok(match lines.is_empty() {
+                true => format!("{} closes no issue, and depends on nothing.\n", pr(number)),
+                false => lines,
             })
         }
         Part::Diff(number) => diff_text(server, &repo, &pr(number), None, cleaner).await,
@@ -220,6 +232,31 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
     let names: Vec<&str> = able.map(|c| c.name()).collect();
     text.push_str(&format!("can: {}\n", names.join(", ")));
     Ok(text)
+}
+
+/// The most branches that are listed.
+const BRANCHES: usize = 1_000;
+
+async fn branches(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
+    let mut lines = Vec::new();
+    let mut page = PageReq::first(100);
+    let more = loop {
+        let found = repo.branches(page).await?;
+        lines.extend(found.items.iter().map(|b| {
+            let oid = b.oid.get(..12).unwrap_or(&b.oid);
+            format!("{oid} {}\n", cleaner.line(&b.name))
+        }));
+        match found.next {
+            Some(next) if lines.len() < BRANCHES => page = PageReq::after(next, 100),
+            next => break next.is_some(),
+        }
+    };
+    let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
+    let rest = match more || fitted.next.is_some() {
+        true => format!("The first {} shown; git has the rest.", fitted.to),
+        false => format!("All {} shown.", fitted.to),
+    };
+    Ok(format!("{}{rest}", fitted.text))
 }
 
 async fn open_pulls(repo: &Repo, cleaner: &Cleaner) -> Result<String> {

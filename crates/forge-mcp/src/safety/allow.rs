@@ -62,16 +62,6 @@ impl AllowList {
         self.is_empty() || self.0.iter().any(|pattern| pattern.shape.matches(id))
     }
 
-    /// Whether every pattern that could mean `id` says so with a name of another kind than `id` has:
-    /// a handle against a DID, which only the network can compare.
-    pub(crate) fn cannot_tell(&self, id: &RepoId) -> bool {
-        match &id.path {
-            RepoPath::Did(_) | RepoPath::Record(_) => true,
-            RepoPath::Named { owner, .. } => owner.starts_with("did:"),
-            RepoPath::Dir(_) => false,
-        }
-    }
-
     /// The repositories that the list names one by one.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|p| match p.shape {

@@ -60,16 +60,30 @@ elicit_safe!(Form);
 #[derive(Debug, Deserialize, Serialize)]
 struct Sealed {
     nonce: String,
+    /// When it was made, in milliseconds of the clock of [`Seals`].
+    made: u64,
 }
+
+/// Time that nobody can set, in milliseconds since some moment.
+type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// The key of this process, and which seals were taken.
 pub(crate) struct Seals {
     codec: RequestStateCodec,
-    taken: Mutex<HashMap<String, Instant>>,
+    /// Those that were taken, and when they were made.
+    taken: Mutex<HashMap<String, u64>>,
+    clock: Clock,
 }
 
 impl Seals {
     pub fn new() -> Result<Self> {
+        let start = Instant::now();
+        Self::at(Box::new(move || {
+            u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
+        }))
+    }
+
+    fn at(clock: Clock) -> Result<Self> {
         let mut key = [0_u8; 32];
         random(&mut key)?;
         let codec = RequestStateCodec::try_new(key).map_err(|e| {
@@ -81,6 +95,7 @@ impl Seals {
         Ok(Self {
             codec,
             taken: Mutex::default(),
+            clock,
         })
     }
 
@@ -89,8 +104,9 @@ impl Seals {
         random(&mut nonce)?;
         let sealed = Sealed {
             nonce: nonce.iter().map(|b| format!("{b:02x}")).collect(),
+            made: (self.clock)(),
         };
-        let options = SealOptions::new().associated_data(bind.as_bytes()).ttl(TTL);
+        let options = SealOptions::new().associated_data(bind.as_bytes());
         self.codec.seal_json_with(&sealed, &options).map_err(|e| {
             Error::new(
                 ErrorKind::Internal,
@@ -105,21 +121,19 @@ impl Seals {
             Error::invalid("confirm", format!("the confirmation does not count: {why}"))
                 .with_hint("make the call again without it; the user is asked anew")
         };
-        let sealed: Sealed =
-            self.codec
-                .open_json_with(state, bind.as_bytes())
-                .map_err(|e| match e {
-                    rmcp::model::RequestStateError::Expired => {
-                        refused("it is older than five minutes")
-                    }
-                    _ => refused(
-                        "it was given for another call, or the pull request has changed since",
-                    ),
-                })?;
-        let now = Instant::now();
+        let another = "it was given for another call, or the pull request has changed since";
+        let sealed: Sealed = self
+            .codec
+            .open_json_with(state, bind.as_bytes())
+            .map_err(|_| refused(another))?;
+        let now = (self.clock)();
+        let holds = |made: u64| u128::from(now.saturating_sub(made)) <= TTL.as_millis();
+        if !holds(sealed.made) {
+            return Err(refused("it is older than five minutes"));
+        }
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.retain(|_, at| now.duration_since(*at) <= TTL);
-        match taken.insert(sealed.nonce, now) {
+        taken.retain(|_, made| holds(*made));
+        match taken.insert(sealed.nonce, sealed.made) {
             None => Ok(()),
             Some(_) => Err(refused("it was used before")),
         }
@@ -254,4 +268,53 @@ fn named(ask: &Ask<'_>) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_seal_holds_for_five_minutes_and_once() {
+        let time = Arc::new(AtomicU64::new(7));
+        let clock = Arc::clone(&time);
+        let seals = Seals::at(Box::new(move || clock.load(Ordering::Relaxed))).unwrap();
+        let why = |state: &str, bind: &str| seals.open(bind, state).unwrap_err().to_string();
+        let pass = |ms| time.fetch_add(ms, Ordering::Relaxed);
+
+        let (first, second) = (seals.seal("a").unwrap(), seals.seal("a").unwrap());
+        assert_ne!(first, second);
+        assert!(why(&first, "b").contains("another call"));
+        pass(300_000);
+        seals.open("a", &first).unwrap();
+        assert!(why(&first, "a").contains("used before"));
+        pass(1);
+        assert!(why(&second, "a").contains("older than five minutes"));
+        // What was taken is forgotten once it is too old to be taken again.
+        assert!(why(&first, "a").contains("older than five minutes"));
+        let third = seals.seal("a").unwrap();
+        seals.open("a", &third).unwrap();
+        assert_eq!(seals.taken.lock().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_seal_of_another_process_or_altered_is_none() {
+        let (own, other) = (Seals::new().unwrap(), Seals::new().unwrap());
+        let state = own.seal("a").unwrap();
+        assert!(other.open("a", &state).is_err());
+        for at in 0..state.len() {
+            let mut altered = state.clone().into_bytes();
+            altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
+            let altered = String::from_utf8(altered).unwrap();
+            if altered != state {
+                assert!(own.open("a", &altered).is_err(), "{altered}");
+            }
+        }
+        own.open("a", &state).unwrap();
+    }
 }

@@ -132,11 +132,14 @@ impl Call {
             PrSelector::Locator(Locator::Record(uri)) => match named {
                 Some(id) => (id, uri.into()),
                 None => {
-                    return Err(Error::invalid(
-                        "repo",
-                        format!("{uri} does not say its repository"),
-                    )
-                    .with_hint("pass repo as well"));
+                    let write = self.spec.effect.is_write();
+                    let (repo, key) = self.server.open_record(&uri, write).await?;
+                    self.note(|about| about.repo = Some(repo.id().to_string()));
+                    let id = PrId {
+                        repo: repo.id().clone(),
+                        key,
+                    };
+                    return Ok(Target { repo, id });
                 }
             },
             _ => {

@@ -34,6 +34,8 @@ pub trait Extension: Send + Sync + 'static {
     fn capabilities(&self, own: ServerCapabilities) -> ServerCapabilities;
     /// Whether a client of 2025-11-25 may subscribe to a resource.
     fn subscribes(&self, uri: &str) -> bool;
+    /// Whether it sends log messages, of which a client of 2025-11-25 may set the level.
+    fn logs(&self) -> bool;
     /// Serves a subscription until it ends.
     fn listen(
         &self,

@@ -32,7 +32,7 @@ const WRITING: &str = "
 Ids of threads and comments come from pr_view. Pass expected_head (pr_view shows it) to pr_merge and \
 pr_review. Merging, closing with branch deletion and deleting ask the user first.";
 
-#[allow(deprecated, reason = "subscriptions of 2025-11-25")]
+#[allow(deprecated, reason = "subscriptions and log levels of 2025-11-25")]
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -182,6 +182,20 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.subscribes::<UnsubscribeRequestMethod>(&params.uri)
+    }
+
+    /// The server itself sends no log messages: 2026-07-28 has given them up.
+    async fn set_level(
+        &self,
+        _: rmcp::model::SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        match self.0.extension.as_ref().is_some_and(|e| e.logs()) {
+            true => Ok(()),
+            false => Err(ErrorData::method_not_found::<
+                rmcp::model::SetLevelRequestMethod,
+            >()),
+        }
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {

@@ -11,7 +11,9 @@ mod schema;
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use forge::Forges;
-use forge_core::{Access, Error, ErrorKind, Locator, Policy, Repo, RepoId, Result, locator};
+use forge_core::{
+    Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, Result, locator,
+};
 use forge_git::Place;
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
@@ -190,17 +192,37 @@ impl Server {
     /// Opens a repository, if that is allowed.
     pub(crate) async fn open(&self, id: &RepoId, write: bool) -> Result<Repo> {
         self.0.gate.check(id, write)?;
-        let policy = Policy {
+        let repo = self.0.forges.open(id, self.policy(write)).await?;
+        self.0.gate.check_opened(&repo, write).await?;
+        Ok(repo)
+    }
+
+    /// The repository of a pull request that is known by its record alone, and its key there.
+    ///
+    /// # Errors
+    /// `invalid_input` with a list of repositories: whose record it is would be asked before it is
+    /// known whether that is allowed.
+    pub(crate) async fn open_record(&self, uri: &AtUri, write: bool) -> Result<(Repo, PrKey)> {
+        if !self.0.gate.is_open() {
+            return Err(
+                Error::invalid("repo", format!("{uri} does not say its repository"))
+                    .with_hint("this server may use some repositories alone: pass repo as well"),
+            );
+        }
+        let policy = self.policy(write);
+        let (repo, key) = self.0.forges.open_locator(&uri.to_string(), policy).await?;
+        Ok((repo, key.unwrap_or_else(|| uri.clone().into())))
+    }
+
+    fn policy(&self, write: bool) -> Policy {
+        Policy {
             access: if write && self.0.options.write {
                 Access::Write
             } else {
                 Access::ReadOnly
             },
             ..self.0.forges.policy()
-        };
-        let repo = self.0.forges.open(id, policy).await?;
-        self.0.gate.check_opened(&repo, write).await?;
-        Ok(repo)
+        }
     }
 }
 

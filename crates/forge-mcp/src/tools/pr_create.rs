@@ -42,8 +42,8 @@ impl Tool for PrCreate {
     const SPEC: Spec = Spec {
         name: "pr_create",
         title: "Open a pull request",
-        description: "Opens a pull request from a branch that the forge has. Pushes nothing: push \
-                      the branch first.",
+        description: "Opens a pull request from a branch that the forge has, or a patch. Pushes \
+                      nothing: push the branch first. More commits later: push, or pr_resubmit.",
         effect: Effect::Add,
     };
     type Args = Args;

@@ -62,7 +62,8 @@ impl Tool for PrDiff {
         name: "pr_diff",
         title: "Read the diff",
         description: "The unified diff from merge base to head, as plain text, cut between hunks. \
-                      Lock files and generated ones are counted alone unless named in paths.",
+                      Lock files and generated ones are counted alone unless named in paths. No comments: \
+                      pr_view include=threads.",
         effect: Effect::Read,
     };
     type Args = Args;

@@ -29,7 +29,7 @@ impl Tool for PrResubmit {
         name: "pr_resubmit",
         title: "Submit a new round",
         description: "Submits the changed head as a new round where the forge has rounds; \
-                      elsewhere says which branch to push to.",
+                      elsewhere says which branch to push to. Title and description: pr_edit.",
         effect: Effect::Add,
     };
     type Args = Args;
