@@ -13,7 +13,7 @@ use crate::{
         Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq,
         Mergeability, NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest,
         PullStatus, RepoInfo, Resubmit, Review, StateFilter, StatusEvent, Thread, ThreadFilter,
-        ThreadId,
+        ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -357,6 +357,19 @@ impl Repo {
         self.client
             .run(Op::PrResubmit, pr, req.needs(), || {
                 self.forge().resubmit(pr, req)
+            })
+            .await
+    }
+
+    /// Brings the head branch up to date with the base.
+    pub async fn update_branch(
+        &self,
+        pr: &PrId,
+        req: &UpdateBranch,
+    ) -> Result<Outcome<PullRequest>> {
+        self.client
+            .run(Op::PrUpdateBranch, pr, vec![], || {
+                self.forge().update_branch(pr, req)
             })
             .await
     }

@@ -20,7 +20,7 @@ use crate::{
         Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq,
         Mergeability, NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest,
         PullStatus, RepoInfo, Resubmit, Review, StateFilter, StatusEvent, Thread, ThreadFilter,
-        ThreadId,
+        ThreadId, UpdateBranch,
     },
 };
 
@@ -80,10 +80,13 @@ pub trait PullRequests: Send + Sync {
     /// # Behavior
     /// - Everything is checked before anything is written: title, branches, labels.
     /// - `already_exists` when an open one has the same head and base; the error has its URL.
+    /// - With [`CreatePull::edits`] the base branch gets one commit on top, with the title as its
+    ///   message. Where that needs a branch, `head` names it and it must not be there; when opening
+    ///   fails, it goes again or the error says that it is left.
     ///
     /// # Errors
-    /// `invalid_input` (field `base`, `head`, `title`, `labels`, …), `precondition_failed` with
-    /// nothing to merge, `already_exists`.
+    /// `invalid_input` (field `base`, `head`, `title`, `labels`, `edits`, …), `precondition_failed`
+    /// with nothing to merge, `already_exists`.
     async fn create(&self, repo: &RepoId, req: &CreatePull) -> Result<Outcome<PullRequest>>;
 
     /// A page of pull requests, newest first.
@@ -171,6 +174,18 @@ pub trait PullRequests: Send + Sync {
     /// `precondition_failed` when it is merged; `invalid_input` (field `head` or `base`) when a
     /// branch is gone.
     async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>>;
+
+    /// Brings the head branch up to date with the base branch.
+    ///
+    /// # Behavior
+    /// - Nothing but the head branch changes; a conflict names the files, where the forge does, and
+    ///   changes nothing.
+    /// - One that has all of the base branch already is `unchanged`.
+    ///
+    /// # Errors
+    /// `precondition_failed` (not open, conflicts); `conflict` when `expected_head` is not the head;
+    /// `permission_denied` when the viewer may not push to the head branch.
+    async fn update_branch(&self, pr: &PrId, req: &UpdateBranch) -> Result<Outcome<PullRequest>>;
 
     /// Makes a draft ready (`draft` false) or a ready one a draft (`draft` true).
     ///

@@ -69,6 +69,8 @@ ops! {
     PrEdit = "pr.edit", Write, None;
     /// [`PullRequests::resubmit`](crate::PullRequests::resubmit)
     PrResubmit = "pr.resubmit", Write, Some(Capability::PrResubmit);
+    /// [`PullRequests::update_branch`](crate::PullRequests::update_branch)
+    PrUpdateBranch = "pr.update_branch", Write, Some(Capability::PrUpdateBranch);
     /// [`PullRequests::close`](crate::PullRequests::close)
     PrClose = "pr.close", Write, Some(Capability::PrClose);
     /// [`PullRequests::reopen`](crate::PullRequests::reopen)
@@ -147,6 +149,7 @@ impl Needs for CreatePull {
                 Capability::PrCreateCrossRepository,
             ),
             when(self.patch.is_some(), Capability::PrCreatePatch),
+            when(!self.edits.is_empty(), Capability::PrCreateEdits),
             when(self.depends_on.is_some(), Capability::PrCreateDependent),
             when(!self.labels.is_empty(), Capability::PrLabels),
             when(!self.assignees.is_empty(), Capability::PrAssignees),

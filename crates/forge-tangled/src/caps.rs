@@ -34,6 +34,12 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             "submit the changes as a patch",
         ),
         yes(PrCreatePatch),
+        (
+            PrCreateEdits,
+            Support::ClientSide {
+                how: "the patch is made here, from the edited files as the knot has them",
+            },
+        ),
         yes(PrCreateDependent),
         yes(PrList),
         no(
@@ -54,6 +60,11 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             "open a new pull request to the other branch",
         ),
         yes(PrResubmit),
+        no(
+            PrUpdateBranch,
+            "a round is a patch, and stays as it was submitted",
+            "rebase the branch, then submit another round: `forge pr resubmit`",
+        ),
         yes(PrLabels),
         (
             PrAssignees,

@@ -59,11 +59,15 @@ impl Tangled {
         let title = check_title(&req.title)?;
         check_body("description", &req.description)?;
         self.session.viewer().await?;
-        if req.patch.is_some() || req.depends_on.is_some() {
+        if req.patch.is_some() || !req.edits.is_empty() || req.depends_on.is_some() {
             let (what, why) = match req.patch {
                 Some(_) => (
                     Capability::PrCreatePatch,
                     "a round of Tangled 1.0 is two commits on the knot, and no patch",
+                ),
+                None if !req.edits.is_empty() => (
+                    Capability::PrCreateEdits,
+                    "a round of Tangled 1.0 is two commits on the knot, and it makes none from files",
                 ),
                 None => (
                     Capability::PrCreateDependent,

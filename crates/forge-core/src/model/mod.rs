@@ -12,6 +12,7 @@ mod change;
 mod check;
 mod comment;
 mod event;
+mod file_edit;
 mod label;
 mod merge;
 mod pull;
@@ -29,12 +30,14 @@ pub use change::{
 pub use check::{Check, CheckLog, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
+pub use file_edit::FileEdit;
 pub use label::{Label, NewLabel};
 pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus};
 pub use repo::{Branch, Permission, RepoInfo, RepoNode};
 pub use request::{
     CloseReq, CreatePull, EditPull, HeadRef, PullQuery, Resubmit, SetChange, StateFilter,
+    UpdateBranch, UpdateMethod,
 };
 pub use review::{
     NewReview, NewThread, Review, ReviewDecision, ReviewState, Side, Thread, ThreadFilter,

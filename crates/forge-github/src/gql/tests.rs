@@ -237,6 +237,7 @@ proptest! {
         if branch {
             lookups.branch("baseRef", "main");
             lookups.branch("headRef", "feature");
+            lookups.files(fork.then_some("main"), vec!["a", "b/c"]);
         }
         if fork {
             lookups.fork("o", "r", "b");

@@ -33,12 +33,14 @@ impl Tangled {
     ) -> Result<Outcome<PullRequest>> {
         let title = title(&req.title)?;
         body("description", &req.description)?;
+        req.check_edits()?;
         let repository = self.repository(repo).await?;
         if repository.era == Era::Org10 {
             return self.create_ticket(repository, req).await;
         }
         self.speaks_2026(&repository, Capability::PrCreate)?;
-        let viewer = self.session.viewer().await?.identity.did.clone();
+        let author = self.session.viewer().await?.identity.clone();
+        let viewer = author.did.clone();
         let below = match &req.depends_on {
             Some(below) => Some(self.to_build_on(&repository, below).await?),
             None => None,
@@ -53,6 +55,12 @@ impl Tangled {
             .await?;
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => (given(patch)?, None, None),
+            None if !req.edits.is_empty() => {
+                let (patch, base_oid) = self
+                    .patch_of_edits(&repository, &base, req, &author)
+                    .await?;
+                (patch, None, Some(base_oid))
+            }
             None => {
                 let (patch, base_oid) = self
                     .patch_of_branch(&repository, &base, &req.head, below.as_ref())

@@ -4,6 +4,7 @@ pub(crate) mod build;
 mod create;
 mod diff;
 mod edit;
+mod edits;
 mod history;
 mod list;
 mod merge;
@@ -24,7 +25,7 @@ use forge_core::{
     model::{
         CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
         MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
-        StateFilter, StatusEvent,
+        StateFilter, StatusEvent, UpdateBranch,
     },
 };
 
@@ -74,6 +75,10 @@ impl PullRequests for Tangled {
 
     async fn resubmit(&self, pr: &PrId, req: &Resubmit) -> Result<Outcome<PullRequest>> {
         self.resubmit_pull(pr, req).await
+    }
+
+    async fn update_branch(&self, _: &PrId, _: &UpdateBranch) -> Result<Outcome<PullRequest>> {
+        Err(caps::refusal(Capability::PrUpdateBranch))
     }
 
     async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {

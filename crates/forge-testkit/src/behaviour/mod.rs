@@ -16,6 +16,7 @@ mod commits;
 mod create;
 mod diff;
 mod edit;
+mod edits;
 mod errors;
 mod files;
 mod find;
@@ -32,6 +33,7 @@ mod stacks;
 mod state;
 mod threads;
 mod unsupported;
+mod update;
 mod view;
 
 pub use rig::{Facts, Fixture, Rig, SharedRig};
@@ -48,6 +50,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
     };
     let modules = [
         create::cases,
+        edits::cases,
         list::cases,
         view::cases,
         find::cases,
@@ -66,6 +69,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
         history::cases,
         mergeability::cases,
         merge::cases,
+        update::cases,
         handle::cases,
         errors::cases,
         unsupported::cases,

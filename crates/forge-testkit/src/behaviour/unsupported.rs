@@ -6,8 +6,9 @@ use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, Result, Support,
     model::{
         Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull,
-        HeadRef, MergeMethod, MergeReq, NewAttachment, NewLabel, NewReview, NewThread, PrFields,
-        PullQuery, Resubmit, Reviewer, Rounds, SetChange, Side, ThreadId, Verdict,
+        FileEdit, HeadRef, MergeMethod, MergeReq, NewAttachment, NewLabel, NewReview, NewThread,
+        PrFields, PullQuery, Resubmit, Reviewer, Rounds, SetChange, Side, ThreadId, UpdateBranch,
+        Verdict,
     },
 };
 
@@ -139,6 +140,14 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             })
             .await,
         ),
+        C::PrCreateEdits => refusal(
+            repo.create(&CreatePull {
+                edits: vec![FileEdit::write("a", "b")],
+                ..new()
+            })
+            .await,
+        ),
+        C::PrUpdateBranch => refusal(repo.update_branch(pr, &UpdateBranch::default()).await),
         C::PrCreateDependent => refusal(
             repo.create(&CreatePull {
                 depends_on: Some(pr.clone()),
