@@ -416,6 +416,33 @@ fn a_moved_head() {
         let moved = wire.call("pr_merge", args).fails("conflict").says(&after);
         assert_eq!(moved.data()["error"]["actual"], json!(after));
         assert_eq!(wire.asked.len(), 1);
+        // A branch that goes with its pull request, and one that is rewritten.
+        for (tool, more) in [
+            (
+                "pr_set_state",
+                json!({"number": 1, "state": "closed", "delete_branch": true}),
+            ),
+            ("pr_update_branch", json!({"number": 1, "method": "rebase"})),
+        ] {
+            let git = GitDir::at(world.git.path());
+            wire.meanwhile = Some(Box::new(move || {
+                git.commit("feature", "Moved again", &[(tool, Some("x"))]);
+            }));
+            let refused = wire.call(tool, more);
+            assert_eq!(
+                refused.0["isError"],
+                true,
+                "{era} {tool}: {}",
+                refused.text()
+            );
+            let view = wire.call("pr_view", json!({"number": 1})).ok();
+            assert_eq!(view.data()["pull_request"]["state"], "open");
+            assert_eq!(
+                world.git.log("main..feature", "%s").lines().next(),
+                Some("Moved again")
+            );
+        }
+        assert_eq!(wire.asked.len(), 3);
     }
 }
 

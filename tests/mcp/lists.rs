@@ -109,6 +109,7 @@ fn every_tool() -> Vec<(&'static str, serde_json::Value)> {
         ("pr_set_state", json!({"number": 1, "state": "closed"})),
         ("pr_merge", json!({"number": 1})),
         ("pr_resubmit", json!({"number": 1})),
+        ("pr_update_branch", json!({"number": 1})),
     ]
 }
 

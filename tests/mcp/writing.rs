@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::world::{LEGACY, MODERN, World};
+use crate::world::{LEGACY, MODERN, User, World};
 
 #[test]
 fn the_life_of_a_pull_request() {
@@ -118,4 +118,94 @@ fn what_cannot_be_merged_asks_nobody() {
         .fails("invalid_input")
         .says("nothing to change");
     assert!(wire.asked.is_empty());
+}
+
+#[test]
+fn a_pull_request_without_a_clone() {
+    let world = World::new();
+    let mut wire = world.server(MODERN, &["--write"]);
+    for (edit, says) in [
+        (json!({"path": "a.txt"}), "a.txt has no content"),
+        (
+            json!({"path": "a.txt", "content": "x", "delete": true}),
+            "is to be deleted",
+        ),
+        (json!({"path": "../a.txt", "content": "x"}), "../a.txt"),
+    ] {
+        wire.call("pr_create", json!({"title": "T", "edits": [edit]}))
+            .fails("invalid_input")
+            .says(says);
+    }
+    wire.call("pr_create", json!({"title": "T"}))
+        .fails("invalid_input")
+        .says("edits");
+    let edits = json!([
+        {"path": "new/file.txt", "content": "one\ntwo\n"},
+        {"path": "run.sh", "content": "#!/bin/sh\n"},
+        {"path": "README.md", "delete": true},
+    ]);
+    let made = wire
+        .call(
+            "pr_create",
+            json!({"title": "Edited", "head": "edited", "edits": edits}),
+        )
+        .ok();
+    assert_eq!(made.data()["number"], "1");
+    let view = wire
+        .call("pr_view", json!({"number": 1, "include": "files"}))
+        .ok();
+    let files: Vec<_> = view.data()["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| (f["status"].as_str().unwrap(), f["path"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        files,
+        [
+            ("deleted", "README.md"),
+            ("added", "new/file.txt"),
+            ("added", "run.sh")
+        ]
+    );
+    assert_eq!(world.git.show("edited", "new/file.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn the_head_branch_is_brought_up_to_date() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_pull();
+        let mut wire = world.server(era, &["--write"]);
+        wire.call("pr_update_branch", json!({"number": 1}))
+            .ok()
+            .says("nothing was written");
+        world
+            .git
+            .commit("main", "More", &[("more.txt", Some("m\n"))]);
+        let before = world.git.oid("feature").unwrap();
+        wire.call(
+            "pr_update_branch",
+            json!({"number": 1, "expected_head": "0123456789"}),
+        )
+        .fails("conflict");
+        wire.call("pr_update_branch", json!({"number": 1})).ok();
+        let merged = world.git.oid("feature").unwrap();
+        assert_ne!(merged, before);
+        assert!(wire.asked.is_empty(), "a merge loses nothing");
+        // Another history of somebody's branch is agreed to first.
+        world
+            .git
+            .commit("main", "Yet more", &[("more.txt", Some("n\n"))]);
+        wire.user = User::Declines;
+        let rebase = json!({"number": 1, "method": "rebase"});
+        wire.call("pr_update_branch", rebase.clone())
+            .fails("cancelled");
+        assert_eq!(world.git.oid("feature").as_ref(), Some(&merged));
+        wire.user = User::Agrees;
+        wire.call("pr_update_branch", rebase).ok();
+        assert!(wire.asked[0].starts_with("Rewrite the branch feature"));
+        let log = world.git.log("main..feature", "%P");
+        assert_eq!(log.trim().lines().count(), 1, "{log}");
+        assert_eq!(log.trim(), world.git.oid("main").unwrap());
+    }
 }

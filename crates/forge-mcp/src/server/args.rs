@@ -46,6 +46,7 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("reply_to", &["in_reply_to", "comment_id"]),
     ("verdict", &["event", "review_event"]),
     ("paths", &["path", "files", "file"]),
+    ("edits", &["files", "changes"]),
     ("labels", &["label"]),
 ];
 

@@ -30,7 +30,7 @@ what to do behind 'Recovery:' and 'Next:'.";
 
 const WRITING: &str = "
 Ids of threads and comments come from pr_view. Pass expected_head (pr_view shows it) to pr_merge and \
-pr_review. Merging, closing with branch deletion and deleting ask the user first.";
+pr_review. Merging, closing with branch deletion and rewriting a branch ask the user first.";
 
 #[allow(deprecated, reason = "subscriptions and log levels of 2025-11-25")]
 impl ServerHandler for Server {

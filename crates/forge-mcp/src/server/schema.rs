@@ -15,10 +15,23 @@ use serde_json::{Value, json};
 /// The schema of arguments.
 pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = generated::<T>(false);
+    // Said once, of the whole; what is inside is as strict, and each time costs the model bytes.
+    schema.values_mut().for_each(without_additional);
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     schema.insert("additionalProperties".to_owned(), json!(false));
     Arc::new(schema)
+}
+
+fn without_additional(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.retain(|key, value| key != "additionalProperties" || !value.is_boolean());
+            object.values_mut().for_each(without_additional);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_additional),
+        _ => {}
+    }
 }
 
 /// The schema of a result. A failure is a result too, with `error` alone, so nothing is required.

@@ -12,6 +12,7 @@ mod pr_resubmit;
 mod pr_review;
 mod pr_set_state;
 mod pr_thread_resolve;
+mod pr_update_branch;
 mod pr_view;
 mod written;
 
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Vec<Route> {
         Route::of::<pr_review::PrReview>(),
         Route::of::<pr_set_state::PrSetState>(),
         Route::of::<pr_thread_resolve::PrThreadResolve>(),
+        Route::of::<pr_update_branch::PrUpdateBranch>(),
         Route::of::<pr_view::PrView>(),
     ]
 }

@@ -1,6 +1,6 @@
 use forge_core::{
     Error, PrSelector, locator,
-    model::{CreatePull, HeadRef, Reviewer},
+    model::{CreatePull, FileEdit, HeadRef, Reviewer},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
@@ -18,14 +18,14 @@ pub(super) struct PrCreate;
 pub(super) struct Args {
     repo: Option<String>,
     title: String,
-    /// Branch with the changes, or owner:branch
+    /// Branch, or owner:branch
+    head: Option<String>,
+    /// Instead: whole files, put on base; head names the new branch
     #[serde(default)]
-    head: String,
-    /// git format-patch text instead of head, where the forge takes patches
+    edits: Vec<Edit>,
+    /// Or git format-patch text
     patch: Option<String>,
-    /// Default: the default branch
     base: Option<String>,
-    /// Markdown
     body: Option<String>,
     #[serde(default)]
     draft: bool,
@@ -38,12 +38,45 @@ pub(super) struct Args {
     assignees: Vec<String>,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    path: String,
+    content: Option<String>,
+    #[serde(default)]
+    delete: bool,
+}
+
+impl Edit {
+    /// # Errors
+    /// `invalid_input` when neither or both of content and delete are given: what was forgotten
+    /// must not delete a file.
+    fn read(self) -> Result<FileEdit, Error> {
+        let (why, hint) = match (&self.content, self.delete) {
+            (Some(_), false) | (None, true) => {
+                return Ok(FileEdit {
+                    path: self.path,
+                    content: self.content.map(String::into_bytes),
+                    executable: None,
+                });
+            }
+            (None, false) => (
+                "has no content",
+                "pass the whole file as content, or delete=true",
+            ),
+            (Some(_), true) => ("has content and is to be deleted", "pass one of the two"),
+        };
+        let path = forge_core::text::one_line(&self.path).into_owned();
+        Err(Error::invalid("edits", format!("the edit of {path} {why}")).with_hint(hint))
+    }
+}
+
 impl Tool for PrCreate {
     const SPEC: Spec = Spec {
         name: "pr_create",
         title: "Open a pull request",
-        description: "Opens a pull request from a branch that the forge has, or a patch. Pushes \
-                      nothing: push the branch first. More commits later: push, or pr_resubmit.",
+        description: "Opens a pull request from a branch that the forge has, edits or a patch. \
+                      Pushes nothing. Later commits: push, or pr_resubmit.",
         effect: Effect::Add,
     };
     type Args = Args;
@@ -52,13 +85,16 @@ impl Tool for PrCreate {
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let repo = call.repo(args.repo.as_deref()).await?;
         let config = call.server.forges().config();
-        if args.head.is_empty() && args.patch.is_none() {
-            return Err(Error::invalid("head", "neither head nor patch is given")
-                .with_hint("pass the branch that has the changes as head")
+        let head = args.head.unwrap_or_default();
+        let edits = args.edits.into_iter().map(Edit::read);
+        let edits = edits.collect::<Result<Vec<_>, _>>()?;
+        if head.is_empty() && args.patch.is_none() && edits.is_empty() {
+            return Err(Error::invalid("head", "head, edits and patch are all missing")
+                .with_hint("pass the branch that has the changes as head, or the changed files as edits")
                 .into());
         }
         let hosts = call.server.forges().hosts();
-        let head = match args.head.as_str() {
+        let head = match head.as_str() {
             "" => HeadRef::branch(""),
             named => match locator::parse_selector(named, hosts).map_err(Error::from)? {
                 PrSelector::Branch { owner, branch } => HeadRef {
@@ -75,6 +111,7 @@ impl Tool for PrCreate {
             head,
             draft: args.draft,
             patch: args.patch.map(String::into_bytes),
+            edits,
             labels: args.labels,
             assignees: args.assignees,
             reviewers: args.reviewers.iter().map(|r| Reviewer::parse(r)).collect(),

@@ -83,6 +83,9 @@ impl Tool for PrSetState {
                 head_named: args.expected_head.is_some(),
             };
             call.confirm(ask).await?;
+            // The user may have thought for minutes: what was looked at is what goes.
+            let now = target.repo.view(&target.id, PrFields::ROW).await?;
+            super::pr_merge::same_head(head, now.head_oid.as_deref())?;
         }
         let req = CloseReq {
             comment: args.comment,
