@@ -208,6 +208,14 @@ pub fn run(extent: Extent) -> Result<bool> {
     Ok(report.count.failed == 0)
 }
 
+/// Runs the lane of the MCP server's peers alone, for work on that server.
+pub fn run_mcp() -> Result<bool> {
+    let mut report = Report::default();
+    report.mcp_peers(Extent::All);
+    report.print();
+    Ok(report.count.failed == 0)
+}
+
 /// The tests that run the real gh.
 const GH: [&str; 2] = ["peers", "gh_on_double"];
 
