@@ -195,6 +195,27 @@ mod tests {
     }
 
     #[test]
+    fn the_job_is_in_the_page_of_a_check_run() {
+        let page = "https://github.com/o/r/actions/runs/12/job/345";
+        for url in [
+            page.to_owned(),
+            format!("{page}?pr=7"),
+            format!("{page}#step:3:1"),
+        ] {
+            assert_eq!(job_of(&url), Some(345), "{url}");
+        }
+        for url in [
+            "https://ci.example/345",
+            "https://github.com/o/r/runs/345",
+            "https://github.com/o/r/actions/runs/12",
+            "https://github.com/o/r/actions/runs/x/job/345",
+            "https://github.com/o/r/actions/runs/12/job/",
+        ] {
+            assert_eq!(job_of(url), None, "{url}");
+        }
+    }
+
+    #[test]
     fn every_word_of_a_check_run_has_its_meaning() {
         for (status, conclusion, wanted) in [
             ("COMPLETED", Some("SUCCESS"), CheckStatus::Success),
