@@ -12,6 +12,7 @@ mod diffs;
 mod gh;
 mod github;
 mod hub;
+mod mcp;
 mod measure;
 mod page;
 mod pulls;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let mut page = Page::new(&gits, &gh::version(&gh));
     start::measure(&mut page, &gh);
     github::measure(&mut page, &gh);
+    mcp::measure(&mut page);
     pulls::measure(&mut page, &gits);
     diffs::measure(&mut page, &gits);
     tangled::measure(&mut page);

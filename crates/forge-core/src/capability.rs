@@ -124,6 +124,8 @@ capabilities! {
     Attachments = "attachment.upload", "Attaching a file";
     /// Check runs and statuses.
     Checks = "checks", "Reading checks";
+    /// Reading what a check has printed
+    CheckLogs = "checks.log", "Reading the end of a check's log";
     /// List the labels of a repository.
     LabelList = "label.list", "Listing labels";
     /// Define labels.

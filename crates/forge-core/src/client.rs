@@ -9,10 +9,11 @@ use crate::{
     Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
     Support, WebPage,
     model::{
-        Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
-        DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability,
-        NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
-        Resubmit, Review, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId, UpdateBranch,
+        Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
+        Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq,
+        Mergeability, NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest,
+        PullStatus, RepoInfo, Resubmit, Review, StateFilter, StatusEvent, Thread, ThreadFilter,
+        ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -287,6 +288,15 @@ impl Repo {
             .await
     }
 
+    /// The branches with their tips, by name.
+    pub async fn branches(&self, page: PageReq) -> Result<Page<Branch>> {
+        self.client
+            .run(Op::BranchList, &self.id, vec![], || {
+                self.forge().branches(&self.id, page)
+            })
+            .await
+    }
+
     /// Opens a pull request.
     pub async fn create(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
         self.client
@@ -550,6 +560,20 @@ impl Repo {
     pub async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
         self.client
             .run(Op::Checks, pr, vec![], || self.forge().checks(pr))
+            .await
+    }
+
+    /// The end of the log of a check, at most `most` bytes.
+    pub async fn check_log(
+        &self,
+        pr: &PrId,
+        check: &Check,
+        most: usize,
+    ) -> Result<Option<CheckLog>> {
+        self.client
+            .run(Op::CheckLog, pr, vec![], || {
+                self.forge().check_log(pr, check, most)
+            })
             .await
     }
 

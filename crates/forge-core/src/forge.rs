@@ -16,10 +16,11 @@ use async_trait::async_trait;
 use crate::{
     Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result, WebPage,
     model::{
-        Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
-        DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq, Mergeability,
-        NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
-        Resubmit, Review, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId, UpdateBranch,
+        Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
+        Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq,
+        Mergeability, NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest,
+        PullStatus, RepoInfo, Resubmit, Review, StateFilter, StatusEvent, Thread, ThreadFilter,
+        ThreadId, UpdateBranch,
     },
 };
 
@@ -63,6 +64,12 @@ pub trait Repos: Send + Sync {
     /// # Errors
     /// `not_found` when it does not exist or the viewer may not see it.
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo>;
+
+    /// The branches with their tips, by name.
+    ///
+    /// # Errors
+    /// As [`Repos::repo`].
+    async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>>;
 }
 
 /// Pull requests.
@@ -305,6 +312,13 @@ pub trait Checks: Send + Sync {
     /// # Errors
     /// `not_found` for the pull request.
     async fn checks(&self, pr: &PrId) -> Result<ChecksReport>;
+
+    /// The end of the log of one of [`Checks::checks`], at most `most` bytes of it; `None` for a
+    /// check that keeps no log, such as a commit status.
+    ///
+    /// # Errors
+    /// `not_found` when its log is gone, or not there yet.
+    async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
 }
 
 /// Labels of a repository.

@@ -53,6 +53,8 @@ ops! {
     Viewer = "viewer", Read, None;
     /// [`Repos::repo`](crate::Repos::repo)
     RepoView = "repo.view", Read, None;
+    /// [`Repos::branches`](crate::Repos::branches)
+    BranchList = "branch.list", Read, None;
     /// [`PullRequests::create`](crate::PullRequests::create)
     PrCreate = "pr.create", Write, Some(Capability::PrCreate);
     /// [`PullRequests::list`](crate::PullRequests::list)
@@ -109,6 +111,8 @@ ops! {
     Attach = "attachment.upload", Write, Some(Capability::Attachments);
     /// [`Checks::checks`](crate::Checks::checks)
     Checks = "checks", Read, Some(Capability::Checks);
+    /// [`Checks::check_log`](crate::Checks::check_log)
+    CheckLog = "check.log", Read, Some(Capability::CheckLogs);
     /// [`Labels::labels`](crate::Labels::labels)
     LabelList = "label.list", Read, Some(Capability::LabelList);
     /// [`Labels::define_label`](crate::Labels::define_label)

@@ -125,6 +125,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(ThreadResolve),
         (Attachments, attachments),
         yes(Checks),
+        yes(CheckLogs),
         yes(LabelList),
         yes(LabelEdit),
     ]

@@ -147,6 +147,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
                 instead: "run the tests on the head yourself and say so in a review",
             },
         ),
+        (
+            C::CheckLogs,
+            No {
+                why: "a plain git repository runs no checks and stores no results of them",
+                instead: "run the tests on the head yourself and say so in a review",
+            },
+        ),
         (C::LabelList, Native),
         (C::LabelEdit, Native),
     ],

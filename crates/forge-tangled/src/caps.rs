@@ -154,6 +154,11 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             "commit the file to the branch, and name its path",
         ),
         yes(Checks),
+        no(
+            CheckLogs,
+            "a spindle hands out logs by a subscription alone (sh.tangled.ci.subscribePipelineLogs)",
+            "look at the page of the pipeline",
+        ),
         yes(LabelList),
         yes(LabelEdit),
     ]

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use forge_core::{
     Capability, Checks, Error, PrId, Result, Timestamp, Warning,
-    model::{Check, CheckStatus, ChecksReport, PullRequest},
+    model::{Check, CheckLog, CheckStatus, ChecksReport, PullRequest},
     text::one_line,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, Origin, Tangled, fault,
+    Era, Origin, Tangled, caps, fault,
     pulls::{record::Pull, view::unread},
     repository::Repository,
 };
@@ -71,6 +71,10 @@ impl Checks for Tangled {
             return Err(Error::unsupported(Capability::Checks, why, instead));
         }
         self.checks_of(&located.repository, &located.pull).await
+    }
+
+    async fn check_log(&self, _: &PrId, _: &Check, _: usize) -> Result<Option<CheckLog>> {
+        Err(caps::refusal(Capability::CheckLogs))
     }
 }
 

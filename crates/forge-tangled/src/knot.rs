@@ -1,6 +1,6 @@
 //! What a knot is asked: branches, comparisons, merges.
 
-use forge_core::{Error, ErrorKind, Noun, Result, text::one_line};
+use forge_core::{Error, ErrorKind, Noun, Result, model, text::one_line};
 use forge_http::Class;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,6 +14,29 @@ pub(crate) struct Branch {
     pub hash: String,
     #[serde(default)]
     pub message: Option<String>,
+}
+
+/// The most branches that one question gets (`sh.tangled.repo.branches`).
+const BRANCH_PAGE: usize = 100;
+/// More pages than a repository has branches for.
+const BRANCH_PAGES_MOST: usize = 100;
+
+#[derive(Deserialize)]
+struct Branches {
+    /// `null` in an empty repository, as Go writes a list that was never made.
+    #[serde(default)]
+    branches: Option<Vec<ListedBranch>>,
+}
+
+#[derive(Deserialize)]
+struct ListedBranch {
+    reference: Reference,
+}
+
+#[derive(Deserialize)]
+struct Reference {
+    name: String,
+    hash: String,
 }
 
 /// What two revisions differ in. `patch` is what `git format-patch` writes.
@@ -85,6 +108,34 @@ impl Tangled {
             }
             Err(e) => Err(e),
         }
+    }
+
+    /// All branches; their cursor is how many came before (`sh.tangled.repo.branches` names none in
+    /// its answer).
+    pub(crate) async fn all_branches(&self, repository: &Repository) -> Result<Vec<model::Branch>> {
+        let knot = self.knot(repository).await?;
+        let repo = repository.knot_name();
+        let mut all: Vec<model::Branch> = Vec::new();
+        for _ in 0..BRANCH_PAGES_MOST {
+            let from = all.len().to_string();
+            let limit = BRANCH_PAGE.to_string();
+            let params = [
+                ("repo", repo.as_str()),
+                ("limit", &limit),
+                ("cursor", &from),
+            ];
+            let page: Branches = knot.query("sh.tangled.repo.branches", &params).await?;
+            let branches = page.branches.unwrap_or_default();
+            let count = branches.len();
+            all.extend(branches.into_iter().map(|b| model::Branch {
+                name: b.reference.name,
+                oid: b.reference.hash,
+            }));
+            if count < BRANCH_PAGE {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     /// What `head` has that `base` has not.

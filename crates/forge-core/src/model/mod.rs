@@ -27,14 +27,14 @@ pub use change::{
     ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, LocalClone, Rounds,
     Signature,
 };
-pub use check::{Check, CheckRollup, CheckStatus, ChecksReport};
+pub use check::{Check, CheckLog, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
 pub use file_edit::FileEdit;
 pub use label::{Label, NewLabel};
 pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus};
-pub use repo::{Permission, RepoInfo, RepoNode};
+pub use repo::{Branch, Permission, RepoInfo, RepoNode};
 pub use request::{
     CloseReq, CreatePull, EditPull, HeadRef, PullQuery, Resubmit, SetChange, StateFilter,
     UpdateBranch, UpdateMethod,

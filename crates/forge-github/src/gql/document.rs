@@ -10,7 +10,7 @@ macro_rules! files {
 
 /// Every operation, by name.
 pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
-    "Branch", "CreatePrepare", "EditPrepare", "Label", "Labels", "MergePrepare", "Node", "PullList", "PullMore",
+    "Branch", "Branches", "CreatePrepare", "EditPrepare", "Label", "Labels", "MergePrepare", "Node", "PullList", "PullMore",
     "PullSearch", "PullStatus", "PullView", "ReplyPrepare", "Repository", "Threads", "Timeline",
     "Viewer",
 );

@@ -92,6 +92,7 @@ fn the_table_has_every_file() {
 #[test]
 fn queries_without_generated_parts() {
     for name in [
+        "Branches",
         "Label",
         "Labels",
         "MergePrepare",

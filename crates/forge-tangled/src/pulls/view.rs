@@ -91,7 +91,8 @@ impl Tangled {
                     "{uri} is a pull request of {}, not of {}",
                     pull.target, repository.id
                 ),
-            ));
+            )
+            .with_hint("name the repository that it is for"));
         }
         Ok(pull)
     }

@@ -10,6 +10,7 @@ use std::{future::Future, pin::Pin, sync::Arc};
 use forge_core::{Capabilities, Capability, Error};
 use libtest_mimic::Trial;
 
+mod branches;
 mod comments;
 mod commits;
 mod create;
@@ -61,6 +62,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
         reviews::cases,
         threads::cases,
         labels::cases,
+        branches::cases,
         diff::cases,
         files::cases,
         commits::cases,

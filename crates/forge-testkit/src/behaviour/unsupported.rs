@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, Result, Support,
     model::{
-        CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, FileEdit, HeadRef,
-        MergeMethod, MergeReq, NewAttachment, NewLabel, NewReview, NewThread, PrFields, PullQuery,
-        Resubmit, Reviewer, Rounds, SetChange, Side, ThreadId, UpdateBranch, Verdict,
+        Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull,
+        FileEdit, HeadRef, MergeMethod, MergeReq, NewAttachment, NewLabel, NewReview, NewThread,
+        PrFields, PullQuery, Resubmit, Reviewer, Rounds, SetChange, Side, ThreadId, UpdateBranch,
+        Verdict,
     },
 };
 
@@ -327,6 +328,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::ThreadResolve => refusal(repo.resolve_thread(&thread, true).await),
         C::Checks => refusal(repo.checks(pr).await),
+        C::CheckLogs => refusal(repo.check_log(pr, &a_check(), 1).await),
         C::LabelList => refusal(repo.labels(page()).await),
         C::LabelEdit => refusal(repo.define_label(&NewLabel::default()).await),
         _ => None,
@@ -337,5 +339,22 @@ fn by(method: MergeMethod) -> MergeReq {
     MergeReq {
         method: Some(method),
         ..Default::default()
+    }
+}
+
+/// A check of no forge.
+fn a_check() -> Check {
+    Check {
+        name: "test".to_owned(),
+        status: CheckStatus::Failure,
+        progress: None,
+        conclusion: None,
+        workflow: None,
+        event: None,
+        url: None,
+        started_at: None,
+        completed_at: None,
+        summary: None,
+        required: None,
     }
 }
