@@ -84,7 +84,12 @@ impl Git {
         }
         let input = gone + &there;
         let update = plainly(&["update-index", "-z", "--index-info"]);
-        git.run_ok_with_stdin(update, input.as_bytes()).await?;
+        let output = git.run_with_stdin(update, input.as_bytes()).await?;
+        // A path that git does not take is left out, with these words and no failure.
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status != 0 || said.contains("Ignoring path") {
+            return Err(output.error("update-index"));
+        }
         let written = git.run_ok(plainly(&["write-tree"])).await?;
         Ok(String::from_utf8_lossy(&written).trim().to_owned())
     }
