@@ -9,8 +9,20 @@ fn files_of_this_machine_become_a_pull_request() {
     let edit = format!("docs/new.md={}", file.display());
     let out = world
         .forge(&[
-            "pr", "create", "-t", "Edit", "-b", "B", "-H", "edit", "--edit", &edit, "--edit",
-            "src/lib.rs=-", "--delete", "README.md",
+            "pr",
+            "create",
+            "-t",
+            "Edit",
+            "-b",
+            "B",
+            "-H",
+            "edit",
+            "--edit",
+            &edit,
+            "--edit",
+            "src/lib.rs=-",
+            "--delete",
+            "README.md",
         ])
         .stdin("piped\n")
         .output()
@@ -19,7 +31,10 @@ fn files_of_this_machine_become_a_pull_request() {
     assert_eq!(out.stderr_text(), "");
     assert_eq!(world.git.show("edit", "docs/new.md"), "new\n");
     assert_eq!(world.git.show("edit", "src/lib.rs"), "piped\n");
-    let files = world.git.run(["ls-tree", "-r", "--name-only", "edit"]).text();
+    let files = world
+        .git
+        .run(["ls-tree", "-r", "--name-only", "edit"])
+        .text();
     assert_eq!(files, "docs/new.md\nsrc/lib.rs\n");
     assert_eq!(world.git.log("edit^!", "%s %ae"), "Edit ada@example.com");
     // The work tree is as it was.
@@ -33,7 +48,16 @@ fn no_clone_is_needed() {
     std::fs::create_dir(&elsewhere).unwrap();
     let repo = world.git.path().display().to_string();
     let args = [
-        "pr", "create", "-R", &repo, "-t", "Edit a file", "-b", "", "--edit", "a=-",
+        "pr",
+        "create",
+        "-R",
+        &repo,
+        "-t",
+        "Edit a file",
+        "-b",
+        "",
+        "--edit",
+        "a=-",
     ];
     let run = world.forge(&args).dir(&elsewhere).stdin("x\n");
     let url = run.output().success().stdout_text();
@@ -49,10 +73,28 @@ fn a_dry_run_names_the_files() {
     let world = World::new();
     let before = world.git.refs();
     let args = [
-        "pr", "create", "-t", "T", "-b", "B", "--dry-run", "--edit", "a=-", "--delete", "README.md",
+        "pr",
+        "create",
+        "-t",
+        "T",
+        "-b",
+        "B",
+        "--dry-run",
+        "--edit",
+        "a=-",
+        "--delete",
+        "README.md",
     ];
-    let out = world.forge(&args).stdin("four").output().success().stdout_text();
-    assert!(out.contains("edit:\ta (4 bytes)\ndelete:\tREADME.md\n"), "{out}");
+    let out = world
+        .forge(&args)
+        .stdin("four")
+        .output()
+        .success()
+        .stdout_text();
+    assert!(
+        out.contains("edit:\ta (4 bytes)\ndelete:\tREADME.md\n"),
+        "{out}"
+    );
     assert_eq!(world.git.refs(), before);
 }
 

@@ -380,12 +380,20 @@ fn whole_files_become_a_pull_request_that_gh_sees() {
         file.display()
     );
     world.command(Tool::Forge, &line).ok();
-    let seen = world.command(Tool::Gh, "pr view 1 --json headRefName,title,files,commits,author");
+    let seen = world.command(
+        Tool::Gh,
+        "pr view 1 --json headRefName,title,files,commits,author",
+    );
     let seen = seen.output().success().json();
     assert_eq!(seen["headRefName"], "edit/two");
     assert_eq!(seen["author"]["login"], "octocat");
     assert_eq!(seen["commits"][0]["messageHeadline"], "Edit two files");
-    let paths: Vec<_> = seen["files"].as_array().unwrap().iter().map(|f| f["path"].clone()).collect();
+    let paths: Vec<_> = seen["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["path"].clone())
+        .collect();
     assert_eq!(paths, ["README.md", "docs/new.md"]);
     world.same("1", "files,commits,headRefOid,labels");
     listed("`pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch");

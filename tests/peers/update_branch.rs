@@ -81,7 +81,9 @@ fn a_conflict_stops_both_and_changes_nothing() {
         }
         assert_eq!(commits(&world), before);
     }
-    listed("`pr update-branch` says which files conflict, where the forge does, as an error like others");
+    listed(
+        "`pr update-branch` says which files conflict, where the forge does, as an error like others",
+    );
 }
 
 #[test]

@@ -758,7 +758,10 @@ async fn edits_and_updates_are_two_requests_each() {
     };
     let (other, n) = world.count(world.grace.create(&labelled)).await;
     let other = other.unwrap().value;
-    assert_eq!((n, other.author.login.as_str(), other.labels.len()), (3, "grace", 1));
+    assert_eq!(
+        (n, other.author.login.as_str(), other.labels.len()),
+        (3, "grace", 1)
+    );
     world
         .ada
         .merge(&made.id, &MergeReq::default())
@@ -766,10 +769,14 @@ async fn edits_and_updates_are_two_requests_each() {
         .unwrap();
 
     let req = UpdateBranch::default();
-    let (updated, n) = world.count(world.grace.update_branch(&other.id, &req)).await;
+    let (updated, n) = world
+        .count(world.grace.update_branch(&other.id, &req))
+        .await;
     let updated = updated.unwrap();
     assert_eq!((n, updated.unchanged), (2, false));
     assert_ne!(updated.value.head_oid, other.head_oid);
-    let (again, n) = world.count(world.grace.update_branch(&other.id, &req)).await;
+    let (again, n) = world
+        .count(world.grace.update_branch(&other.id, &req))
+        .await;
     assert_eq!((n, again.unwrap().unchanged), (2, true));
 }

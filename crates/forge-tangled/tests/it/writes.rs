@@ -210,7 +210,11 @@ async fn edits_are_a_round_of_the_accounts_own() {
             .await
             .unwrap();
     }
-    let odd = stage.repo.git.run(["cat-file", "blob", "main:odd"]).output();
+    let odd = stage
+        .repo
+        .git
+        .run(["cat-file", "blob", "main:odd"])
+        .output();
     assert_eq!(odd.stdout, b"b\r\n\xfe\n");
     let authors = stage.repo.git.log("main~2..main", "%an <%ae> %s");
     let wanted = ["Odd bytes", "Ein Skript für alle"]
