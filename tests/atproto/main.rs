@@ -11,6 +11,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod atrium;
 mod firehose;
 mod lexicons;
 mod records;

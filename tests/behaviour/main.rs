@@ -18,15 +18,21 @@ use std::{process::ExitCode, sync::Arc};
 use forge_testkit::behaviour::{SharedRig, trials};
 use libtest_mimic::{Arguments, Trial};
 
-use crate::{github::GitHubRig, local::LocalRig, promises::Promises, tangled::TangledRig};
+use crate::{
+    github::GitHubRig,
+    local::LocalRig,
+    promises::Promises,
+    tangled::{OptInRig, TangledRig},
+};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let rigs: [SharedRig; 4] = [
+    let rigs: [SharedRig; 5] = [
         Arc::new(LocalRig::ordinary()),
         Arc::new(LocalRig::bare_sha256()),
         Arc::new(GitHubRig),
         Arc::new(TangledRig),
+        Arc::new(OptInRig),
     ];
     let promises = Promises::read();
     let mut all: Vec<Trial> = Vec::new();

@@ -1,11 +1,15 @@
 //! Pull requests on tangled: the doubles of it on loopback.
 
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use forge_core::{Capabilities, Client, ForgeKind, Policy, Repo, RepoId, RepoPath};
 use forge_http::{Http, RetryPolicy, Secret};
-use forge_tangled::{FixedLogin, Login, Origin, Reach, Settings, Tangled};
+use forge_tangled::{DraftMarker, FixedLogin, Login, Origin, Reach, Settings, Tangled};
 use forge_testkit::{
     GitDir,
     behaviour::{Facts, Fixture, Rig},
@@ -44,6 +48,18 @@ pub const EXCEPTIONS: &[(&str, &str)] = &[
     ),
 ];
 
+/// The same, and what it rules out of drafts and verdicts.
+static OPT_IN_EXCEPTIONS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let more = [
+        ("reviews::a_stale_head", ROUNDS),
+        (
+            "reviews::a_comment_is_no_opinion",
+            "a review without a verdict is a comment, and listed as one",
+        ),
+    ];
+    [EXCEPTIONS, &more].concat()
+});
+
 /// In what it differs.
 pub fn facts() -> Facts {
     Facts {
@@ -79,30 +95,76 @@ impl Rig for TangledRig {
     }
 
     async fn fixture(&self) -> Fixture {
-        let world = World::start().unwrap_or_else(|e| panic!("{e}"));
-        let pds = world.pds();
-        let author = pds.account("alice.test", PASSWORD);
-        let reviewer = pds.account("bob.test", PASSWORD);
-        let repo = world.repository(&author, "widget");
-        world.knot().add_collaborator(&repo, &reviewer.did);
-        let (label, _) = pds.put(
-            &author.did,
-            "sh.tangled.label.definition",
-            "assignee",
-            assignee(),
-        );
-        let (_, record) = pds
-            .record(&repo.uri)
-            .unwrap_or_else(|| panic!("no {}", repo.uri));
-        let record = subscribed(record, &label);
-        pds.put(&author.did, "sh.tangled.repo", "widget", record);
-        let settings = settings(
-            &world.directory().host().url(),
-            &pds.host().url(),
-            world.index(),
-        );
-        fixture(&settings, [&author, &reviewer], &repo, Box::new(world))
+        world(|settings| settings)
     }
+}
+
+/// The same, with what tangled lacks switched on: drafts by a marker, verdicts in comments.
+pub struct OptInRig;
+
+fn opted_in(settings: Settings) -> Settings {
+    let marker = DraftMarker::new("[draft]").unwrap_or_else(|e| panic!("{e:?}"));
+    Settings {
+        draft_marker: Some(marker),
+        verdict_comments: true,
+        ..settings
+    }
+}
+
+#[async_trait]
+impl Rig for OptInRig {
+    fn name(&self) -> &str {
+        "tangled_opt_in"
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        let usual = Settings::usual().unwrap_or_else(|e| panic!("{e:?}"));
+        opted_in(usual).capabilities()
+    }
+
+    fn facts(&self) -> Facts {
+        facts()
+    }
+
+    fn exceptions(&self) -> &'static [(&'static str, &'static str)] {
+        &OPT_IN_EXCEPTIONS
+    }
+
+    async fn fixture(&self) -> Fixture {
+        world(opted_in)
+    }
+}
+
+/// A world of doubles, and what a client needs to know of it.
+fn world(with: impl FnOnce(Settings) -> Settings) -> Fixture {
+    let world = World::start().unwrap_or_else(|e| panic!("{e}"));
+    let pds = world.pds();
+    let author = pds.account("alice.test", PASSWORD);
+    let reviewer = pds.account("bob.test", PASSWORD);
+    let repo = world.repository(&author, "widget");
+    world.knot().add_collaborator(&repo, &reviewer.did);
+    let (label, _) = pds.put(
+        &author.did,
+        "sh.tangled.label.definition",
+        "assignee",
+        assignee(),
+    );
+    let (_, record) = pds
+        .record(&repo.uri)
+        .unwrap_or_else(|| panic!("no {}", repo.uri));
+    let record = subscribed(record, &label);
+    pds.put(&author.did, "sh.tangled.repo", "widget", record);
+    let settings = settings(
+        &world.directory().host().url(),
+        &pds.host().url(),
+        world.index(),
+    );
+    fixture(
+        &with(settings),
+        [&author, &reviewer],
+        &repo,
+        Box::new(world),
+    )
 }
 
 /// The label that assigns, as tangled gives it to all repositories that are made on the web.

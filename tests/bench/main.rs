@@ -12,10 +12,12 @@ mod diffs;
 mod gh;
 mod github;
 mod hub;
+mod mcp;
 mod measure;
 mod page;
 mod pulls;
 mod start;
+mod tangled;
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
@@ -36,8 +38,10 @@ fn main() -> ExitCode {
     let mut page = Page::new(&gits, &gh::version(&gh));
     start::measure(&mut page, &gh);
     github::measure(&mut page, &gh);
+    mcp::measure(&mut page);
     pulls::measure(&mut page, &gits);
     diffs::measure(&mut page, &gits);
+    tangled::measure(&mut page);
     let (text, holds) = page.finish();
     print!("{text}");
     fs::write(&out, text).expect("docs/benchmarks.md");

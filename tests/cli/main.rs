@@ -16,6 +16,7 @@ mod create;
 mod demo;
 mod diff;
 mod docs;
+mod edits;
 mod errors;
 mod escapes;
 mod faults;

@@ -170,7 +170,7 @@ fn is_root(name: &Path) -> bool {
             | ["crates", _, "build.rs"]
             | ["crates", _, "src", "bin", _]
             | ["crates", _, "examples" | "tests" | "benches", _]
-            | ["crates", _, "tests", _, "main.rs"]
+            | ["crates", _, "examples" | "tests", _, "main.rs"]
             | ["tests", _, "main.rs"]
     )
 }

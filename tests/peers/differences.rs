@@ -17,7 +17,7 @@ fn with_four() -> World {
 
 /// The list of `docs/cli.md` has this sentence, however it is broken into lines.
 #[track_caller]
-fn listed(sentence: &str) {
+pub fn listed(sentence: &str) {
     let page = fs::read_to_string(workspace_root().join("docs/cli.md")).unwrap();
     let (_, page) = page.split_once("## Where it differs from gh").unwrap();
     let (list, _) = page.split_once("\n## ").unwrap();
@@ -348,6 +348,8 @@ fn flags_for_forges_with_rounds_and_an_index() {
         "pr ready 1 --no-wait",
         "pr review 1 -c -b x --wait 5s",
         "pr review 1 -c -b x --no-wait",
+        "pr update-branch 1 --wait 5s",
+        "pr update-branch 1 --no-wait",
         "pr merge 1 -m --wait 5s",
         "pr merge 2 -m --no-wait",
     ] {
@@ -362,6 +364,45 @@ fn flags_for_forges_with_rounds_and_an_index() {
         "pr create -t T -b B --depends-on 3",
         "pr diff 3 --round 0",
         "pr diff 3 --round 1 --since 0",
+    ] {
+        let out = world.fails(Tool::Forge, line);
+        assert!(out.stderr_text().contains("Recovery: "), "{line}: {out:?}");
+    }
+    assert_eq!(world.double.seed().pulls_of(REPO).len(), made);
+}
+
+#[test]
+fn whole_files_become_a_pull_request_that_gh_sees() {
+    let world = World::new();
+    let file = world.scratch.write("new.md", "# New\n");
+    let line = format!(
+        "pr create -t 'Edit two files' -b Why. -H edit/two --edit docs/new.md={} --delete README.md -l bug",
+        file.display()
+    );
+    world.command(Tool::Forge, &line).ok();
+    let seen = world.command(
+        Tool::Gh,
+        "pr view 1 --json headRefName,title,files,commits,author",
+    );
+    let seen = seen.output().success().json();
+    assert_eq!(seen["headRefName"], "edit/two");
+    assert_eq!(seen["author"]["login"], "octocat");
+    assert_eq!(seen["commits"][0]["messageHeadline"], "Edit two files");
+    let paths: Vec<_> = seen["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["path"].clone())
+        .collect();
+    assert_eq!(paths, ["README.md", "docs/new.md"]);
+    world.same("1", "files,commits,headRefOid,labels");
+    listed("`pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch");
+    // On a pipe too, and refused before anything is made.
+    let made = world.double.seed().pulls_of(REPO).len();
+    for line in [
+        "pr create -t T -b B --delete nosuch.md",
+        "pr create -t T -b B --edit ../x=/dev/null",
+        "pr create -t T -b B -H edit/two --edit a=/dev/null",
     ] {
         let out = world.fails(Tool::Forge, line);
         assert!(out.stderr_text().contains("Recovery: "), "{line}: {out:?}");

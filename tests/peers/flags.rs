@@ -14,9 +14,21 @@ use forge_testkit::workspace_root;
 use crate::world::{Tool, World, words};
 
 /// The commands that both have.
-const COMMANDS: [&str; 13] = [
-    "create", "list", "status", "view", "checks", "close", "comment", "diff", "edit", "merge",
-    "ready", "reopen", "review",
+const COMMANDS: [&str; 14] = [
+    "create",
+    "list",
+    "status",
+    "view",
+    "checks",
+    "close",
+    "comment",
+    "diff",
+    "edit",
+    "merge",
+    "ready",
+    "reopen",
+    "review",
+    "update-branch",
 ];
 
 /// Flags in their long form, each with its short form.

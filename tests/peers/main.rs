@@ -30,5 +30,6 @@ mod refusals;
 mod second;
 mod selectors;
 mod twins;
+mod update_branch;
 mod view;
 mod world;

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod agents;
 #[path = "../../crates/forge-tangled/tests/it/claims.rs"]
 mod claims;
 mod crowd;

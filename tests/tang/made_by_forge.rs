@@ -68,6 +68,23 @@ fn its_patch_is_the_same_in_both() {
 }
 
 #[test]
+fn the_newest_of_its_rounds_is_shown() {
+    let Some(stage) = Stage::new() else { return };
+    stage.branch("topic");
+    let uri = stage.forge_opens(&stage.bob, "topic", "A topic", "Why.");
+    let first = stage.patch_by_tang(&stage.bob, rkey(&uri));
+    let more = [("more.txt", Some("more\n"))];
+    stage.repo.git.commit("topic", "Say more", &more);
+    let again = ["pr", "resubmit", &uri];
+    let _ = stage.forge(&stage.bob, &again).success();
+    let second = stage.patch_by_tang(&stage.bob, rkey(&uri));
+    assert!(second.contains("Subject: [PATCH] Say more"), "{second}");
+    let diff = |round| stage.diff(&uri, &["--patch", "--round", round]);
+    assert_eq!(diff("0").trim_end(), first.trim_end());
+    assert_eq!(diff("1").trim_end(), second.trim_end());
+}
+
+#[test]
 fn a_title_that_was_edited_is_shown() {
     let Some(stage) = Stage::new() else { return };
     stage.branch("topic");

@@ -60,7 +60,11 @@ are different on purpose:
   resolves the threads; `pr view --history` shows who did what, and when.
 - `pr resubmit` submits another round where pull requests hold rounds (tangled), `pr diff --round N
   [--since M]` shows one; `pr create` takes a patch (`--patch`) and builds on another pull request
-  (`--depends-on`) where the forge can.
+  (`--depends-on`) where the forge can. There `pr view --comments` goes round by round, and
+  `--json comments,reviews` has a `round` more.
+- `pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch, without a clone:
+  they become one commit on top of the base, on a new branch that `--head` names.
+- `pr update-branch` says which files conflict, where the forge does, as an error like others.
 - Commands that write take `--wait DURATION` and `--no-wait` on every forge. Where a write is shown
   at once (GitHub, a git repository) there is nothing to wait for, and they change nothing; on
   tangled the word on who shows it goes to stderr.

@@ -40,6 +40,8 @@ capabilities! {
     PrCreateCrossRepository = "pr.create.cross_repository", "Opening a pull request from a fork";
     /// Open it from a patch, without a branch that has the changes.
     PrCreatePatch = "pr.create.patch", "Opening a pull request from a patch";
+    /// Open it from whole files, without a clone.
+    PrCreateEdits = "pr.create.edits", "Opening a pull request from edits of files";
     /// Open it on top of another one.
     PrCreateDependent = "pr.create.dependent", "Opening a pull request that depends on another";
     /// List pull requests.
@@ -56,6 +58,8 @@ capabilities! {
     PrEditBase = "pr.edit.base", "Changing the base branch";
     /// Submit another round of changes.
     PrResubmit = "pr.resubmit", "Submitting another round";
+    /// Bring the head branch up to date with the base.
+    PrUpdateBranch = "pr.update_branch", "Updating the head branch";
     /// Labels on pull requests.
     PrLabels = "pr.labels", "Labelling a pull request";
     /// Assignees.
@@ -120,6 +124,8 @@ capabilities! {
     Attachments = "attachment.upload", "Attaching a file";
     /// Check runs and statuses.
     Checks = "checks", "Reading checks";
+    /// Reading what a check has printed
+    CheckLogs = "checks.log", "Reading the end of a check's log";
     /// List issues.
     IssueList = "issue.list", "Listing issues";
     /// View one.

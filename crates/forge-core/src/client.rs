@@ -9,11 +9,12 @@ use crate::{
     Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
     Support, WebPage,
     model::{
-        Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
-        DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue, IssueFields, IssueId, IssueQuery,
-        Label, Merge, MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel, NewReview,
-        PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit, Review, SetIssueState,
-        StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
+        Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
+        Commit, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue,
+        IssueFields, IssueId, IssueQuery, Label, Merge, MergeReq, Mergeability, NewAttachment,
+        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
+        Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
+        UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -294,6 +295,15 @@ impl Repo {
             .await
     }
 
+    /// The branches with their tips, by name.
+    pub async fn branches(&self, page: PageReq) -> Result<Page<Branch>> {
+        self.client
+            .run(Op::BranchList, &self.id, vec![], || {
+                self.forge().branches(&self.id, page)
+            })
+            .await
+    }
+
     /// Opens a pull request.
     pub async fn create(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
         self.client
@@ -354,6 +364,19 @@ impl Repo {
         self.client
             .run(Op::PrResubmit, pr, req.needs(), || {
                 self.forge().resubmit(pr, req)
+            })
+            .await
+    }
+
+    /// Brings the head branch up to date with the base.
+    pub async fn update_branch(
+        &self,
+        pr: &PrId,
+        req: &UpdateBranch,
+    ) -> Result<Outcome<PullRequest>> {
+        self.client
+            .run(Op::PrUpdateBranch, pr, vec![], || {
+                self.forge().update_branch(pr, req)
             })
             .await
     }
@@ -544,6 +567,20 @@ impl Repo {
     pub async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
         self.client
             .run(Op::Checks, pr, vec![], || self.forge().checks(pr))
+            .await
+    }
+
+    /// The end of the log of a check, at most `most` bytes.
+    pub async fn check_log(
+        &self,
+        pr: &PrId,
+        check: &Check,
+        most: usize,
+    ) -> Result<Option<CheckLog>> {
+        self.client
+            .run(Op::CheckLog, pr, vec![], || {
+                self.forge().check_log(pr, check, most)
+            })
             .await
     }
 

@@ -16,11 +16,12 @@ use async_trait::async_trait;
 use crate::{
     Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result, WebPage,
     model::{
-        Actor, Attachment, ChecksReport, CloseReq, Comment, CommentId, Commit, CreatePull, Diff,
-        DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue, IssueFields, IssueId, IssueQuery,
-        Label, Merge, MergeReq, Mergeability, NewAttachment, NewIssue, NewLabel, NewReview,
-        PrFields, PullQuery, PullRequest, PullStatus, RepoInfo, Resubmit, Review, SetIssueState,
-        StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
+        Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
+        Commit, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue,
+        IssueFields, IssueId, IssueQuery, Label, Merge, MergeReq, Mergeability, NewAttachment,
+        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
+        Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
+        UpdateBranch,
     },
 };
 
@@ -74,6 +75,12 @@ pub trait Repos: Send + Sync {
     /// # Errors
     /// `not_found` when it does not exist or the viewer may not see it.
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo>;
+
+    /// The branches with their tips, by name.
+    ///
+    /// # Errors
+    /// As [`Repos::repo`].
+    async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>>;
 }
 
 /// Pull requests.
@@ -84,10 +91,13 @@ pub trait PullRequests: Send + Sync {
     /// # Behavior
     /// - Everything is checked before anything is written: title, branches, labels.
     /// - `already_exists` when an open one has the same head and base; the error has its URL.
+    /// - With [`CreatePull::edits`] the base branch gets one commit on top, with the title as its
+    ///   message. Where that needs a branch, `head` names it and it must not be there; when opening
+    ///   fails, it goes again or the error says that it is left.
     ///
     /// # Errors
-    /// `invalid_input` (field `base`, `head`, `title`, `labels`, …), `precondition_failed` with
-    /// nothing to merge, `already_exists`.
+    /// `invalid_input` (field `base`, `head`, `title`, `labels`, `edits`, …), `precondition_failed`
+    /// with nothing to merge, `already_exists`.
     async fn create(&self, repo: &RepoId, req: &CreatePull) -> Result<Outcome<PullRequest>>;
 
     /// A page of pull requests, newest first.
@@ -175,6 +185,18 @@ pub trait PullRequests: Send + Sync {
     /// `precondition_failed` when it is merged; `invalid_input` (field `head` or `base`) when a
     /// branch is gone.
     async fn reopen(&self, pr: &PrId, comment: Option<&str>) -> Result<Outcome<PullRequest>>;
+
+    /// Brings the head branch up to date with the base branch.
+    ///
+    /// # Behavior
+    /// - Nothing but the head branch changes; a conflict names the files, where the forge does, and
+    ///   changes nothing.
+    /// - One that has all of the base branch already is `unchanged`.
+    ///
+    /// # Errors
+    /// `precondition_failed` (not open, conflicts); `conflict` when `expected_head` is not the head;
+    /// `permission_denied` when the viewer may not push to the head branch.
+    async fn update_branch(&self, pr: &PrId, req: &UpdateBranch) -> Result<Outcome<PullRequest>>;
 
     /// Makes a draft ready (`draft` false) or a ready one a draft (`draft` true).
     ///
@@ -301,6 +323,13 @@ pub trait Checks: Send + Sync {
     /// # Errors
     /// `not_found` for the pull request.
     async fn checks(&self, pr: &PrId) -> Result<ChecksReport>;
+
+    /// The end of the log of one of [`Checks::checks`], at most `most` bytes of it; `None` for a
+    /// check that keeps no log, such as a commit status.
+    ///
+    /// # Errors
+    /// `not_found` when its log is gone, or not there yet.
+    async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
 }
 
 /// Issues of a repository.

@@ -53,6 +53,8 @@ ops! {
     Viewer = "viewer", Read, None;
     /// [`Repos::repo`](crate::Repos::repo)
     RepoView = "repo.view", Read, None;
+    /// [`Repos::branches`](crate::Repos::branches)
+    BranchList = "branch.list", Read, None;
     /// [`PullRequests::create`](crate::PullRequests::create)
     PrCreate = "pr.create", Write, Some(Capability::PrCreate);
     /// [`PullRequests::list`](crate::PullRequests::list)
@@ -67,6 +69,8 @@ ops! {
     PrEdit = "pr.edit", Write, None;
     /// [`PullRequests::resubmit`](crate::PullRequests::resubmit)
     PrResubmit = "pr.resubmit", Write, Some(Capability::PrResubmit);
+    /// [`PullRequests::update_branch`](crate::PullRequests::update_branch)
+    PrUpdateBranch = "pr.update_branch", Write, Some(Capability::PrUpdateBranch);
     /// [`PullRequests::close`](crate::PullRequests::close)
     PrClose = "pr.close", Write, Some(Capability::PrClose);
     /// [`PullRequests::reopen`](crate::PullRequests::reopen)
@@ -107,6 +111,8 @@ ops! {
     Attach = "attachment.upload", Write, Some(Capability::Attachments);
     /// [`Checks::checks`](crate::Checks::checks)
     Checks = "checks", Read, Some(Capability::Checks);
+    /// [`Checks::check_log`](crate::Checks::check_log)
+    CheckLog = "check.log", Read, Some(Capability::CheckLogs);
     /// [`Issues::issues`](crate::Issues::issues)
     IssueList = "issue.list", Read, Some(Capability::IssueList);
     /// [`Issues::issue`](crate::Issues::issue)
@@ -155,6 +161,7 @@ impl Needs for CreatePull {
                 Capability::PrCreateCrossRepository,
             ),
             when(self.patch.is_some(), Capability::PrCreatePatch),
+            when(!self.edits.is_empty(), Capability::PrCreateEdits),
             when(self.depends_on.is_some(), Capability::PrCreateDependent),
             when(!self.labels.is_empty(), Capability::PrLabels),
             when(!self.assignees.is_empty(), Capability::PrAssignees),

@@ -71,6 +71,36 @@ pub fn has_terminal_escapes(bytes: &[u8]) -> bool {
     bytes.contains(&0x1B) || bytes.windows(2).any(c1)
 }
 
+/// A text without the characters that [`neutralise`] would make visible, and how many they were:
+/// for readers that are no terminal, such as a model, which markers in the middle of words would
+/// mislead. Tabs, line breaks and carriage returns stay.
+#[must_use]
+pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
+    if !text.chars().any(|c| c != '\r' && is_suspect(c)) {
+        return (Cow::Borrowed(text), 0);
+    }
+    let mut neutraliser = Neutraliser::new();
+    let mut hidden = 0;
+    let kept: String = text
+        .chars()
+        .filter(|c| {
+            if *c == '\r' {
+                neutraliser.before = Before::Plain;
+                return true;
+            }
+            let (shown, before) = neutraliser.judge(*c);
+            // What is taken away does not come between its neighbours.
+            if shown {
+                neutraliser.before = before;
+            } else {
+                hidden += 1;
+            }
+            shown
+        })
+        .collect();
+    (Cow::Owned(kept), hidden)
+}
+
 /// The first `max` characters of a text, and how many were dropped behind them.
 #[must_use]
 pub fn truncate_chars(text: &str, max: usize) -> (Cow<'_, str>, usize) {
@@ -335,6 +365,30 @@ mod tests {
     }
 
     #[test]
+    fn what_hides_can_be_taken_away() {
+        for (text, kept, hidden) in [
+            (
+                "Vec<T> a<b && c\r\n\t👩\u{200d}👧 1\u{fe0f}\u{20e3}",
+                None,
+                0,
+            ),
+            ("\u{202e}evil\u{202c}", Some("evil"), 2),
+            ("pass\u{200b}word\u{e0041}\u{ad}", Some("password"), 3),
+            ("\x1b[31mred", Some("[31mred"), 1),
+            ("pay\u{200d}pal", Some("paypal"), 1),
+            // A row of selectors can carry a message; the first one is the letter's own.
+            ("葛\u{e0100}\u{e0101}\u{e0102}", Some("葛\u{e0100}"), 2),
+            ("👩\u{200b}\u{200d}👧", Some("👩\u{200d}👧"), 1),
+        ] {
+            assert_eq!(
+                strip_hidden(text),
+                (kept.unwrap_or(text).into(), hidden),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
     fn bytes_of_other_encodings_pass() {
         for bytes in [
             &b"caf\xe9 \x9b \x80\xff"[..],
@@ -446,6 +500,10 @@ mod tests {
             let once = neutralise(&text).into_owned();
             prop_assert_eq!(neutralise_bytes(text.as_bytes()).into_owned(), once.clone().into_bytes());
             prop_assert_eq!(neutralise(&once).into_owned(), once.clone());
+            let (bare, _) = strip_hidden(&text);
+            prop_assert_eq!(strip_hidden(&bare), (bare.clone(), 0));
+            let bare = bare.replace('\r', "");
+            prop_assert_eq!(neutralise(&bare).into_owned(), bare.clone());
             prop_assert!(!once.replace("\r\n", "").contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
 
             let line = one_line(&text).into_owned();

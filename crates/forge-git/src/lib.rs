@@ -12,6 +12,7 @@ mod place;
 mod refname;
 mod remotes;
 mod stream;
+mod tree;
 mod version;
 
 pub use cat_file::{CatFile, Found, Info, Object};
@@ -21,4 +22,5 @@ pub use git::{Git, Output};
 pub use place::Place;
 pub use refname::{branch_problem, refname_problem};
 pub use remotes::{BranchConfig, GitConfig, Remote, root};
+pub use tree::TreeEntry;
 pub use version::{MINIMUM, Version};

@@ -65,6 +65,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
             "a pull request on GitHub is made from a branch",
             "apply the patch to a branch with `git am`, push it, and open the pull request from it",
         ),
+        yes(PrCreateEdits),
         no(
             PrCreateDependent,
             "pull requests on GitHub do not depend on each other",
@@ -81,6 +82,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
             "a pull request on GitHub has no rounds: it shows what its head branch has",
             "push to the head branch",
         ),
+        yes(PrUpdateBranch),
         yes(PrLabels),
         yes(PrAssignees),
         yes(PrReviewers),
@@ -123,6 +125,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(ThreadResolve),
         (Attachments, attachments),
         yes(Checks),
+        yes(CheckLogs),
         yes(IssueList),
         yes(IssueView),
         yes(IssueCreate),

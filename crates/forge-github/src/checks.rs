@@ -3,12 +3,18 @@
 use async_trait::async_trait;
 use forge_core::{
     Checks, Error, Noun, PrId, Result,
-    model::{Check, CheckStatus, ChecksReport, PrFields},
+    model::{ByteStream, Check, CheckLog, CheckStatus, ChecksReport, PrFields},
+    text::one_line,
 };
+use futures::TryStreamExt;
+use http_body_util::BodyExt;
 
 use crate::{
     GitHub,
+    api::{JSON, chunks},
+    error,
     gql::types::{self as wire, Nodes},
+    pulls::repo_route,
 };
 
 #[async_trait]
@@ -34,6 +40,66 @@ impl Checks for GitHub {
         pull.checks
             .ok_or_else(|| Error::not_found(Noun::Commit, format!("{pr} has no head commit")))
     }
+
+    /// The log is kept in a storage elsewhere, to which the route redirects (docs.github.com, REST,
+    /// "Download job logs for a workflow run").
+    async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>> {
+        let job = check.workflow.as_ref().and(check.url.as_deref());
+        let Some(job) = job.and_then(job_of) else {
+            return Ok(None);
+        };
+        let path = format!("{}/actions/jobs/{job}/logs", repo_route(&pr.repo)?);
+        let (parts, body) = self.api.stream(&path, JSON).await?.into_parts();
+        if parts.status.is_success() {
+            return end_of(chunks(body), most).await.map(Some);
+        }
+        // Logs are deleted after a while, and written when the job has ended.
+        if matches!(parts.status.as_u16(), 404 | 410) {
+            return Err(Error::not_found(
+                Noun::Other,
+                format!(
+                    "the log of {} is not there (any more)",
+                    one_line(&check.name)
+                ),
+            )
+            .with_hint("look at the page of the check, or run it again"));
+        }
+        let bytes = body
+            .collect()
+            .await
+            .map(|b| b.to_bytes())
+            .unwrap_or_default();
+        Err(error::from_http(
+            self.api.about(false),
+            parts.status,
+            &parts.headers,
+            &bytes,
+        ))
+    }
+}
+
+/// The job of GitHub Actions that a check run's page shows: `…/actions/runs/<run>/job/<job>`.
+fn job_of(url: &str) -> Option<u64> {
+    let (_, rest) = url.split_once("/actions/runs/")?;
+    let (run, job) = rest.split_once("/job/")?;
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let job = job.split(['?', '#', '/']).next()?;
+    (digits(run) && digits(job)).then(|| job.parse().ok())?
+}
+
+/// Reads to the end, and keeps no more than is asked for.
+async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
+    let mut kept: Vec<u8> = Vec::new();
+    let mut cut = false;
+    while let Some(chunk) = body.try_next().await? {
+        kept.extend_from_slice(&chunk);
+        // One byte more than is wanted says whether a line begins there.
+        if kept.len() > most.saturating_mul(2).max(64 * 1024) {
+            kept.drain(..kept.len() - most - 1);
+            cut = true;
+        }
+    }
+    Ok(CheckLog::end_of(&kept, most, cut))
 }
 
 /// The section of a pull request: the checks of its last commit.
@@ -126,6 +192,27 @@ mod tests {
 
     fn run(name: &str, status: &str, conclusion: Option<&str>) -> Value {
         json!({"__typename": "CheckRun", "name": name, "status": status, "conclusion": conclusion})
+    }
+
+    #[test]
+    fn the_job_is_in_the_page_of_a_check_run() {
+        let page = "https://github.com/o/r/actions/runs/12/job/345";
+        for url in [
+            page.to_owned(),
+            format!("{page}?pr=7"),
+            format!("{page}#step:3:1"),
+        ] {
+            assert_eq!(job_of(&url), Some(345), "{url}");
+        }
+        for url in [
+            "https://ci.example/345",
+            "https://github.com/o/r/runs/345",
+            "https://github.com/o/r/actions/runs/12",
+            "https://github.com/o/r/actions/runs/x/job/345",
+            "https://github.com/o/r/actions/runs/12/job/",
+        ] {
+            assert_eq!(job_of(url), None, "{url}");
+        }
     }
 
     #[test]

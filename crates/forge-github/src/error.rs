@@ -458,6 +458,33 @@ const MESSAGES: &[Row] = &[
         )
         .with_hint("look at what was pushed, then merge again")
     }),
+    ("expected head sha didn't match", |m| {
+        Error::new(
+            ErrorKind::Conflict {
+                expected: String::new(),
+                actual: String::new(),
+            },
+            m,
+        )
+        .with_hint("look at what was pushed, then try again")
+    }),
+    ("no new commits on the base branch", |m| {
+        Error::precondition(Precondition::NothingToMerge, m)
+            .with_hint("the head branch is up to date already")
+    }),
+    ("Expected branch to point to", |m| {
+        Error::new(
+            ErrorKind::Conflict {
+                expected: String::new(),
+                actual: String::new(),
+            },
+            m,
+        )
+        .with_hint("look at what was pushed, then try again")
+    }),
+    ("A ref named", |m| {
+        Error::invalid("head", m).with_hint("give the new branch another name")
+    }),
     ("Base branch was modified", |m| {
         Error::new(
             ErrorKind::Conflict {
@@ -477,6 +504,7 @@ const MESSAGES: &[Row] = &[
     ("Pull Request is closed", |m| closed(m)),
     ("has merge conflicts", |m| conflicts(m)),
     ("Merge conflict", |m| conflicts(m)),
+    ("merge conflict", |m| conflicts(m)),
     ("approving review", |m| unmet(m)),
     ("Required status check", |m| unmet(m)),
     ("is not mergeable", |m| {

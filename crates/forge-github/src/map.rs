@@ -94,6 +94,7 @@ pub(crate) fn comment(c: wire::Comment) -> Comment {
         body: c.body,
         created_at: c.created_at.unwrap_or_else(epoch),
         updated_at: c.last_edited_at,
+        round: None,
         reactions: reactions(c.reaction_groups),
         line_number: c.line.or(c.original_line).filter(|_| c.path.is_some()),
         file_path: c.path,
@@ -128,6 +129,7 @@ pub(crate) fn review(r: wire::Review) -> Review {
         body: Some(r.body).filter(|b| !b.is_empty()),
         submitted_at: r.submitted_at.unwrap_or_else(epoch),
         commit: r.commit.map(|c| c.oid),
+        round: None,
         reactions: reactions(r.reaction_groups),
         comments: r.comments.into_vec().into_iter().map(comment).collect(),
     }

@@ -27,6 +27,9 @@ pub(crate) struct PullPayload {
     assignable: Option<wire::Pull>,
     pub merge_queue_entry: Option<QueueEntry>,
     pub comment_edge: Option<CommentEdge>,
+    /// A branch that was made.
+    #[serde(rename = "ref")]
+    pub branch: Option<wire::Id>,
 }
 
 /// A place in a merge queue.

@@ -2,15 +2,21 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Error, Noun, RepoId, Repos, Result, Support,
-    model::{Actor, MergeMethod, Permission, RepoInfo},
+    Capability, Cursor, Error, Noun, Page, PageReq, RepoId, Repos, Result, Support,
+    model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
 };
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::{
     GitHub,
-    gql::{Document, types as wire},
-    map, repo_variables,
+    gql::{
+        Document,
+        types::{self as wire, Nodes},
+    },
+    map,
+    paged::LONGEST,
+    repo_variables,
 };
 
 #[derive(Deserialize)]
@@ -22,6 +28,30 @@ struct ViewerOf {
 struct RepoOf {
     repository: Option<wire::Repo>,
 }
+
+#[derive(Deserialize)]
+struct BranchesOf {
+    repository: Option<RepoRefs>,
+}
+
+#[derive(Deserialize)]
+struct RepoRefs {
+    refs: Option<Nodes<Ref>>,
+}
+
+#[derive(Deserialize)]
+struct Ref {
+    name: String,
+    target: Option<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    oid: String,
+}
+
+/// The word of the cursors of branches.
+const BRANCHES: &str = "github-branches";
 
 #[async_trait]
 impl Repos for GitHub {
@@ -40,12 +70,47 @@ impl Repos for GitHub {
             .api
             .query::<RepoOf>(&text, &repo_variables(repo)?.into())
             .await?;
-        let found = self.api.whole(answer)?.repository.ok_or_else(|| {
-            Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
-                .with_hint("look at the name, and whether the account may see it")
-        })?;
+        let found = self.api.whole(answer)?.repository;
+        let found = found.ok_or_else(|| missing(repo))?;
         Ok(info(&self.info.host, found))
     }
+
+    async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {
+        let key = repo.comparison_key();
+        let cursor = page
+            .cursor
+            .as_ref()
+            .map(|c| c.position(BRANCHES, &key))
+            .transpose()?;
+        let mut variables = repo_variables(repo)?;
+        variables.insert("first".into(), json!(page.limit.clamp(1, LONGEST)));
+        variables.insert("after".into(), json!(cursor));
+        let text = Document::query("Branches").text();
+        let answer = self
+            .api
+            .query::<BranchesOf>(&text, &variables.into())
+            .await?;
+        let found = self.api.whole(answer)?.repository;
+        let refs = found.ok_or_else(|| missing(repo))?.refs.unwrap_or_default();
+        let next = refs.next().map(|end| Cursor::new(BRANCHES, &key, &end));
+        let total = refs.total_count;
+        let items = refs.into_vec().into_iter().filter_map(|r| {
+            let oid = r.target?.oid;
+            Some(Branch { name: r.name, oid })
+        });
+        Ok(Page {
+            items: items.collect(),
+            next,
+            total,
+            scanned: None,
+            warnings: vec![],
+        })
+    }
+}
+
+fn missing(repo: &RepoId) -> Error {
+    Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
+        .with_hint("look at the name, and whether the account may see it")
 }
 
 pub(crate) fn method(word: Option<&str>) -> Option<MergeMethod> {
@@ -129,6 +194,7 @@ fn info(host: &str, repo: wire::Repo) -> RepoInfo {
     };
     RepoInfo {
         id: map::repo_id(host, &name),
+        aliases: Vec::new(),
         default_branch: repo.default_branch_ref.map(|r| r.name),
         description: repo.description.filter(|d| !d.is_empty()),
         url: repo.url,

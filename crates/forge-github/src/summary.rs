@@ -50,6 +50,7 @@ mod tests {
             body: None,
             submitted_at: Timestamp::from_unix(at),
             commit: None,
+            round: None,
             reactions: Default::default(),
             comments: vec![],
         }

@@ -34,6 +34,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
                 instead: "apply the patch to a branch with `git am` and open the pull request from it",
             },
         ),
+        (C::PrCreateEdits, Native),
         (
             C::PrCreateDependent,
             No {
@@ -65,6 +66,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
                 instead: "commit or push to the head branch",
             },
         ),
+        (C::PrUpdateBranch, Native),
         (C::PrLabels, Native),
         (C::PrAssignees, Native),
         (C::PrReviewers, Native),
@@ -140,6 +142,13 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         ),
         (
             C::Checks,
+            No {
+                why: "a plain git repository runs no checks and stores no results of them",
+                instead: "run the tests on the head yourself and say so in a review",
+            },
+        ),
+        (
+            C::CheckLogs,
             No {
                 why: "a plain git repository runs no checks and stores no results of them",
                 instead: "run the tests on the head yourself and say so in a review",

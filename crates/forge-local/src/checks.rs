@@ -1,7 +1,10 @@
 //! Checks: a plain git repository has none.
 
 use async_trait::async_trait;
-use forge_core::{Capability, Checks, PrId, Result, model::ChecksReport};
+use forge_core::{
+    Capability, Checks, PrId, Result,
+    model::{Check, CheckLog, ChecksReport},
+};
 
 use crate::Local;
 
@@ -11,5 +14,9 @@ impl Checks for Local {
         let number = self.number(pr)?;
         self.store.read(&mut self.store.cat(), number).await?;
         Err(Self::unsupported(Capability::Checks))
+    }
+
+    async fn check_log(&self, _: &PrId, _: &Check, _: usize) -> Result<Option<CheckLog>> {
+        Err(Self::unsupported(Capability::CheckLogs))
     }
 }

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    RepoId, Repos, Result,
-    model::{Actor, MergeMethod, Permission, RepoInfo},
+    Page, PageReq, RepoId, Repos, Result,
+    model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
 };
 
-use crate::{Local, ident::identity, store::branch_ref};
+use crate::{Local, ident::identity, paging, store::branch_ref};
 
 /// Where a repository usually has its main line, when nothing says where.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];
@@ -22,6 +22,7 @@ impl Repos for Local {
         self.check(repo)?;
         Ok(RepoInfo {
             id: self.id().clone(),
+            aliases: Vec::new(),
             default_branch: self.default_branch().await?,
             description: self.description(),
             url: self.url(),
@@ -31,6 +32,19 @@ impl Repos for Local {
             merge_methods: vec![MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase],
             overrides: Vec::new(),
         })
+    }
+
+    async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {
+        self.check(repo)?;
+        let format = "--format=%(objectname) %(refname:lstrip=2)";
+        let list = self.git().run_ok(["for-each-ref", format, "refs/heads/"]);
+        let list = String::from_utf8_lossy(&list.await?).into_owned();
+        let lines = list.lines().filter_map(|line| line.split_once(' '));
+        let all = lines.map(|(oid, name)| Branch {
+            name: name.to_owned(),
+            oid: oid.to_owned(),
+        });
+        paging::slice(all.collect(), &page, &"branches")
     }
 }
 

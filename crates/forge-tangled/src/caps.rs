@@ -18,22 +18,39 @@ const fn no(
     (capability, Support::No { why, instead })
 }
 
-/// Tangled's table, as of its protocol of 2026. A title and a body have no limit of their own there;
-/// these keep a record far below the million bytes that a data server takes.
-pub static CAPABILITIES: Capabilities = Capabilities {
-    table: &[
+type Rows = [(Capability, Support); Capability::ALL.len()];
+
+const NO_DRAFTS: Support = Support::No {
+    why: "tangled has no drafts",
+    instead: "set `hosts.tangled.org.draft_marker`: forge puts it in front of the title, and `forge \
+              pr ready` takes it away",
+};
+const NO_VERDICTS: Support = Support::No {
+    why: "tangled has no approvals and no requests for changes",
+    instead: "say it in a comment (`forge pr review --comment`), or set \
+              `hosts.tangled.org.verdict_comments`: forge writes the verdict into a comment, and \
+              reads it back",
+};
+const DRAFTS: Support = Support::Emulated {
+    how: "the configured marker in front of the title",
+};
+const VERDICTS: Support = Support::Emulated {
+    how: "a comment whose first line says the verdict and the round",
+};
+
+/// The table, as of tangled's protocol of 2026; drafts and verdicts are as the configuration has it.
+const fn rows(drafts: Support, verdicts: Support) -> Rows {
+    [
         yes(PrCreate),
-        no(
-            PrCreateDraft,
-            "tangled has no drafts",
-            "put '[draft]' in front of the title, and take it away when it is ready",
-        ),
-        no(
-            PrCreateCrossRepository,
-            "which fork an owner's branch is in is not known on tangled",
-            "submit the changes as a patch",
-        ),
+        (PrCreateDraft, drafts),
+        yes(PrCreateCrossRepository),
         yes(PrCreatePatch),
+        (
+            PrCreateEdits,
+            Support::ClientSide {
+                how: "the patch is made here, from the edited files as the knot has them",
+            },
+        ),
         yes(PrCreateDependent),
         yes(PrList),
         no(
@@ -54,6 +71,11 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             "open a new pull request to the other branch",
         ),
         yes(PrResubmit),
+        no(
+            PrUpdateBranch,
+            "a round is a patch, and stays as it was submitted",
+            "rebase the branch, then submit another round: `forge pr resubmit`",
+        ),
         yes(PrLabels),
         (
             PrAssignees,
@@ -75,11 +97,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         no(PrProjects, "tangled has no project boards", "use a label"),
         yes(PrClose),
         yes(PrReopen),
-        no(
-            PrDraft,
-            "tangled has no drafts",
-            "edit the title: '[draft]' in front of it tells people",
-        ),
+        (PrDraft, drafts),
         yes(PrDeleteBranch),
         yes(PrMergeability),
         no(
@@ -119,11 +137,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         yes(CommentReply),
         yes(CommentEdit),
         yes(CommentDelete),
-        no(
-            ReviewVerdict,
-            "tangled has no approvals and no requests for changes",
-            "say it in a comment: `forge pr review --comment`",
-        ),
+        (ReviewVerdict, verdicts),
         no(
             ReviewInline,
             "tangled has no comments on lines",
@@ -140,6 +154,11 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             "commit the file to the branch, and name its path",
         ),
         yes(Checks),
+        no(
+            CheckLogs,
+            "a spindle hands out logs by a subscription alone (sh.tangled.ci.subscribePipelineLogs)",
+            "look at the page of the pipeline",
+        ),
         yes(IssueList),
         yes(IssueView),
         yes(IssueCreate),
@@ -153,14 +172,45 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         yes(IssueComment),
         yes(LabelList),
         yes(LabelEdit),
-    ],
-    limits: Limits {
-        title_max: 256,
-        body_max: 65_536,
-        labels_max: 100,
-        page_max: 100,
-    },
+    ]
+}
+
+/// A title and a body have no limit of their own on tangled; these keep a record far below the
+/// million bytes that a data server takes.
+const LIMITS: Limits = Limits {
+    title_max: 256,
+    body_max: 65_536,
+    labels_max: 100,
+    page_max: 100,
 };
+
+const fn table(table: &'static Rows) -> Capabilities {
+    Capabilities {
+        table,
+        limits: LIMITS,
+    }
+}
+
+static PLAIN: Rows = rows(NO_DRAFTS, NO_VERDICTS);
+static WITH_DRAFTS: Rows = rows(DRAFTS, NO_VERDICTS);
+static WITH_VERDICTS: Rows = rows(NO_DRAFTS, VERDICTS);
+static WITH_BOTH: Rows = rows(DRAFTS, VERDICTS);
+
+/// Tangled's table, where nothing is configured.
+pub static CAPABILITIES: Capabilities = table(&PLAIN);
+static CAPABILITIES_WITH_DRAFTS: Capabilities = table(&WITH_DRAFTS);
+static CAPABILITIES_WITH_VERDICTS: Capabilities = table(&WITH_VERDICTS);
+static CAPABILITIES_WITH_BOTH: Capabilities = table(&WITH_BOTH);
+
+/// The table of a host where drafts are marked, and verdicts are written as comments.
+pub(crate) fn with(drafts: bool, verdicts: bool) -> &'static Capabilities {
+    match (drafts, verdicts) {
+        (false, false) => &CAPABILITIES,
+        (true, false) => &CAPABILITIES_WITH_DRAFTS,
+        (false, true) => &CAPABILITIES_WITH_VERDICTS,
+        (true, true) => &CAPABILITIES_WITH_BOTH,
+    }
+}
 
 /// The refusal of what the table says no to.
 pub(crate) fn refusal(capability: Capability) -> Error {

@@ -1,20 +1,29 @@
 //! Checks: the pipelines that the repository's spindle ran for the head of the newest round.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Checks, Error, PrId, Result, Timestamp,
-    model::{Check, CheckStatus, ChecksReport},
+    Capability, Checks, Error, PrId, Result, Timestamp, Warning,
+    model::{Check, CheckLog, CheckStatus, ChecksReport, PullRequest},
     text::one_line,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Era, Origin, Tangled, fault, repository::Repository};
+use crate::{
+    Era, Origin, Tangled, caps, fault,
+    pulls::{record::Pull, view::unread},
+    repository::Repository,
+};
 
 /// The most pipelines that one question gets (`sh.tangled.ci.queryPipelines`).
 const PAGE: &str = "250";
 /// More pages than the pipelines of one commit fill.
 const PAGES_MOST: usize = 20;
+/// How many commits one question names: with 40 digits each they fit into any server's longest
+/// address.
+const COMMITS: usize = 50;
 
 /// An answer of `sh.tangled.ci.queryPipelines`; the newest come first.
 #[derive(Deserialize)]
@@ -26,7 +35,7 @@ struct Pipelines {
     cursor: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Pipeline {
     #[serde(default)]
@@ -40,7 +49,7 @@ struct Pipeline {
     workflows: Vec<Workflow>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Workflow {
     name: String,
@@ -57,30 +66,88 @@ struct Workflow {
 impl Checks for Tangled {
     async fn checks(&self, pr: &PrId) -> Result<ChecksReport> {
         let located = self.locate(pr).await?;
-        let why = match located.repository.era {
-            Era::Org10 => Some("how a spindle of Tangled 1.0 is asked for pipelines was not seen"),
-            Era::Sh2025 => Some("this repository has no DID of its own to ask its spindle for"),
-            Era::Sh2026 => None,
-        };
-        if let Some(why) = why {
+        if let Some(why) = why_not(&located.repository) {
             let instead = "look at the page of the pull request";
             return Err(Error::unsupported(Capability::Checks, why, instead));
         }
-        let patch = self
-            .latest_patch(&located.repository, &located.pull)
-            .await?;
-        let head = patch.head().unwrap_or_default().to_owned();
-        let checks = match self.spindle(&located.repository)? {
-            Some(spindle) if !head.is_empty() => {
-                self.pipelines(&located.repository, spindle, &head).await?
-            }
-            _ => Vec::new(),
-        };
-        Ok(ChecksReport::of(head, checks))
+        self.checks_of(&located.repository, &located.pull).await
+    }
+
+    async fn check_log(&self, _: &PrId, _: &Check, _: usize) -> Result<Option<CheckLog>> {
+        Err(caps::refusal(Capability::CheckLogs))
+    }
+}
+
+/// Why nobody can say what ran for a repository; `None` where it can be asked.
+fn why_not(repository: &Repository) -> Option<&'static str> {
+    match repository.era {
+        Era::Org10 => Some("how a spindle of Tangled 1.0 is asked for pipelines was not seen"),
+        Era::Sh2025 => Some("this repository has no DID of its own to ask its spindle for"),
+        Era::Sh2026 => None,
     }
 }
 
 impl Tangled {
+    async fn checks_of(&self, repository: &Repository, pull: &Pull) -> Result<ChecksReport> {
+        let patch = self.latest_patch(repository, pull).await?;
+        let head = patch.head().unwrap_or_default().to_owned();
+        let pipelines = match self.spindle(repository)? {
+            Some(spindle) if !head.is_empty() => {
+                self.pipelines(repository, spindle, &[&head]).await?
+            }
+            _ => Vec::new(),
+        };
+        let checks = pipelines.into_iter().flat_map(Pipeline::into_checks);
+        Ok(ChecksReport::of(head, checks.collect()))
+    }
+
+    /// The checks as a section of a view; `None` where the forge has none. A round without a patch
+    /// has been told of by the changes.
+    pub(crate) async fn checks_section(
+        &self,
+        repository: &Repository,
+        pull: &Pull,
+    ) -> Option<Result<ChecksReport>> {
+        if why_not(repository).is_some() || self.latest_patch(repository, pull).await.is_err() {
+            return None;
+        }
+        Some(self.checks_of(repository, pull).await)
+    }
+
+    /// The checks of the rows of a list, whose heads are known: one question for all of them.
+    pub(crate) async fn checks_of_rows(&self, repository: &Repository, rows: &mut [PullRequest]) {
+        if why_not(repository).is_some() {
+            return;
+        }
+        let heads: BTreeSet<String> = rows.iter().filter_map(|r| r.head_oid.clone()).collect();
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        let asked = async {
+            let mut pipelines = Vec::new();
+            if let Some(spindle) = self.spindle(repository)? {
+                for heads in heads.chunks(COMMITS) {
+                    let found = self.pipelines(repository, spindle.clone(), heads).await?;
+                    pipelines.extend(found);
+                }
+            }
+            Ok::<_, Error>(pipelines)
+        };
+        match asked.await {
+            Ok(pipelines) => {
+                for row in rows {
+                    let Some(head) = row.head_oid.clone() else {
+                        continue;
+                    };
+                    let of_head = pipelines.iter().filter(|p| p.commit == head).cloned();
+                    let checks = of_head.flat_map(Pipeline::into_checks).collect();
+                    row.checks = Some(ChecksReport::of(head, checks));
+                }
+            }
+            Err(e) => rows
+                .iter_mut()
+                .for_each(|row| row.warnings.push(unread_checks(&e))),
+        }
+    }
+
     /// The service that runs the repository's pipelines; `None` where none was chosen.
     fn spindle(&self, repository: &Repository) -> Result<Option<Origin>> {
         let named = repository.record.text("spindle");
@@ -94,28 +161,25 @@ impl Tangled {
         &self,
         repository: &Repository,
         spindle: Origin,
-        head: &str,
-    ) -> Result<Vec<Check>> {
+        heads: &[&str],
+    ) -> Result<Vec<Pipeline>> {
         let spindle = self.identities.service(spindle).await?;
-        let mut checks = Vec::new();
+        let mut found = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MOST {
-            let mut params = vec![
-                ("repo", repository.target()),
-                ("commits", head),
-                ("limit", PAGE),
-            ];
+            let mut params = vec![("repo", repository.target()), ("limit", PAGE)];
+            params.extend(heads.iter().map(|head| ("commits", *head)));
             if let Some(cursor) = &cursor {
                 params.push(("cursor", cursor));
             }
             let page: Pipelines = spindle
                 .query("sh.tangled.ci.queryPipelines", &params)
                 .await?;
-            let of_head = page.pipelines.into_iter().filter(|p| p.commit == head);
-            checks.extend(of_head.flat_map(Pipeline::into_checks));
+            let of_heads = page.pipelines.into_iter();
+            found.extend(of_heads.filter(|p| heads.contains(&p.commit.as_str())));
             cursor = page.cursor.filter(|c| !c.is_empty());
             if cursor.is_none() {
-                return Ok(checks);
+                return Ok(found);
             }
         }
         Err(fault::garbled(
@@ -125,6 +189,11 @@ impl Tangled {
             false,
         ))
     }
+}
+
+/// The warning of a view or a row whose spindle did not answer.
+pub(crate) fn unread_checks(error: &Error) -> Warning {
+    unread("the checks", error).of_section("checks")
 }
 
 impl Pipeline {

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use forge_core::{
     AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, PrKey, Result, Reviews,
+    Timestamp, Warning,
     model::{
         Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
     },
@@ -17,8 +18,8 @@ use crate::{
     pulls::{check_body, view::Located},
     records::{self, NewRecord, Record},
     skipped,
-    sources::IN_FLIGHT,
-    tickets, write,
+    sources::{ACCOUNT_MOST, IN_FLIGHT},
+    tickets, verdicts, write,
 };
 
 /// The type of a comment's body.
@@ -46,9 +47,15 @@ pub(crate) fn broken(record: &Record) -> Option<&'static str> {
 }
 
 /// The text of a comment: a markdown object, or in older records a string.
-fn text(value: &Value) -> Option<&str> {
+pub(crate) fn text(value: &Value) -> Option<&str> {
     let body = value.get("body")?;
     body.as_str().or_else(|| body.get("text")?.as_str())
+}
+
+/// The round that a comment was made on (`pullRoundIdx`, since June 2026).
+pub(crate) fn round(value: &Value) -> Option<usize> {
+    let round = value.get("pullRoundIdx")?.as_u64()?;
+    usize::try_from(round).ok()
 }
 
 impl Tangled {
@@ -77,9 +84,10 @@ impl Tangled {
             author: self.actor(author).await,
             author_association: None,
             body: text(&record.value).unwrap_or_default().to_owned(),
-            created_at: at.unwrap_or_else(|| forge_core::Timestamp::from_unix(0)),
+            created_at: at.unwrap_or_else(|| Timestamp::from_unix(0)),
             updated_at: None,
             reply_to: reply.map(str::to_owned),
+            round: round(&record.value),
             reactions: Default::default(),
             file_path: None,
             line_number: None,
@@ -90,10 +98,7 @@ impl Tangled {
         }
     }
 
-    async fn comment_records(
-        &self,
-        located: &Located,
-    ) -> Result<(Vec<Record>, Vec<forge_core::Warning>)> {
+    async fn comment_records(&self, located: &Located) -> Result<(Vec<Record>, Vec<Warning>)> {
         let pull = &located.pull;
         if located.repository.era == Era::Org10 {
             let records = self
@@ -164,6 +169,60 @@ impl Tangled {
         let mut outcome = Outcome::immediate(self.comment_model(&written, &viewer).await);
         outcome.ingestion = told.ingestion;
         Ok(outcome)
+    }
+
+    /// A comment that goes with something else (a round, a change of the state), which is not
+    /// written again where the viewer has said this very text about this round since then: the
+    /// command was cut off behind it.
+    pub(crate) async fn comment_once(
+        &self,
+        located: &Located,
+        body: &str,
+        since: Option<Timestamp>,
+    ) -> Result<Outcome<Comment>> {
+        let Some(record) = self.said_before(located, body, since).await? else {
+            return self.comment_on(located, body, None).await;
+        };
+        let seen = Seen::About(
+            kinds::comments(&self.settings.dialects),
+            &located.pull.record.uri,
+        );
+        let told = self.ingestion(seen, &record).await;
+        let comment = self.comment_model(&record, record.author()).await;
+        let warning = Warning::new(format!(
+            "the comment was there already, and was not repeated: {}",
+            record.uri
+        ));
+        let mut outcome = Outcome::unchanged(comment, warning);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+
+    async fn said_before(
+        &self,
+        located: &Located,
+        body: &str,
+        since: Option<Timestamp>,
+    ) -> Result<Option<Record>> {
+        let viewer = self.session.viewer().await?;
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        let collection = &self.settings.dialects.sh.comment;
+        let did = &viewer.identity.did;
+        let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
+        let pull = &located.pull;
+        let newest = pull.latest().map(|(number, _)| number);
+        let same = |record: &Record| {
+            let value = &record.value;
+            record.text_at(&["subject", "uri"]) == Some(&pull.record.uri)
+                && text(value) == Some(body)
+                && round(value) == newest
+                && value.get("replyTo").is_none_or(Value::is_null)
+                && since.is_none_or(|since| {
+                    let at = record.created_at("createdAt");
+                    at.is_some_and(|at| at > since)
+                })
+        };
+        Ok(all.records.into_iter().find(same))
     }
 
     fn comment_uri(&self, key: &str) -> Result<AtUri> {
@@ -264,6 +323,7 @@ impl Reviews for Tangled {
     async fn comments(&self, pr: &PrId, req: PageReq) -> Result<Page<Comment>> {
         let located = self.locate(pr).await?;
         let (records, warnings) = self.comment_records(&located).await?;
+        let (_, records) = self.parted(&located.pull, records);
         let page = page::of("tangled-comments", &located.pull.record.uri, records, &req)?;
         Ok(Page {
             items: self.comment_models(&page.items).await,
@@ -274,14 +334,28 @@ impl Reviews for Tangled {
         })
     }
 
-    async fn reviews(&self, pr: &PrId, _page: PageReq) -> Result<Page<Review>> {
-        self.locate(pr).await?;
-        Ok(Page::complete(Vec::new()))
+    async fn reviews(&self, pr: &PrId, req: PageReq) -> Result<Page<Review>> {
+        let located = self.locate(pr).await?;
+        if !self.settings.verdict_comments {
+            return Ok(Page::complete(Vec::new()));
+        }
+        let (records, warnings) = self.comment_records(&located).await?;
+        let (verdicts, _) = self.parted(&located.pull, records);
+        let writers = self.writers(&located.repository).await;
+        let given = self.given(&located, &verdicts, &writers, true).await;
+        let uri = &located.pull.record.uri;
+        let mut page = page::of("tangled-reviews", uri, verdicts::reviews(given), &req)?;
+        page.warnings = warnings;
+        Ok(page)
     }
 
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {
-        if review.verdict != Verdict::Comment {
+        let verdict = review.verdict != Verdict::Comment;
+        if verdict && !self.settings.verdict_comments {
             return Err(caps::refusal(Capability::ReviewVerdict));
+        }
+        if review.verdict == Verdict::RequestChanges && review.body.trim().is_empty() {
+            return Err(Error::invalid("body", "a request for changes needs a text"));
         }
         if !review.threads.is_empty() {
             return Err(caps::refusal(Capability::ReviewInline));
@@ -302,18 +376,31 @@ impl Reviews for Tangled {
             )
             .with_hint("look at the new round, then review it"));
         }
-        let commented = self.comment_on(&located, &review.body, None).await?;
-        Ok(commented.map(|comment| Review {
+        let text = match verdict {
+            true => self.verdict_text(&located, review).await?,
+            false => review.body.clone(),
+        };
+        let commented = self.comment_on(&located, &text, None).await?;
+        let outcome = commented.map(|comment| Review {
             id: comment.id,
             author: comment.author,
             author_association: None,
-            state: ReviewState::Commented,
-            body: Some(comment.body),
+            state: match review.verdict {
+                Verdict::Approve => ReviewState::Approved,
+                Verdict::RequestChanges => ReviewState::ChangesRequested,
+                Verdict::Comment => ReviewState::Commented,
+            },
+            body: (!review.body.is_empty()).then(|| review.body.clone()),
             submitted_at: comment.created_at,
             commit: (!head.is_empty()).then(|| head.to_owned()),
+            round: comment.round,
             comments: Vec::new(),
             reactions: std::collections::BTreeMap::new(),
-        }))
+        });
+        match verdict {
+            true => self.if_it_counts(&located, outcome).await,
+            false => Ok(outcome),
+        }
     }
 
     async fn threads(

@@ -67,6 +67,11 @@ pub(crate) fn of_status(
         | "AuthFactorTokenRequired" => ErrorKind::Unauthenticated {
             host: host.to_owned(),
         },
+        // A knot says 401 also to whom it knows.
+        "AccessControl" => ErrorKind::PermissionDenied {
+            missing: vec!["repo:push".to_owned()],
+            sso_url: None,
+        },
         _ if missing => ErrorKind::NotFound { what: Noun::Other },
         "MergeConflict" => ErrorKind::Precondition(forge_core::Precondition::Conflicts(Vec::new())),
         _ => match status {

@@ -26,6 +26,10 @@ pub(crate) enum Seen<'a> {
     Issue,
     /// A record about either.
     About(Kind, &'a str),
+    /// The definition of a label, in this account.
+    Definition(&'a str),
+    /// The record of a repository, in this version.
+    Repository,
 }
 
 /// What became of a write: the word, and the CID that the record has now.
@@ -78,7 +82,9 @@ impl Tangled {
             return Told { ingestion, cid };
         }
         let mut look = self.watch(wait / 2, &seen, &uri, &cid).await;
+        // A repository's record is changed for nobody's sake.
         if matches!(look, Look::Absent | Look::Other(_))
+            && !matches!(seen, Seen::Repository)
             && let Ok(again) = self.put_changed(&at, &cid).await
         {
             cid = again;
@@ -178,43 +184,62 @@ impl Tangled {
 
     /// One look at the index.
     pub(crate) async fn look(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
-        let version = |found: Option<&str>| match found {
-            Some(found) if found != cid => Look::Other(found.to_owned()),
-            _ => Look::Shown,
-        };
-        let index = self.index();
         match seen {
-            Seen::Pull | Seen::Issue => {
-                let (query, name) = match seen {
-                    Seen::Issue => ("sh.tangled.repo.getIssue", "issue"),
-                    _ => ("sh.tangled.repo.getPull", "pull"),
-                };
-                match index.query::<Record>(query, &[(name, uri)]).await {
-                    // Without a CID nothing says that it is this version.
-                    Ok(found) if found.uri == uri => version(Some(found.cid())),
-                    Ok(_) => Look::Absent,
-                    Err(e) if says_no(&e) => Look::Absent,
-                    Err(e) => Look::Silent(e),
-                }
+            Seen::Pull => {
+                self.look_at("sh.tangled.repo.getPull", "pull", uri, cid)
+                    .await
             }
-            Seen::About(kind, subject) => {
-                let params = [("subject", *subject), ("limit", "1000"), ("order", "desc")];
-                let page = match index.query::<Items>(kind.query, &params).await {
-                    Ok(page) => page,
-                    Err(e) if says_no(&e) => return Look::Absent,
-                    Err(e) => return Look::Silent(e),
-                };
-                let text = |item: &Value, name: &str| item.get(name)?.as_str().map(str::to_owned);
-                let found = page
-                    .items
-                    .iter()
-                    .find(|item| text(item, "uri").as_deref() == Some(uri));
-                match found {
-                    Some(item) => version(text(item, "cid").as_deref()),
-                    None => Look::Absent,
-                }
+            Seen::Issue => {
+                self.look_at("sh.tangled.repo.getIssue", "issue", uri, cid)
+                    .await
+            }
+            Seen::Repository => {
+                self.look_at("sh.tangled.repo.getRepo", "repo", uri, cid)
+                    .await
+            }
+            Seen::About(kind, subject) => self.look_among(kind.query, subject, uri, cid).await,
+            Seen::Definition(account) => {
+                self.look_among("sh.tangled.label.listDefinitions", account, uri, cid)
+                    .await
             }
         }
+    }
+
+    /// Asks for the record itself.
+    async fn look_at(&self, query: &str, name: &str, uri: &str, cid: &str) -> Look {
+        match self.index().query::<Record>(query, &[(name, uri)]).await {
+            // Without a CID nothing says that it is this version.
+            Ok(found) if found.uri == uri => version(Some(found.cid()), cid),
+            Ok(_) => Look::Absent,
+            Err(e) if says_no(&e) => Look::Absent,
+            Err(e) => Look::Silent(e),
+        }
+    }
+
+    /// Asks for the records about `subject`, and looks for this one among them.
+    async fn look_among(&self, query: &str, subject: &str, uri: &str, cid: &str) -> Look {
+        let params = [("subject", subject), ("limit", "1000"), ("order", "desc")];
+        let page = match self.index().query::<Items>(query, &params).await {
+            Ok(page) => page,
+            Err(e) if says_no(&e) => return Look::Absent,
+            Err(e) => return Look::Silent(e),
+        };
+        let text = |item: &Value, name: &str| item.get(name)?.as_str().map(str::to_owned);
+        let found = page
+            .items
+            .iter()
+            .find(|item| text(item, "uri").as_deref() == Some(uri));
+        match found {
+            Some(item) => version(text(item, "cid").as_deref(), cid),
+            None => Look::Absent,
+        }
+    }
+}
+
+fn version(found: Option<&str>, wanted: &str) -> Look {
+    match found {
+        Some(found) if found != wanted => Look::Other(found.to_owned()),
+        _ => Look::Shown,
     }
 }
 

@@ -72,7 +72,7 @@ pub enum IndexShows {
 
 impl Tangled {
     /// Looks where a record is: a pull request, an issue, a status of either, a comment, a change of
-    /// labels.
+    /// labels, the definition of a label.
     ///
     /// # Errors
     /// `not_found` for a record that is not in its account; `invalid_input` for a record of another
@@ -227,6 +227,7 @@ impl Tangled {
             &names.issue_state,
             &names.comment,
             &names.label_op,
+            &names.label,
         ];
         if all.iter().any(|name| **name == collection) {
             return Ok(Known::Yes);
@@ -251,6 +252,9 @@ impl Tangled {
         }
         if collection == dialects.sh.issue {
             return Some(Seen::Issue);
+        }
+        if collection == dialects.sh.label {
+            return Some(Seen::Definition(record.author()));
         }
         let kinds = [
             kinds::statuses(dialects),

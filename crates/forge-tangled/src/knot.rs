@@ -1,6 +1,6 @@
 //! What a knot is asked: branches, comparisons, merges.
 
-use forge_core::{Error, ErrorKind, Noun, Result, text::one_line};
+use forge_core::{Error, ErrorKind, Noun, Result, model, text::one_line};
 use forge_http::Class;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,6 +14,29 @@ pub(crate) struct Branch {
     pub hash: String,
     #[serde(default)]
     pub message: Option<String>,
+}
+
+/// The most branches that one question gets (`sh.tangled.repo.branches`).
+const BRANCH_PAGE: usize = 100;
+/// More pages than a repository has branches for.
+const BRANCH_PAGES_MOST: usize = 100;
+
+#[derive(Deserialize)]
+struct Branches {
+    /// `null` in an empty repository, as Go writes a list that was never made.
+    #[serde(default)]
+    branches: Option<Vec<ListedBranch>>,
+}
+
+#[derive(Deserialize)]
+struct ListedBranch {
+    reference: Reference,
+}
+
+#[derive(Deserialize)]
+struct Reference {
+    name: String,
+    hash: String,
 }
 
 /// What two revisions differ in. `patch` is what `git format-patch` writes.
@@ -87,6 +110,34 @@ impl Tangled {
         }
     }
 
+    /// All branches; their cursor is how many came before (`sh.tangled.repo.branches` names none in
+    /// its answer).
+    pub(crate) async fn all_branches(&self, repository: &Repository) -> Result<Vec<model::Branch>> {
+        let knot = self.knot(repository).await?;
+        let repo = repository.knot_name();
+        let mut all: Vec<model::Branch> = Vec::new();
+        for _ in 0..BRANCH_PAGES_MOST {
+            let from = all.len().to_string();
+            let limit = BRANCH_PAGE.to_string();
+            let params = [
+                ("repo", repo.as_str()),
+                ("limit", &limit),
+                ("cursor", &from),
+            ];
+            let page: Branches = knot.query("sh.tangled.repo.branches", &params).await?;
+            let branches = page.branches.unwrap_or_default();
+            let count = branches.len();
+            all.extend(branches.into_iter().map(|b| model::Branch {
+                name: b.reference.name,
+                oid: b.reference.hash,
+            }));
+            if count < BRANCH_PAGE {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
     /// What `head` has that `base` has not.
     pub(crate) async fn compare(
         &self,
@@ -146,6 +197,41 @@ impl Tangled {
             .with_class(Class::Write)
             .procedure(method, input)
             .await
+    }
+
+    /// Has the fork's knot fetch a branch of what it was forked from, under a name that no branch
+    /// has, for comparing `head` with it: `hidden/<head>/<branch>`. To repeat it changes nothing.
+    pub(crate) async fn hidden_ref(
+        &self,
+        fork: &Repository,
+        branch: &str,
+        head: &str,
+    ) -> Result<String> {
+        const METHOD: &str = "sh.tangled.repo.hiddenRef";
+        let knot = self.knot(fork).await?.with_class(Class::Replay);
+        let audience = fork.knot.service_did();
+        let token = self.session.service_token(&audience, METHOD).await?;
+        let input = json!({ "repo": fork.target(), "forkRef": head, "remoteRef": branch });
+        let answer = knot.with_token(token).procedure(METHOD, &input).await?;
+        let text = |name: &str| answer.get(name).and_then(Value::as_str);
+        if answer.get("success").and_then(Value::as_bool) == Some(true) {
+            let usual = || format!("hidden/{head}/{branch}");
+            return Ok(text("ref").map_or_else(usual, str::to_owned));
+        }
+        let why = text("error").unwrap_or("it does not say why");
+        Err(Error::new(
+            ErrorKind::Upstream {
+                status: 200,
+                request_id: None,
+            },
+            format!(
+                "the knot of {} could not fetch '{}' for comparing with it: {}",
+                fork.id,
+                one_line(branch),
+                one_line(why)
+            ),
+        )
+        .with_hint("submit the changes as a patch: --patch FILE"))
     }
 
     /// Deletes a branch on the knot.

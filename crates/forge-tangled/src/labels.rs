@@ -8,8 +8,8 @@ use std::{
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, ErrorKind, Labels, Noun, Outcome, Page, PageReq, RepoId, Result,
-    Warning,
+    AtUri, Capability, Error, ErrorKind, Ingestion, Labels, Noun, Outcome, Page, PageReq, RepoId,
+    Result, Warning,
     model::{Label, NewLabel},
     near,
 };
@@ -17,7 +17,9 @@ use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Tangled, page,
+    Tangled,
+    ingest::{Seen, worse},
+    page,
     pulls::status::Writers,
     records::{self, NewRecord, Record},
     repository::Repository,
@@ -439,9 +441,9 @@ impl Tangled {
         &self,
         repository: &Repository,
         change: impl Fn(&mut Vec<Value>) + Send + Sync,
-    ) -> Result<()> {
+    ) -> Result<Record> {
         let uri = AtUri::parse(&repository.record.uri)?;
-        self.edit_record(&uri, None, |value| {
+        let edited = self.edit_record(&uri, None, |value| {
             let labels = value
                 .entry("labels")
                 .or_insert_with(|| Value::Array(Vec::new()));
@@ -452,10 +454,10 @@ impl Tangled {
                 change(list);
             }
             Ok(())
-        })
-        .await?;
+        });
+        let record = edited.await?;
         self.definitions.forget(&repository.record.uri);
-        Ok(())
+        Ok(record)
     }
 }
 
@@ -557,14 +559,18 @@ impl Labels for Tangled {
                 .with_hint("pass --force to change it"));
             }
             let uri = AtUri::parse(&known.uri)?;
-            self.edit_record(&uri, None, |value| {
-                value.insert("name".to_owned(), json!(name));
-                value.insert("color".to_owned(), json!(format!("#{color}")));
-                Ok(())
-            })
-            .await?;
+            let record = self
+                .edit_record(&uri, None, |value| {
+                    value.insert("name".to_owned(), json!(name));
+                    value.insert("color".to_owned(), json!(format!("#{color}")));
+                    Ok(())
+                })
+                .await?;
             self.definitions.forget(&repository.record.uri);
-            return Ok(said(Outcome::immediate(label(known.uri.clone()))));
+            let mut outcome = Outcome::immediate(label(known.uri.clone()));
+            let seen = Seen::Definition(&uri.authority);
+            outcome.ingestion = self.ingestion(seen, &record).await.ingestion;
+            return Ok(said(outcome));
         }
         let names = &self.settings.dialects.sh;
         let collection = names.label.clone();
@@ -580,12 +586,25 @@ impl Labels for Tangled {
                 "createdAt": write::now(),
             }),
         ))?;
-        let uri = record.uri(&repository.owner.did);
-        self.create_records(&[record]).await?;
+        let owner = repository.owner.did.as_str();
+        let uri = record.uri(owner);
+        let cids = self.create_records(std::slice::from_ref(&record)).await?;
         let added = uri.clone();
-        self.subscribe(&repository, move |list| list.push(json!(added)))
+        let subscribed = self
+            .subscribe(&repository, move |list| list.push(json!(added)))
             .await?;
-        Ok(said(Outcome::immediate(label(uri))))
+        let mut outcome = Outcome::immediate(label(uri));
+        let defined = record.written(owner, cids);
+        let told = self.ingestion(Seen::Definition(owner), &defined).await;
+        outcome.ingestion = match told.ingestion {
+            // It is a label of the repository when the repository names it.
+            Ingestion::Confirmed { .. } => {
+                let told_of_both = self.ingestion(Seen::Repository, &subscribed).await;
+                worse(told.ingestion, told_of_both.ingestion)
+            }
+            unseen => unseen,
+        };
+        Ok(said(outcome))
     }
 
     async fn delete_label(&self, repo: &RepoId, name: &str) -> Result<Outcome<()>> {
@@ -606,11 +625,14 @@ impl Labels for Tangled {
             .with_hint(near::hint(name, names, "labels")));
         };
         let uri = found.uri.clone();
-        self.subscribe(&repository, move |list| {
-            list.retain(|v| v.as_str() != Some(&uri))
-        })
-        .await?;
-        Ok(Outcome::immediate(()))
+        let record = self
+            .subscribe(&repository, move |list| {
+                list.retain(|v| v.as_str() != Some(&uri))
+            })
+            .await?;
+        let mut outcome = Outcome::immediate(());
+        outcome.ingestion = self.ingestion(Seen::Repository, &record).await.ingestion;
+        Ok(outcome)
     }
 }
 

@@ -30,6 +30,7 @@ mod caps;
 mod checks;
 mod comments;
 mod dialect;
+mod drafts;
 mod fault;
 mod identity;
 mod ingest;
@@ -55,12 +56,14 @@ mod sources;
 mod ticket_writes;
 mod tickets;
 mod tid;
+mod verdicts;
 mod walk;
 mod write;
 mod xrpc;
 
 pub use caps::CAPABILITIES;
 pub use dialect::{Dialect, Dialects, Era};
+pub use drafts::DraftMarker;
 pub use identity::{Document, Identity};
 pub use ingested::{INDEX_DATES, not_ingested_in};
 pub use inspect::{IndexShows, IngestionReport};
@@ -80,6 +83,7 @@ pub struct Tangled {
     collaborators: Cache<BTreeSet<String>>,
     definitions: Cache<Arc<Vec<labels::Definition>>>,
     patches: Cache<Arc<patch::Patch>>,
+    listed: pulls::rest::Kept<pulls::Row>,
     /// Whom tokens for a knot of 1.0 are for, by knot.
     audiences: Cache<String>,
     info: ForgeInfo,
@@ -113,6 +117,7 @@ impl Tangled {
             collaborators: Cache::default(),
             definitions: Cache::default(),
             patches: Cache::default(),
+            listed: pulls::rest::Kept::default(),
             audiences: Cache::default(),
             info,
         }
@@ -169,7 +174,7 @@ impl Forge for Tangled {
     }
 
     fn capabilities(&self) -> &'static Capabilities {
-        &CAPABILITIES
+        self.settings.capabilities()
     }
 
     fn concurrency(&self) -> NonZeroUsize {

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Error, RepoId, Repos, Result,
-    model::{Actor, MergeMethod, Permission, RepoInfo},
+    AtUri, Capability, Error, ForgeKind, Page, PageReq, RepoId, RepoPath, Repos, Result,
+    model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
 };
 
-use crate::{Era, Tangled, repository::Repository, ticket_writes};
+use crate::{Era, Tangled, page, repository::Repository, ticket_writes};
 
 impl Tangled {
     /// Refuses to write to a repository that speaks an older or newer protocol: a record of the
@@ -26,6 +26,29 @@ impl Tangled {
                 "do it on the web",
             )),
         }
+    }
+
+    /// The ids of a repository beside its canonical one.
+    fn aliases(&self, repository: &Repository) -> Vec<RepoId> {
+        let at = |host: &str, path| RepoId {
+            kind: ForgeKind::TANGLED,
+            host: host.to_owned(),
+            path,
+        };
+        let host = &repository.id.host;
+        let by_owner = RepoPath::Named {
+            owner: repository.owner.did.clone(),
+            name: repository.name.clone(),
+        };
+        let mut ids = vec![at(host, by_owner)];
+        if let Some(did) = &repository.did {
+            ids.push(at(host, RepoPath::Did(did.clone())));
+            ids.push(at("", RepoPath::Did(did.clone())));
+        }
+        let record = AtUri::parse(&repository.record.uri);
+        ids.extend(record.map(|uri| at("", RepoPath::Record(uri))));
+        ids.retain(|id| *id != repository.id);
+        ids
     }
 }
 
@@ -52,6 +75,7 @@ impl Repos for Tangled {
             None => Permission::Read,
         };
         Ok(RepoInfo {
+            aliases: self.aliases(&repository),
             default_branch,
             description: repository.record.text("description").map(str::to_owned),
             url: format!(
@@ -65,10 +89,17 @@ impl Repos for Tangled {
             permission,
             merge_methods: vec![MergeMethod::Rebase],
             overrides: match repository.era {
-                Era::Org10 => ticket_writes::overrides(),
+                Era::Org10 => ticket_writes::overrides(self.settings.capabilities()),
                 Era::Sh2025 | Era::Sh2026 => Vec::new(),
             },
             id: repository.id.clone(),
         })
+    }
+
+    async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {
+        let repository = self.repository(repo).await?;
+        let mut all: Vec<Branch> = self.all_branches(&repository).await?;
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        page::of("tangled-branches", repository.target(), all, &page)
     }
 }

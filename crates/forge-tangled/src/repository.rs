@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// More repositories than an account has.
-const REPOS_MOST: usize = 2000;
+pub(crate) const REPOS_MOST: usize = 2000;
 
 /// A repository that has been found.
 #[derive(Clone, Debug)]

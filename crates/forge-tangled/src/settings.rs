@@ -1,8 +1,8 @@
 use std::{path::PathBuf, time::Duration};
 
-use forge_core::Result;
+use forge_core::{Capabilities, Result};
 
-use crate::{Dialects, Origin, Reach};
+use crate::{Dialects, DraftMarker, Origin, Reach, caps};
 
 /// Where the services of tangled's world are, and how they are used.
 #[derive(Clone, Debug)]
@@ -33,6 +33,10 @@ pub struct Settings {
     /// Collections that this index is known not to ingest, each with what to do instead. Tangled's
     /// own ingests all that we write since July 2026.
     pub not_ingested: Vec<(String, String)>,
+    /// What stands in front of the title of a draft; without one there are no drafts.
+    pub draft_marker: Option<DraftMarker>,
+    /// Reviews with a verdict are comments whose first line says it; else there are none.
+    pub verdict_comments: bool,
     /// The names of the protocol.
     pub dialects: Dialects,
 }
@@ -56,12 +60,20 @@ impl Settings {
             wait: Duration::from_secs(10),
             poll: Duration::from_millis(250),
             not_ingested: Vec::new(),
+            draft_marker: None,
+            verdict_comments: false,
             dialects: Dialects::default(),
         })
     }
 }
 
 impl Settings {
+    /// What tangled can do with these.
+    #[must_use]
+    pub fn capabilities(&self) -> &'static Capabilities {
+        caps::with(self.draft_marker.is_some(), self.verdict_comments)
+    }
+
     /// What to do in place of waiting for a record of `collection` to appear.
     pub(crate) fn not_ingested(&self, collection: &str) -> Option<&str> {
         let (_, instead) = self.not_ingested.iter().find(|(c, _)| c == collection)?;

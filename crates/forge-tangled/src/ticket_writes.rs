@@ -59,11 +59,15 @@ impl Tangled {
         let title = check_title(&req.title)?;
         check_body("description", &req.description)?;
         self.session.viewer().await?;
-        if req.patch.is_some() || req.depends_on.is_some() {
+        if req.patch.is_some() || !req.edits.is_empty() || req.depends_on.is_some() {
             let (what, why) = match req.patch {
                 Some(_) => (
                     Capability::PrCreatePatch,
                     "a round of Tangled 1.0 is two commits on the knot, and no patch",
+                ),
+                None if !req.edits.is_empty() => (
+                    Capability::PrCreateEdits,
+                    "a round of Tangled 1.0 is two commits on the knot, and it makes none from files",
                 ),
                 None => (
                     Capability::PrCreateDependent,
@@ -77,7 +81,11 @@ impl Tangled {
             ));
         }
         if req.head.owner.is_some() {
-            return Err(crate::caps::refusal(Capability::PrCreateCrossRepository));
+            return Err(Error::unsupported(
+                Capability::PrCreateCrossRepository,
+                "how Tangled 1.0 writes where a fork's changes are was not seen",
+                "push the branch to the repository itself",
+            ));
         }
         if !req.assignees.is_empty() {
             return Err(no_assignees());
@@ -706,7 +714,9 @@ fn stale(uri: &str, expected: &str, actual: &str) -> Error {
 }
 
 /// What differs from the backend's table in a repository of 1.0.
-pub(crate) fn overrides() -> Vec<(Capability, forge_core::Support)> {
+pub(crate) fn overrides(
+    capabilities: &forge_core::Capabilities,
+) -> Vec<(Capability, forge_core::Support)> {
     use forge_core::Support::{Emulated, No};
     let how = "experimental: the protocol of Tangled 1.0 is not published as a whole";
     let experimental = [
@@ -724,6 +734,7 @@ pub(crate) fn overrides() -> Vec<(Capability, forge_core::Support)> {
     let why = "what it takes on Tangled 1.0 is not known";
     let instead = "do it on the web";
     let missing = [
+        Capability::PrCreateCrossRepository,
         Capability::PrAssignees,
         Capability::PrDeleteBranch,
         Capability::PrMergeability,
@@ -735,9 +746,17 @@ pub(crate) fn overrides() -> Vec<(Capability, forge_core::Support)> {
         Capability::LabelEdit,
         Capability::Checks,
     ];
+    // What a host has because it is configured so, and this protocol was not tried with.
+    let configured = [
+        Capability::PrCreateDraft,
+        Capability::PrDraft,
+        Capability::ReviewVerdict,
+    ];
+    let configured = configured.into_iter().filter(|c| capabilities.has(*c));
+    let missing = missing.into_iter().chain(configured);
     experimental
         .into_iter()
         .map(|c| (c, Emulated { how }))
-        .chain(missing.into_iter().map(|c| (c, No { why, instead })))
+        .chain(missing.map(|c| (c, No { why, instead })))
         .collect()
 }

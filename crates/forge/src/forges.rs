@@ -251,7 +251,8 @@ impl Forges {
     }
 
     /// A path relative to where the caller stands, made absolute; the rest as it is.
-    fn absolute(&self, id: &RepoId) -> RepoId {
+    #[must_use]
+    pub fn absolute(&self, id: &RepoId) -> RepoId {
         let RepoPath::Dir(dir) = &id.path else {
             return id.clone();
         };

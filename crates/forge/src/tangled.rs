@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use forge_core::{AtUri, Error, ErrorKind, Forge, PrId, RepoId, Result, model::IssueId};
 use forge_http::{Http, Settings as HttpSettings};
-use forge_tangled::{Login, LoginSource, Origin, Reach, Settings, Tangled};
+use forge_tangled::{DraftMarker, Login, LoginSource, Origin, Reach, Settings, Tangled};
 
 use crate::{Config, Forges, auth::Accounts, config::Env, registry};
 
@@ -146,6 +146,10 @@ fn settings(host: &str, config: &Config) -> Result<Settings> {
         not_ingested: value("index_date")
             .map(|date| forge_tangled::not_ingested_in(&date))
             .unwrap_or_default(),
+        draft_marker: value("draft_marker")
+            .map(|marker| DraftMarker::new(&marker))
+            .transpose()?,
+        verdict_comments: value("verdict_comments").as_deref() == Some("true"),
         ..Settings::usual()?
     })
 }
@@ -263,6 +267,28 @@ mod tests {
             .map(|(n, _)| n.as_str())
             .collect();
         assert_eq!(names, ["sh.tangled.repo.pull.status"]);
+    }
+
+    #[test]
+    fn drafts_and_verdicts_are_there_where_they_are_configured() {
+        use forge_core::Capability::{PrDraft, ReviewVerdict};
+        let can = |text: &str| {
+            let (_dir, config) = config(text);
+            let settings = settings("tangled.org", &config).unwrap();
+            let can = settings.capabilities();
+            (can.has(PrDraft), can.has(ReviewVerdict))
+        };
+        let host = "[hosts.\"tangled.org\"]\n";
+        assert_eq!(can(""), (false, false));
+        let drafts = "draft_marker = \"[draft]\"\n";
+        assert_eq!(can(&format!("{host}{drafts}")), (true, false));
+        let verdicts = "verdict_comments = true\n";
+        assert_eq!(can(&format!("{host}{verdicts}")), (false, true));
+        assert_eq!(can(&format!("{host}{drafts}{verdicts}")), (true, true));
+        let long = format!("{host}draft_marker = \"{}\"\n", "x".repeat(33));
+        let (_dir, config) = config(&long);
+        let e = settings("tangled.org", &config).unwrap_err();
+        assert!(e.message().contains("1 to 32 characters"), "{e}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod count;
 mod docs;
 mod gh;
 mod git;
+mod mcp;
 mod myworld;
 mod tang;
 mod test;
@@ -18,6 +19,7 @@ usage: cargo xtask <command>
 
 commands:
   test [--quick]   run every lane of tests; --quick leaves out the stress lane and the older git
+  test --mcp       run the MCP server with the programs of others alone
   docs             write the generated pages of docs/
   bench            measure, and write docs/benchmarks.md
 ";
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] => test::run(test::Extent::All),
         ["test", "--quick"] => test::run(test::Extent::Quick),
+        ["test", "--mcp"] => test::run_mcp(),
         ["docs"] => docs::run(),
         ["bench"] => bench::run(),
         ["help" | "--help" | "-h"] => {

@@ -8,7 +8,7 @@ use crate::{
     atproto,
     cargo::{cargo, has, in_ci, watched},
     count::Count,
-    gh, git, myworld, tang,
+    gh, git, mcp, myworld, tang,
 };
 
 /// The word that is in every token of a test, and that nothing may print.
@@ -51,6 +51,31 @@ impl Report {
         }
         self.count += count;
         Ok(())
+    }
+
+    /// The MCP server with programs of others.
+    fn mcp_peers(&mut self, extent: Extent) {
+        let name = "peers of the MCP server";
+        if extent == Extent::Quick {
+            return self.skip(name, "--quick");
+        }
+        let peers = match mcp::Peers::find() {
+            Ok(peers) => peers,
+            Err(why) => return self.lacks(name, &format!("{why:#}")),
+        };
+        println!("\n== {name}");
+        let ran = peers.run(|which, passed| {
+            if passed {
+                self.count.passed += 1;
+            } else {
+                self.count.failed += 1;
+                self.broken.push(format!("{name}: {which}"));
+            }
+        });
+        if let Err(why) = ran {
+            self.count.failed += 1;
+            self.broken.push(format!("{name}: {why:#}"));
+        }
     }
 
     fn skip(&mut self, name: &str, why: &str) {
@@ -174,10 +199,19 @@ pub fn run(extent: Extent) -> Result<bool> {
             &format!("no tang {}: {why:#}", tang::VERSION),
         ),
     }
+    report.mcp_peers(extent);
     report.lane(
         "doc tests",
         cargo(&["test", "--workspace", "--locked", "--doc"]),
     )?;
+    report.print();
+    Ok(report.count.failed == 0)
+}
+
+/// Runs the lane of the MCP server's peers alone, for work on that server.
+pub fn run_mcp() -> Result<bool> {
+    let mut report = Report::default();
+    report.mcp_peers(Extent::All);
     report.print();
     Ok(report.count.failed == 0)
 }
@@ -195,7 +229,15 @@ const TANG: [&str; 1] = ["tang"];
 const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
 
 /// The other targets with tests outside of the sources.
-const TARGETS: [&str; 6] = ["behaviour", "cli", "guard", "it", "github_http", "tangled"];
+const TARGETS: [&str; 7] = [
+    "behaviour",
+    "cli",
+    "guard",
+    "it",
+    "github_http",
+    "tangled",
+    "mcp",
+];
 
 /// All tests but the doc tests and those that need another program; nextest runs them in parallel,
 /// cargo one binary after another.

@@ -1,6 +1,10 @@
 //! `forge pr resubmit`, and reading the rounds.
 
+use serde_json::json;
+
 use super::world::{PULL, Tangled, WIDGET, says};
+
+const COMMENT: &str = "sh.tangled.feed.comment";
 
 /// A second commit on `topic`.
 fn more(t: &Tangled) {
@@ -237,4 +241,46 @@ fn a_stack_that_leads_back_to_itself_ends() {
         ".mergeable",
     ];
     assert_eq!(t.forge(&t.bob, &can).text(), "UNKNOWN\n");
+}
+
+#[test]
+fn comments_are_shown_by_round_and_answers_with_what_they_answer() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.forge(&t.bob, &["pr", "comment", &uri, "-b", "Why?"]).ok();
+    more(&t);
+    t.forge(&t.alice, &["pr", "resubmit", &uri, "-c", "With more."])
+        .ok();
+    let pds = t.world.pds();
+    let (asked, cid, mut answer) = pds.records(&t.bob.did, COMMENT).remove(0);
+    answer["replyTo"] = json!({ "uri": asked, "cid": cid });
+    answer["body"]["text"] = json!("Because.");
+    answer["pullRoundIdx"] = json!(1);
+    answer["createdAt"] = json!("2036-01-01T00:00:00Z");
+    pds.add(&t.alice.did, COMMENT, answer);
+    let text = t.forge(&t.bob, &["pr", "view", &uri, "--comments"]).text();
+    let said: Vec<&str> = text
+        .lines()
+        .filter(|l| l.starts_with("round:") || l.ends_with(['?', '.']))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "round:\t0",
+            "Why?",
+            "round:\t1",
+            "Because.",
+            "round:\t1",
+            "With more."
+        ]
+    );
+    let json = ["pr", "view", &uri, "--json", "comments"];
+    let json = t.forge(&t.bob, &json).output().json();
+    let rounds: Vec<_> = json["comments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["round"].as_u64())
+        .collect();
+    assert_eq!(rounds, [Some(0), Some(1), Some(1)]);
 }

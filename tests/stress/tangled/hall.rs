@@ -11,6 +11,8 @@ use serde_json::Value;
 pub const PULL: &str = "sh.tangled.repo.pull";
 pub const STATUS: &str = "sh.tangled.repo.pull.status";
 
+const COMMENT: &str = "sh.tangled.feed.comment";
+
 /// A repository of Alice's, a home with the addresses of the world, and her password.
 pub struct Hall {
     pub world: World,
@@ -96,6 +98,15 @@ impl Hall {
         };
         all.filter(|(_, _, value)| value["pull"] == uri)
             .map(|(_, _, value)| word(&value))
+            .collect()
+    }
+
+    /// The texts of the comments on a pull request.
+    pub fn comments(&self, uri: &str) -> Vec<String> {
+        let all = self.world.pds();
+        let all = all.records(&self.alice.did, COMMENT).into_iter();
+        all.filter(|(_, _, value)| value["subject"]["uri"] == uri)
+            .filter_map(|(_, _, value)| value["body"]["text"].as_str().map(str::to_owned))
             .collect()
     }
 

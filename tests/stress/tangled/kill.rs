@@ -10,6 +10,41 @@ async fn a_round_that_is_killed_at_any_request_is_submitted_once() {
 async fn a_client_of_the_library_that_is_killed_at_any_request_does_things_once() {
     sweep::creation(1).await;
     sweep::merge(1).await;
+    sweep::comments(1).await;
+}
+
+#[test]
+fn a_round_with_a_comment_that_is_killed_at_any_request_is_submitted_and_said_once() {
+    let hall = Hall::new();
+    let mut at = 1;
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            hall.branch(&branch, &branch, "x\n");
+            hall.create(&branch).ok();
+            let uri = hall.pulls(&branch).remove(0);
+            hall.branch(&branch, &branch, "x\ny\n");
+            let resubmit = hall.forge(&["pr", "resubmit", &uri, "-c", "With more."]);
+            came_there |= hall.kill(at, after, &resubmit);
+            let again = resubmit.output().success();
+            let (_, record) = hall.world.pds().record(&uri).unwrap();
+            let rounds = record["rounds"].as_array().map(Vec::len);
+            assert_eq!(rounds, Some(2), "request {at}, after: {after}: {again:?}");
+            let said = hall.comments(&uri);
+            assert_eq!(
+                said,
+                ["With more."],
+                "request {at}, after: {after}: {again:?}"
+            );
+        }
+        if !came_there {
+            break;
+        }
+        at += 1;
+    }
+    println!("killed at each of {} requests", at - 1);
+    assert!(at > 8);
 }
 
 #[test]

@@ -9,6 +9,7 @@ pub(crate) mod config;
 mod demo;
 pub mod issue;
 pub(crate) mod label;
+pub mod mcp;
 pub mod output;
 pub mod pr;
 mod tangled;
@@ -24,6 +25,7 @@ pub use completion::CompletionArgs;
 pub use config::ConfigArgs;
 pub use demo::DemoArgs;
 pub use label::LabelArgs;
+pub use mcp::McpArgs;
 pub use tangled::{IngestionArgs, TangledArgs, TangledCommand};
 
 /// Pull requests on GitHub, on tangled, and inside plain git repositories.
@@ -74,6 +76,8 @@ pub enum Command {
     Auth(AuthArgs),
     /// Read, set and check the configuration
     Config(ConfigArgs),
+    /// Serve pull requests to agents over MCP
+    Mcp(McpArgs),
     /// Print a completion script for a shell
     Completion(CompletionArgs),
     /// See a pull request live and merge, in a repository made for it

@@ -8,6 +8,7 @@ mod ctx;
 mod demo;
 mod issue;
 mod label;
+mod mcp;
 mod pages;
 pub(crate) mod pr;
 mod tangled;
@@ -32,6 +33,7 @@ pub async fn run(ctx: &Ctx, command: Command) -> Result<Exit> {
         Command::Capabilities(args) => Box::pin(capabilities::run(ctx, &args)).await,
         Command::Auth(args) => Box::pin(auth::run(ctx, &args)).await,
         Command::Config(args) => Box::pin(config::run(ctx, &args)).await,
+        Command::Mcp(args) => Box::pin(mcp::run(ctx, &args)).await,
         Command::Completion(args) => Box::pin(completion::run(ctx, &args)).await,
         Command::Demo(args) => Box::pin(demo::run(ctx, &args)).await,
     }

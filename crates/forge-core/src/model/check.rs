@@ -46,6 +46,38 @@ pub struct Check {
     pub required: Option<bool>,
 }
 
+/// The end of what a check has printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CheckLog {
+    /// Its last lines, each as a whole; bytes that are not UTF-8 are replaced.
+    pub text: String,
+    /// There is more before them.
+    pub cut: bool,
+}
+
+impl CheckLog {
+    /// The last whole lines of `bytes` that fit into `most` bytes; of a single longer line its end.
+    /// `cut` says that something was left out before `bytes` already.
+    #[must_use]
+    pub fn end_of(bytes: &[u8], most: usize, cut: bool) -> Self {
+        let from = bytes.len().saturating_sub(most);
+        let end = bytes.get(from..).unwrap_or_default();
+        let inside = from > 0 || cut;
+        let begins_a_line = from > 0 && bytes.get(from - 1) == Some(&b'\n');
+        let line = end.iter().position(|b| *b == b'\n').map(|at| at + 1);
+        let end = match line {
+            Some(at) if inside && !begins_a_line && at < end.len() => {
+                end.get(at..).unwrap_or_default()
+            }
+            _ => end,
+        };
+        Self {
+            text: String::from_utf8_lossy(end).into_owned(),
+            cut: inside,
+        }
+    }
+}
+
 /// What the checks of a commit add up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -127,4 +159,27 @@ fn ordered(mut checks: Vec<Check>) -> Vec<Check> {
         (rank, c.name.clone(), c.workflow.clone(), c.event.clone())
     });
     checks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_log_has_whole_lines() {
+        let end = |text: &str, most| {
+            let log = CheckLog::end_of(text.as_bytes(), most, false);
+            (log.text, log.cut)
+        };
+        let own = |text: &str, cut| (text.to_owned(), cut);
+        assert_eq!(end("one\ntwo\n", 100), own("one\ntwo\n", false));
+        assert_eq!(end("one\ntwo\n", 8), own("one\ntwo\n", false));
+        assert_eq!(end("one\ntwo\n", 7), own("two\n", true));
+        assert_eq!(end("one\ntwo\n", 4), own("two\n", true));
+        assert_eq!(end("one\ntwo\n", 3), own("wo\n", true));
+        assert_eq!(end("", 3), own("", false));
+        let rest = CheckLog::end_of(b"ne\ntwo", 100, true);
+        assert_eq!((rest.text.as_str(), rest.cut), ("two", true));
+        assert_eq!(CheckLog::end_of(b"a\xff", 9, false).text, "a\u{fffd}");
+    }
 }

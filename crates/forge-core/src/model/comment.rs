@@ -33,6 +33,10 @@ pub struct Comment {
     pub updated_at: Option<Timestamp>,
     /// The key of the comment that it answers.
     pub reply_to: Option<String>,
+    /// The round that it is about, counted from 0; `None` where the forge has no rounds, or nobody
+    /// said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<usize>,
     /// Emoji name to count.
     pub reactions: BTreeMap<String, u64>,
     /// The file, for a comment on lines.

@@ -12,6 +12,7 @@ mod change;
 mod check;
 mod comment;
 mod event;
+mod file_edit;
 mod issue;
 mod label;
 mod merge;
@@ -27,9 +28,10 @@ pub use change::{
     ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, LocalClone, Rounds,
     Signature,
 };
-pub use check::{Check, CheckRollup, CheckStatus, ChecksReport};
+pub use check::{Check, CheckLog, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
+pub use file_edit::FileEdit;
 pub use issue::{
     EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason, IssueState,
     NewIssue, SetIssueState,
@@ -37,9 +39,10 @@ pub use issue::{
 pub use label::{Label, NewLabel};
 pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus};
-pub use repo::{Permission, RepoInfo, RepoNode};
+pub use repo::{Branch, Permission, RepoInfo, RepoNode};
 pub use request::{
     CloseReq, CreatePull, EditPull, HeadRef, PullQuery, Resubmit, SetChange, StateFilter,
+    UpdateBranch, UpdateMethod,
 };
 pub use review::{
     NewReview, NewThread, Review, ReviewDecision, ReviewState, Side, Thread, ThreadFilter,

@@ -8,6 +8,10 @@ use crate::{Capability, RepoId, Support};
 pub struct RepoInfo {
     /// The canonical id.
     pub id: RepoId,
+    /// Its other ids, which the forge vouches for: on tangled by the DID of its owner, by its own DID
+    /// and by its record. Empty where a name is all there is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<RepoId>,
     /// The branch that pull requests go to unless told otherwise; `None` in an empty repository.
     pub default_branch: Option<String>,
     /// One paragraph about it.
@@ -27,6 +31,15 @@ pub struct RepoInfo {
     /// Where this repository, its policy or the viewer's rights differ from the backend's table.
     #[serde(skip)]
     pub overrides: Vec<(Capability, Support)>,
+}
+
+/// A branch of a repository.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Branch {
+    /// Its name, without `refs/heads/`.
+    pub name: String,
+    /// The commit that it names.
+    pub oid: String,
 }
 
 /// The forge's own ids of a repository and its owner (node ids).

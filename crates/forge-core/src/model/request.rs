@@ -1,7 +1,9 @@
 use std::hash::Hash;
 
-use super::{PrFields, Reviewer};
-use crate::PrId;
+use serde::{Deserialize, Serialize};
+
+use super::{FileEdit, PrFields, Reviewer};
+use crate::{Error, PrId, Result};
 
 /// Where the changes are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +36,8 @@ pub struct CreatePull {
     pub description: String,
     /// The branch to change; `None` for the default branch.
     pub base: Option<String>,
-    /// The branch with the changes.
+    /// The branch with the changes; with `edits`, the name of the branch that is made for them
+    /// where the forge needs one, empty for a name made from the title.
     pub head: HeadRef,
     /// Open it as a draft.
     pub draft: bool,
@@ -53,6 +56,9 @@ pub struct CreatePull {
     /// The changes themselves, as `git format-patch` or `git diff` writes them; then `head` is not
     /// used.
     pub patch: Option<Vec<u8>>,
+    /// The changes themselves, as whole files on top of the base branch: for a caller without a
+    /// clone. Empty when the changes are on a branch or in a patch.
+    pub edits: Vec<FileEdit>,
     /// The pull request that this one builds on: it has to be merged first.
     pub depends_on: Option<PrId>,
 }
@@ -73,8 +79,42 @@ impl CreatePull {
             projects: Vec::new(),
             maintainer_can_modify: true,
             patch: None,
+            edits: Vec::new(),
             depends_on: None,
         }
+    }
+
+    /// Checks the edits, and that nothing beside them says what the changes are.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `edits`) as [`FileEdit::check`], with a patch too, or on top of another
+    /// pull request; (field `head`) when the branch for them is to be in another repository.
+    pub fn check_edits(&self) -> Result<()> {
+        if self.edits.is_empty() {
+            return Ok(());
+        }
+        if self.patch.is_some() {
+            return Err(Error::invalid(
+                "edits",
+                "the changes are given twice, as a patch and as edits of files",
+            )
+            .with_hint("give one of them"));
+        }
+        if self.depends_on.is_some() {
+            return Err(Error::invalid(
+                "edits",
+                "edits of files are made on the base branch, and not on top of another pull request",
+            )
+            .with_hint("give the changes as a branch or as a patch"));
+        }
+        if self.head.owner.is_some() || self.head.repo.is_some() {
+            return Err(Error::invalid(
+                "head",
+                "the branch for edits of files is made in the repository itself, and not in a fork",
+            )
+            .with_hint("name the new branch without an owner"));
+        }
+        FileEdit::check(&self.edits)
     }
 }
 
@@ -152,6 +192,26 @@ pub struct Resubmit {
     pub comment: Option<String>,
     /// Refuse unless [`PullRequest::version`](super::PullRequest::version) is this.
     pub expected_version: Option<String>,
+}
+
+/// How to bring a head branch up to date with its base.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UpdateMethod {
+    /// A merge commit on the head branch.
+    #[default]
+    Merge,
+    /// Each commit of the head branch again on top of the base; the branch gets another history.
+    Rebase,
+}
+
+/// A head branch to bring up to date.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpdateBranch {
+    /// How.
+    pub method: UpdateMethod,
+    /// Refuse unless the head is this commit (full hex, or a prefix of at least 7 digits).
+    pub expected_head: Option<String>,
 }
 
 /// How to close.

@@ -39,6 +39,10 @@ pub struct Review {
     pub submitted_at: Timestamp,
     /// The head commit that was reviewed.
     pub commit: Option<String>,
+    /// The round that it is about, counted from 0; `None` where the forge has no rounds, or nobody
+    /// said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round: Option<usize>,
     /// Emoji name to count; empty where nobody asked for them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub reactions: BTreeMap<String, u64>,

@@ -115,6 +115,23 @@ fn the_messages_of_graphql() {
         ),
         (
             "UNPROCESSABLE",
+            "expected head sha didn't match current head ref.",
+        ),
+        (
+            "UNPROCESSABLE",
+            "There are no new commits on the base branch.",
+        ),
+        ("UNPROCESSABLE", "merge conflict between base and head"),
+        (
+            "STALE_DATA",
+            "Expected branch to point to \"aa\" but it did not. Pull and try again.",
+        ),
+        (
+            "UNPROCESSABLE",
+            "A ref named \"refs/heads/x\" already exists in the repository.",
+        ),
+        (
+            "UNPROCESSABLE",
             "Base branch was modified. Review and try the merge again.",
         ),
         (

@@ -10,8 +10,8 @@ macro_rules! files {
 
 /// Every operation, by name.
 pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
-    "CreatePrepare", "EditPrepare", "IssueList", "IssuePrepare", "IssueSearch", "IssueView",
-    "Label", "Labels", "MergePrepare", "Node", "PullList", "PullMore",
+    "Branch", "Branches", "CreatePrepare", "EditPrepare", "IssueList", "IssuePrepare",
+    "IssueSearch", "IssueView", "Label", "Labels", "MergePrepare", "Node", "PullList", "PullMore",
     "PullSearch", "PullStatus", "PullView", "ReplyPrepare", "Repository", "Threads", "Timeline",
     "Viewer",
 );

@@ -22,11 +22,14 @@ pub(crate) struct Lookups {
     copilot: bool,
     branches: Vec<(&'static str, String)>,
     fork: Option<(String, String, String)>,
+    files: Option<(Option<String>, Vec<String>)>,
 }
 
 /// The open boards of a repository, an organisation or a person: the hundred that changed last.
 const BOARDS: &str = "projectsV2(first: 100, query: \"is:open\", orderBy: { field: UPDATED_AT, \
                       direction: DESC }) { ...Boards }";
+/// The alias of the branch whose files are looked up.
+const ONTO: &str = "onto";
 /// The alias of the head's repository.
 pub(crate) const FORK: &str = "fork";
 /// `@me`.
@@ -118,10 +121,19 @@ impl Lookups {
         self.fork = Some((owner.to_owned(), name.to_owned(), branch.to_owned()));
     }
 
+    /// What a branch (`None` for the default one) has at some paths; [`onto`] reads it.
+    pub fn files(&mut self, branch: Option<&str>, paths: Vec<&str>) {
+        let paths = paths.into_iter().map(str::to_owned).collect();
+        self.files = Some((branch.map(str::to_owned), paths));
+    }
+
     /// Whether an error tells of nothing but a name that [`Self::resolve`] reports better.
     pub fn expects(&self, error: &GqlError) -> bool {
         let root = error.root();
-        let ours = root == FORK || root.starts_with("user") || root.starts_with("team");
+        let ours = root == FORK
+            || root.starts_with("user")
+            || root.starts_with("team")
+            || error.names().contains(&ONTO);
         ours && error.kind.as_deref() == Some("NOT_FOUND")
     }
 
@@ -192,6 +204,21 @@ impl Lookups {
                 (*alias).to_owned(),
                 &format!("refs/heads/{branch}"),
             );
+        }
+        if let Some((branch, paths)) = &self.files {
+            let source = match branch {
+                Some(branch) => {
+                    bind(document, ONTO.to_owned(), &format!("refs/heads/{branch}"));
+                    "ref(qualifiedName: $onto)"
+                }
+                None => "defaultBranchRef",
+            };
+            let _ = write!(repo, " {ONTO}: {source} {{ target {{ oid ... on Commit {{");
+            for (i, path) in paths.iter().enumerate() {
+                let _ = write!(repo, " file{i}: file(path: $file{i}) {{ mode oid }}");
+                bind(document, format!("file{i}"), path);
+            }
+            repo.push_str(" } } }");
         }
         if let Some((owner, name, branch)) = &self.fork {
             query.push_str(
@@ -304,6 +331,25 @@ impl Lookups {
         }
         Ok(found)
     }
+}
+
+/// A file of a branch, as it is there.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Entry {
+    /// git's mode.
+    pub mode: u32,
+    /// The blob's id.
+    pub oid: String,
+}
+
+/// The tip of the branch of [`Lookups::files`] and what it has at each path, in their order; `None`
+/// when there is no such branch.
+pub(crate) fn onto(repo: &Map<String, Value>) -> Option<(String, Vec<Option<Entry>>)> {
+    let target = repo.get(ONTO)?.get("target")?;
+    let tip = target.get("oid")?.as_str()?.to_owned();
+    let files = (0..).map_while(|i| target.get(format!("file{i}")));
+    let entries = files.map(|file| Option::<Entry>::deserialize(file).ok().flatten());
+    Some((tip, entries.collect()))
 }
 
 /// Whether the branch behind an alias is there.

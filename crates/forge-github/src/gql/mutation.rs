@@ -41,6 +41,9 @@ mutations! {
     REQUEST_REVIEWS_BY_LOGIN = "requestReviewsByLogin", "pullRequest { ...PullCore }";
     ADD_TO_PROJECT = "addProjectV2ItemById", "item { id }";
     REMOVE_FROM_PROJECT = "deleteProjectV2Item", "deletedItemId";
+    CREATE_REF = "createRef", "ref { id }";
+    CREATE_COMMIT = "createCommitOnBranch", "commit { oid }";
+    UPDATE_BRANCH = "updatePullRequestBranch", "pullRequest { ...PullCore }";
     DELETE_REF = "deleteRef", "clientMutationId";
     ADD_COMMENT = "addComment", "commentEdge { node { ...CommentNode } }";
     UPDATE_COMMENT = "updateIssueComment", "issueComment { ...CommentNode }";

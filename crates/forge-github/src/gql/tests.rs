@@ -92,6 +92,7 @@ fn the_table_has_every_file() {
 #[test]
 fn queries_without_generated_parts() {
     for name in [
+        "Branches",
         "IssueList",
         "IssueSearch",
         "Label",
@@ -263,6 +264,7 @@ proptest! {
         if branch {
             lookups.branch("baseRef", "main");
             lookups.branch("headRef", "feature");
+            lookups.files(fork.then_some("main"), vec!["a", "b/c"]);
         }
         if fork {
             lookups.fork("o", "r", "b");

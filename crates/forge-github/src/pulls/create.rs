@@ -1,5 +1,5 @@
 //! Opening a pull request: one query that checks everything, one mutation that opens it, and one
-//! more that puts labels, people, the milestone and boards onto it.
+//! more that puts labels, people, the milestone and boards onto it. Edits of files are in the second.
 
 use forge_core::{
     Error, ErrorKind, Outcome, PageReq, Precondition, RepoId, Result, Retry, Step, Warning,
@@ -8,7 +8,10 @@ use forge_core::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::find::is_head;
+use super::{
+    edits::{self, Edited},
+    find::is_head,
+};
 use crate::{
     GitHub,
     api::Answer,
@@ -60,6 +63,8 @@ struct Plan {
     /// The repository of the head, where its owner alone does not say which one it is.
     head_repo_id: Option<String>,
     found: Found,
+    /// The files that are to be committed to a new branch.
+    edited: Option<Edited>,
 }
 
 impl GitHub {
@@ -71,6 +76,14 @@ impl GitHub {
         validate::title(&req.title)?;
         validate::body("description", &req.description)?;
         validate::labels(&req.labels)?;
+        req.check_edits()?;
+        let named;
+        let req = if req.edits.is_empty() {
+            req
+        } else {
+            named = edits::with_branch(req)?;
+            &named
+        };
         let plan = self.prepare_create(repo, req).await?;
         let written = self.open_pull(repo, req, &plan).await;
         let written = match written {
@@ -80,12 +93,18 @@ impl GitHub {
             }
             written => written,
         };
-        let (pull, warning) = or_read_back(written, || async {
+        let written = or_read_back(written, || async {
             // There was none when we looked, so one that the viewer has opened since is this one.
             let found = self.opened(repo, req, &plan.base).await?;
             Ok(found.filter(|p| p.author.login.eq_ignore_ascii_case(&plan.viewer)))
         })
-        .await?;
+        .await;
+        let (pull, warning) = match written {
+            Err(e) if e.retry() == Retry::Ambiguous && plan.edited.is_some() => {
+                return Err(self.look_for_branch(repo, req, e).await);
+            }
+            written => written?,
+        };
         let mut outcome = Outcome::immediate(pull);
         outcome.warnings.extend(warning);
         self.decorate(req, &plan, &mut outcome).await;
@@ -105,6 +124,9 @@ impl GitHub {
         lookups.projects(&req.projects);
         if let Some(base) = &req.base {
             lookups.branch("baseRef", base);
+        }
+        if !req.edits.is_empty() {
+            lookups.files(req.base.as_deref(), edits::looked_at(req));
         }
         match fork {
             Some((owner, name)) => lookups.fork(owner, name, &req.head.branch),
@@ -155,7 +177,9 @@ impl GitHub {
                     .with_hint("commit on a branch of its own, and name it with --head"),
             );
         }
+        let edited = edits::check(&found.rest, req, &base)?;
         let pushed = match fork {
+            _ if edited.is_some() => true,
             // By its owner alone, GitHub finds a fork of any name.
             Some(_) => {
                 lookups::fork_branch_exists(&prepared.rest).unwrap_or(req.head.repo.is_none())
@@ -196,6 +220,7 @@ impl GitHub {
             repo_id: found.id,
             viewer: prepared.viewer.map(|v| v.login).unwrap_or_default(),
             base,
+            edited,
         })
     }
 
@@ -223,10 +248,14 @@ impl GitHub {
                 map.insert("headRepositoryId".into(), json!(id));
             }
         }
-        let batch = Batch::of("create", CREATE_PULL, input);
+        let mut batch = Batch::default();
+        if let Some(edited) = &plan.edited {
+            edited.add_to(&mut batch, repo, &plan.repo_id, req)?;
+        }
+        batch.push("create", CREATE_PULL, input);
         let mut answer: Answer<Payloads<PullPayload>> = self.send(&batch).await?;
         if failed(&answer, "create").is_some() {
-            return Err(self.api.first_error(&answer));
+            return Err(self.not_opened(&answer, req).await);
         }
         match last_pull(&batch, answer.data.take()) {
             Some(pull) => self.domain(repo, pull, PrFields::NONE, vec![]),

@@ -1,7 +1,7 @@
 //! Changed files, by REST: it alone knows the names that files had before.
 
 use forge_core::{
-    Cursor, Error, ErrorKind, Page, PageReq, PrId, Result,
+    Cursor, Error, ErrorKind, Page, PageReq, PrId, RepoId, Result,
     model::{FileChange, FileStatus},
 };
 use http::{HeaderMap, Method, header};
@@ -79,14 +79,17 @@ impl RestFile {
 
 /// The path of a pull request's REST routes.
 pub(super) fn route(pr: &PrId) -> Result<String> {
-    let (owner, name) = owner_and_name(&pr.repo)?;
+    Ok(format!("{}/pulls/{}", repo_route(&pr.repo)?, number(pr)?))
+}
+
+/// The route of a repository.
+///
+/// # Errors
+/// `invalid_input` for one that is not on GitHub.
+pub(crate) fn repo_route(repo: &RepoId) -> Result<String> {
+    let (owner, name) = owner_and_name(repo)?;
     let segment = |text| utf8_percent_encode(text, SEGMENT);
-    Ok(format!(
-        "/repos/{}/{}/pulls/{}",
-        segment(owner),
-        segment(name),
-        number(pr)?
-    ))
+    Ok(format!("/repos/{}/{}", segment(owner), segment(name)))
 }
 
 impl GitHub {

@@ -96,7 +96,7 @@ impl GitHub {
             return self.queued_before(pr, pull);
         }
         let head = pull.head_ref_oid.clone().unwrap_or_default();
-        check_head(pr, req, &head)?;
+        check_head(pr, req.expected_head.as_deref(), &head)?;
         let method = choose(pr, req, &repo)?;
         let way = way(pr, req, &pull)?;
         if pull.mergeable.as_deref() == Some("UNKNOWN") {
@@ -376,7 +376,7 @@ struct Ready {
     pull: wire::Pull,
 }
 
-fn not_open(pr: &PrId, state: &str) -> Error {
+pub(super) fn not_open(pr: &PrId, state: &str) -> Error {
     if state == "MERGED" {
         return Error::precondition(Precondition::Merged, format!("{pr} is merged"))
             .with_hint("there is nothing left to do");
@@ -385,7 +385,7 @@ fn not_open(pr: &PrId, state: &str) -> Error {
         .with_hint("reopen it first with 'forge pr reopen'")
 }
 
-fn moved(pr: &PrId, expected: &str, actual: &str) -> Error {
+pub(super) fn moved(pr: &PrId, expected: &str, actual: &str) -> Error {
     Error::new(
         ErrorKind::Conflict {
             expected: expected.to_owned(),
@@ -393,11 +393,12 @@ fn moved(pr: &PrId, expected: &str, actual: &str) -> Error {
         },
         format!("the head of {pr} is {actual}, not {expected}"),
     )
-    .with_hint("look at what was pushed, then merge again")
+    .with_hint("look at what was pushed, then try again")
 }
 
-fn check_head(pr: &PrId, req: &MergeReq, head: &str) -> Result<()> {
-    match &req.expected_head {
+/// Refuses unless the head is what was expected, or begins with it.
+pub(super) fn check_head(pr: &PrId, expected: Option<&str>, head: &str) -> Result<()> {
+    match expected {
         Some(expected) if expected.len() < 7 => Err(Error::invalid(
             "expected_head",
             format!("'{expected}' is too short for a commit"),

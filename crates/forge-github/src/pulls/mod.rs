@@ -6,7 +6,7 @@ use forge_core::{
     model::{
         CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
         MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
-        StateFilter, StatusEvent,
+        StateFilter, StatusEvent, UpdateBranch,
     },
 };
 
@@ -16,6 +16,7 @@ mod commits;
 mod create;
 mod diff;
 mod edit;
+mod edits;
 mod fetched_diff;
 mod files;
 mod find;
@@ -27,8 +28,10 @@ mod rebuild;
 mod stack;
 mod state;
 mod status;
+mod update;
 pub(crate) mod view;
 
+pub(crate) use files::repo_route;
 pub(crate) use query::quoted;
 pub(crate) use state::{is_mine, same_text, since};
 
@@ -76,6 +79,10 @@ impl PullRequests for GitHub {
 
     async fn resubmit(&self, _: &PrId, _: &Resubmit) -> Result<Outcome<PullRequest>> {
         Err(caps::refusal(Capability::PrResubmit))
+    }
+
+    async fn update_branch(&self, pr: &PrId, req: &UpdateBranch) -> Result<Outcome<PullRequest>> {
+        self.update_pull_branch(pr, req).await
     }
 
     async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {

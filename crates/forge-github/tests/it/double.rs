@@ -6,9 +6,10 @@ use std::sync::Arc;
 use forge_core::{
     Client, ErrorKind, ForgeKind, PageReq, Policy, PrId, Repo, RepoId, RepoPath,
     model::{
-        CheckRollup, CloseReq, CommentId, CreatePull, DiffReq, EditPull, HeadRef, MergeMethod,
-        MergeReq, MergeState, NewLabel, NewReview, NewThread, PrFields, PrState, PullQuery,
-        Reviewer, SetChange, Side, StateFilter, ThreadFilter, ThreadId, Verdict,
+        CheckRollup, CloseReq, CommentId, CreatePull, DiffReq, EditPull, FileEdit, HeadRef,
+        MergeMethod, MergeReq, MergeState, NewLabel, NewReview, NewThread, PrFields, PrState,
+        PullQuery, Reviewer, SetChange, Side, StateFilter, ThreadFilter, ThreadId, UpdateBranch,
+        Verdict,
     },
 };
 use forge_github::{FixedToken, GitHub};
@@ -738,4 +739,44 @@ async fn a_pull_request_from_a_fork() {
             .unwrap()
             .is_empty()
     );
+}
+
+#[tokio::test]
+async fn edits_and_updates_are_two_requests_each() {
+    let world = World::new();
+    let edits = |path: &str| CreatePull {
+        edits: vec![FileEdit::write(path, "x\n")],
+        ..CreatePull::new("", "Edit a file")
+    };
+    let (made, n) = world.count(world.ada.create(&edits("docs/a.md"))).await;
+    let made = made.unwrap().value;
+    assert_eq!((n, made.head_repo), (2, None));
+    let labelled = CreatePull {
+        labels: vec!["bug".into()],
+        base: Some("main".into()),
+        ..edits("b.md")
+    };
+    let (other, n) = world.count(world.grace.create(&labelled)).await;
+    let other = other.unwrap().value;
+    assert_eq!(
+        (n, other.author.login.as_str(), other.labels.len()),
+        (3, "grace", 1)
+    );
+    world
+        .ada
+        .merge(&made.id, &MergeReq::default())
+        .await
+        .unwrap();
+
+    let req = UpdateBranch::default();
+    let (updated, n) = world
+        .count(world.grace.update_branch(&other.id, &req))
+        .await;
+    let updated = updated.unwrap();
+    assert_eq!((n, updated.unchanged), (2, false));
+    assert_ne!(updated.value.head_oid, other.head_oid);
+    let (again, n) = world
+        .count(world.grace.update_branch(&other.id, &req))
+        .await;
+    assert_eq!((n, again.unwrap().unchanged), (2, true));
 }

@@ -2,6 +2,7 @@
 
 mod commits;
 mod tree;
+mod update;
 mod work_tree;
 
 use forge_core::{
@@ -136,24 +137,7 @@ impl Local {
             )
             .with_hint(format!("forge pr ready {number}")));
         }
-        let gone = |field, branch: &str, oid: &str| {
-            let shown = text::one_line(branch).into_owned();
-            Error::invalid(
-                field,
-                format!("the {field} branch '{shown}' of #{number} is gone"),
-            )
-            .with_hint(format!(
-                "bring it back with git branch {} {oid}",
-                quoted(branch)
-            ))
-        };
-        let (head, base) = (pull.head()?, pull.base()?);
-        if !pull.head_exists {
-            return Err(gone("head", &pull.snapshot.head_branch, head));
-        }
-        if !pull.base_exists {
-            return Err(gone("base", &pull.snapshot.base_branch, base));
-        }
+        let (base, head) = both_there(pull)?;
         if let Some(expected) = &req.expected_head {
             check_head(number, expected, head)?;
         }
@@ -303,9 +287,34 @@ impl Local {
                 "subject, body and author were not used: a rebase keeps those of each commit",
             ));
         }
-        outcome.warnings.extend(self.files_left(intent).await?);
+        outcome
+            .warnings
+            .extend(self.files_left(&intent.base_branch, &intent.onto).await?);
         Ok(outcome)
     }
+}
+
+/// The tips of base and head, of which both must be there.
+fn both_there(pull: &Pull) -> Result<(&str, &str)> {
+    let gone = |field, branch: &str, oid: &str| {
+        let shown = text::one_line(branch).into_owned();
+        Error::invalid(
+            field,
+            format!("the {field} branch '{shown}' of #{} is gone", pull.number),
+        )
+        .with_hint(format!(
+            "bring it back with git branch {} {oid}",
+            quoted(branch)
+        ))
+    };
+    let (head, base) = (pull.head()?, pull.base()?);
+    if !pull.head_exists {
+        return Err(gone("head", &pull.snapshot.head_branch, head));
+    }
+    if !pull.base_exists {
+        return Err(gone("base", &pull.snapshot.base_branch, base));
+    }
+    Ok((base, head))
 }
 
 /// The texts of a merge, before anything is looked at.

@@ -1,23 +1,23 @@
-//! The work tree that has the base branch checked out: a merge leaves its files as they were.
+//! The work tree that has a branch checked out which we move: its files are left as they were.
 
 use forge_core::{Result, Warning, text};
 use forge_git::Git;
 
-use crate::{Local, shell::quoted, store::Intent};
+use crate::{Local, shell::quoted};
 
 /// How many commits of the base branch are looked through for the one that a work tree shows.
 const LOOKED_THROUGH: &str = "20";
 
 impl Local {
-    /// What brings the files of that work tree along, if there is one.
-    pub(super) async fn files_left(&self, intent: &Intent) -> Result<Option<Warning>> {
-        let base = &intent.base_branch;
-        let Some(tree) = self.checked_out_at(base).await? else {
+    /// What brings the files of the work tree along that has `branch` checked out, if there is one;
+    /// `before` is where the branch was.
+    pub(super) async fn files_left(&self, branch: &str, before: &str) -> Result<Option<Warning>> {
+        let Some(tree) = self.checked_out_at(branch).await? else {
             return Ok(None);
         };
-        let shown = shown_in(&tree, &intent.onto).await;
+        let shown = shown_in(&tree, before).await;
         let dir = quoted(&tree);
-        let from = shown.as_ref().unwrap_or(&intent.onto);
+        let from = shown.as_deref().unwrap_or(before);
         let mut hint = format!(
             "bring them along, local changes kept, with: git -C {dir} read-tree -m -u {from} HEAD"
         );
@@ -28,7 +28,7 @@ impl Local {
         }
         let warning = Warning::new(format!(
             "'{}' is checked out in {}, whose files were left as they are",
-            text::one_line(base),
+            text::one_line(branch),
             text::one_line(&tree)
         ));
         Ok(Some(warning.with_hint(hint)))

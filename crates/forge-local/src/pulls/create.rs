@@ -2,17 +2,20 @@
 
 use forge_core::{
     Capability, Error, ErrorKind, Outcome, Precondition, Result,
-    model::{CreatePull, PrFields, PullRequest, Reviewer},
+    model::{CreatePull, FileEdit, PrFields, PullRequest, Reviewer},
     text,
 };
 use forge_git::CatFile;
 
+use super::edits::Onto;
 use crate::{
     Local,
     caps::LIMITS,
     ident::{Identity, identity},
     labels::Book,
-    store::{Attempts, Event, LabelRef, Pull, Snapshot, Written, same_login},
+    store::{
+        Attempts, Event, LabelRef, Pull, RefChange, Snapshot, Written, branch_ref, same_login,
+    },
     validate,
 };
 
@@ -24,6 +27,7 @@ impl Local {
         if req.head.owner.is_some() {
             return Err(Self::unsupported(Capability::PrCreateCrossRepository));
         }
+        req.check_edits()?;
         let title = validate::title(&req.title)?;
         validate::body_size("description", &req.description)?;
         validate::reviewers(&req.reviewers)?;
@@ -38,12 +42,22 @@ impl Local {
                 .with_hint("commit something first, or name the base branch")
             })?,
         };
-        let head = &req.head.branch;
+        let edited = !req.edits.is_empty();
+        let head = match req.head.branch.as_str() {
+            "" if edited => FileEdit::branch_name(&title),
+            head => head.to_owned(),
+        };
         let base_oid = self.branch_tip(&mut cat, "base", &base).await?;
-        let head_oid = self.branch_tip(&mut cat, "head", head).await?;
-        self.check_branches(head, &head_oid, &base, &base_oid)
-            .await?;
         let by = identity(self.git()).await?;
+        let head_oid = if edited {
+            self.new_branch(&mut cat, &head).await?;
+            String::new()
+        } else {
+            let head_oid = self.branch_tip(&mut cat, "head", &head).await?;
+            self.check_branches(&head, &head_oid, &base, &base_oid)
+                .await?;
+            head_oid
+        };
         let book = self.store.labels(&mut cat).await?.book;
 
         let mut snapshot = Snapshot::new(0, by.actor.clone(), by.at);
@@ -52,15 +66,34 @@ impl Local {
         snapshot.draft = req.draft;
         snapshot.base_branch = base;
         snapshot.base_oid = Some(base_oid.clone());
-        snapshot.head_branch.clone_from(head);
-        snapshot.head_oid = Some(head_oid.clone());
+        snapshot.head_branch = head;
         snapshot.labels = resolve_labels(&book, &req.labels)?;
         check_label_count(&snapshot.labels)?;
         snapshot.assignees = resolve_logins("assignees", &req.assignees, &by)?;
         snapshot.pending_reviewers = resolve_reviewers(&req.reviewers, &by, &by.actor.login)?;
 
+        let head_oid = if edited {
+            let onto = Onto {
+                branch: &snapshot.base_branch,
+                oid: &base_oid,
+            };
+            self.commit_edits(onto, &req.edits, &snapshot.title, &by)
+                .await?
+        } else {
+            head_oid
+        };
+        snapshot.head_oid = Some(head_oid.clone());
+        // The branch comes with the pull request or not at all.
+        let branch = edited.then(|| RefChange::Create {
+            name: branch_ref(&snapshot.head_branch),
+            new: head_oid.clone(),
+        });
+
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
+            if edited {
+                self.new_branch(&mut cat, &snapshot.head_branch).await?;
+            }
             self.refuse_twin(&mut cat, &snapshot, None).await?;
             snapshot.number = self.next_number(&mut cat).await?;
             let pull = Pull {
@@ -80,7 +113,8 @@ impl Local {
                 head_branch: snapshot.head_branch.clone(),
                 draft: snapshot.draft,
             };
-            match self.store.open(&mut cat, pull, &by, event).await? {
+            let before = branch.clone().into_iter().collect();
+            match self.store.open(&mut cat, pull, &by, event, before).await? {
                 Written::Done(pull) => {
                     return Ok(Outcome::immediate(
                         self.present(&mut cat, *pull, PrFields::NONE).await?,

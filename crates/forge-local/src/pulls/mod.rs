@@ -6,7 +6,7 @@ use forge_core::{
     model::{
         CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
         MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
-        StateFilter, StatusEvent,
+        StateFilter, StatusEvent, UpdateBranch,
     },
 };
 
@@ -15,6 +15,7 @@ use crate::Local;
 mod branches;
 mod create;
 mod edit;
+mod edits;
 mod history;
 mod links;
 mod list;
@@ -75,6 +76,10 @@ impl PullRequests for Local {
 
     async fn resubmit(&self, _: &PrId, _: &Resubmit) -> Result<Outcome<PullRequest>> {
         Err(Self::unsupported(Capability::PrResubmit))
+    }
+
+    async fn update_branch(&self, pr: &PrId, req: &UpdateBranch) -> Result<Outcome<PullRequest>> {
+        self.update_pull_branch(self.number(pr)?, req).await
     }
 
     async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {

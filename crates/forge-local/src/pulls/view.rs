@@ -214,6 +214,7 @@ fn latest(review: &LatestReview) -> Review {
         body: (!review.body.is_empty()).then(|| review.body.clone()),
         submitted_at: review.submitted_at,
         commit: review.commit.clone(),
+        round: None,
         reactions: BTreeMap::new(),
         comments: Vec::new(),
     }

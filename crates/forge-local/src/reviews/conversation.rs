@@ -156,6 +156,7 @@ impl Writer<'_> {
             created_at: at,
             updated_at: None,
             reply_to: None,
+            round: None,
             reactions: BTreeMap::new(),
             file_path: None,
             line_number: None,
@@ -248,6 +249,7 @@ impl Conversation {
                     body: (!body.is_empty()).then(|| body.clone()),
                     submitted_at: at,
                     commit: entry.head.clone(),
+                    round: None,
                     reactions: BTreeMap::new(),
                     comments: opened,
                 });

@@ -40,7 +40,7 @@ impl Local {
                     "not resolved"
                 };
                 let message = format!("the thread {key} is {state}; nothing was changed");
-                return Ok(Outcome::immediate(thread).with_warning(Warning::new(message)));
+                return Ok(Outcome::unchanged(thread, Warning::new(message)));
             }
             let event = Event::ThreadResolved {
                 thread: key.to_owned(),

@@ -114,16 +114,18 @@ impl Store {
         self.put("commit", &commit.encode()).await
     }
 
-    /// Writes the first event of pull request `number`.
+    /// Writes the first event of pull request `number`, together with the refs of `before`.
     pub async fn open(
         &self,
         cat: &mut CatFile,
         pull: Pull,
         by: &Identity,
         event: Event,
+        before: Vec<RefChange>,
     ) -> Result<Written> {
         let mut draft = Draft::new(event, pull.snapshot.clone());
         draft.index = IndexChange::Opened;
+        draft.before = before;
         self.attempt(cat, pull, None, by, draft).await
     }
 

@@ -59,7 +59,7 @@ impl Tangled {
             description: pull.body.clone(),
             author: self.actor(pull.author()).await,
             state,
-            draft: false,
+            draft: self.is_draft(&pull.title),
             base_branch: pull.base.clone(),
             base_oid: None,
             head_branch: pull.head.clone(),

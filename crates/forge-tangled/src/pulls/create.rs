@@ -12,7 +12,7 @@ use crate::{
     Era, Tangled, fault,
     ingest::{Seen, worse},
     kinds,
-    knot::no_branch,
+    knot::{Compared, no_branch},
     labels::Change,
     patch::{self, Patch},
     records::{self, NewRecord, Record},
@@ -31,14 +31,19 @@ impl Tangled {
         repo: &RepoId,
         req: &CreatePull,
     ) -> Result<Outcome<PullRequest>> {
-        let title = title(&req.title)?;
+        let title = self.new_title(req)?;
         body("description", &req.description)?;
+        req.check_edits()?;
         let repository = self.repository(repo).await?;
+        if req.draft {
+            self.speaks_2026(&repository, Capability::PrCreateDraft)?;
+        }
         if repository.era == Era::Org10 {
             return self.create_ticket(repository, req).await;
         }
         self.speaks_2026(&repository, Capability::PrCreate)?;
-        let viewer = self.session.viewer().await?.identity.did.clone();
+        let author = self.session.viewer().await?.identity.clone();
+        let viewer = author.did.clone();
         let below = match &req.depends_on {
             Some(below) => Some(self.to_build_on(&repository, below).await?),
             None => None,
@@ -58,12 +63,27 @@ impl Tangled {
             .await?;
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => (given(patch)?, None, None),
-            None => {
+            None if !req.edits.is_empty() => {
                 let (patch, base_oid) = self
-                    .patch_of_branch(&repository, &base, &req.head, below.as_ref())
+                    .patch_of_edits(&repository, &base, req, &author)
                     .await?;
-                self.no_twin(&repository, &base, &req.head.branch).await?;
-                let source = json!({ "branch": req.head.branch, "repo": repository.target() });
+                (patch, None, Some(base_oid))
+            }
+            None => {
+                let fork = self.fork_of_head(&repository, &req.head).await?;
+                let (patch, base_oid) = self
+                    .patch_of_branch(
+                        &repository,
+                        fork.as_deref(),
+                        &base,
+                        &req.head,
+                        below.as_ref(),
+                    )
+                    .await?;
+                let source = fork.as_deref().unwrap_or(&repository).target();
+                self.no_twin(&repository, &base, &req.head.branch, source)
+                    .await?;
+                let source = json!({ "branch": req.head.branch, "repo": source });
                 (patch, Some(source), Some(base_oid))
             }
         };
@@ -87,14 +107,12 @@ impl Tangled {
     async fn patch_of_branch(
         &self,
         repository: &Repository,
+        fork: Option<&Repository>,
         base: &str,
         head: &HeadRef,
         below: Option<&Located>,
     ) -> Result<(Patch, String)> {
-        if let Some(owner) = &head.owner {
-            self.same_repository(repository, owner).await?;
-        }
-        if head.branch == base {
+        if head.branch == base && fork.is_none() {
             return Err(Error::invalid(
                 "head",
                 format!("'{}' is head and base at once", one_line(&head.branch)),
@@ -102,11 +120,20 @@ impl Tangled {
             .with_hint("pass the branch that has the changes as --head"));
         }
         let from = match below {
-            Some(below) => self.tip_of(below).await?,
-            None => base.to_owned(),
+            Some(below) => Some(self.tip_of(below).await?),
+            None => None,
         };
-        self.patch_from_knot(repository, base, &from, &head.branch)
-            .await
+        let from = from.as_deref();
+        match fork {
+            Some(fork) => {
+                self.patch_from_fork(repository, fork, (base, from), &head.branch)
+                    .await
+            }
+            None => {
+                self.patch_from_knot(repository, base, from.unwrap_or(base), &head.branch)
+                    .await
+            }
+        }
     }
 
     /// The blob, then everything else in one go: the pull request, its opening status, its labels.
@@ -216,19 +243,7 @@ impl Tangled {
         let base_tip = base_tip.ok_or_else(|| no_branch("base", repository, base))?;
         head_tip.ok_or_else(|| no_branch("head", repository, head))?;
         let compared = self.compare(repository, from, head).await?;
-        let patch = compared.patch.unwrap_or_default();
-        if patch.trim().is_empty() {
-            return Err(Error::precondition(
-                Precondition::NothingToMerge,
-                format!(
-                    "'{}' has no commits that '{}' has not",
-                    one_line(head),
-                    one_line(from)
-                ),
-            )
-            .with_hint("commit and push something to the head branch first"));
-        }
-        Ok((Patch::parse(patch.into_bytes()), base_tip.hash))
+        Ok((series(compared, from, head)?, base_tip.hash))
     }
 
     async fn default_base(&self, repository: &Repository) -> Result<String> {
@@ -241,17 +256,15 @@ impl Tangled {
         }
     }
 
-    /// Changes of another repository have to be submitted as a patch: which fork an owner means is
-    /// not in the request.
-    async fn same_repository(&self, repository: &Repository, owner: &str) -> Result<()> {
-        if self.did_of(owner).await? == repository.owner.did {
-            return Ok(());
-        }
-        Err(crate::caps::refusal(Capability::PrCreateCrossRepository))
-    }
-
-    /// Refuses a second open pull request of the same branches.
-    async fn no_twin(&self, repository: &Repository, base: &str, head: &str) -> Result<()> {
+    /// Refuses a second open pull request of the same branches; `source` is the repository of the
+    /// head.
+    async fn no_twin(
+        &self,
+        repository: &Repository,
+        base: &str,
+        head: &str,
+        source: &str,
+    ) -> Result<()> {
         let query = PullQuery {
             state: StateFilter::Open,
             base: Some(base.to_owned()),
@@ -259,7 +272,7 @@ impl Tangled {
             fields: PrFields::ROW,
             ..PullQuery::default()
         };
-        let mine = self.own_open(repository, base, head).await?;
+        let mine = self.own_open(repository, base, head, source).await?;
         let indexed = match mine {
             Some(uri) => Some(uri),
             None => {
@@ -267,7 +280,7 @@ impl Tangled {
                     .list_pulls(&repository.id, &query, PageReq::first(LOOK))
                     .await;
                 let rows = page.map(|page| page.items).unwrap_or_default();
-                self.open_one_of(rows).await?
+                self.open_one_of(rows, source).await?
             }
         };
         match indexed {
@@ -288,13 +301,14 @@ impl Tangled {
 
     /// The first of these rows of the index that is open in truth and somebody else's: the viewer's
     /// own have been looked at, and the index may not know yet that one is closed.
-    async fn open_one_of(&self, rows: Vec<PullRequest>) -> Result<Option<String>> {
+    async fn open_one_of(&self, rows: Vec<PullRequest>, source: &str) -> Result<Option<String>> {
         let viewer = self.session.viewer().await?.identity.did.as_str();
-        for row in rows.into_iter().filter(|row| row.head_repo.is_none()) {
+        for row in rows {
             let Ok(located) = self.locate(&row.id).await else {
                 continue;
             };
             if located.pull.author() != viewer
+                && is_of(&located.repository, &located.pull, source)
                 && self.state_of(&located.repository, &located.pull).await? == PrState::Open
             {
                 return Ok(Some(row.url));
@@ -309,6 +323,7 @@ impl Tangled {
         repository: &Repository,
         base: &str,
         head: &str,
+        source: &str,
     ) -> Result<Option<String>> {
         let viewer = self.session.viewer().await?;
         let pds = self.identities.service(viewer.pds.clone()).await?;
@@ -319,9 +334,11 @@ impl Tangled {
             let Ok(pull) = Pull::parse(record) else {
                 continue;
             };
-            if !(repository.is_target(&pull.target) && pull.base == base && pull.head == head)
-                || pull.is_from_fork()
-            {
+            let same = repository.is_target(&pull.target)
+                && pull.base == base
+                && pull.head == head
+                && is_of(repository, &pull, source);
+            if !same {
                 continue;
             }
             if self.state_of(repository, &pull).await? == PrState::Open {
@@ -330,6 +347,32 @@ impl Tangled {
         }
         Ok(None)
     }
+}
+
+/// Whether the head of a pull request is in the repository `source`.
+fn is_of(repository: &Repository, pull: &Pull, source: &str) -> bool {
+    match &pull.source {
+        Some(named) if repository.is_target(named) => source == repository.target(),
+        Some(named) => named == source,
+        None => source == repository.target(),
+    }
+}
+
+/// The patches that a knot's comparison has.
+pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch> {
+    let patch = compared.patch.unwrap_or_default();
+    if patch.trim().is_empty() {
+        return Err(Error::precondition(
+            Precondition::NothingToMerge,
+            format!(
+                "'{}' has no commits that '{}' has not",
+                one_line(head),
+                one_line(from)
+            ),
+        )
+        .with_hint("commit and push something to the head branch first"));
+    }
+    Ok(Patch::parse(patch.into_bytes()))
 }
 
 /// What a new pull request says, beside its changes.

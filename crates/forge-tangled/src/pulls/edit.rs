@@ -34,6 +34,9 @@ impl Tangled {
             return self.edit_ticket(&located, edit).await;
         }
         self.speaks_2026(&located.repository, Capability::PrEdit)?;
+        let new_title = new_title
+            .map(|title| self.edited_title(&located.pull, title))
+            .transpose()?;
         let (labels, assignees) = (&edit.labels, &edit.assignees);
         let change = self
             .label_change(

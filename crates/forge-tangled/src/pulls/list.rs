@@ -3,15 +3,21 @@
 use std::collections::BTreeSet;
 
 use forge_core::{
-    Capability, Cursor, Error, Page, PageReq, RepoId, Result, Warning,
+    Capability, Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
 };
 use futures::{StreamExt as _, stream};
 use serde_json::Value;
 
-use super::{build::Beside, record::Pull, status, view::Located};
+use super::{
+    build::Beside,
+    record::Pull,
+    rest::{self, Place, Placed},
+    status,
+    view::Located,
+};
 use crate::{
-    Era, Tangled, kinds,
+    DraftMarker, Era, Tangled, kinds,
     records::Record,
     repository::Repository,
     skipped,
@@ -23,7 +29,8 @@ use crate::{
 const SCHEME: &str = "tangled";
 
 /// A row before it is shown.
-struct Row {
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
     pull: Pull,
     state: PrState,
     comments: u64,
@@ -31,10 +38,21 @@ struct Row {
     indexed: bool,
 }
 
+impl Placed for Row {
+    fn place(&self) -> Place {
+        Place {
+            created_at: self.pull.created_at,
+            uri: self.pull.record.uri.clone(),
+        }
+    }
+}
+
 /// The filters that the index cannot apply.
 struct Filters {
     author: Option<String>,
     assignee: Option<String>,
+    /// What marks drafts, and whether they are wanted.
+    draft: Option<(DraftMarker, bool)>,
 }
 
 impl Tangled {
@@ -54,14 +72,32 @@ impl Tangled {
             self.did_filter(query.assignee.as_deref()),
         );
         let filters = match people {
-            Ok((author, assignee)) => Filters { author, assignee },
+            Ok((author, assignee)) => Filters {
+                author,
+                assignee,
+                draft: self.settings.draft_marker.clone().zip(query.draft),
+            },
             // Nobody of that name has written anything.
             Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
             Err(e) => return Err(e),
         };
         let bound = (repository.record.uri.as_str(), query);
+        if let Some(cursor) = &req.cursor
+            && let Some(place) = Place::parse(cursor.position(SCHEME, &bound)?)
+        {
+            let down = Error::new(ErrorKind::Network, "the list was begun without it");
+            return self
+                .rest_page(
+                    &repository,
+                    query,
+                    &filters,
+                    (&down, Some(place)),
+                    req.limit,
+                )
+                .await;
+        }
         let position = Position::of(&req, SCHEME, &bound)?;
-        if query.draft == Some(true) {
+        if query.draft == Some(true) && filters.draft.is_none() {
             return Ok(Page::complete(Vec::new()));
         }
         if repository.era == Era::Org10 {
@@ -88,17 +124,9 @@ impl Tangled {
                 (rows, next, scanned, warnings)
             }
             Err(e) if is_down(&e) && req.cursor.is_none() => {
-                let (mut rows, scanned, mut warnings) = self
-                    .pulls_without_index(&repository, query, &filters, &e)
-                    .await?;
-                if rows.len() > req.limit {
-                    rows.truncate(req.limit);
-                    warnings.push(
-                        Warning::new("there are more, which only the index can page through")
-                            .with_hint("raise --limit"),
-                    );
-                }
-                (rows, None, scanned, warnings)
+                return self
+                    .rest_page(&repository, query, &filters, (&e, None), req.limit)
+                    .await;
             }
             Err(e) => return Err(e),
         };
@@ -108,6 +136,37 @@ impl Tangled {
             next,
             total: None,
             scanned: Some(scanned),
+            warnings,
+        })
+    }
+
+    /// A page of the list that is made without the index, which is down, behind a place.
+    async fn rest_page(
+        &self,
+        repository: &Repository,
+        query: &PullQuery,
+        filters: &Filters,
+        (down, behind): (&Error, Option<Place>),
+        limit: usize,
+    ) -> Result<Page<PullRequest>> {
+        let bound = (repository.record.uri.as_str(), query);
+        let asked = fingerprint(&bound);
+        let kept = behind.as_ref().and_then(|_| self.listed.get(asked));
+        let (rows, scanned, warnings) = match kept {
+            Some(rows) => (rows, None, Vec::new()),
+            None => {
+                let (rows, scanned, warnings) = self
+                    .pulls_without_index(repository, query, filters, down)
+                    .await?;
+                (self.listed.keep(asked, rows), Some(scanned), warnings)
+            }
+        };
+        let (rows, end) = rest::page(&rows, behind.as_ref(), limit);
+        Ok(Page {
+            items: self.models(repository, rows, query.fields).await,
+            next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
+            total: None,
+            scanned,
             warnings,
         })
     }
@@ -140,6 +199,7 @@ impl Tangled {
         };
         let scans = query.state == StateFilter::Closed
             || filters.assignee.is_some()
+            || filters.draft.is_some()
             || !query.labels.is_empty()
             || query.base.is_some()
             || query.head.is_some();
@@ -308,10 +368,7 @@ impl Tangled {
                 rows.push(row);
             }
         }
-        rows.sort_by(|a, b| {
-            let key = |r: &Row| (r.pull.created_at, r.pull.record.uri.clone());
-            key(b).cmp(&key(a))
-        });
+        rows.sort_by_cached_key(|row| std::cmp::Reverse(row.place()));
         Ok((rows, scanned, warnings))
     }
 
@@ -321,6 +378,9 @@ impl Tangled {
         rows: Vec<Row>,
         fields: PrFields,
     ) -> Vec<PullRequest> {
+        // A question for each would be a request for each.
+        let checks = fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW);
+        let fields = fields.without(PrFields::CHECKS);
         let models = rows.into_iter().map(|row| async move {
             if fields.contains(PrFields::ROW) {
                 let beside = Beside {
@@ -349,7 +409,11 @@ impl Tangled {
                 }
             }
         });
-        stream::iter(models).buffered(IN_FLIGHT).collect().await
+        let mut models: Vec<PullRequest> = stream::iter(models).buffered(IN_FLIGHT).collect().await;
+        if checks {
+            self.checks_of_rows(repository, &mut models).await;
+        }
+        models
     }
 
     /// See [`forge_core::PullRequests::find`].
@@ -436,7 +500,11 @@ fn plain_match(row: &Row, query: &PullQuery, filters: &Filters) -> bool {
         .is_none_or(|a| a == row.pull.author());
     let base = query.base.as_ref().is_none_or(|b| *b == row.pull.base);
     let head = query.head.as_ref().is_none_or(|h| *h == row.pull.head);
-    state && author && base && head
+    let draft = filters
+        .draft
+        .as_ref()
+        .is_none_or(|(marker, wanted)| marker.marks(&row.pull.title) == *wanted);
+    state && author && base && head && draft
 }
 
 pub(crate) fn nobody(error: &Error) -> bool {

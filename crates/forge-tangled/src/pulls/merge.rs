@@ -79,6 +79,7 @@ impl Tangled {
             }
             PrState::Open => {}
         }
+        self.not_a_draft(pull)?;
         self.may_merge(repository).await?;
         self.nothing_open_below(&located).await?;
         let patch = self.latest_patch(repository, pull).await?;

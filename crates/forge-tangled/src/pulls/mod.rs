@@ -3,12 +3,16 @@
 pub(crate) mod build;
 mod create;
 mod diff;
+mod draft;
 mod edit;
+mod edits;
+mod fork;
 mod history;
 pub(crate) mod list;
 mod merge;
 pub(crate) mod number;
 pub(crate) mod record;
+pub(crate) mod rest;
 mod resubmit;
 mod rounds;
 mod stack;
@@ -17,6 +21,7 @@ pub(crate) mod status;
 pub(crate) mod view;
 
 pub(crate) use create::{body as check_body, title as check_title};
+pub(crate) use list::Row;
 
 use async_trait::async_trait;
 use forge_core::{
@@ -24,7 +29,7 @@ use forge_core::{
     model::{
         CloseReq, Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Merge,
         MergeReq, Mergeability, PrFields, PullQuery, PullRequest, PullStatus, Resubmit,
-        StateFilter, StatusEvent,
+        StateFilter, StatusEvent, UpdateBranch,
     },
 };
 
@@ -76,6 +81,10 @@ impl PullRequests for Tangled {
         self.resubmit_pull(pr, req).await
     }
 
+    async fn update_branch(&self, _: &PrId, _: &UpdateBranch) -> Result<Outcome<PullRequest>> {
+        Err(caps::refusal(Capability::PrUpdateBranch))
+    }
+
     async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>> {
         self.close_pull(pr, req).await
     }
@@ -84,8 +93,8 @@ impl PullRequests for Tangled {
         self.reopen_pull(pr, comment).await
     }
 
-    async fn set_draft(&self, _pr: &PrId, _draft: bool) -> Result<Outcome<PullRequest>> {
-        Err(caps::refusal(Capability::PrDraft))
+    async fn set_draft(&self, pr: &PrId, draft: bool) -> Result<Outcome<PullRequest>> {
+        self.set_pull_draft(pr, draft).await
     }
 
     async fn mergeability(&self, pr: &PrId) -> Result<Mergeability> {

@@ -18,6 +18,10 @@ use crate::{
     write,
 };
 
+/// Where the changes can be taken from, too.
+const ELSEWHERE: &str =
+    "pass the changes: --patch FILE, or --head BRANCH for a branch of your clone";
+
 impl Tangled {
     /// See [`forge_core::PullRequests::resubmit`].
     pub(crate) async fn resubmit_pull(
@@ -68,11 +72,14 @@ impl Tangled {
             if located.repository.era == Era::Org10 {
                 return self.comment_on_ticket(&located, comment, None).await;
             }
-            self.comment_on(&located, comment, None).await
+            self.comment_once(&located, comment, None).await
         };
         let round = std::mem::replace(&mut outcome.ingestion, Ingestion::Immediate);
         match written.await {
-            Ok(written) => outcome.ingestion = worse(round, written.ingestion),
+            Ok(written) => {
+                outcome.ingestion = worse(round, written.ingestion);
+                outcome.warnings.extend(written.warnings);
+            }
             Err(e) => {
                 outcome.ingestion = round;
                 let uri = &outcome.value.node_id;
@@ -96,7 +103,14 @@ impl Tangled {
     /// What the head branch has now, on top of the base or of what it depends on.
     async fn patch_of_head(&self, located: &Located) -> Result<Patch> {
         let (repository, pull) = (&located.repository, &located.pull);
-        if pull.head.is_empty() || pull.is_from_fork() {
+        let fork = match &pull.source {
+            Some(source) if !repository.is_target(source) => {
+                let fork = self.fork_of_source(source).await;
+                Some(fork.map_err(|e| e.with_hint(ELSEWHERE))?)
+            }
+            _ => None,
+        };
+        if pull.head.is_empty() {
             return Err(Error::invalid(
                 "patch",
                 format!(
@@ -105,18 +119,24 @@ impl Tangled {
                     pull.record.uri
                 ),
             )
-            .with_hint(
-                "pass the changes: --patch FILE, or --head BRANCH for a branch of your clone",
-            ));
+            .with_hint(ELSEWHERE));
         }
         let below = self.open_below(located).await?;
         let from = match below.last() {
-            Some(below) => self.tip_of(below).await?,
-            None => pull.base.clone(),
+            Some(below) => Some(self.tip_of(below).await?),
+            None => None,
         };
-        let (patch, _) = self
-            .patch_from_knot(repository, &pull.base, &from, &pull.head)
-            .await?;
+        let (base, from) = (pull.base.as_str(), from.as_deref());
+        let (patch, _) = match fork {
+            Some(fork) => {
+                self.patch_from_fork(repository, &fork, (base, from), &pull.head)
+                    .await?
+            }
+            None => {
+                self.patch_from_knot(repository, base, from.unwrap_or(base), &pull.head)
+                    .await?
+            }
+        };
         Ok(patch)
     }
 

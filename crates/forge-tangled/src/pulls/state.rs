@@ -8,7 +8,11 @@ use forge_core::{
 use futures::future;
 use serde_json::json;
 
-use super::{record::Pull, status, view::Located};
+use super::{
+    record::Pull,
+    status::{self, Status},
+    view::Located,
+};
 use crate::{
     Era, Tangled,
     ingest::{Seen, worse},
@@ -27,7 +31,7 @@ pub(crate) struct Standing {
 
 impl Standing {
     /// What these statuses come to.
-    pub fn of(statuses: &[status::Status]) -> Self {
+    pub fn of(statuses: &[Status]) -> Self {
         let winner = status::winner(statuses);
         Self {
             state: winner.and_then(|s| s.state).unwrap_or(PrState::Open),
@@ -70,6 +74,11 @@ impl Tangled {
 
     /// As [`Self::state_of`], with when it came to be.
     pub(crate) async fn standing(&self, repository: &Repository, pull: &Pull) -> Result<Standing> {
+        Ok(Standing::of(&self.statuses_of(repository, pull).await?))
+    }
+
+    /// All status records, oldest first, as [`Self::state_of`] finds them.
+    async fn statuses_of(&self, repository: &Repository, pull: &Pull) -> Result<Vec<Status>> {
         let uri = pull.record.uri.as_str();
         let accounts = self.known_accounts(repository, Some(pull.author())).await;
         let names = &self.settings.dialects;
@@ -81,8 +90,7 @@ impl Tangled {
         .await;
         let writers = self.writers(repository).await;
         let all = fresh.over(found?.value);
-        let statuses = status::read(all, uri, pull.author(), &writers, &names.sh);
-        Ok(Standing::of(&statuses))
+        Ok(status::read(all, uri, pull.author(), &writers, &names.sh))
     }
 
     /// Refuses somebody whose status would not count, before it is written.
@@ -135,15 +143,19 @@ impl Tangled {
             }
             return self.set_ticket_state(&located, PrState::Closed).await;
         }
-        let standing = self.ready_to_set(&located).await?;
+        let statuses = self.ready_to_set(&located).await?;
+        let standing = Standing::of(&statuses);
         let state = standing.state;
         if state == PrState::Merged {
             return Err(merged(&located.pull, "closed"));
         }
         let mut steps = Vec::new();
         let mut commented = Ingestion::Immediate;
+        let mut warnings = Vec::new();
         if let Some(comment) = &req.comment {
-            commented = self.comment_on(&located, comment, None).await?.ingestion;
+            let since = self.before_mine(&statuses, PrState::Closed).await?;
+            let written = self.comment_once(&located, comment, since).await?;
+            (commented, warnings) = (written.ingestion, written.warnings);
             steps.push(step("comment"));
         }
         let mut outcome = if state == PrState::Closed {
@@ -178,6 +190,7 @@ impl Tangled {
             }
         }
         outcome.steps = steps;
+        outcome.warnings.extend(warnings);
         outcome.ingestion = worse(outcome.ingestion, commented);
         Ok(outcome)
     }
@@ -195,7 +208,8 @@ impl Tangled {
             }
             return self.set_ticket_state(&located, PrState::Open).await;
         }
-        let standing = self.ready_to_set(&located).await?;
+        let statuses = self.ready_to_set(&located).await?;
+        let standing = Standing::of(&statuses);
         let state = standing.state;
         if state == PrState::Merged {
             return Err(merged(&located.pull, "reopened"));
@@ -212,8 +226,14 @@ impl Tangled {
                 &located.pull.base,
             ));
         }
+        let mut warnings = Vec::new();
         let commented = match comment {
-            Some(comment) => self.comment_on(&located, comment, None).await?.ingestion,
+            Some(comment) => {
+                let since = self.before_mine(&statuses, PrState::Open).await?;
+                let written = self.comment_once(&located, comment, since).await?;
+                warnings = written.warnings;
+                written.ingestion
+            }
             None => Ingestion::Immediate,
         };
         let mut outcome = if state == PrState::Open {
@@ -223,15 +243,26 @@ impl Tangled {
         } else {
             self.set_state(&located, PrState::Open, standing).await?
         };
+        outcome.warnings.extend(warnings);
         outcome.ingestion = worse(outcome.ingestion, commented);
         Ok(outcome)
     }
 
-    async fn ready_to_set(&self, located: &Located) -> Result<Standing> {
+    async fn ready_to_set(&self, located: &Located) -> Result<Vec<Status>> {
         self.speaks_2026(&located.repository, Capability::PrClose)?;
         self.may_set_state(&located.repository, &located.pull)
             .await?;
-        self.standing(&located.repository, &located.pull).await
+        self.statuses_of(&located.repository, &located.pull).await
+    }
+
+    /// When the state was last set, the viewer's own setting of it to `state` left out: what the
+    /// viewer has said since then was said with that, by a command that may have been cut off.
+    async fn before_mine(&self, statuses: &[Status], state: PrState) -> Result<Option<Timestamp>> {
+        let viewer = self.session.viewer().await?.identity.did.as_str();
+        let mine = |s: &&Status| s.author == viewer && s.state == Some(state);
+        let counting = statuses.iter().filter(|s| s.authority.is_some());
+        let last = counting.rev().find(|s| !mine(s));
+        Ok(last.map(|s| s.at))
     }
 
     /// Writes the status, and waits for it to be seen.

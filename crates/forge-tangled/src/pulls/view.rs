@@ -14,7 +14,7 @@ use super::{
     status,
 };
 use crate::{
-    Era, Tangled, comments, kinds,
+    Era, Tangled, checks, comments, kinds,
     knot::Checked,
     labels,
     patch::{self, Patch},
@@ -22,7 +22,7 @@ use crate::{
     repository::Repository,
     skipped,
     sources::Found,
-    tickets,
+    tickets, verdicts,
 };
 
 /// A pull request and where it belongs.
@@ -91,7 +91,8 @@ impl Tangled {
                     "{uri} is a pull request of {}, not of {}",
                     pull.target, repository.id
                 ),
-            ));
+            )
+            .with_hint("name the repository that it is for"));
         }
         Ok(pull)
     }
@@ -117,13 +118,29 @@ impl Tangled {
         }
         let (uri, number) = self.address(&repository, &pr.key).await?;
         let said = async { Ok(self.said(&repository, &uri, fields).await) };
-        let (pull, said) = future::try_join(self.pull_at(&repository, &uri), said).await?;
+        // The spindle is asked as soon as the record says what for, beside what others have said.
+        let pull = async {
+            let pull = self.pull_at(&repository, &uri).await?;
+            let wanted = fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW);
+            let checks = match wanted {
+                true => self.checks_section(&repository, &pull).await,
+                false => None,
+            };
+            Ok::<_, Error>((pull, checks))
+        };
+        let ((pull, checks), said) = future::try_join(pull, said).await?;
         let located = Located {
             repository,
             pull,
             number,
         };
-        self.view_with(&located, said, fields).await
+        let mut view = self.view_with(&located, said, fields).await?;
+        match checks {
+            Some(Ok(report)) => view.checks = Some(report),
+            Some(Err(e)) => view.warnings.push(checks::unread_checks(&e)),
+            None => {}
+        }
+        Ok(view)
     }
 
     /// A view of what has been read already.
@@ -251,7 +268,7 @@ impl Tangled {
             }
             None => None,
         };
-        let comments = comments::sorted(comments);
+        let (verdicts, comments) = self.parted(pull, comments::sorted(comments));
         let beside = Beside {
             state: None,
             statuses,
@@ -266,9 +283,10 @@ impl Tangled {
         if fields.contains(PrFields::COMMENTS) {
             view.comments = Some(self.comment_models(&comments).await);
         }
-        if fields.contains(PrFields::REVIEWS) {
-            view.reviews = Some(Vec::new());
-        }
+        let wanted = fields.contains(PrFields::REVIEWS);
+        let given = self.given(located, &verdicts, &said.writers, wanted).await;
+        verdicts::add_up(&mut view, &given);
+        view.reviews = wanted.then(|| verdicts::reviews(given));
         if fields.contains(PrFields::THREADS) {
             view.threads = Some(Vec::new());
         }
@@ -442,6 +460,9 @@ impl Tangled {
         )
         .await?;
         let (state, status, conflicts) = match checked {
+            Checked::Clean if self.is_draft(&pull.title) => {
+                (MergeState::Mergeable, "DRAFT", Vec::new())
+            }
             Checked::Clean if !below.is_empty() => (MergeState::Mergeable, "BLOCKED", Vec::new()),
             Checked::Clean => (MergeState::Mergeable, "CLEAN", Vec::new()),
             Checked::Conflicts(files) => (MergeState::Conflicting, "DIRTY", files),
@@ -481,6 +502,7 @@ pub(crate) fn section<T: Default>(
     }
 }
 
+/// The warning of a view that lacks a section.
 pub(crate) fn unread(what: &str, error: &Error) -> Warning {
     let warning = Warning::new(format!("{what} could not be read: {}", error.message()));
     match error.hint() {

@@ -1,8 +1,8 @@
 //! Checks: what the repository's spindle ran.
 
 use forge_core::{
-    ErrorKind, Repo,
-    model::{CheckRollup, CheckStatus, PullRequest},
+    ErrorKind, PageReq, Repo,
+    model::{CheckRollup, CheckStatus, PrFields, PullQuery, PullRequest},
 };
 use forge_testkit::tangled::SpindleDouble;
 use serde_json::json;
@@ -102,4 +102,63 @@ async fn a_repository_without_a_spindle_has_no_checks() {
     let report = repo.checks(&pull.id).await.unwrap();
     assert_eq!(report.overall, CheckRollup::Neutral);
     assert!(report.checks.is_empty());
+}
+
+#[tokio::test]
+async fn a_view_has_them_when_it_is_asked_for_them() {
+    let (stage, spindle, repo, pull) = with_spindle().await;
+    let head = pull.head_oid.clone().unwrap();
+    spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "failed")]);
+    let view = repo.view(&pull.id, PrFields::NONE).await.unwrap();
+    assert!(view.checks.is_none() && spindle.host().count() == 0);
+
+    let view = repo.view(&pull.id, PrFields::CHECKS).await.unwrap();
+    let report = view.checks.unwrap();
+    assert_eq!(
+        (report.commit, report.overall),
+        (head, CheckRollup::Failure)
+    );
+    assert_eq!(report.checks[0].name, "build.yml");
+    assert_eq!(spindle.host().count(), 1);
+}
+
+#[tokio::test]
+async fn a_view_is_there_although_the_spindle_is_not() {
+    let (_stage, spindle, repo, pull) = with_spindle().await;
+    spindle.host().set_down(true);
+    let view = repo.view(&pull.id, PrFields::CHECKS).await.unwrap();
+    assert_eq!(view.title, pull.title);
+    assert!(view.checks.is_none());
+    let sections: Vec<_> = view.warnings.iter().map(|w| w.section).collect();
+    assert_eq!(sections, [Some("checks")], "{:?}", view.warnings);
+    assert!(view.warnings[0].message.contains("could not be read"));
+}
+
+#[tokio::test]
+async fn a_list_asks_once_for_all_of_its_rows() {
+    let (stage, spindle, repo, first) = with_spindle().await;
+    let second = stage.open(&repo, "other").await;
+    let head = |pull: &PullRequest| pull.head_oid.clone().unwrap();
+    let did = &stage.repo.did;
+    spindle.run(did, &head(&first), "push", &[("build.yml", "success")]);
+    spindle.run(did, &head(&second), "push", &[("build.yml", "failed")]);
+    let query = PullQuery {
+        fields: PrFields::CHECKS,
+        ..PullQuery::default()
+    };
+    let page = repo.list(&query, PageReq::first(30)).await.unwrap();
+    let overall: Vec<_> = page
+        .items
+        .iter()
+        .map(|pull| pull.checks.as_ref().unwrap().overall)
+        .collect();
+    assert_eq!(overall, [CheckRollup::Failure, CheckRollup::Success]);
+    assert_eq!(spindle.host().count(), 1);
+
+    spindle.host().set_down(true);
+    let page = repo.list(&query, PageReq::first(30)).await.unwrap();
+    for row in &page.items {
+        assert!(row.checks.is_none());
+        assert!(row.warnings.iter().any(|w| w.section == Some("checks")));
+    }
 }

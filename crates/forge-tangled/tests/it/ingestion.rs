@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use forge_core::{Ingestion, PullRequests, model::CloseReq};
+use forge_core::{
+    Ingestion, Labels, PullRequests,
+    model::{CloseReq, NewLabel},
+};
 use forge_tangled::Settings;
 use forge_testkit::tangled::{Fault, Moods};
 
@@ -187,4 +190,67 @@ async fn a_strangers_status_is_in_the_history_and_does_not_count() {
     assert_eq!(last.actor.login, "carol.test");
     assert_eq!(last.authority.as_deref(), Some("none"));
     assert!(last.detail.as_ref().unwrap().contains("does not count"));
+}
+
+#[tokio::test]
+async fn the_definition_of_a_label_is_told_of_like_every_write() {
+    const DEFINITION: &str = "sh.tangled.label.definition";
+    let bug = NewLabel {
+        name: "bug".to_owned(),
+        ..NewLabel::default()
+    };
+    for (mood, words) in [
+        ("", ["confirmed", "confirmed", "confirmed"]),
+        // What the repository's record was before, it is again: the index has that.
+        ("lag", ["pending", "pending", "confirmed"]),
+        ("down", ["pending", "pending", "pending"]),
+        ("no definitions", ["pds_only", "pds_only", "confirmed"]),
+        ("lost", ["confirmed", "confirmed", "confirmed"]),
+        ("other cid", ["pending", "pending", "pending"]),
+    ] {
+        let stage = Stage::new();
+        let index = stage.world.index();
+        let mut settings = impatient(&stage);
+        match mood {
+            "lag" => index.set_moods(Moods {
+                lag: Duration::from_secs(60),
+                ..Moods::default()
+            }),
+            "down" => index.host().set_down(true),
+            "no definitions" => settings
+                .not_ingested
+                .push((DEFINITION.to_owned(), "define it on the web".to_owned())),
+            "lost" => {
+                settings.wait = Duration::from_secs(5);
+                settings.poll = Duration::from_millis(5);
+                index.lose_next(DEFINITION, 1);
+            }
+            "other cid" => index.set_moods(Moods {
+                other_cid: true,
+                ..Moods::default()
+            }),
+            _ => settings.wait = Duration::from_secs(5),
+        }
+        let forge = stage.tangled_with(settings, Some(&stage.alice));
+        let id = stage.id();
+        let defined = forge.define_label(&id, &bug).await.unwrap();
+        let again = NewLabel {
+            color: Some("ff0000".to_owned()),
+            overwrite: true,
+            ..bug.clone()
+        };
+        let changed = forge.define_label(&id, &again).await.unwrap();
+        let deleted = forge.delete_label(&id, "bug").await.unwrap();
+        let told = [
+            defined.ingestion.word(),
+            changed.ingestion.word(),
+            deleted.ingestion.word(),
+        ];
+        assert_eq!(told, words, "{mood}");
+        if mood.is_empty() {
+            let uri = forge_core::AtUri::parse(&defined.value.id).unwrap();
+            let report = forge.check_ingestion(&uri).await.unwrap();
+            assert_eq!(report.ingestion.word(), "confirmed", "{report:?}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::{future::Future, time::Duration};
 
 use forge_core::{
     ErrorKind, PrId, PullRequests,
-    model::{CreatePull, MergeReq, PrState, Resubmit},
+    model::{CloseReq, CreatePull, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::{Settings, Tangled};
 use forge_testkit::tangled::Trap;
@@ -186,6 +186,73 @@ pub async fn round(step: u64) {
     }
     println!("{} requests", at - step);
     assert!(at > 8, "{at} requests");
+}
+
+/// Kills at every `step`-th request, before and after it is carried out. What goes with a round, or
+/// with closing, is said once.
+pub async fn comments(step: u64) {
+    const COMMENT: &str = "sh.tangled.feed.comment";
+    let scene = Scene::new();
+    let said = |uri: &str| {
+        let all = scene.stage.world.pds();
+        let all = all.records(&scene.stage.alice.did, COMMENT).into_iter();
+        all.filter(|(_, _, value)| value["subject"]["uri"] == uri)
+            .count()
+    };
+    let close = || CloseReq {
+        comment: Some("Not now.".to_owned()),
+        ..CloseReq::default()
+    };
+    let again = || Resubmit {
+        comment: Some("With more.".to_owned()),
+        ..Resubmit::default()
+    };
+    let (mut at, mut found): (u64, u32) = (1, 0);
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            scene.commit(&branch, "First", &branch, "x\n");
+            let pr = scene.opened(&branch).await;
+            let uri = scene.pulls_from(&branch).remove(0);
+            scene.commit(&branch, "Second", &branch, "x\ny\n");
+            let (process, id, req) = (scene.process(), pr.clone(), again());
+            came_there |= scene
+                .until(at, after, async move {
+                    let _ = process.resubmit(&id, &req).await;
+                })
+                .await;
+            scene.process().resubmit(&pr, &again()).await.unwrap();
+            assert_eq!(said(&uri), 1, "round, request {at}, after: {after}");
+
+            let (process, id, req) = (scene.process(), pr.clone(), close());
+            came_there |= scene
+                .until(at, after, async move {
+                    let _ = process.close(&id, &req).await;
+                })
+                .await;
+            let before = said(&uri);
+            let done = scene.process().close(&pr, &close()).await.unwrap();
+            assert_eq!(done.value.state, PrState::Closed);
+            assert_eq!(said(&uri), 2, "close, request {at}, after: {after}");
+            let closed = format!("{STATUS}.closed");
+            let statuses = scene.about(STATUS, &uri).into_iter();
+            let closings = statuses.filter(|value| value["status"] == closed.as_str());
+            assert_eq!(closings.count(), 1, "request {at}, after: {after}");
+            if before == 2 {
+                let told = done.warnings.iter();
+                let told = told.filter(|w| w.message.contains("there already"));
+                assert_eq!(told.count(), 1, "{:?}", done.warnings);
+                found += 1;
+            }
+        }
+        if !came_there {
+            break;
+        }
+        at += step;
+    }
+    println!("{} requests", at - step);
+    assert!(at > 8 && found > 0, "{at} requests, {found} found");
 }
 
 /// Kills at every `step`-th request, before and after it is carried out.

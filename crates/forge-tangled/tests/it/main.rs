@@ -10,14 +10,17 @@
 mod checks;
 mod claims;
 mod crowd;
+mod forks;
 mod hostile;
 mod identity;
 mod ingestion;
 mod issues;
 mod kill;
 mod merge;
+mod opt_in;
 mod promises;
 mod requests;
+mod rounds;
 mod sessions;
 mod stage;
 mod tickets;

@@ -23,6 +23,11 @@ async fn a_round_that_is_killed_is_submitted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_goes_with_a_killed_command_is_said_once() {
+    kill::comments(STEP).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_merge_that_is_killed_is_made_and_recorded_once() {
     kill::merge(STEP).await;
 }

@@ -7,7 +7,7 @@ use std::{
 
 use forge_core::{
     PageReq, PullRequests,
-    model::{CreatePull, NewLabel, PrFields, PrState, PullQuery, Resubmit, StateFilter},
+    model::{CreatePull, FileEdit, NewLabel, PrFields, PrState, PullQuery, Resubmit, StateFilter},
 };
 use forge_tangled::{Origin, Settings};
 use forge_testkit::tangled::{Host, Recorded};
@@ -88,6 +88,41 @@ async fn opening_is_two_writes_and_a_look_at_the_index() {
     );
     assert_eq!(round.ingestion.word(), "confirmed");
     assert_eq!(index.count_of("sh.tangled.repo.getPull"), 1);
+}
+
+#[tokio::test]
+async fn edits_cost_a_look_at_each_directory_and_file_besides() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    stage.open(&repo, "first").await;
+    let req = CreatePull {
+        base: Some("main".into()),
+        edits: vec![
+            FileEdit::write("README.md", "other\n"),
+            FileEdit::write("src/lib.rs", "other\n"),
+            FileEdit::write("src/new.rs", "new\n"),
+        ],
+        ..CreatePull::new("", "Edit three files")
+    };
+    reset(&stage);
+    repo.create(&req).await.unwrap();
+    assert_eq!(
+        procedures(stage.world.pds().host()),
+        [
+            "com.atproto.repo.uploadBlob",
+            "com.atproto.repo.applyWrites"
+        ]
+    );
+    let knot = stage.world.knot().host();
+    for (method, count) in [
+        ("sh.tangled.repo.branch", 1),
+        ("sh.tangled.repo.tree", 2),
+        ("sh.tangled.repo.blob", 2),
+        ("sh.tangled.repo.mergeCheck", 1),
+    ] {
+        assert_eq!(knot.count_of(method), count, "{method}");
+    }
+    assert_eq!(knot.count(), 6);
 }
 
 #[tokio::test]
@@ -233,6 +268,20 @@ async fn a_thousand_pull_requests_by_fifty_authors_without_the_index() {
     let chain = Recorded::longest_chain(&hosts(&stage));
     println!("{PULLS} pull requests: {requests} requests, {chain} after each other, {took:?}");
     assert!(chain <= CHAIN, "{chain} requests after each other");
+
+    // In pages, each row is there once, and turning a page asks nobody.
+    let all: Vec<_> = page.items.iter().map(|p| p.id.clone()).collect();
+    let mut paged = Vec::new();
+    let mut request = PageReq::first(300);
+    loop {
+        let page = forge.list(&stage.id(), &query, request).await.unwrap();
+        paged.extend(page.items.into_iter().map(|p| p.id));
+        let Some(next) = page.next else { break };
+        reset(&stage);
+        request = PageReq::after(next, 300);
+    }
+    let asked: usize = hosts(&stage).iter().map(|host| host.count()).sum();
+    assert_eq!((paged, asked), (all, 0));
 }
 
 #[tokio::test]

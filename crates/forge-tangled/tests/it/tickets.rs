@@ -94,9 +94,10 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
         repo: id.clone(),
         key: PrKey::Record(uri.clone()),
     };
-    let fields = PrFields::COMMENTS | PrFields::COMMITS | PrFields::STATS;
+    let fields = PrFields::COMMENTS | PrFields::COMMITS | PrFields::STATS | PrFields::CHECKS;
     let view = forge.view(&pr, fields).await.unwrap();
     assert!(view.warnings.is_empty(), "{:?}", view.warnings);
+    assert!(view.checks.is_none());
     assert_eq!(
         (view.title.as_str(), view.description.as_str()),
         ("One", "Why")

@@ -2,7 +2,7 @@
 
 use forge_core::{
     PrId, PullRequests,
-    model::{CreatePull, Resubmit},
+    model::{CreatePull, FileEdit, MergeReq, Resubmit},
 };
 use forge_testkit::tangled::Fault;
 use serde_json::Value;
@@ -168,6 +168,80 @@ async fn a_patch_needs_no_branch() {
         .await
         .unwrap_err();
     assert_eq!(e.code(), "invalid_input");
+}
+
+#[tokio::test]
+async fn edits_are_a_round_of_the_accounts_own() {
+    let stage = Stage::new();
+    let forge = stage.tangled(&stage.bob);
+    let req = CreatePull {
+        edits: vec![
+            FileEdit {
+                executable: Some(true),
+                ..FileEdit::write("bin/run.sh", "#!/bin/sh\n")
+            },
+            FileEdit::write("README.md", "# Ünïcode\n"),
+        ],
+        ..CreatePull::new("", "Ein Skript für alle")
+    };
+    let made = forge.create(&stage.id(), &req).await.unwrap();
+    assert_eq!(made.ingestion.word(), "confirmed");
+    assert_eq!(made.value.base_oid, stage.repo.git.oid("main"));
+    let round = String::from_utf8(forge.round(&made.value.id, 0).await.unwrap()).unwrap();
+    let from = format!("From: \"bob.test\" <{}>\n", stage.bob.did);
+    assert!(round.contains(&from), "{round}");
+    assert!(round.contains("new file mode 100755"), "{round}");
+    // Its author's name, and bytes that no mail carries as they are, come through a merge.
+    stage.repo.git.commit_bytes(
+        "main",
+        &forge_testkit::Identity::ADA,
+        "Odd",
+        &[("odd", Some(b"a\r\n\xff\n"))],
+    );
+    let odd = CreatePull {
+        edits: vec![FileEdit::write("odd", b"b\r\n\xfe\n".as_slice())],
+        ..CreatePull::new("", "Odd bytes")
+    };
+    let odd = forge.create(&stage.id(), &odd).await.unwrap();
+    let theirs = stage.tangled(&stage.alice);
+    for made in [made, odd] {
+        theirs
+            .merge(&made.value.id, &MergeReq::default())
+            .await
+            .unwrap();
+    }
+    let odd = stage
+        .repo
+        .git
+        .run(["cat-file", "blob", "main:odd"])
+        .output();
+    assert_eq!(odd.stdout, b"b\r\n\xfe\n");
+    let authors = stage.repo.git.log("main~2..main", "%an <%ae> %s");
+    let wanted = ["Odd bytes", "Ein Skript für alle"]
+        .map(|title| format!("bob.test <{}> {title}", stage.bob.did));
+    assert_eq!(authors, wanted.join("\n"));
+    let listed = stage.repo.git.run(["ls-tree", "main", "bin/run.sh"]).text();
+    assert!(listed.starts_with("100755 "), "{listed}");
+}
+
+#[tokio::test]
+async fn a_ticket_takes_no_edits() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let id = forge_core::RepoId {
+        path: forge_core::RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let before = repo.git.refs();
+    let req = CreatePull {
+        edits: vec![FileEdit::write("a", "x\n")],
+        ..CreatePull::new("", "T")
+    };
+    let e = stage.tangled(&stage.alice).create(&id, &req).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "unsupported");
+    assert!(e.message().contains("two commits on the knot"), "{e}");
+    assert_eq!(repo.git.refs(), before);
 }
 
 #[tokio::test]

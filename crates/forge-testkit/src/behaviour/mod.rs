@@ -10,11 +10,13 @@ use std::{future::Future, pin::Pin, sync::Arc};
 use forge_core::{Capabilities, Capability, Error};
 use libtest_mimic::Trial;
 
+mod branches;
 mod comments;
 mod commits;
 mod create;
 mod diff;
 mod edit;
+mod edits;
 mod errors;
 mod files;
 mod find;
@@ -32,6 +34,7 @@ mod stacks;
 mod state;
 mod threads;
 mod unsupported;
+mod update;
 mod view;
 
 pub use rig::{Facts, Fixture, Rig, SharedRig};
@@ -48,6 +51,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
     };
     let modules = [
         create::cases,
+        edits::cases,
         list::cases,
         view::cases,
         find::cases,
@@ -60,12 +64,14 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
         threads::cases,
         issues::cases,
         labels::cases,
+        branches::cases,
         diff::cases,
         files::cases,
         commits::cases,
         history::cases,
         mergeability::cases,
         merge::cases,
+        update::cases,
         handle::cases,
         errors::cases,
         unsupported::cases,

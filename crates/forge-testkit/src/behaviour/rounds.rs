@@ -20,6 +20,7 @@ pub(super) fn cases(set: &mut Set) {
         a_round_of_a_closed_one [PrResubmit, PrClose];
         a_round_of_a_stale_version [PrResubmit, PrEdit];
         a_round_with_a_comment [PrResubmit, Comments];
+        a_comment_says_its_round [PrResubmit, Comments];
         a_round_from_a_patch [PrResubmit, PrFiles];
         a_patch_that_is_none [PrResubmit];
         from_a_patch [PrCreatePatch, PrFiles];
@@ -64,6 +65,18 @@ fn patch(fx: &Fixture, path: &str) -> Vec<u8> {
 async fn paths(fx: &Fixture, pr: &PrId) -> Vec<String> {
     let page = fx.author.files(pr, PageReq::first(10)).await.unwrap();
     page.items.into_iter().map(|f| f.path).collect()
+}
+
+async fn a_comment_says_its_round(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let first = fx.reviewer.comment(&pr, "Why?", None).await.unwrap().value;
+    more(&fx);
+    fx.author.resubmit(&pr, &PLAIN).await.unwrap();
+    let second = fx.reviewer.comment(&pr, "Ah.", None).await.unwrap().value;
+    assert_eq!((first.round, second.round), (Some(0), Some(1)));
+    let page = fx.author.comments(&pr, PageReq::first(10)).await.unwrap();
+    let rounds: Vec<_> = page.items.iter().map(|c| c.round).collect();
+    assert_eq!(rounds, [Some(0), Some(1)]);
 }
 
 async fn another_round(fx: Fixture) {

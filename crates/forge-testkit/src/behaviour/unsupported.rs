@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, Result, Support,
     model::{
-        CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditIssue, EditPull, HeadRef,
-        IssueFields, IssueQuery, IssueReason, IssueState, MergeMethod, MergeReq, NewAttachment,
-        NewIssue, NewLabel, NewReview, NewThread, PrFields, PullQuery, Resubmit, Reviewer, Rounds,
-        SetChange, SetIssueState, Side, ThreadId, Verdict,
+        Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditIssue,
+        EditPull, FileEdit, HeadRef, IssueFields, IssueQuery, IssueReason, IssueState, MergeMethod,
+        MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields, PullQuery,
+        Resubmit, Reviewer, Rounds, SetChange, SetIssueState, Side, ThreadId, UpdateBranch,
+        Verdict,
     },
 };
 
@@ -140,6 +141,14 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             })
             .await,
         ),
+        C::PrCreateEdits => refusal(
+            repo.create(&CreatePull {
+                edits: vec![FileEdit::write("a", "b")],
+                ..new()
+            })
+            .await,
+        ),
+        C::PrUpdateBranch => refusal(repo.update_branch(pr, &UpdateBranch::default()).await),
         C::PrCreateDependent => refusal(
             repo.create(&CreatePull {
                 depends_on: Some(pr.clone()),
@@ -320,6 +329,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::ThreadResolve => refusal(repo.resolve_thread(&thread, true).await),
         C::Checks => refusal(repo.checks(pr).await),
+        C::CheckLogs => refusal(repo.check_log(pr, &a_check(), 1).await),
         C::IssueReason => {
             let req = SetIssueState {
                 reason: Some(IssueReason::NotPlanned),
@@ -349,5 +359,22 @@ fn by(method: MergeMethod) -> MergeReq {
     MergeReq {
         method: Some(method),
         ..Default::default()
+    }
+}
+
+/// A check of no forge.
+fn a_check() -> Check {
+    Check {
+        name: "test".to_owned(),
+        status: CheckStatus::Failure,
+        progress: None,
+        conclusion: None,
+        workflow: None,
+        event: None,
+        url: None,
+        started_at: None,
+        completed_at: None,
+        summary: None,
+        required: None,
     }
 }

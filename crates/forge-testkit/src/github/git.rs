@@ -579,3 +579,65 @@ pub fn rebase(
     }
     Ok(Some(tip))
 }
+
+/// What a tree has at a path.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its mode.
+    pub mode: u32,
+    /// `blob`, `tree` or `commit`.
+    pub kind: String,
+    /// Its object name.
+    pub oid: String,
+}
+
+/// What a commit has at a path, `None` when nothing is there.
+pub fn tree_entry(dir: &Path, commit: &str, path: &str) -> Option<Entry> {
+    let out = run(dir, &["ls-tree", "-z", "--full-tree", commit, "--", path]).ok()?;
+    let out = String::from_utf8_lossy(&out);
+    let (about, _) = out.split('\0').next()?.split_once('\t')?;
+    let mut fields = about.split(' ');
+    Some(Entry {
+        mode: u32::from_str_radix(fields.next()?, 8).ok()?,
+        kind: fields.next()?.to_owned(),
+        oid: fields.next()?.to_owned(),
+    })
+}
+
+/// The tree of a commit with files written and files taken out. One that was there keeps its mode.
+///
+/// # Errors
+///
+/// As for [`run`].
+pub fn edit_tree(
+    dir: &Path,
+    commit: &str,
+    writes: &[(String, Vec<u8>)],
+    deletes: &[String],
+) -> Result<String, GitError> {
+    let index = tempfile::tempdir().map_err(|error| GitError {
+        args: "read-tree".to_owned(),
+        text: error.to_string(),
+        code: None,
+    })?;
+    let with_index = |args: &[&str], input: &[u8]| {
+        let mut command = command(dir);
+        command.env("GIT_INDEX_FILE", index.path().join("index"));
+        finish(command, args, input)
+    };
+    with_index(&["read-tree", commit], b"")?;
+    let mut changes = String::new();
+    for path in deletes {
+        changes.push_str(&format!("0 {}\t{path}\0", "0".repeat(commit.len())));
+    }
+    for (path, content) in writes {
+        let out = run_with_input(dir, &["hash-object", "-w", "--stdin"], content)?;
+        let oid = String::from_utf8_lossy(&out).trim().to_owned();
+        let mode = tree_entry(dir, commit, path)
+            .filter(|entry| entry.kind == "blob")
+            .map_or(0o100_644, |entry| entry.mode);
+        changes.push_str(&format!("{mode:o} {oid}\t{path}\0"));
+    }
+    with_index(&["update-index", "-z", "--index-info"], changes.as_bytes())?;
+    with_index(&["write-tree"], b"").map(|out| String::from_utf8_lossy(&out).trim().to_owned())
+}

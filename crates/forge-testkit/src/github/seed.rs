@@ -304,6 +304,17 @@ impl Seed<'_> {
             .id
     }
 
+    /// Renames a repository, or gives it to another account; its old name leads to it.
+    pub fn move_repo(&mut self, full_name: &str, owner: &str, name: &str) {
+        let id = self.find_repo(full_name);
+        let owner = self.find_account(owner);
+        self.0.moved.insert(full_name.to_ascii_lowercase(), id);
+        if let Some(repo) = self.0.repos.get_mut(&id) {
+            repo.owner = owner;
+            name.clone_into(&mut repo.name);
+        }
+    }
+
     /// Number of the object of a pull request.
     pub fn find_pull(&self, full_name: &str, number: u64) -> Id {
         let repo = self.find_repo(full_name);
@@ -755,6 +766,14 @@ impl Seed<'_> {
         );
         self.settle();
         id
+    }
+
+    /// Gives a check run the page of a job, and a log.
+    pub fn log(&mut self, run: Id, text: &str) {
+        let found = self.0.runs.get_mut(&run).expect("no such check run");
+        let page = format!("actions/runs/{}/job/{run}", found.suite);
+        found.details_url = Some(format!("https://github.localhost/octo/tools/{page}"));
+        self.0.logs.insert(run, text.to_owned());
     }
 
     /// Sets a commit status on the head of a pull request.

@@ -341,6 +341,9 @@ fn dispatch(shared: &Shared, incoming: &Incoming, parsed: Option<graphql::Reques
         return git_http::serve(shared, incoming);
     }
     let mut state = shared.state();
+    if let Some(reply) = rest::stored(&state, incoming) {
+        return reply;
+    }
     let Some((text, token)) = viewer(&state, incoming) else {
         return if incoming.token.is_some() {
             Reply::message(401, "Bad credentials")

@@ -127,7 +127,21 @@ impl World {
     /// A fork of a repository of 2026, on the same knot and with the same name.
     #[must_use]
     pub fn fork(&self, upstream: &Repository, owner: &Account) -> Repository {
-        let fork = self.repository(owner, &upstream.name);
+        self.fork_on(&self.knot, upstream, owner, &upstream.name)
+    }
+
+    /// A fork on this knot and with this name.
+    #[must_use]
+    pub fn fork_on(
+        &self,
+        knot: &KnotDouble,
+        upstream: &Repository,
+        owner: &Account,
+        name: &str,
+    ) -> Repository {
+        let (repo, mut record) = knot.add_2026(owner, name);
+        record["source"] = upstream.did.as_str().into();
+        let fork = self.announce(&repo, "sh.tangled.repo", record);
         let path = upstream.path().to_string_lossy().into_owned();
         fork.git.run(["remote", "add", "origin", &path]).ok();
         fork.git

@@ -76,6 +76,7 @@ vars! {
     TangledPrivateAddresses = "TANGLED_PRIVATE_ADDRESSES", "`true`: services of the tangled hosts may be at private addresses.";
     TangledHandle = "TANGLED_HANDLE", "The handle of the tangled account; only together with `TANGLED_PASSWORD`.";
     TangledPassword = "TANGLED_PASSWORD", "The app password of `TANGLED_HANDLE`.";
+    ForgeMcpToken = "FORGE_MCP_TOKEN", "The bearer token that `forge mcp --http` wants from clients; without it one is made and printed.";
     GhPath = "GH_PATH", "The gh program that is asked for a token where there is no other, if it is not the `gh` of the path.";
     HttpProxy = "HTTP_PROXY", "The proxy for `http://`, also as `http_proxy`; only requests to this machine are clear text.";
     HttpsProxy = "HTTPS_PROXY", "The proxy for `https://`, also as `https_proxy`.";

@@ -144,6 +144,7 @@ const DEFAULTS: Key = Key {
 
 const RUNS: Place = Place::User("a repository must not choose a command that runs on your machine");
 const SENDS: Place = Place::User("a repository must not choose where your tokens are sent");
+const WRITES: Place = Place::User("a repository must not choose what is written in your name");
 const YOURS: Place = Place::User("how the program behaves in your terminal is your choice");
 
 /// The dates that tangled's index has changed at; a test compares them with the backend's.
@@ -255,6 +256,20 @@ pub const KEYS: &[Key] = &[
         ty: Type::Host,
         place: SENDS,
         doc: "This host is a knot of that tangled host, such as `tangled.org`: the remotes of a clone that lead here are repositories of there.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.draft_marker",
+        ty: Type::Text,
+        place: WRITES,
+        doc: "What stands in front of the title of a draft at a tangled host, such as `[draft]`, of at most 32 characters; without it there are no drafts there.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.verdict_comments",
+        ty: Type::Bool,
+        place: WRITES,
+        doc: "Approvals and requests for changes at a tangled host are written and read as comments whose first line says the verdict and the round; without it there are none there.",
         ..DEFAULTS
     },
     Key {

@@ -49,6 +49,20 @@ pub struct ReadyArgs {
     pub wait: WaitArgs,
 }
 
+/// `forge pr update-branch`
+#[derive(Args, Debug, Default)]
+pub struct UpdateBranchArgs {
+    /// Number, URL or branch [default: that of the current branch]
+    #[arg(value_name = "pull request")]
+    pub selector: Option<String>,
+    /// Put its commits on top of the base branch again, in place of a merge commit
+    #[arg(long)]
+    pub rebase: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
 /// `forge pr comment`
 #[derive(Args, Debug, Default)]
 pub struct CommentArgs {

@@ -2,6 +2,16 @@ use clap::Args;
 
 use super::{AttachArgs, WaitArgs};
 
+/// What else would say what the changes are.
+const EDITS_ALONE: [&str; 6] = [
+    "patch",
+    "depends_on",
+    "fill",
+    "fill_first",
+    "fill_verbose",
+    "web",
+];
+
 /// `forge pr create`
 #[derive(Args, Debug, Default)]
 pub struct CreateArgs {
@@ -20,6 +30,9 @@ pub struct CreateArgs {
     /// Read the description from a file ("-" for standard input)
     #[arg(short = 'F', long, value_name = "file")]
     pub body_file: Option<String>,
+    /// Take a file out, without a clone; more than once for more files
+    #[arg(long, value_name = "path", conflicts_with_all = EDITS_ALONE)]
+    pub delete: Vec<String>,
     /// Open it on top of another pull request, which has to be merged first: its number, URL, at-uri
     /// or branch
     #[arg(long, value_name = "pull request")]
@@ -30,6 +43,10 @@ pub struct CreateArgs {
     /// Print what would be opened, and open nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Give a file of the repository the content of a file here ("-" for standard input), without a
+    /// clone; more than once for more files. --head names the new branch
+    #[arg(long, value_name = "path>=<file", conflicts_with_all = EDITS_ALONE)]
+    pub edit: Vec<String>,
     /// Write title and description in an editor: the first line is the title
     #[arg(short, long)]
     pub editor: bool,

@@ -12,7 +12,9 @@ mod wait;
 use clap::{Args, Subcommand};
 
 pub use attach::AttachArgs;
-pub use change::{CloseArgs, CommentArgs, EditArgs, MergeArgs, ReadyArgs, ReopenArgs};
+pub use change::{
+    CloseArgs, CommentArgs, EditArgs, MergeArgs, ReadyArgs, ReopenArgs, UpdateBranchArgs,
+};
 pub use create::CreateArgs;
 pub use read::{ChecksArgs, DiffArgs, ListArgs, StateArg, StatusArgs, ViewArgs};
 pub use resubmit::ResubmitArgs;
@@ -67,6 +69,8 @@ pub enum PrCommand {
     Review(ReviewArgs),
     /// Work with review threads
     Thread(ThreadArgs),
+    /// Bring the branch of a pull request up to date with its base
+    UpdateBranch(UpdateBranchArgs),
 }
 
 impl PrCommand {
@@ -83,6 +87,7 @@ impl PrCommand {
             Self::Reopen(args) => Some(&args.wait),
             Self::Resubmit(args) => Some(&args.wait),
             Self::Review(args) => Some(&args.wait),
+            Self::UpdateBranch(args) => Some(&args.wait),
             Self::Thread(args) => args.command.wait(),
             Self::List(_) | Self::Status(_) | Self::View(_) | Self::Checks(_) | Self::Diff(_) => {
                 None

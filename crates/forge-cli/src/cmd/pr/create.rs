@@ -11,7 +11,7 @@ use forge_core::{
 use super::{
     attach::Files,
     create_text::{self, Text},
-    patch,
+    edits, patch,
     shared::{head_ref_label, names, repo_name},
 };
 use crate::{
@@ -31,8 +31,10 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     let repo = ctx.repo(flag).await?;
     let files = Files::read(ctx, &args.attach, &repo, args.body_file.as_deref())?;
     let patch = args.patch.as_deref().map(patch::read).transpose()?;
+    let edits = edits::read(&args)?;
     let head = match &patch {
         Some(_) => HeadRef::branch(""),
+        None if !edits.is_empty() && args.head.is_none() => HeadRef::branch(""),
         None => head(ctx, &repo, flag, args.head.take()).await?,
     };
     let depends_on = match &args.depends_on {
@@ -63,6 +65,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         projects: args.project,
         maintainer_can_modify: !args.no_maintainer_edit,
         patch,
+        edits,
         depends_on,
     };
     if args.web {
@@ -77,9 +80,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         } else {
             "pull request"
         };
-        let head = match req.patch {
-            Some(_) => "a patch".to_owned(),
-            None => head_ref_label(&req.head),
+        let head = match (&req.patch, req.edits.len()) {
+            (Some(_), _) => "a patch".to_owned(),
+            (None, 0) => head_ref_label(&req.head),
+            (None, 1) => "an edit of one file".to_owned(),
+            (None, files) => format!("edits of {files} files"),
         };
         let base = req.base.as_deref().unwrap_or("");
         let name = repo_name(repo.id());
@@ -101,7 +106,10 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         Ok(outcome) => ctx.ui.outcome(outcome)?,
         Err(e) => {
             keep(ctx, &text);
-            return Err(unpushed(ctx, &repo, &req.head, e).await);
+            return Err(match req.edits.is_empty() {
+                true => unpushed(ctx, &repo, &req.head, e).await,
+                false => e,
+            });
         }
     };
     ctx.ui.line(&created.url)?;
@@ -275,6 +283,15 @@ fn plan(ctx: &Ctx, req: &CreatePull) -> String {
     key("draft", "Draft", &req.draft.to_string());
     key("base", "Base", req.base.as_deref().unwrap_or(""));
     key("head", "Head", &head_ref_label(&req.head));
+    for edit in &req.edits {
+        match &edit.content {
+            Some(content) => {
+                let size = content.len();
+                key("edit", "Edit", &format!("{} ({size} bytes)", edit.path));
+            }
+            None => key("delete", "Delete", &edit.path),
+        }
+    }
     let reviewers: Vec<String> = req
         .reviewers
         .iter()

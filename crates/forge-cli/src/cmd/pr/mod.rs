@@ -11,6 +11,7 @@ mod create_text;
 mod diff;
 mod draft;
 mod edit;
+mod edits;
 mod fill;
 mod list;
 mod merge;
@@ -25,6 +26,7 @@ pub(crate) mod shared;
 mod status;
 mod templates;
 mod thread;
+mod update_branch;
 mod view;
 pub(crate) mod view_text;
 
@@ -58,5 +60,6 @@ pub async fn run(ctx: &Ctx, args: PrArgs) -> Result<Exit> {
         PrCommand::Resubmit(args) => Box::pin(resubmit::run(ctx, repo, &args)).await,
         PrCommand::Review(args) => Box::pin(review::run(ctx, repo, args)).await,
         PrCommand::Thread(args) => Box::pin(thread::run(ctx, repo, args)).await,
+        PrCommand::UpdateBranch(args) => Box::pin(update_branch::run(ctx, repo, &args)).await,
     }
 }

@@ -88,6 +88,7 @@ pub(crate) fn review(state: ReviewState, body: &str, at: &str) -> Review {
         body: (!body.is_empty()).then(|| body.into()),
         submitted_at: at.parse().unwrap(),
         commit: None,
+        round: None,
         reactions: Default::default(),
         comments: vec![],
     }
@@ -102,6 +103,7 @@ pub(crate) fn comment(body: &str, at: &str) -> Comment {
         created_at: at.parse().unwrap(),
         updated_at: None,
         reply_to: None,
+        round: None,
         reactions: Default::default(),
         file_path: None,
         line_number: None,

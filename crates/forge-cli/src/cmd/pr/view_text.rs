@@ -1,4 +1,4 @@
-use std::fmt::Write as _;
+use std::{collections::HashMap, fmt::Write as _};
 
 use forge_core::{
     Timestamp,
@@ -78,10 +78,61 @@ impl Said<'_> {
             Self::Review(r) => r.submitted_at,
         }
     }
+
+    fn id(&self) -> &str {
+        match self {
+            Self::Comment(c) => &c.id,
+            Self::Review(r) => &r.id,
+        }
+    }
+
+    fn round(&self) -> Option<usize> {
+        match self {
+            Self::Comment(c) => c.round,
+            Self::Review(r) => r.round,
+        }
+    }
+
+    fn reply_to(&self) -> Option<&str> {
+        match self {
+            Self::Comment(c) => c.reply_to.as_deref(),
+            Self::Review(_) => None,
+        }
+    }
 }
 
-/// Comments and reviews, oldest first; hidden ones are left out, and so are reviews that say
-/// nothing.
+/// Round by round where a forge has them, each answer behind what it answers, whatever round was
+/// the newest by then.
+fn by_round(all: Vec<Said<'_>>) -> Vec<Said<'_>> {
+    let parents: HashMap<String, (Option<String>, Option<usize>, Timestamp)> = all
+        .iter()
+        .map(|s| {
+            let reply_to = s.reply_to().map(str::to_owned);
+            (s.id().to_owned(), (reply_to, s.round(), s.at()))
+        })
+        .collect();
+    let root = |said: &Said<'_>| {
+        let mut at = (said.id().to_owned(), said.round(), said.at());
+        let mut above = said.reply_to();
+        // Of answers that go round in circles the walk ends somewhere.
+        for _ in 0..parents.len() {
+            let Some((id, (next, round, time))) = above.and_then(|id| parents.get_key_value(id))
+            else {
+                break;
+            };
+            at = (id.clone(), *round, *time);
+            above = next.as_deref();
+        }
+        let (id, round, time) = at;
+        (round, time, id)
+    };
+    let mut keyed: Vec<_> = all.into_iter().map(|s| ((root(&s), s.at()), s)).collect();
+    keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
+    keyed.into_iter().map(|(_, said)| said).collect()
+}
+
+/// Comments and reviews, oldest first, and by round where there are rounds; hidden ones are left
+/// out, and so are reviews that say nothing.
 fn said(p: &PullRequest) -> Vec<Said<'_>> {
     let comments = p
         .comments
@@ -97,7 +148,10 @@ fn said(p: &PullRequest) -> Vec<Said<'_>> {
         .chain(reviews.map(Said::Review))
         .collect();
     all.sort_by_key(Said::at);
-    all
+    match all.iter().any(|s| s.round().is_some()) {
+        true => by_round(all),
+        false => all,
+    }
 }
 
 /// `view --comments` on a pipe.
@@ -135,8 +189,12 @@ fn said_on_pipe(said: &Said<'_>) -> String {
         .as_deref()
         .unwrap_or("none")
         .to_ascii_lowercase();
+    let round = said
+        .round()
+        .map(|n| format!("round:\t{n}\n"))
+        .unwrap_or_default();
     format!(
-        "author:\t{}\nassociation:\t{association}\nedited:\t{edited}\nstatus:\t{status}\n--\n{body}\n--\n",
+        "author:\t{}\nassociation:\t{association}\nedited:\t{edited}\nstatus:\t{status}\n{round}--\n{body}\n--\n",
         author.login
     )
 }
@@ -368,10 +426,12 @@ fn comment(ui: &Ui, said: &Said<'_>) -> String {
             r.body.as_deref().unwrap_or(""),
         ),
     };
+    let round = said.round().map(|n| format!(" • round {n}"));
     let head = format!(
-        "{}{what} • {}",
+        "{}{what} • {}{}",
         c.bold(&text::one_line(&author.login)),
-        ui.ago(said.at())
+        ui.ago(said.at()),
+        round.unwrap_or_default()
     );
     let text_of = if text_of.is_empty() {
         String::new()
@@ -434,6 +494,54 @@ mod tests {
             piped_comments(&p),
             "author:\tgrace\nassociation:\tmember\nedited:\tfalse\nstatus:\tchanges requested\n--\nfirst\n--\n\
              author:\tada\nassociation:\tnone\nedited:\tfalse\nstatus:\tnone\n--\nsecond\n--\n"
+        );
+    }
+
+    #[test]
+    fn what_was_said_about_rounds_comes_by_round_and_answers_stay_with_what_they_answer() {
+        let on = |id: &str, round, reply_to: Option<&str>, at: &str| Comment {
+            id: id.into(),
+            round,
+            reply_to: reply_to.map(str::to_owned),
+            ..comment(id, &format!("2026-11-20T{at}:00Z"))
+        };
+        let p = PullRequest {
+            comments: Some(vec![
+                on("second", Some(1), None, "11:00"),
+                on("first", Some(0), None, "10:00"),
+                on("late answer", Some(1), Some("first"), "12:00"),
+                on("first again", Some(0), None, "10:30"),
+                on("answer to it", Some(1), Some("late answer"), "13:00"),
+                on("old", None, None, "09:00"),
+                on("circle", Some(1), Some("circle"), "14:00"),
+                on("of one that is gone", Some(0), Some("gone"), "15:00"),
+            ]),
+            ..pull()
+        };
+        let order: Vec<String> = said(&p).iter().map(|s| s.id().to_owned()).collect();
+        assert_eq!(
+            order,
+            [
+                "old",
+                "first",
+                "late answer",
+                "answer to it",
+                "first again",
+                "of one that is gone",
+                "second",
+                "circle",
+            ]
+        );
+        let text = piped_comments(&p);
+        assert!(
+            text.contains("status:\tnone\nround:\t1\n--\nsecond\n--\n"),
+            "{text}"
+        );
+        assert!(
+            text.starts_with(
+                "author:\tada\nassociation:\tnone\nedited:\tfalse\nstatus:\tnone\n--\nold"
+            ),
+            "{text}"
         );
     }
 }

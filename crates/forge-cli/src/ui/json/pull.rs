@@ -306,25 +306,35 @@ fn reactions(given: &BTreeMap<String, u64>) -> Json {
 }
 
 pub(super) fn comment(c: &Comment) -> Json {
-    Json::Object(vec![
-        ("id", Json::text(&c.id)),
-        ("author", login(&c.author)),
-        (
-            "authorAssociation",
-            Json::text(c.author_association.as_deref().unwrap_or("NONE")),
-        ),
-        ("body", Json::text(&c.body)),
-        ("createdAt", time(Some(c.created_at))),
-        ("includesCreatedEdit", Json::Bool(c.updated_at.is_some())),
-        ("isMinimized", Json::Bool(c.minimized_reason.is_some())),
-        (
-            "minimizedReason",
-            Json::text(c.minimized_reason.as_deref().unwrap_or("")),
-        ),
-        ("reactionGroups", reactions(&c.reactions)),
-        ("url", Json::text(&c.url)),
-        ("viewerDidAuthor", Json::Bool(c.viewer_did_author)),
-    ])
+    with_round(
+        c.round,
+        vec![
+            ("id", Json::text(&c.id)),
+            ("author", login(&c.author)),
+            (
+                "authorAssociation",
+                Json::text(c.author_association.as_deref().unwrap_or("NONE")),
+            ),
+            ("body", Json::text(&c.body)),
+            ("createdAt", time(Some(c.created_at))),
+            ("includesCreatedEdit", Json::Bool(c.updated_at.is_some())),
+            ("isMinimized", Json::Bool(c.minimized_reason.is_some())),
+            (
+                "minimizedReason",
+                Json::text(c.minimized_reason.as_deref().unwrap_or("")),
+            ),
+            ("reactionGroups", reactions(&c.reactions)),
+            ("url", Json::text(&c.url)),
+            ("viewerDidAuthor", Json::Bool(c.viewer_did_author)),
+        ],
+    )
+}
+
+/// gh's object, and the round of what was said about one: gh knows no forge that has any.
+fn with_round(round: Option<usize>, mut fields: Vec<(&'static str, Json)>) -> Json {
+    let round = round.and_then(|n| u64::try_from(n).ok());
+    fields.extend(round.map(|n| ("round", Json::Number(n))));
+    Json::Object(fields)
 }
 
 fn review_state(state: ReviewState) -> &'static str {
@@ -338,23 +348,26 @@ fn review_state(state: ReviewState) -> &'static str {
 }
 
 fn review(r: &Review) -> Json {
-    Json::Object(vec![
-        ("id", Json::text(&r.id)),
-        ("author", login(&r.author)),
-        (
-            "authorAssociation",
-            Json::text(r.author_association.as_deref().unwrap_or("NONE")),
-        ),
-        ("body", Json::text(r.body.as_deref().unwrap_or(""))),
-        ("submittedAt", time(Some(r.submitted_at))),
-        ("includesCreatedEdit", Json::Bool(false)),
-        ("reactionGroups", reactions(&r.reactions)),
-        ("state", Json::text(review_state(r.state))),
-        (
-            "commit",
-            Json::Object(vec![("oid", Json::text(r.commit.as_deref().unwrap_or("")))]),
-        ),
-    ])
+    with_round(
+        r.round,
+        vec![
+            ("id", Json::text(&r.id)),
+            ("author", login(&r.author)),
+            (
+                "authorAssociation",
+                Json::text(r.author_association.as_deref().unwrap_or("NONE")),
+            ),
+            ("body", Json::text(r.body.as_deref().unwrap_or(""))),
+            ("submittedAt", time(Some(r.submitted_at))),
+            ("includesCreatedEdit", Json::Bool(false)),
+            ("reactionGroups", reactions(&r.reactions)),
+            ("state", Json::text(review_state(r.state))),
+            (
+                "commit",
+                Json::Object(vec![("oid", Json::text(r.commit.as_deref().unwrap_or("")))]),
+            ),
+        ],
+    )
 }
 
 fn commit(c: &Commit) -> Json {

@@ -12,7 +12,7 @@ use crate::github::{
     state::{Permission, Pull, PullState},
 };
 
-fn viewer_person(ctx: &Ctx<'_>) -> git::Person {
+pub(super) fn viewer_person(ctx: &Ctx<'_>) -> git::Person {
     let mut state = ctx.state();
     let date = state.tick();
     let login = state.login(ctx.viewer).to_owned();

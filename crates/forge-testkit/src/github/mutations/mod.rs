@@ -3,6 +3,7 @@
 mod branch;
 mod checks;
 mod comment;
+mod commit;
 mod issue;
 mod labels;
 mod merge;
@@ -103,6 +104,7 @@ fn dispatch(ctx: &Ctx<'_>, name: &str, input: &Args) -> Option<Payload> {
         "createRef" => refs::create(ctx, input),
         "updateRef" => refs::update(ctx, input),
         "deleteRef" => refs::delete(ctx, input),
+        "createCommitOnBranch" => commit::create(ctx, input),
         "createCheckSuite" => checks::create_suite(ctx, input),
         "createCheckRun" => checks::create_run(ctx, input),
         "updateCheckRun" => checks::update_run(ctx, input),

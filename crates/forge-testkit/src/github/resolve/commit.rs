@@ -82,6 +82,10 @@ pub(super) fn field(ctx: &Ctx<'_>, repo: Id, oid: &str, name: &str, args: &Args)
                 .map(|parent| Node::Commit(repo, parent)),
         ),
         "tree" => Node::Tree(repo, commit.tree).into(),
+        "file" => {
+            let path = args.str("path").unwrap_or_default();
+            Val::option(git::tree_entry(&dir, oid, path).map(|it| entry(repo, path, it)))
+        }
         "additions" | "deletions" | "changedFiles" | "changedFilesIfAvailable" => {
             let Some(parent) = commit.parents.first() else {
                 return Ok(Some(0_u64.into()));
@@ -112,6 +116,27 @@ pub(super) fn field(ctx: &Ctx<'_>, repo: Id, oid: &str, name: &str, args: &Args)
         }
         _ => return Ok(None),
     }))
+}
+
+fn entry(repo: Id, path: &str, entry: git::Entry) -> Val {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let object = match entry.kind.as_str() {
+        "blob" => Some(Node::Blob(repo, entry.oid.clone())),
+        "tree" => Some(Node::Tree(repo, entry.oid.clone())),
+        _ => None,
+    };
+    Val::record(
+        "TreeEntry",
+        vec![
+            ("name", name.into()),
+            ("path", path.into()),
+            ("mode", u64::from(entry.mode).into()),
+            ("type", entry.kind.into()),
+            ("oid", entry.oid.into()),
+            ("object", Val::option(object)),
+            ("repository", Node::Repo(repo).into()),
+        ],
+    )
 }
 
 fn split_message(message: &str) -> (String, String) {

@@ -1,6 +1,7 @@
 //! The REST routes that pull request clients use beside GraphQL.
 
 mod assets;
+mod logs;
 mod merge;
 mod pulls;
 mod refs;
@@ -8,6 +9,8 @@ mod repos;
 mod reviewers;
 
 use serde_json::{Value, json};
+
+pub(crate) use logs::stored;
 
 use super::{
     graphql::{Ctx, Node, account_node, node_id},
@@ -58,6 +61,7 @@ fn in_repo(ctx: &Ctx<'_>, request: &Incoming, method: &str, repo: &Repo, rest: &
         }
         ("PUT", ["pulls", number, "merge-async"]) => merge::start(ctx, request, repo, number),
         ("GET", ["pulls", _, "merge-async", key]) => merge::poll(ctx, key),
+        ("GET", ["actions", "jobs", job, "logs"]) => logs::redirect(ctx, repo, job),
         ("GET", ["pulls", number, "files"]) => pulls::files(ctx, request, repo, number),
         _ => Reply::not_found(),
     }

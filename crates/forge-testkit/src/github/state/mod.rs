@@ -42,6 +42,8 @@ pub struct State {
     pub tokens: HashMap<String, Token>,
     /// Repositories.
     pub repos: BTreeMap<Id, Repo>,
+    /// Repositories by the names that they had, `owner/name` in lower case.
+    pub moved: BTreeMap<String, Id>,
     /// Pull requests.
     pub pulls: BTreeMap<Id, Pull>,
     /// Issues.
@@ -64,6 +66,8 @@ pub struct State {
     pub suites: BTreeMap<Id, CheckSuite>,
     /// Check runs.
     pub runs: BTreeMap<Id, CheckRun>,
+    /// What jobs have printed, by their check run.
+    pub logs: BTreeMap<Id, String>,
     /// Commit statuses.
     pub statuses: BTreeMap<Id, CommitStatus>,
     /// Projects.
@@ -162,11 +166,18 @@ impl State {
             .map_or("ghost", |account| account.login.as_str())
     }
 
-    /// Finds a repository by owner and name, in any case.
+    /// Finds a repository by owner and name, in any case; by a name that it had where no other has
+    /// it now, as GraphQL's `repository` does, and REST after its redirect.
     pub fn repo(&self, owner: &str, name: &str) -> Option<&Repo> {
-        self.repos.values().find(|repo| {
+        let now = self.repos.values().find(|repo| {
             repo.name.eq_ignore_ascii_case(name)
                 && self.login(repo.owner).eq_ignore_ascii_case(owner)
+        });
+        now.or_else(|| {
+            let id = self
+                .moved
+                .get(&format!("{owner}/{name}").to_ascii_lowercase())?;
+            self.repos.get(id)
         })
     }
 

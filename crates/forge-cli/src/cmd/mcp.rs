@@ -1,0 +1,100 @@
+//! `forge mcp`: the server for agents.
+
+use std::env;
+
+use forge::config::Var;
+use forge_core::{Error, Result};
+use forge_mcp::{
+    Options, Server,
+    clients::Client,
+    http::{self, Bearer, HttpOptions},
+    safety::AllowList,
+};
+
+use super::Ctx;
+use crate::{
+    args::{
+        McpArgs,
+        mcp::{AllowArgs, McpCommand, McpConfigArgs},
+    },
+    exit::Exit,
+};
+
+/// Serves, or prints a client's configuration.
+///
+/// # Errors
+/// `invalid_input` for a pattern that names no repository, `config` for an address that is taken.
+pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
+    if let Some(McpCommand::Config(args)) = &args.command {
+        return config(ctx, args);
+    }
+    let forges = ctx.forges()?;
+    let list = |patterns: &[String]| AllowList::parse(patterns, forges.hosts(), &ctx.cwd);
+    let options = Options {
+        write: args.allow.write,
+        repos: list(&args.allow.allow_repo)?,
+        writable: list(&args.allow.allow_write)?,
+        dir: ctx.cwd.clone(),
+    };
+    let server = Server::new(forges.clone(), options)?;
+    let Some(addr) = args.http else {
+        forge_mcp::serve_stdio(server).await?;
+        return Ok(Exit::Ok);
+    };
+    let (bearer, made) = match forges.config().env().first(&[Var::ForgeMcpToken]) {
+        Some((_, token)) => (Bearer::new(&token)?, false),
+        None => (Bearer::random()?, true),
+    };
+    let shown = made.then(|| bearer.expose().to_owned());
+    let options = HttpOptions {
+        addr,
+        bearer: Some(bearer),
+        hosts: args.allow_host.clone(),
+    };
+    let listening = http::serve(server, options).await?;
+    ctx.ui.line(&format!("listening on {}", listening.url()))?;
+    // It is of this server alone, and whoever started it has to know it.
+    if let Some(token) = shown {
+        ctx.ui.line(&format!("Authorization: Bearer {token}"))?;
+    }
+    ctx.ui.flush()?;
+    if !addr.ip().is_loopback() {
+        ctx.ui.note(
+            "Others can reach this address. Whoever has the token acts with your accounts, and \
+             nothing is encrypted: put a TLS proxy in front.",
+        );
+    }
+    tokio::select! {
+        () = listening.run() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    Ok(Exit::Ok)
+}
+
+fn config(ctx: &Ctx, args: &McpConfigArgs) -> Result<Exit> {
+    let client = Client::named(&args.client)
+        .ok_or_else(|| Error::invalid("client", format!("there is no client '{}'", args.client)))?;
+    let program = env::current_exe().map_err(crate::ui::io_error)?;
+    let text = client.snippet(&program.display().to_string(), &arguments(&args.allow));
+    ctx.ui.write(text.as_bytes())?;
+    if ctx.ui.is_tty() {
+        ctx.ui.note(&format!("It goes to: {}", client.place));
+    }
+    Ok(Exit::Ok)
+}
+
+fn arguments(allow: &AllowArgs) -> Vec<String> {
+    let mut args = vec!["mcp".to_owned()];
+    if allow.write {
+        args.push("--write".to_owned());
+    }
+    for (flag, patterns) in [
+        ("--allow-repo", &allow.allow_repo),
+        ("--allow-write", &allow.allow_write),
+    ] {
+        for pattern in patterns {
+            args.extend([flag.to_owned(), pattern.clone()]);
+        }
+    }
+    args
+}

@@ -1,0 +1,60 @@
+//! Changes that are handed over as whole files: `--edit PATH=FILE` and `--delete PATH`.
+
+use std::{
+    fs::File,
+    io::{Read as _, stdin},
+};
+
+use forge_core::{Error, Result, model::FileEdit};
+
+use crate::args::pr::CreateArgs;
+
+/// More than any forge takes.
+const MOST: u64 = 64 * 1024 * 1024;
+
+/// The edits, with what the files here have.
+///
+/// # Errors
+/// `invalid_input` for what is no `PATH=FILE`, a file that cannot be read, and standard input for
+/// two things.
+pub(super) fn read(args: &CreateArgs) -> Result<Vec<FileEdit>> {
+    let mut edits = Vec::new();
+    let mut piped = args.body_file.as_deref() == Some("-");
+    for given in &args.edit {
+        let Some((path, file)) = given.split_once('=').filter(|(_, file)| !file.is_empty()) else {
+            return Err(refused(format!("'{given}' is not of the form path=file")));
+        };
+        let from_pipe = file == "-";
+        if from_pipe && piped {
+            return Err(refused(format!(
+                "standard input cannot be '{path}' and something else too"
+            )));
+        }
+        piped |= from_pipe;
+        edits.push(FileEdit::write(path, content(file)?));
+    }
+    edits.extend(args.delete.iter().map(FileEdit::delete));
+    Ok(edits)
+}
+
+fn content(file: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let (name, done) = if file == "-" {
+        let done = stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
+        ("standard input".to_owned(), done)
+    } else {
+        let done = File::open(file).and_then(|f| f.take(MOST + 1).read_to_end(&mut bytes));
+        (format!("'{file}'"), done)
+    };
+    done.map_err(|e| refused(format!("{name} cannot be read: {e}")))?;
+    if bytes.len() as u64 > MOST {
+        return Err(refused(format!("{name} is larger than {MOST} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn refused(why: String) -> Error {
+    Error::invalid("edits", why).with_hint(
+        "write --edit path/in/the/repository=file/here, with '-' once for standard input",
+    )
+}

@@ -1,0 +1,49 @@
+//! `forge pr update-branch`.
+
+use forge_core::{
+    Result,
+    model::{PrFields, UpdateBranch, UpdateMethod},
+};
+
+use crate::{
+    args::pr::UpdateBranchArgs,
+    cmd::Ctx,
+    exit::Exit,
+    select::{self, Unnamed},
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When the pull request is not open, head and base conflict, or the forge cannot do it.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Result<Exit> {
+    let selected = select::pull(
+        ctx,
+        repo,
+        args.selector.as_deref(),
+        Unnamed::NotWithRepo,
+        PrFields::NONE,
+    )
+    .await?;
+    let req = UpdateBranch {
+        method: if args.rebase {
+            UpdateMethod::Rebase
+        } else {
+            UpdateMethod::Merge
+        },
+        expected_head: None,
+    };
+    let mut outcome = selected.repo.update_branch(&selected.id, &req).await?;
+    let done = if outcome.unchanged {
+        // What the warning would say is the answer.
+        outcome.warnings.clear();
+        "PR branch already up-to-date"
+    } else {
+        "PR branch updated"
+    };
+    ctx.ui.outcome(outcome)?;
+    // gh says it on stdout, also on a pipe.
+    let mark = ctx.ui.palette().green("✓");
+    ctx.ui.line(&format!("{mark} {done}"))?;
+    Ok(Exit::Ok)
+}

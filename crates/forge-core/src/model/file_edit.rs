@@ -1,0 +1,409 @@
+use std::{
+    collections::BTreeSet,
+    hash::{BuildHasher, RandomState},
+};
+
+use crate::{Error, Result, text};
+
+/// The most files that one pull request is made from.
+const FILES_MAX: usize = 1000;
+/// The most bytes that they have together.
+const BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The longest path, in bytes: what most systems can check out.
+const PATH_MAX: usize = 4095;
+/// How much of a title goes into the name of a branch.
+const SLUG_MAX: usize = 40;
+
+/// A whole file as it is to be, or that it is to go.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FileEdit {
+    /// Its path in the repository, with `/`.
+    pub path: String,
+    /// All of its new content; `None` deletes it.
+    pub content: Option<Vec<u8>>,
+    /// Whether it is a program; `None` keeps what it is, and a new file is none.
+    pub executable: Option<bool>,
+}
+
+/// git's mode of a directory.
+const DIRECTORY: u32 = 0o040_000;
+/// Of a symbolic link.
+const LINK: u32 = 0o120_000;
+/// Of a submodule.
+const SUBMODULE: u32 = 0o160_000;
+
+impl FileEdit {
+    /// git's mode of a file.
+    pub const PLAIN: u32 = 0o100_644;
+    /// git's mode of a program.
+    pub const EXECUTABLE: u32 = 0o100_755;
+
+    /// A file that is new or gets this content.
+    pub fn write(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        Self {
+            path: path.into(),
+            content: Some(content.into()),
+            executable: None,
+        }
+    }
+
+    /// A file that goes.
+    pub fn delete(path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            content: None,
+            executable: None,
+        }
+    }
+
+    /// The directories that the file is in, from the root on: `a` and `a/b` for `a/b/c`.
+    pub fn directories(&self) -> impl Iterator<Item = &str> {
+        directories(&self.path)
+    }
+
+    /// What can be said of edits without looking at the repository.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `edits`): a path that git would not take or that two edits have, a
+    /// directory where another edit has a file, too many files or too many bytes, and a deletion with
+    /// a mode.
+    pub fn check(edits: &[Self]) -> Result<()> {
+        if edits.len() > FILES_MAX {
+            return Err(Error::invalid(
+                "edits",
+                format!(
+                    "{} files are too many for one pull request: {FILES_MAX} is the most",
+                    edits.len()
+                ),
+            )
+            .with_hint("make a branch with git, and open the pull request from that"));
+        }
+        let bytes: usize = edits.iter().flat_map(|e| &e.content).map(Vec::len).sum();
+        if bytes > BYTES_MAX {
+            return Err(Error::invalid(
+                "edits",
+                format!("the files have {bytes} bytes together, and {BYTES_MAX} is the most"),
+            )
+            .with_hint("make a branch with git, and open the pull request from that"));
+        }
+        let mut paths = BTreeSet::new();
+        for edit in edits {
+            if let Some(problem) = path_problem(&edit.path) {
+                return Err(Error::invalid(
+                    "edits",
+                    format!("'{}' is no path of a file: {problem}", edit.shown()),
+                )
+                .with_hint("name files from the root of the repository, as in src/main.rs"));
+            }
+            if edit.content.is_none() && edit.executable.is_some() {
+                return Err(Error::invalid(
+                    "edits",
+                    format!(
+                        "'{}' is to be deleted, so it cannot get a mode",
+                        edit.shown()
+                    ),
+                )
+                .with_hint("leave out one of them"));
+            }
+            if !paths.insert(edit.path.as_str()) {
+                return Err(
+                    Error::invalid("edits", format!("'{}' is edited twice", edit.shown()))
+                        .with_hint("give each file once"),
+                );
+            }
+        }
+        let written: BTreeSet<&str> = edits
+            .iter()
+            .filter(|e| e.content.is_some())
+            .map(|e| e.path.as_str())
+            .collect();
+        for path in &written {
+            if let Some(above) = directories(path).find(|d| written.contains(d)) {
+                return Err(Error::invalid(
+                    "edits",
+                    format!(
+                        "'{}' cannot be a file, because '{}' is to be in it",
+                        text::one_line(above),
+                        text::one_line(path)
+                    ),
+                )
+                .with_hint("give one of them another name"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The mode that the file is to have on top of `branch`, where `there` is the mode of what that
+    /// branch has at the path; `None` when it is to go. Modes are git's: `0o100644`, `0o100755`, …
+    ///
+    /// # Errors
+    /// `invalid_input` (field `edits`) when there is nothing to delete, or when a directory, a link or
+    /// a submodule is there.
+    pub fn mode_on(&self, branch: &str, there: Option<u32>) -> Result<Option<u32>> {
+        let (path, branch) = (self.shown(), text::one_line(branch));
+        let refused =
+            |message: String, hint: &str| Err(Error::invalid("edits", message).with_hint(hint));
+        match (there, &self.content) {
+            (Some(DIRECTORY), _) => refused(
+                format!("'{path}' is a directory in '{branch}', and no file"),
+                "name the files in it one by one",
+            ),
+            (Some(LINK | SUBMODULE), Some(_)) => refused(
+                format!("'{path}' is a symbolic link or a submodule in '{branch}', and no file"),
+                "change it with git, and open the pull request from that branch",
+            ),
+            (None, None) => refused(
+                format!("'{path}' cannot be deleted: '{branch}' has no such file"),
+                "look at the name; upper and lower case count",
+            ),
+            (_, None) => Ok(None),
+            (there, Some(_)) => {
+                let executable = self.executable.unwrap_or(there == Some(Self::EXECUTABLE));
+                Ok(Some(if executable {
+                    Self::EXECUTABLE
+                } else {
+                    Self::PLAIN
+                }))
+            }
+        }
+    }
+
+    /// The refusal of an edit after which the file is what it was.
+    #[must_use]
+    pub fn changes_nothing(&self, branch: &str) -> Error {
+        Error::invalid(
+            "edits",
+            format!(
+                "'{}' is in '{}' just so already, so the edit changes nothing",
+                self.shown(),
+                text::one_line(branch)
+            ),
+        )
+        .with_hint("leave it out")
+    }
+
+    /// Refuses a file below something that is no directory in `branch`, unless that goes.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `edits`).
+    pub fn check_directories(
+        edits: &[Self],
+        branch: &str,
+        mode_of: impl Fn(&str) -> Option<u32>,
+    ) -> Result<()> {
+        for edit in edits.iter().filter(|e| e.content.is_some()) {
+            let in_the_way = edit.directories().find(|directory| {
+                let goes = || edits.iter().any(|e| e.path == **directory);
+                mode_of(directory).is_some_and(|mode| mode != DIRECTORY) && !goes()
+            });
+            if let Some(path) = in_the_way {
+                return Err(Self::in_the_way(path, branch));
+            }
+        }
+        Ok(())
+    }
+
+    /// The refusal of edits that leave no room for something else.
+    #[must_use]
+    pub fn in_the_way(path: &str, branch: &str) -> Error {
+        Error::invalid(
+            "edits",
+            format!(
+                "the edits leave no room for '{}', which is in '{}'",
+                text::one_line(path),
+                text::one_line(branch)
+            ),
+        )
+        .with_hint("delete it as well, or give the other file another name")
+    }
+
+    /// The path as it can stand in a message.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        text::one_line(&self.path).into_owned()
+    }
+
+    /// A name for a branch that holds edits: what the title says, and something that no other
+    /// branch ends with.
+    #[must_use]
+    pub fn branch_name(title: &str) -> String {
+        let mut slug = String::new();
+        for c in title.chars().flat_map(char::to_lowercase) {
+            if c.is_ascii_alphanumeric() {
+                slug.push(c);
+            } else if !slug.is_empty() && !slug.ends_with('-') {
+                slug.push('-');
+            }
+            if slug.len() >= SLUG_MAX {
+                break;
+            }
+        }
+        let slug = match slug.trim_end_matches('-') {
+            "" => "edit",
+            slug => slug,
+        };
+        // Its keys are the system's random numbers.
+        let random = RandomState::new().hash_one(title) & 0xffff_ffff;
+        format!("{slug}-{random:08x}")
+    }
+}
+
+fn directories(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').filter_map(|(at, _)| path.get(..at))
+}
+
+/// Why git would not have a file of that path, as the end of a sentence.
+fn path_problem(path: &str) -> Option<&'static str> {
+    if path.is_empty() {
+        return Some("it is empty");
+    }
+    if path.len() > PATH_MAX {
+        return Some("it is longer than 4095 bytes");
+    }
+    if path.chars().any(char::is_control) {
+        return Some("it has a control character in it");
+    }
+    if path.starts_with('/') {
+        return Some("it begins with /");
+    }
+    path.split('/').find_map(|part| match part {
+        "" => Some("a directory in it, or the file, has no name"),
+        "." | ".." => Some("it has . or .. in it"),
+        part if is_dot_git(part) => Some("git keeps .git for itself"),
+        _ => None,
+    })
+}
+
+/// Whether some file system takes a name for `.git`: without regard to case and to what HFS+ and
+/// NTFS leave out of names (`verify_path` of git's `read-cache.c` refuses the same).
+fn is_dot_git(part: &str) -> bool {
+    let ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    part.split('\\').any(|name| {
+        let name: String = name.chars().filter(|c| !ignored(*c)).collect();
+        let name = name.split(':').next().unwrap_or_default();
+        let name = name.trim_end_matches(['.', ' ']);
+        name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case("git~1")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(edits: &[FileEdit]) -> String {
+        let e = FileEdit::check(edits).unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.hint().is_some());
+        e.message().to_owned()
+    }
+
+    #[test]
+    fn paths_that_git_would_not_take_are_refused() {
+        for path in [
+            "",
+            "/etc/passwd",
+            "a/",
+            "a//b",
+            ".",
+            "../x",
+            "a/../b",
+            "a/./b",
+            ".git",
+            "a/.GIT/config",
+            ".git./x",
+            "git~1/x",
+            ".g\u{200c}it/config",
+            "a\\.git\\hooks",
+            ".git::$INDEX_ALLOCATION/x",
+            "a\0b",
+            "a\nb",
+            &"x".repeat(4096),
+        ] {
+            let said = refused(&[FileEdit::write(path, "x")]);
+            assert!(said.contains("is no path of a file"), "{path:?}: {said}");
+        }
+        for path in [
+            "a",
+            ".gitignore",
+            ".github/x.yml",
+            "a b/c",
+            "ä/…",
+            "..a/b..",
+            "-x",
+        ] {
+            FileEdit::check(&[FileEdit::write(path, "")]).unwrap();
+        }
+    }
+
+    #[test]
+    fn edits_that_contradict_each_other_are_refused() {
+        let write = |path: &str| FileEdit::write(path, "x");
+        assert!(refused(&[write("a"), FileEdit::delete("a")]).contains("edited twice"));
+        assert!(refused(&[write("a/b"), write("a")]).contains("cannot be a file"));
+        FileEdit::check(&[write("a/b"), FileEdit::delete("a")]).unwrap();
+        FileEdit::check(&[write("a/b"), write("ab")]).unwrap();
+        let mode = FileEdit {
+            executable: Some(true),
+            ..FileEdit::delete("a")
+        };
+        assert!(refused(&[mode]).contains("cannot get a mode"));
+    }
+
+    #[test]
+    fn what_is_there_decides() {
+        let write = FileEdit::write("a", "x");
+        let program = FileEdit {
+            executable: Some(true),
+            ..write.clone()
+        };
+        let mode = |edit: &FileEdit, there| edit.mode_on("main", there).unwrap();
+        assert_eq!(mode(&write, None), Some(0o100_644));
+        assert_eq!(mode(&write, Some(0o100_755)), Some(0o100_755));
+        assert_eq!(mode(&program, None), Some(0o100_755));
+        assert_eq!(mode(&FileEdit::delete("a"), Some(0o120_000)), None);
+        for (edit, there) in [
+            (&write, Some(0o040_000)),
+            (&write, Some(0o120_000)),
+            (&write, Some(0o160_000)),
+            (&FileEdit::delete("a"), Some(0o040_000)),
+            (&FileEdit::delete("a"), None),
+        ] {
+            let e = edit.mode_on("main", there).unwrap_err();
+            assert!(e.message().contains("'main'") && e.hint().is_some(), "{e}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_put_below_a_file() {
+        let mode_of = |path: &str| match path {
+            "a" | "b" => Some(0o040_000),
+            "a/b" => Some(0o100_644),
+            _ => None,
+        };
+        let check = |edits: &[FileEdit]| FileEdit::check_directories(edits, "main", mode_of);
+        let below = FileEdit::write("a/b/c", "x");
+        let e = check(std::slice::from_ref(&below)).unwrap_err();
+        assert!(e.message().contains("'a/b'"), "{e}");
+        check(&[below, FileEdit::delete("a/b")]).unwrap();
+        check(&[FileEdit::write("b/c/d", "x")]).unwrap();
+    }
+
+    #[test]
+    fn there_are_limits() {
+        let many: Vec<_> = (0..=FILES_MAX)
+            .map(|n| FileEdit::write(n.to_string(), ""))
+            .collect();
+        assert!(refused(&many).contains("1001 files"));
+        let big = FileEdit::write("a", vec![0; BYTES_MAX + 1]);
+        assert!(refused(&[big]).contains("33554433 bytes"));
+    }
+
+    #[test]
+    fn a_branch_is_named_after_the_title() {
+        let name = FileEdit::branch_name("Fix: the Ünicode thing, at last!");
+        assert!(name.starts_with("fix-the-nicode-thing-at-last-"), "{name}");
+        assert!(FileEdit::branch_name("…").starts_with("edit-"));
+        assert!(FileEdit::branch_name(&"word ".repeat(99)).len() <= 50);
+        assert_ne!(FileEdit::branch_name("x"), FileEdit::branch_name("x"));
+    }
+}

@@ -1,0 +1,176 @@
+//! Trees, read and made without a work tree.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+};
+
+use forge_core::{Error, ErrorKind, Result};
+
+use crate::Git;
+
+/// How many paths go into one command line.
+const PATHS: usize = 100;
+
+/// What a tree has at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeEntry {
+    /// Its mode: `0o100644`, `0o100755`, `0o120000`, `0o040000` or `0o160000`.
+    pub mode: u32,
+    /// Its object id, hex.
+    pub oid: String,
+}
+
+impl Git {
+    /// What `tree` (a tree or a commit, by its id) has at `paths`, of which none is in a directory
+    /// that is another.
+    ///
+    /// # Errors
+    /// `git` when there is no such tree.
+    pub async fn tree_entries(
+        &self,
+        tree: &str,
+        paths: &[&str],
+    ) -> Result<BTreeMap<String, TreeEntry>> {
+        let mut found = BTreeMap::new();
+        for chunk in paths.chunks(PATHS) {
+            let args = ["ls-tree", "-z", "--full-tree", tree, "--"];
+            let listed = self.run_ok(args.iter().chain(chunk)).await?;
+            let entries = listed.split(|b| *b == 0).filter_map(|line| {
+                let (about, path) = std::str::from_utf8(line).ok()?.split_once('\t')?;
+                let mut fields = about.split(' ');
+                let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
+                let oid = fields.nth(1)?.to_owned();
+                Some((path.to_owned(), TreeEntry { mode, oid }))
+            });
+            found.extend(entries);
+        }
+        Ok(found)
+    }
+
+    /// Writes the tree that `tree` (a tree or a commit, by its id) is with `changes`: for each path
+    /// what it is to have, `None` for nothing. The index of a work tree is not touched.
+    ///
+    /// A file takes the place of a directory of its name, and the other way round: whether that is
+    /// wanted, [`Git::paths_between`] tells.
+    ///
+    /// # Errors
+    /// `git` when git refuses a path.
+    pub async fn make_tree(
+        &self,
+        tree: &str,
+        changes: &BTreeMap<&str, Option<TreeEntry>>,
+    ) -> Result<String> {
+        let dir = tempfile::tempdir().map_err(|e| {
+            Error::new(
+                ErrorKind::Internal,
+                format!("a directory for an index could not be made: {e}"),
+            )
+            .with_hint("see that the directory of TMPDIR can be written")
+        })?;
+        let git = self
+            .clone()
+            .with_env("GIT_INDEX_FILE", dir.path().join("index"));
+        git.run_ok(plainly(&["read-tree", tree])).await?;
+        let nothing = "0".repeat(tree.len());
+        let (mut gone, mut there) = (String::new(), String::new());
+        for (path, entry) in changes {
+            match entry {
+                Some(entry) => {
+                    there.push_str(&format!("{:o} {}\t{path}\0", entry.mode, entry.oid));
+                }
+                None => gone.push_str(&format!("0 {nothing}\t{path}\0")),
+            }
+        }
+        let input = gone + &there;
+        let update = plainly(&["update-index", "-z", "--index-info"]);
+        let output = git.run_with_stdin(update, input.as_bytes()).await?;
+        // A path that git does not take is left out, with these words and no failure.
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status != 0 || said.contains("Ignoring path") {
+            return Err(output.error("update-index"));
+        }
+        let written = git.run_ok(plainly(&["write-tree"])).await?;
+        Ok(String::from_utf8_lossy(&written).trim().to_owned())
+    }
+
+    /// The paths in which two trees differ; a renamed file is two.
+    ///
+    /// # Errors
+    /// `git` when one of them is not there.
+    pub async fn paths_between(&self, old: &str, new: &str) -> Result<BTreeSet<String>> {
+        let args = [
+            "diff-tree",
+            "-r",
+            "-z",
+            "--no-renames",
+            "--name-only",
+            old,
+            new,
+        ];
+        let listed = self.run_ok(args.map(OsStr::new)).await?;
+        Ok(listed
+            .split(|b| *b == 0)
+            .filter(|path| !path.is_empty())
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect())
+    }
+}
+
+/// Without what puts files of its own beside an index.
+fn plainly<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    let plain = ["-c", "core.fsmonitor=false", "-c", "core.splitIndex=false"];
+    plain.iter().chain(args).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn repository(options: &[&str]) -> (tempfile::TempDir, Git, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        let init = ["init", "-q", "--bare"];
+        git.run_ok(init.iter().chain(options)).await.unwrap();
+        let tree = git.run_ok_with_stdin(["mktree"], b"").await.unwrap();
+        (dir, git, String::from_utf8(tree).unwrap().trim().to_owned())
+    }
+
+    async fn blob(git: &Git, text: &str) -> Option<TreeEntry> {
+        let args = ["hash-object", "-w", "--stdin"];
+        let oid = git.run_ok_with_stdin(args, text.as_bytes()).await.unwrap();
+        Some(TreeEntry {
+            mode: 0o100_644,
+            oid: String::from_utf8(oid).unwrap().trim().to_owned(),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_tree_is_made_from_another_in_any_repository() {
+        for options in [&[][..], &["--object-format=sha256"]] {
+            let (_dir, git, empty) = repository(options).await;
+            let one = blob(&git, "1\n").await;
+            let two = blob(&git, "2\n").await;
+            let changes = [("a/b", one.clone()), ("ä \"c", two.clone())];
+            let first = git.make_tree(&empty, &changes.into()).await.unwrap();
+            let found = git
+                .tree_entries(&first, &["a/b", "ä \"c", "d"])
+                .await
+                .unwrap();
+            assert_eq!(found.get("a/b"), one.as_ref());
+            assert_eq!(found.get("ä \"c"), two.as_ref());
+            assert_eq!(found.len(), 2);
+
+            // Bytes in the way go, and the difference tells.
+            let changes = [("a", two.clone()), ("ä \"c", None)];
+            let second = git.make_tree(&first, &changes.into()).await.unwrap();
+            let between = git.paths_between(&first, &second).await.unwrap();
+            assert_eq!(between, ["a", "a/b", "ä \"c"].map(str::to_owned).into());
+            assert!(
+                git.make_tree(&empty, &[(".git/x", two)].into())
+                    .await
+                    .is_err()
+            );
+        }
+    }
+}

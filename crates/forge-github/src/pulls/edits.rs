@@ -1,0 +1,265 @@
+//! A pull request from whole-file edits: branch, commit and pull request in one document, whose
+//! mutations GitHub runs one after the other.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use forge_core::{
+    Error, Noun, RepoId, Result,
+    model::{CreatePull, FileEdit, HeadRef},
+};
+use forge_git::branch_problem;
+use serde_json::{Map, Value, json};
+use sha1::{Digest as _, Sha1};
+
+use super::create::shown;
+use crate::{
+    GitHub,
+    api::Answer,
+    gql::{
+        Document,
+        lookups::{Entry, branch_exists, onto},
+        mutation::{Batch, CREATE_COMMIT, CREATE_REF, DELETE_REF},
+    },
+    mutate::{Payloads, PullPayload},
+    owner_and_name, repo_variables,
+};
+
+/// The branch of a batch.
+const BRANCH: &str = "branch";
+/// The commit of a batch.
+const COMMIT: &str = "commit";
+
+/// What the edits are made on, and what they come to.
+#[derive(Debug)]
+pub(super) struct Edited {
+    /// The tip of the base branch.
+    tip: String,
+    changes: Value,
+}
+
+/// The request with a name for the branch that its edits need.
+pub(super) fn with_branch(req: &CreatePull) -> Result<CreatePull> {
+    let mut req = req.clone();
+    if req.head.branch.is_empty() {
+        req.head = HeadRef::branch(FileEdit::branch_name(&req.title));
+    }
+    match branch_problem(&req.head.branch) {
+        None => Ok(req),
+        Some(problem) => Err(Error::invalid(
+            "head",
+            format!("{} is no branch name: {problem}", shown(&req.head.branch)),
+        )
+        .with_hint("give the new branch another name, or none")),
+    }
+}
+
+/// The paths that have to be known of the base branch: those of the edits, and the directories above
+/// what is written.
+pub(super) fn looked_at(req: &CreatePull) -> Vec<&str> {
+    let mut paths: Vec<&str> = req.edits.iter().map(|e| e.path.as_str()).collect();
+    let written = req.edits.iter().filter(|e| e.content.is_some());
+    for directory in written.flat_map(FileEdit::directories) {
+        if !paths.contains(&directory) {
+            paths.push(directory);
+        }
+    }
+    paths
+}
+
+/// Checks the edits against what the base branch has; `repo` is the repository's part of the answer.
+pub(super) fn check(
+    repo: &Map<String, Value>,
+    req: &CreatePull,
+    base: &str,
+) -> Result<Option<Edited>> {
+    if req.edits.is_empty() {
+        return Ok(None);
+    }
+    if branch_exists(repo, "headRef") {
+        return Err(Error::invalid(
+            "head",
+            format!(
+                "the branch {} is there already, and edits of files need a new one",
+                shown(&req.head.branch)
+            ),
+        )
+        .with_hint("give the new branch another name, or none"));
+    }
+    let (tip, there) = onto(repo).ok_or_else(|| {
+        Error::not_found(
+            Noun::Branch,
+            format!("the branch {} has no commit to be seen", shown(base)),
+        )
+        .with_hint("look whether the account may read the files of the repository")
+    })?;
+    let (mut additions, mut deletions) = (Vec::new(), Vec::new());
+    let (paths, there) = (looked_at(req), there);
+    let entry_of = |path: &str| {
+        let at = paths.iter().position(|p| *p == path)?;
+        there.get(at)?.as_ref()
+    };
+    FileEdit::check_directories(&req.edits, base, |path| entry_of(path).map(|e| e.mode))?;
+    for edit in &req.edits {
+        let there = entry_of(&edit.path);
+        let mode = edit.mode_on(base, there.map(|e| e.mode))?;
+        match &edit.content {
+            None => deletions.push(json!({ "path": edit.path })),
+            Some(content) => {
+                check_mode(edit, mode, there)?;
+                if there.is_some_and(|e| e.oid == blob_id(content)) {
+                    return Err(edit.changes_nothing(base));
+                }
+                let contents = STANDARD.encode(content);
+                additions.push(json!({ "path": edit.path, "contents": contents }));
+            }
+        }
+    }
+    Ok(Some(Edited {
+        tip,
+        changes: json!({ "additions": additions, "deletions": deletions }),
+    }))
+}
+
+/// GitHub's mutation knows no modes: a file keeps what it had, and a new one is no program.
+fn check_mode(edit: &FileEdit, mode: Option<u32>, there: Option<&Entry>) -> Result<()> {
+    let kept = there.map_or(FileEdit::PLAIN, |e| e.mode);
+    if mode == Some(kept) {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "edits",
+        format!(
+            "GitHub takes no modes with edits of files, so '{}' cannot become {}",
+            edit.shown(),
+            if kept == FileEdit::EXECUTABLE {
+                "a plain file"
+            } else {
+                "executable"
+            }
+        ),
+    )
+    .with_hint("leave its mode out, and set it in a clone with `git update-index --chmod`"))
+}
+
+/// The id that git gives a blob (gitformat-loose(5): a header, then the content).
+fn blob_id(content: &[u8]) -> String {
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {}\0", content.len()));
+    hash.update(content);
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+impl Edited {
+    /// Puts branch and commit in front of what opens the pull request.
+    pub fn add_to(
+        &self,
+        batch: &mut Batch,
+        repo: &RepoId,
+        repo_id: &str,
+        req: &CreatePull,
+    ) -> Result<()> {
+        let (owner, name) = owner_and_name(repo)?;
+        let head = &req.head.branch;
+        batch.push(
+            BRANCH,
+            CREATE_REF,
+            json!({
+                "repositoryId": repo_id,
+                "name": format!("refs/heads/{head}"),
+                "oid": self.tip,
+            }),
+        );
+        batch.push(
+            COMMIT,
+            CREATE_COMMIT,
+            json!({
+                "branch": {
+                    "repositoryNameWithOwner": format!("{owner}/{name}"),
+                    "branchName": head,
+                },
+                "expectedHeadOid": self.tip,
+                "message": { "headline": req.title.trim() },
+                "fileChanges": self.changes,
+            }),
+        );
+        Ok(())
+    }
+}
+
+impl GitHub {
+    /// Takes the branch of a batch away whose pull request was refused; the error of the first part
+    /// that failed, which says so when the branch is left.
+    pub(super) async fn not_opened(
+        &self,
+        answer: &Answer<Payloads<PullPayload>>,
+        req: &CreatePull,
+    ) -> Error {
+        // What comes later fails because of what came first.
+        let error = self.api.first_error(answer);
+        let payloads = answer.data.as_ref();
+        let made = payloads.and_then(|p| p.get(BRANCH)?.as_ref()?.branch.as_ref());
+        let Some(made) = made else {
+            return error;
+        };
+        let deleted = self
+            .send_one::<Value>(DELETE_REF, json!({ "refId": made.id }))
+            .await;
+        match deleted {
+            Ok(_) => error,
+            Err(e) if e.is_not_found() => error,
+            Err(e) => left(error, req, &format!(" ({})", e.message())),
+        }
+    }
+
+    /// The error of an attempt whose answer was lost and that opened nothing: whether the branch is
+    /// there now.
+    pub(super) async fn look_for_branch(
+        &self,
+        repo: &RepoId,
+        req: &CreatePull,
+        error: Error,
+    ) -> Error {
+        let Ok(mut variables) = repo_variables(repo) else {
+            return error;
+        };
+        let full = format!("refs/heads/{}", req.head.branch);
+        variables.insert("branch".into(), json!(full));
+        let text = Document::query("Branch").text();
+        let answer = self.api.query::<Value>(&text, &variables.into()).await;
+        let found = answer.ok().and_then(|a| a.data).is_some_and(|data| {
+            let found = data.pointer("/repository/ref");
+            found.is_some_and(|r| !r.is_null())
+        });
+        if found { left(error, req, "") } else { error }
+    }
+}
+
+/// The error of an attempt that left its branch.
+fn left(error: Error, req: &CreatePull, why: &str) -> Error {
+    let branch = &req.head.branch;
+    let message = format!(
+        "{}; the branch {} was made and is left{why}",
+        error.message(),
+        shown(branch)
+    );
+    let retry = error.retry();
+    Error::new(error.kind().clone(), message)
+        .with_retry(retry)
+        .with_hint(
+            "open the pull request from that branch, or delete it with 'git push <remote> --delete <branch>'",
+        )
+        .with_source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blobs_have_gits_ids() {
+        assert_eq!(blob_id(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(
+            blob_id(b"hello\n"),
+            "ce013625030ba8dba906f756967f9e9ca394464a"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Bringing a head branch up to date with its base: one query, and one mutation at that head.
+
+use forge_core::{
+    Error, ErrorKind, Outcome, PrId, Precondition, Result, Retry, Warning,
+    model::{PrFields, PullRequest, UpdateBranch, UpdateMethod},
+};
+use serde_json::json;
+
+use super::merge::{check_head, moved, not_open};
+use crate::{
+    GitHub,
+    gql::mutation::{Batch, UPDATE_BRANCH},
+    mutate::{PullPayload, failed, last_pull, or_read_back},
+};
+
+impl GitHub {
+    pub(super) async fn update_pull_branch(
+        &self,
+        pr: &PrId,
+        req: &UpdateBranch,
+    ) -> Result<Outcome<PullRequest>> {
+        let (pull, _) = self.lookup(pr, "...PullCore mergeable").await?;
+        if pull.state != "OPEN" {
+            return Err(not_open(pr, &pull.state));
+        }
+        let head = pull.head_ref_oid.clone().unwrap_or_default();
+        check_head(pr, req.expected_head.as_deref(), &head)?;
+        if pull.mergeable.as_deref() == Some("CONFLICTING") {
+            let base = forge_core::text::one_line(&pull.base_ref_name).into_owned();
+            return Err(Error::precondition(
+                Precondition::Conflicts(Vec::new()),
+                format!("{pr} conflicts with '{base}'; nothing was changed"),
+            )
+            .with_hint(format!(
+                "merge '{base}' into the head in a clone, solve the conflicts and push"
+            )));
+        }
+        let method = match req.method {
+            UpdateMethod::Merge => "MERGE",
+            UpdateMethod::Rebase => "REBASE",
+        };
+        let input = json!({
+            "pullRequestId": pull.id,
+            "expectedHeadOid": head,
+            "updateMethod": method,
+        });
+        let written = self
+            .updated(pr, &Batch::of("update", UPDATE_BRANCH, input))
+            .await;
+        let written = match written {
+            Err(e) if is_up_to_date(&e) => {
+                let value = self.domain(&pr.repo, pull, PrFields::NONE, vec![])?;
+                let warning =
+                    Warning::new(format!("{pr} is up to date already; nothing was changed"));
+                return Ok(Outcome::unchanged(value, warning));
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::Conflict { .. }) => {
+                let now = self.lookup(pr, "...PullRow").await.ok();
+                let actual = now.and_then(|(p, _)| p.head_ref_oid);
+                return Err(moved(pr, &head, &actual.unwrap_or_default()));
+            }
+            written => written,
+        };
+        let (value, warning) = or_read_back(written, || async {
+            let now = self.fetch(pr, PrFields::NONE).await?;
+            Ok((now.head_oid.as_ref() != Some(&head)).then_some(now))
+        })
+        .await?;
+        let mut outcome = Outcome::immediate(value);
+        outcome.warnings.extend(warning);
+        Ok(outcome)
+    }
+
+    async fn updated(&self, pr: &PrId, batch: &Batch) -> Result<PullRequest> {
+        let mut answer = self.send::<PullPayload>(batch).await?;
+        if let Some(e) = failed(&answer, "update") {
+            return Err(self.api.error(&answer, e));
+        }
+        match last_pull(batch, answer.data.take()) {
+            Some(pull) => self.domain(&pr.repo, pull, PrFields::NONE, vec![]),
+            None => Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous)),
+        }
+    }
+}
+
+/// Whether a refusal says that the base branch has nothing that the head lacks.
+fn is_up_to_date(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Precondition(Precondition::NothingToMerge)
+    )
+}

@@ -1,0 +1,304 @@
+//! A pull request from whole-file edits: two requests.
+
+use forge_core::{
+    Retry,
+    model::{CreatePull, FileEdit},
+};
+use insta::assert_json_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    create::prepared,
+    script::{Script, body, data, error, gateway},
+    wire::pull,
+};
+
+/// The blob id of "old\n".
+const OLD: &str = "3367afdbbf91e638efe983616377c60477cc6612";
+
+/// Edits on top of a base branch with the files `a.txt`, `gone.txt` and `run.sh`, a program.
+fn edits() -> CreatePull {
+    CreatePull {
+        edits: vec![
+            FileEdit::write("a.txt", "new\n"),
+            FileEdit::delete("gone.txt"),
+            FileEdit::write("run.sh", vec![0xff, 0]),
+            FileEdit::write("docs/new.md", ""),
+        ],
+        ..CreatePull::new("edit", "Edit some files")
+    }
+}
+
+fn there(more: Value) -> Value {
+    let file = |mode: u32, oid: &str| json!({ "mode": mode, "oid": oid });
+    let mut target = json!({
+        "oid": "b".repeat(40),
+        "file0": file(0o100_644, OLD), "file1": file(0o100_644, OLD),
+        "file2": file(0o100_755, OLD), "file3": null, "file4": null,
+    });
+    for (key, value) in more.as_object().unwrap() {
+        target[key] = value.clone();
+    }
+    prepared(json!({ "repository": { "headRef": null, "onto": { "target": target } } }))
+}
+
+fn made() -> Value {
+    json!({
+        "branch": { "ref": { "id": "REF_9" } },
+        "commit": { "commit": { "oid": "a".repeat(40) } },
+        "create": { "pullRequest": pull(7) },
+    })
+}
+
+#[tokio::test]
+async fn branch_commit_and_pull_request_are_one_document() {
+    let script = Script::play(vec![
+        data("CreatePrepare", there(json!({}))),
+        data("createRef", made()),
+    ])
+    .await;
+    let made = script.repo.create(&edits()).await.unwrap();
+    assert!(made.warnings.is_empty() && made.steps.is_empty());
+    assert_eq!(made.value.number, Some(7));
+    let order: Vec<_> = ["createRef(", "createCommitOnBranch(", "createPullRequest("]
+        .iter()
+        .map(|name| script.documents()[1].find(name).unwrap())
+        .collect();
+    assert!(order.is_sorted(), "{order:?}");
+    assert_json_snapshot!("edits", script.sent());
+}
+
+#[tokio::test]
+async fn the_branch_is_named_after_the_title() {
+    let script = Script::play(vec![
+        data("CreatePrepare", there(json!({}))),
+        data("createRef", made()),
+    ])
+    .await;
+    let req = CreatePull {
+        head: forge_core::model::HeadRef::branch(""),
+        ..edits()
+    };
+    script.repo.create(&req).await.unwrap();
+    let sent = script.sent();
+    let name = sent[1].1["create"]["headRefName"].as_str().unwrap();
+    assert!(name.starts_with("edit-some-files-"), "{name}");
+    assert_eq!(sent[1].1["branch"]["name"], format!("refs/heads/{name}"));
+    assert_eq!(sent[1].1["commit"]["branch"]["branchName"], name);
+    assert_eq!(sent[0].1["head"], name);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_the_base_branch_is_refused_after_one_request() {
+    let executable = |path: &str, executable| CreatePull {
+        edits: vec![FileEdit {
+            executable: Some(executable),
+            ..FileEdit::write(path, "x")
+        }],
+        ..edits()
+    };
+    let entry = |mode: u32| json!({ "file0": { "mode": mode, "oid": OLD } });
+    let one = |edit: FileEdit| CreatePull {
+        edits: vec![edit],
+        ..edits()
+    };
+    for (part, req, said) in [
+        (
+            entry(0o100_644),
+            one(FileEdit::write("a.txt", "old\n")),
+            "changes nothing",
+        ),
+        (
+            json!({ "file0": null }),
+            one(FileEdit::delete("a.txt")),
+            "no such file",
+        ),
+        (
+            entry(0o040_000),
+            one(FileEdit::write("src", "x")),
+            "is a directory",
+        ),
+        (
+            entry(0o120_000),
+            one(FileEdit::write("link", "x")),
+            "symbolic link",
+        ),
+        (
+            json!({ "file0": null }),
+            executable("new.sh", true),
+            "cannot become executable",
+        ),
+        (
+            entry(0o100_755),
+            executable("run.sh", false),
+            "cannot become a plain file",
+        ),
+        (
+            json!({ "file0": null, "file1": { "mode": 0o100_644, "oid": OLD } }),
+            one(FileEdit::write("a.txt/b", "x")),
+            "no room for 'a.txt'",
+        ),
+    ] {
+        let script = Script::play(vec![data("CreatePrepare", there(part))]).await;
+        let e = script.repo.create(&req).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.message().contains(said) && e.hint().is_some(), "{e:?}");
+        script.sent();
+    }
+}
+
+#[tokio::test]
+async fn a_branch_that_is_there_is_refused_after_one_request() {
+    let mut answer = there(json!({}));
+    answer["repository"]["headRef"] = json!({ "id": "REF_1", "name": "edit" });
+    let script = Script::play(vec![data("CreatePrepare", answer)]).await;
+    let e = script.repo.create(&edits()).await.unwrap_err();
+    assert!(e.message().contains("'edit' is there already"), "{e}");
+    script.sent();
+}
+
+#[tokio::test]
+async fn what_is_wrong_by_itself_is_never_sent() {
+    let script = Script::play(vec![]).await;
+    let fork = forge_core::model::HeadRef {
+        owner: Some("grace".into()),
+        repo: None,
+        branch: "edit".into(),
+    };
+    for req in [
+        CreatePull {
+            edits: vec![FileEdit::write("../x", "x")],
+            ..edits()
+        },
+        CreatePull {
+            head: forge_core::model::HeadRef::branch("a..b"),
+            ..edits()
+        },
+        CreatePull {
+            head: fork,
+            ..edits()
+        },
+    ] {
+        assert_eq!(
+            script.repo.create(&req).await.unwrap_err().code(),
+            "invalid_input"
+        );
+    }
+    script.sent();
+}
+
+/// The answer when one of the three failed, and with it those behind it.
+fn half(done: &[&str], kind: &str, message: &str) -> Value {
+    let mut answer = json!({ "data": made(), "errors": [] });
+    let mut errors = vec![];
+    for alias in ["branch", "commit", "create"] {
+        if !done.contains(&alias) {
+            answer["data"][alias] = Value::Null;
+            let message = if errors.is_empty() {
+                message
+            } else {
+                "No commits between main and edit"
+            };
+            let kind = if errors.is_empty() {
+                kind
+            } else {
+                "UNPROCESSABLE"
+            };
+            errors.push(error(&[alias], kind, message));
+        }
+    }
+    answer["errors"] = Value::Array(errors);
+    answer
+}
+
+#[tokio::test]
+async fn a_branch_without_a_pull_request_goes_again() {
+    let failed = half(
+        &["branch"],
+        "STALE_DATA",
+        "Expected branch to point to \"x\" but it did not. Pull and try again.",
+    );
+    let script = Script::play(vec![
+        data("CreatePrepare", there(json!({}))),
+        body("createRef", failed),
+        data("deleteRef", json!({ "m": { "clientMutationId": null } })),
+    ])
+    .await;
+    let e = script.repo.create(&edits()).await.unwrap_err();
+    assert_eq!(e.code(), "conflict");
+    assert_eq!(script.sent()[2].1, json!({ "m": { "refId": "REF_9" } }));
+}
+
+#[tokio::test]
+async fn a_branch_that_stays_is_named() {
+    let failed = half(
+        &["branch", "commit"],
+        "UNPROCESSABLE",
+        "Draft pull requests are not supported in this repository.",
+    );
+    let mut kept = json!({ "data": { "m": null } });
+    kept["errors"] = json!([error(
+        &["m"],
+        "FORBIDDEN",
+        "Resource not accessible by integration"
+    )]);
+    let script = Script::play(vec![
+        data("CreatePrepare", there(json!({}))),
+        body("createRef", failed),
+        body("deleteRef", kept),
+    ])
+    .await;
+    let e = script.repo.create(&edits()).await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed");
+    assert!(
+        e.message()
+            .contains("the branch 'edit' was made and is left"),
+        "{e}"
+    );
+    assert!(e.hint().unwrap().contains("--delete"), "{e:?}");
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_branch_that_could_not_be_made_is_the_error() {
+    let failed = half(
+        &[],
+        "FORBIDDEN",
+        "ada does not have the correct permissions to execute `CreateRef`",
+    );
+    let script = Script::play(vec![
+        data("CreatePrepare", there(json!({}))),
+        body("createRef", failed),
+    ])
+    .await;
+    let e = script.repo.create(&edits()).await.unwrap_err();
+    assert_eq!(e.code(), "permission_denied");
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_read_back_and_never_sent_again() {
+    let list = |rows: Vec<Value>| {
+        data(
+            "PullList",
+            json!({ "repository": { "pullRequests": { "nodes": rows } } }),
+        )
+    };
+    let mut opened = pull(7);
+    opened["headRefName"] = json!("edit");
+    let there = || data("CreatePrepare", there(json!({})));
+
+    let script = Script::play(vec![there(), gateway("createRef"), list(vec![opened])]).await;
+    let made = script.repo.create(&edits()).await.unwrap();
+    assert_eq!((made.value.number, made.warnings.len()), (Some(7), 1));
+    script.sent();
+
+    for (found, left) in [(json!({ "id": "REF_9" }), true), (Value::Null, false)] {
+        let branch = data("Branch", json!({ "repository": { "ref": found } }));
+        let script = Script::play(vec![there(), gateway("createRef"), list(vec![]), branch]).await;
+        let e = script.repo.create(&edits()).await.unwrap_err();
+        assert_eq!(e.retry(), Retry::Ambiguous);
+        assert_eq!(e.message().contains("is left"), left, "{e}");
+        script.sent();
+    }
+}

@@ -1,0 +1,174 @@
+//! Bringing a head branch up to date: two requests.
+
+use forge_core::{
+    ErrorKind, Precondition,
+    model::{UpdateBranch, UpdateMethod},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    script::{Script, data, gateway, refused},
+    wire::{changed, one, pull},
+};
+
+fn moved() -> Value {
+    changed(7, json!({ "headRefOid": "c".repeat(40) }))
+}
+
+fn at(expected: &str) -> UpdateBranch {
+    UpdateBranch {
+        expected_head: Some(expected.to_owned()),
+        ..UpdateBranch::default()
+    }
+}
+
+#[tokio::test]
+async fn an_update_is_two_requests_at_the_head_that_was_seen() {
+    for (method, word) in [
+        (UpdateMethod::Merge, "MERGE"),
+        (UpdateMethod::Rebase, "REBASE"),
+    ] {
+        let script = Script::play(vec![
+            data("PullView", one(pull(7))),
+            data(
+                "updatePullRequestBranch",
+                json!({ "update": { "pullRequest": moved() } }),
+            ),
+        ])
+        .await;
+        let req = UpdateBranch {
+            method,
+            expected_head: None,
+        };
+        let made = script.repo.update_branch(&script.pr(), &req).await.unwrap();
+        assert_eq!(made.value.head_oid, Some("c".repeat(40)));
+        assert!(!made.unchanged && made.warnings.is_empty());
+        let input = json!({
+            "update": {
+                "pullRequestId": "PR_7",
+                "expectedHeadOid": "a".repeat(40),
+                "updateMethod": word,
+            }
+        });
+        assert_eq!(script.sent()[1].1, input);
+    }
+}
+
+#[tokio::test]
+async fn one_that_is_up_to_date_is_unchanged() {
+    let script = Script::play(vec![
+        data("PullView", one(pull(7))),
+        refused(
+            "updatePullRequestBranch",
+            "update",
+            "UNPROCESSABLE",
+            "There are no new commits on the base branch.",
+        ),
+    ])
+    .await;
+    let made = script
+        .repo
+        .update_branch(&script.pr(), &UpdateBranch::default())
+        .await
+        .unwrap();
+    assert!(made.unchanged && made.warnings[0].message.contains("up to date already"));
+    script.sent();
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused_after_one_request() {
+    let closed = changed(7, json!({ "state": "CLOSED" }));
+    let conflicting = changed(7, json!({ "mergeable": "CONFLICTING" }));
+    let script = Script::play(vec![
+        data("PullView", one(closed)),
+        data("PullView", one(conflicting)),
+        data("PullView", one(pull(7))),
+        data("PullView", one(pull(7))),
+    ])
+    .await;
+    let ask = |req: UpdateBranch| {
+        let (repo, pr) = (&script.repo, script.pr());
+        async move { repo.update_branch(&pr, &req).await.unwrap_err() }
+    };
+    let e = ask(UpdateBranch::default()).await;
+    assert!(matches!(
+        e.kind(),
+        ErrorKind::Precondition(Precondition::Closed)
+    ));
+    let e = ask(UpdateBranch::default()).await;
+    assert!(matches!(
+        e.kind(),
+        ErrorKind::Precondition(Precondition::Conflicts(_))
+    ));
+    assert_eq!(ask(at("ddddddd")).await.code(), "conflict");
+    assert_eq!(ask(at("ddd")).await.code(), "invalid_input");
+    script.sent();
+}
+
+#[tokio::test]
+async fn what_github_refuses_is_told() {
+    for (message, code) in [
+        (
+            "merge conflict between base and head",
+            "precondition_failed",
+        ),
+        (
+            "Resource not accessible by integration",
+            "permission_denied",
+        ),
+    ] {
+        let script = Script::play(vec![
+            data("PullView", one(pull(7))),
+            refused(
+                "updatePullRequestBranch",
+                "update",
+                "UNPROCESSABLE",
+                message,
+            ),
+        ])
+        .await;
+        let e = script
+            .repo
+            .update_branch(&script.pr(), &UpdateBranch::default())
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), code, "{e:?}");
+        script.sent();
+    }
+    let script = Script::play(vec![
+        data("PullView", one(pull(7))),
+        refused(
+            "updatePullRequestBranch",
+            "update",
+            "UNPROCESSABLE",
+            "expected head sha didn't match current head ref.",
+        ),
+        data("PullView", one(moved())),
+    ])
+    .await;
+    let e = script
+        .repo
+        .update_branch(&script.pr(), &at("aaaaaaaaaa"))
+        .await
+        .unwrap_err();
+    assert!(matches!(e.kind(), ErrorKind::Conflict { actual, .. } if *actual == "c".repeat(40)));
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_read_back() {
+    for (now, done) in [(moved(), true), (pull(7), false)] {
+        let script = Script::play(vec![
+            data("PullView", one(pull(7))),
+            gateway("updatePullRequestBranch"),
+            data("PullView", one(now)),
+        ])
+        .await;
+        let made = script
+            .repo
+            .update_branch(&script.pr(), &UpdateBranch::default())
+            .await;
+        assert_eq!(made.is_ok(), done, "{made:?}");
+        script.sent();
+    }
+}

@@ -1,0 +1,84 @@
+//! Bringing a head branch up to date with its base, on the refs alone.
+
+use forge_core::{
+    Outcome, Result,
+    model::{PrFields, PullRequest, UpdateBranch, UpdateMethod},
+};
+
+use super::{
+    both_there, check_head,
+    tree::{Merged, conflict},
+};
+use crate::{
+    Local,
+    ident::{Identity, identity},
+    store::{Attempts, Pull, RawCommit, RefChange, branch_ref, signature},
+};
+
+impl Local {
+    pub(crate) async fn update_pull_branch(
+        &self,
+        number: u64,
+        req: &UpdateBranch,
+    ) -> Result<Outcome<PullRequest>> {
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        loop {
+            let pull = self
+                .store
+                .read_to_write(&mut cat, number, &mut attempts)
+                .await?;
+            crate::pulls::require_open(&pull, "the branch of an open one alone is updated")?;
+            let (base, head) = both_there(&pull)?;
+            if let Some(expected) = &req.expected_head {
+                check_head(number, expected, head)?;
+            }
+            if self.contains(head, base).await? {
+                return self.unchanged(&mut cat, pull, "up to date already").await;
+            }
+            let new = match req.method {
+                UpdateMethod::Merge => self.base_into_head(&pull, &by).await?,
+                UpdateMethod::Rebase => self.rebased(&mut cat, &pull, &by).await?,
+            };
+            let change = RefChange::Update {
+                name: branch_ref(&pull.snapshot.head_branch),
+                new,
+                old: head.to_owned(),
+            };
+            let reason = format!("forge: #{number} update head branch");
+            if let Some(lost) = self.store.update_refs(&reason, &[change]).await? {
+                attempts.again(lost).await?;
+                continue;
+            }
+            let left = self.files_left(&pull.snapshot.head_branch, head).await?;
+            let pull = self.store.read(&mut cat, number).await?;
+            let mut outcome =
+                Outcome::immediate(self.present(&mut cat, pull, PrFields::NONE).await?);
+            outcome.warnings.extend(left);
+            return Ok(outcome);
+        }
+    }
+
+    /// A merge commit on the head, as `git merge` on that branch makes it.
+    async fn base_into_head(&self, pull: &Pull, by: &Identity) -> Result<String> {
+        let (base, head) = (pull.base()?, pull.head()?);
+        let tree = match self.merge_trees(head, base, false).await? {
+            Merged::Clean(tree) => tree,
+            Merged::Conflicts(files) => return Err(conflict(pull, files, None)),
+        };
+        let s = &pull.snapshot;
+        let message = format!("Merge branch '{}' into {}\n", s.base_branch, s.head_branch);
+        let who = signature(&by.actor, by.at);
+        let commit = RawCommit {
+            tree: &tree,
+            parents: vec![head, base],
+            author: who.as_bytes(),
+            committer: who.as_bytes(),
+            encoding: None,
+            message: message.as_bytes(),
+        }
+        .encode();
+        self.store.put("commit", &commit).await
+    }
+}

@@ -1,0 +1,121 @@
+//! Whole-file edits, made into a commit on top of a branch, and the new branch that holds it.
+
+use std::collections::BTreeMap;
+
+use forge_core::{Error, Result, model::FileEdit, text};
+use forge_git::{CatFile, TreeEntry, branch_problem};
+
+use crate::{
+    Local,
+    ident::Identity,
+    store::{RawCommit, branch_ref, signature},
+};
+
+/// A branch to change, as it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Onto<'a> {
+    pub branch: &'a str,
+    pub oid: &'a str,
+}
+
+impl Local {
+    /// The commit that the edits make of `onto`; no ref changes.
+    pub(super) async fn commit_edits(
+        &self,
+        onto: Onto<'_>,
+        edits: &[FileEdit],
+        title: &str,
+        by: &Identity,
+    ) -> Result<String> {
+        let git = self.git();
+        let paths = |written: bool| -> Vec<&str> {
+            let chosen = edits.iter().filter(|e| e.content.is_some() == written);
+            chosen.map(|e| e.path.as_str()).collect()
+        };
+        let (written, deleted) = (paths(true), paths(false));
+        let (there, going) = tokio::try_join!(
+            git.tree_entries(onto.oid, &written),
+            git.tree_entries(onto.oid, &deleted)
+        )?;
+        let mut modes = Vec::with_capacity(edits.len());
+        for edit in edits {
+            let entries = match edit.content {
+                Some(_) => &there,
+                None => &going,
+            };
+            let mode = entries.get(&edit.path).map(|e| e.mode);
+            modes.push(edit.mode_on(onto.branch, mode)?);
+        }
+        let mut changes = BTreeMap::new();
+        for (edit, mode) in edits.iter().zip(modes) {
+            let entry = match (mode, &edit.content) {
+                (Some(mode), Some(content)) => {
+                    let oid = self.store.put("blob", content).await?;
+                    Some(TreeEntry { mode, oid })
+                }
+                _ => None,
+            };
+            if entry.is_some() && there.get(&edit.path) == entry.as_ref() {
+                return Err(edit.changes_nothing(onto.branch));
+            }
+            changes.insert(edit.path.as_str(), entry);
+        }
+        let tree = git.make_tree(onto.oid, &changes).await?;
+        let between = git.paths_between(onto.oid, &tree).await?;
+        if let Some(other) = between.iter().find(|p| !changes.contains_key(p.as_str())) {
+            return Err(FileEdit::in_the_way(other, onto.branch));
+        }
+        let who = signature(&by.actor, by.at);
+        let commit = RawCommit {
+            tree: &tree,
+            parents: vec![onto.oid],
+            author: who.as_bytes(),
+            committer: who.as_bytes(),
+            encoding: None,
+            message: format!("{title}\n").as_bytes(),
+        }
+        .encode();
+        self.store.put("commit", &commit).await
+    }
+
+    /// Refuses a name that a new branch cannot have.
+    pub(super) async fn new_branch(&self, cat: &mut CatFile, branch: &str) -> Result<()> {
+        let shown = text::one_line(branch).into_owned();
+        if let Some(problem) = branch_problem(branch) {
+            return Err(
+                Error::invalid("head", format!("'{shown}' is no branch name: {problem}"))
+                    .with_hint("give the new branch another name, or none"),
+            );
+        }
+        if cat.info(&branch_ref(branch)).await?.is_some() {
+            return Err(taken(&shown, &shown));
+        }
+        // A branch `a` leaves no room for `a/b`.
+        let slashes = branch.match_indices('/');
+        let above: Vec<&str> = slashes.filter_map(|(at, _)| branch.get(..at)).collect();
+        for name in above {
+            if cat.info(&branch_ref(name)).await?.is_some() {
+                return Err(taken(&shown, &text::one_line(name)));
+            }
+        }
+        let below = format!("{}/", branch_ref(branch));
+        let args = ["for-each-ref", "--count=1", "--format=%(refname:lstrip=2)"];
+        let found = self
+            .git()
+            .run_ok(args.into_iter().chain([below.as_str()]))
+            .await?;
+        match String::from_utf8_lossy(&found).trim() {
+            "" => Ok(()),
+            other => Err(taken(&shown, &text::one_line(other))),
+        }
+    }
+}
+
+fn taken(branch: &str, other: &str) -> Error {
+    let message = if branch == other {
+        format!("the branch '{branch}' is there already, and edits of files need a new one")
+    } else {
+        format!("there can be no branch '{branch}' beside the branch '{other}'")
+    };
+    Error::invalid("head", message).with_hint("give the new branch another name, or none")
+}

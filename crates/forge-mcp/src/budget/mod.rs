@@ -1,0 +1,181 @@
+//! Results of a bounded size that never stop silently.
+
+pub(crate) mod cursor;
+pub(crate) mod diff;
+pub(crate) mod diff_cache;
+
+/// How long a result is unless the caller says otherwise, in characters: about six thousand tokens.
+pub(crate) const DEFAULT_CHARS: usize = 25_000;
+
+/// The longest that a caller can ask for.
+const MOST_CHARS: usize = 100_000;
+
+/// The shortest: less has no room for a line of content beside the tail.
+const LEAST_CHARS: usize = 1_000;
+
+/// Kept for the lines at the end.
+const TAIL: usize = 500;
+
+/// The budget of a call.
+pub(crate) fn chars(asked: Option<u64>) -> usize {
+    let asked = asked.map_or(DEFAULT_CHARS, |n| usize::try_from(n).unwrap_or(MOST_CHARS));
+    asked.clamp(LEAST_CHARS, MOST_CHARS)
+}
+
+/// Where a result goes on: a block, and how many bytes of it were shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub block: usize,
+    pub offset: usize,
+}
+
+impl Position {
+    /// For a cursor.
+    pub fn to_text(self) -> String {
+        format!("{}.{}", self.block, self.offset)
+    }
+
+    /// From a cursor.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let (block, offset) = text.split_once('.')?;
+        Some(Self {
+            block: block.parse().ok()?,
+            offset: offset.parse().ok()?,
+        })
+    }
+}
+
+/// What fits.
+#[derive(Debug)]
+pub(crate) struct Fitted {
+    pub text: String,
+    /// The first block of which something is shown, and the one behind the last.
+    pub from: usize,
+    pub to: usize,
+    pub next: Option<Position>,
+}
+
+/// As many blocks as fit behind `head` in `max` characters, from a position on.
+///
+/// Blocks stay whole; one that is longer than the budget alone is cut behind a line.
+pub(crate) fn fit<S: AsRef<str>>(head: &str, blocks: &[S], from: Position, max: usize) -> Fitted {
+    let mut text = head.to_owned();
+    let room = max.saturating_sub(TAIL);
+    let mut used = head.chars().count();
+    let mut at = from;
+    let mut shown = false;
+    while let Some(block) = blocks.get(at.block) {
+        let rest = block.as_ref().get(at.offset..).unwrap_or_default();
+        let length = rest.chars().count();
+        if used + length <= room {
+            if at.offset > 0 {
+                text.push_str("[continued]\n");
+            }
+            text.push_str(rest);
+            used += length;
+            at = Position {
+                block: at.block + 1,
+                offset: 0,
+            };
+            shown = true;
+            continue;
+        }
+        if !shown {
+            if at.offset > 0 {
+                text.push_str("[continued]\n");
+            }
+            let cut = cut(rest, room.saturating_sub(used).max(200));
+            text.push_str(rest.get(..cut).unwrap_or(rest));
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            at.offset += cut;
+        }
+        break;
+    }
+    let done = at.block >= blocks.len();
+    Fitted {
+        text,
+        from: from.block,
+        to: if at.offset > 0 {
+            at.block + 1
+        } else {
+            at.block
+        },
+        next: (!done).then_some(at),
+    }
+}
+
+/// Where to cut: behind the last line that fits, or in a line that is too long alone.
+fn cut(text: &str, room: usize) -> usize {
+    let end = text
+        .char_indices()
+        .nth(room)
+        .map_or(text.len(), |(at, _)| at);
+    let fits = text.get(..end).unwrap_or(text);
+    fits.rfind('\n').map_or(end, |at| at + 1)
+}
+
+/// The last line of a list.
+pub(crate) fn tail(noun: &str, fitted: &Fitted, total: usize, cursor: Option<&str>) -> String {
+    match cursor {
+        None if fitted.from == 0 => format!("All {total} {noun} shown."),
+        None => format!(
+            "{noun} {}-{} of {total}: the end.",
+            fitted.from + 1,
+            fitted.to
+        ),
+        Some(cursor) => format!(
+            "{noun} {}-{} of {total}. More: cursor=\"{cursor}\"",
+            fitted.from + 1,
+            fitted.to
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn following_the_positions_yields_everything_once() {
+        let blocks: Vec<String> = (0..40)
+            .map(|n| format!("block {n}\n{}", "é line\n".repeat(n * 9)))
+            .collect();
+        let (mut at, mut all, mut pages) = (Position::default(), String::new(), 0);
+        loop {
+            let page = fit("head\n", &blocks, at, 1_000);
+            assert!(
+                page.text.chars().count() <= 1_000,
+                "{}",
+                page.text.chars().count()
+            );
+            let body = page.text.strip_prefix("head\n").unwrap();
+            all.push_str(body.strip_prefix("[continued]\n").unwrap_or(body));
+            pages += 1;
+            match page.next {
+                Some(next) => at = Position::from_text(&next.to_text()).unwrap(),
+                None => break,
+            }
+        }
+        assert_eq!(all, blocks.concat());
+        assert!(pages > 3);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_cut_in_a_character_boundary() {
+        let long = "é".repeat(3_000);
+        let page = fit("", &[&long], Position::default(), 1_000);
+        let next = page.next.unwrap();
+        assert_eq!(next.offset, 1_000);
+        assert!(long.is_char_boundary(next.offset));
+    }
+
+    #[test]
+    fn budgets_have_bounds() {
+        assert_eq!(
+            [chars(None), chars(Some(1)), chars(Some(u64::MAX))],
+            [25_000, 1_000, 100_000]
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! What a client's configuration needs to start this server.
+
+use serde_json::{Value, json};
+
+/// A client that is known by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Where its configuration is.
+    pub place: &'static str,
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// A command that adds the server.
+    Command(&'static str),
+    /// `{"mcpServers": {…}}`.
+    Json(&'static str),
+    /// With `"type": "stdio"`, under this key.
+    TypedJson(&'static str),
+    /// `[mcp_servers.forge]`.
+    Toml,
+}
+
+/// The clients that are known.
+pub const CLIENTS: &[Client] = &[
+    Client {
+        name: "claude-code",
+        place: "run once in a shell",
+        form: Form::Command("claude mcp add forge --"),
+    },
+    Client {
+        name: "claude-desktop",
+        place: "claude_desktop_config.json",
+        form: Form::Json("mcpServers"),
+    },
+    Client {
+        name: "vscode",
+        place: ".vscode/mcp.json",
+        form: Form::TypedJson("servers"),
+    },
+    Client {
+        name: "cursor",
+        place: ".cursor/mcp.json",
+        form: Form::Json("mcpServers"),
+    },
+    Client {
+        name: "windsurf",
+        place: "~/.codeium/windsurf/mcp_config.json",
+        form: Form::Json("mcpServers"),
+    },
+    Client {
+        name: "gemini",
+        place: "~/.gemini/settings.json",
+        form: Form::Json("mcpServers"),
+    },
+    Client {
+        name: "codex",
+        place: "~/.codex/config.toml",
+        form: Form::Toml,
+    },
+];
+
+impl Client {
+    /// The client of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        CLIENTS.iter().find(|client| client.name == name)
+    }
+
+    /// The text to put there, for a program and its arguments.
+    #[must_use]
+    pub fn snippet(&self, program: &str, args: &[String]) -> String {
+        let json = |key: &str, server: Value| {
+            let text = serde_json::to_string_pretty(&json!({ key: { "forge": server } }));
+            format!("{}\n", text.unwrap_or_default())
+        };
+        match self.form {
+            Form::Command(add) => {
+                let words: Vec<String> = std::iter::once(program)
+                    .chain(args.iter().map(String::as_str))
+                    .map(shell)
+                    .collect();
+                format!("{add} {}\n", words.join(" "))
+            }
+            Form::Json(key) => json(key, json!({ "command": program, "args": args })),
+            Form::TypedJson(key) => json(
+                key,
+                json!({ "type": "stdio", "command": program, "args": args }),
+            ),
+            Form::Toml => {
+                // A JSON text without escapes beyond those of both is a TOML one.
+                let list: Vec<String> = args.iter().map(|a| json!(a).to_string()).collect();
+                format!(
+                    "[mcp_servers.forge]\ncommand = {}\nargs = [{}]\n",
+                    json!(program),
+                    list.join(", ")
+                )
+            }
+        }
+    }
+}
+
+fn shell(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_client_has_a_snippet_that_names_program_and_arguments() {
+        let args = [
+            "mcp".to_owned(),
+            "--allow-repo".to_owned(),
+            "octo/*".to_owned(),
+        ];
+        for client in CLIENTS {
+            let text = client.snippet("/opt/forge", &args);
+            assert!(
+                text.contains("/opt/forge") && text.contains("octo/*"),
+                "{text}"
+            );
+        }
+        let command = Client::named("claude-code")
+            .unwrap()
+            .snippet("forge", &args);
+        assert_eq!(
+            command,
+            "claude mcp add forge -- forge mcp --allow-repo 'octo/*'\n"
+        );
+        assert!(Client::named("nothing").is_none());
+    }
+}

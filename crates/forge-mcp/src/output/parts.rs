@@ -1,0 +1,359 @@
+use forge_core::{
+    Timestamp, Warning,
+    model::{Actor, Check, CheckStatus, Comment, Commit, FileChange, Review, StatusEvent, Thread},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Serialize;
+
+use super::word;
+use crate::content::{Clean, Cleaner, quote};
+
+/// How long a comment is in a concise result, in characters.
+const CONCISE: usize = 1_000;
+
+/// A text as a quotation; in a concise result the beginning of a long one.
+pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cleaner) -> String {
+    if detailed {
+        return quote(body);
+    }
+    let (kept, dropped) = forge_core::text::truncate_chars(body.as_str(), concise);
+    if dropped == 0 {
+        return quote(body);
+    }
+    format!(
+        "{}[{dropped} more characters: format=detailed]\n",
+        quote(&cleaner.plain(&kept))
+    )
+}
+
+fn name(actor: &Actor, cleaner: &Cleaner) -> Clean {
+    cleaner.line(&actor.login)
+}
+
+fn time(at: Timestamp) -> String {
+    at.to_string()
+}
+
+/// A warning.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WarningOut {
+    pub message: Clean,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Clean>,
+}
+
+impl WarningOut {
+    pub fn of(warning: &Warning, cleaner: &Cleaner) -> Self {
+        Self {
+            message: cleaner.line(&warning.message),
+            hint: warning.hint.as_ref().map(|h| cleaner.line(h)),
+        }
+    }
+
+    pub fn all(warnings: &[Warning], cleaner: &Cleaner) -> Vec<Self> {
+        warnings.iter().map(|w| Self::of(w, cleaner)).collect()
+    }
+
+    pub fn text(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("Warning: {}. Recovery: {hint}\n", self.message),
+            None => format!("Warning: {}\n", self.message),
+        }
+    }
+}
+
+/// A check.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CheckOut {
+    pub name: Clean,
+    pub status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conclusion: Option<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<Clean>,
+}
+
+impl CheckOut {
+    pub fn of(check: &Check, cleaner: &Cleaner) -> Self {
+        let line = |text: &Option<String>| text.as_ref().map(|t| cleaner.line(t));
+        Self {
+            name: cleaner.line(&check.name),
+            status: word(&check.status),
+            conclusion: line(&check.conclusion),
+            workflow: line(&check.workflow),
+            required: check.required,
+            summary: line(&check.summary),
+            url: line(&check.url),
+        }
+    }
+
+    /// A line; what is no success says why and where.
+    pub fn text(&self, status: CheckStatus, detailed: bool) -> String {
+        let mut line = format!("{}: {}", self.status, self.name);
+        if let Some(workflow) = self.workflow.as_ref().filter(|w| !w.is_empty()) {
+            line.push_str(&format!(" ({workflow})"));
+        }
+        if self.required == Some(true) {
+            line.push_str(" [required]");
+        }
+        if detailed || matches!(status, CheckStatus::Failure | CheckStatus::Cancelled) {
+            for more in [&self.summary, &self.url]
+                .into_iter()
+                .flatten()
+                .filter(|m| !m.is_empty())
+            {
+                line.push_str(&format!(" | {more}"));
+            }
+        }
+        line.push('\n');
+        line
+    }
+}
+
+/// A comment.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CommentOut {
+    pub id: String,
+    pub author: Clean,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub association: Option<Clean>,
+    pub created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimized: Option<Clean>,
+    #[serde(default)]
+    pub body: Clean,
+}
+
+impl CommentOut {
+    pub fn of(comment: &Comment, cleaner: &Cleaner) -> Self {
+        Self {
+            id: comment.id.clone(),
+            author: name(&comment.author, cleaner),
+            association: comment.author_association.as_ref().map(|a| cleaner.line(a)),
+            created_at: time(comment.created_at),
+            reply_to: comment.reply_to.clone(),
+            minimized: comment.minimized_reason.as_ref().map(|m| cleaner.line(m)),
+            body: cleaner.markdown(&comment.body),
+        }
+    }
+
+    pub fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
+        let mut head = format!("comment {} by @{}", self.id, self.author);
+        if let Some(role) = self.association.as_ref().filter(|r| r.as_str() != "NONE") {
+            head.push_str(&format!(" ({role})"));
+        }
+        head.push_str(&format!(" {}", self.created_at));
+        if let Some(why) = &self.minimized {
+            if !detailed {
+                return format!("{head}: hidden as {why}\n");
+            }
+            head.push_str(&format!(" [hidden as {why}]"));
+        }
+        format!("{head}\n{}", quoted(&self.body, detailed, CONCISE, cleaner))
+    }
+}
+
+/// A review.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReviewOut {
+    pub id: String,
+    pub author: Clean,
+    pub state: String,
+    pub submitted_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Clean>,
+}
+
+impl ReviewOut {
+    pub fn of(review: &Review, cleaner: &Cleaner) -> Self {
+        Self {
+            id: review.id.clone(),
+            author: name(&review.author, cleaner),
+            state: word(&review.state),
+            submitted_at: time(review.submitted_at),
+            commit: review.commit.clone(),
+            body: review
+                .body
+                .as_ref()
+                .filter(|b| !b.is_empty())
+                .map(|b| cleaner.markdown(b)),
+        }
+    }
+
+    pub fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
+        let at = self.commit.as_ref().map_or(String::new(), |c| {
+            format!(" at {}", c.get(..12).unwrap_or(c))
+        });
+        let body = self
+            .body
+            .as_ref()
+            .map_or(String::new(), |b| quoted(b, detailed, CONCISE, cleaner));
+        format!(
+            "review {} by @{}: {} {}{at}\n{body}",
+            self.id, self.author, self.state, self.submitted_at
+        )
+    }
+}
+
+/// A review thread.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ThreadOut {
+    pub id: String,
+    pub path: Clean,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_line: Option<u64>,
+    pub side: String,
+    pub resolved: bool,
+    pub outdated: bool,
+    pub comments: Vec<CommentOut>,
+}
+
+impl ThreadOut {
+    pub fn of(thread: &Thread, cleaner: &Cleaner) -> Self {
+        Self {
+            id: thread.id.clone(),
+            path: cleaner.line(&thread.path),
+            line: thread.line,
+            start_line: thread.start_line,
+            side: word(&thread.side),
+            resolved: thread.resolved,
+            outdated: thread.outdated,
+            comments: thread
+                .comments
+                .iter()
+                .map(|c| CommentOut::of(c, cleaner))
+                .collect(),
+        }
+    }
+
+    pub fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
+        let lines = match (self.start_line, self.line) {
+            (Some(from), Some(to)) => format!(":{from}-{to}"),
+            (None, Some(line)) => format!(":{line}"),
+            _ => String::new(),
+        };
+        let mut text = format!(
+            "thread {} at {}{lines} {}{}{}\n",
+            self.id,
+            self.path,
+            if self.resolved { "resolved" } else { "open" },
+            if self.outdated { ", outdated" } else { "" },
+            if self.side == "left" {
+                ", on the base"
+            } else {
+                ""
+            },
+        );
+        for comment in &self.comments {
+            text.push_str(&comment.text(detailed, cleaner));
+        }
+        text
+    }
+}
+
+/// A changed file.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FileOut {
+    pub path: Clean,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_path: Option<Clean>,
+    pub status: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additions: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletions: Option<u64>,
+}
+
+impl FileOut {
+    pub fn of(file: &FileChange, cleaner: &Cleaner) -> Self {
+        Self {
+            path: cleaner.line(&file.path),
+            previous_path: file.previous_path.as_ref().map(|p| cleaner.line(p)),
+            status: word(&file.status),
+            additions: file.additions,
+            deletions: file.deletions,
+        }
+    }
+
+    pub fn text(&self) -> String {
+        let counts = match (self.additions, self.deletions) {
+            (Some(a), Some(d)) => format!("+{a} -{d}"),
+            _ => "binary".to_owned(),
+        };
+        let from = self
+            .previous_path
+            .as_ref()
+            .map_or(String::new(), |p| format!(" (was {p})"));
+        format!("{} {counts} {}{from}\n", self.status, self.path)
+    }
+}
+
+/// A commit.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CommitOut {
+    pub oid: String,
+    pub headline: Clean,
+    pub author: Clean,
+}
+
+impl CommitOut {
+    pub fn of(commit: &Commit, cleaner: &Cleaner) -> Self {
+        let author = commit.authors.first();
+        let author = author.map_or("", |a| a.login.as_deref().unwrap_or(&a.name));
+        Self {
+            oid: commit.oid.clone(),
+            headline: cleaner.line(&commit.message_headline),
+            author: cleaner.line(author),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        format!(
+            "{} {} ({})\n",
+            self.oid.get(..12).unwrap_or(&self.oid),
+            self.headline,
+            self.author
+        )
+    }
+}
+
+/// A line of the history.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EventOut {
+    pub kind: String,
+    pub actor: Clean,
+    pub at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Clean>,
+}
+
+impl EventOut {
+    pub fn of(event: &StatusEvent, cleaner: &Cleaner) -> Self {
+        Self {
+            kind: word(&event.kind),
+            actor: name(&event.actor, cleaner),
+            at: time(event.created_at),
+            detail: event.detail.as_ref().map(|d| cleaner.line(d)),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        let detail = self
+            .detail
+            .as_ref()
+            .map_or(String::new(), |d| format!(": {d}"));
+        format!("{} {} by @{}{detail}\n", self.at, self.kind, self.actor)
+    }
+}

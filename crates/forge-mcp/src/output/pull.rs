@@ -1,0 +1,352 @@
+use forge_core::model::{CheckRollup, CheckStatus, ChecksReport, PrState, PullRequest};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Serialize;
+
+use super::{WarningOut, word};
+use crate::content::{Clean, Cleaner};
+
+/// What the reviews add up to: the latest opinion of each reviewer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Reviews {
+    pub approved: u64,
+    pub changes_requested: u64,
+    /// Asked, and no opinion since.
+    pub pending: Vec<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+}
+
+impl Reviews {
+    fn of(pull: &PullRequest, cleaner: &Cleaner) -> Self {
+        Self {
+            approved: pull.approvals,
+            changes_requested: pull.changes_requested,
+            pending: pull
+                .pending_reviewers
+                .iter()
+                .map(|r| cleaner.line(r.handle()))
+                .collect(),
+            decision: pull.review_decision.map(|d| word(&d)),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut parts = Vec::new();
+        if self.approved > 0 {
+            parts.push(format!("{} approved", self.approved));
+        }
+        if self.changes_requested > 0 {
+            parts.push(format!("{} request changes", self.changes_requested));
+        }
+        if !self.pending.is_empty() {
+            let names: Vec<String> = self.pending.iter().map(|p| format!("@{p}")).collect();
+            parts.push(format!("waiting for {}", names.join(", ")));
+        }
+        if parts.is_empty() {
+            "none".to_owned()
+        } else {
+            parts.join(", ")
+        }
+    }
+}
+
+/// A row of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RowOut {
+    pub number: String,
+    pub title: Clean,
+    /// open, draft, closed or merged
+    pub state: String,
+    pub author: Clean,
+    pub head: Clean,
+    pub base: Clean,
+    /// success, failure, pending or neutral
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<String>,
+    pub reviews: Reviews,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<Clean>,
+    pub updated_at: String,
+}
+
+impl RowOut {
+    pub fn of(pull: &PullRequest, cleaner: &Cleaner) -> Self {
+        Self {
+            number: pull.id.key.to_string(),
+            title: cleaner.line(&pull.title),
+            state: state_word(pull).to_owned(),
+            author: cleaner.line(&pull.author.login),
+            head: cleaner.line(&head_label(pull)),
+            base: cleaner.line(&pull.base_branch),
+            checks: pull.checks.as_ref().map(|c| word(&c.overall)),
+            reviews: Reviews::of(pull, cleaner),
+            labels: pull.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
+            updated_at: pull.updated_at.to_string(),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        let mut line = format!(
+            "#{} {} \"{}\" @{} {} -> {}",
+            self.number, self.state, self.title, self.author, self.head, self.base
+        );
+        if let Some(checks) = self.checks.as_ref().filter(|c| *c != "neutral") {
+            line.push_str(&format!(" | checks: {checks}"));
+        }
+        let reviews = self.reviews.text();
+        if reviews != "none" {
+            line.push_str(&format!(" | reviews: {reviews}"));
+        }
+        if !self.labels.is_empty() {
+            let labels: Vec<&str> = self.labels.iter().map(Clean::as_str).collect();
+            line.push_str(&format!(" | {}", labels.join(", ")));
+        }
+        line.push_str(&format!(" | {}\n", self.updated_at));
+        line
+    }
+}
+
+/// A pull request without its lists.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PullOut {
+    pub repo: String,
+    pub number: String,
+    pub title: Clean,
+    /// open, draft, closed or merged
+    pub state: String,
+    pub author: Clean,
+    pub head: Clean,
+    pub head_oid: Option<String>,
+    pub base: Clean,
+    pub url: Clean,
+    pub created_at: String,
+    pub updated_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge_commit: Option<String>,
+    /// mergeable, conflicting or unknown (ask again in some seconds)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mergeable: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge_status: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additions: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletions: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_files: Option<u64>,
+    /// success, failure, pending or neutral
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<String>,
+    pub reviews: Reviews,
+    pub labels: Vec<Clean>,
+    pub assignees: Vec<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub milestone: Option<Clean>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub linked_issues: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_merge: Option<String>,
+    #[serde(default, skip_serializing_if = "Clean::is_empty")]
+    pub description: Clean,
+}
+
+impl PullOut {
+    pub fn of(pull: &PullRequest, cleaner: &Cleaner) -> Self {
+        let merge = pull.mergeability.as_ref();
+        Self {
+            repo: pull.id.repo.to_string(),
+            number: pull.id.key.to_string(),
+            title: cleaner.line(&pull.title),
+            state: state_word(pull).to_owned(),
+            author: cleaner.line(&pull.author.login),
+            head: cleaner.line(&head_label(pull)),
+            head_oid: pull.head_oid.clone(),
+            base: cleaner.line(&pull.base_branch),
+            url: cleaner.line(&pull.url),
+            created_at: pull.created_at.to_string(),
+            updated_at: pull.updated_at.to_string(),
+            merged_at: pull.merged_at.map(|t| t.to_string()),
+            merge_commit: pull.merge_commit.clone(),
+            mergeable: merge.map(|m| word(&m.state)),
+            merge_status: merge.map(|m| m.status.clone()),
+            conflicts: merge.map_or_else(Vec::new, |m| {
+                m.conflicts.iter().map(|c| cleaner.line(c)).collect()
+            }),
+            additions: pull.additions,
+            deletions: pull.deletions,
+            changed_files: pull.changed_files,
+            checks: pull.checks.as_ref().map(|c| word(&c.overall)),
+            reviews: Reviews::of(pull, cleaner),
+            labels: pull.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
+            assignees: pull
+                .assignees
+                .iter()
+                .map(|a| cleaner.line(&a.login))
+                .collect(),
+            milestone: pull.milestone.as_ref().map(|m| cleaner.line(&m.title)),
+            linked_issues: pull
+                .linked_issues
+                .iter()
+                .flatten()
+                .map(|i| {
+                    if i.repo.comparison_key() == pull.id.repo.comparison_key() {
+                        format!("#{}", i.number)
+                    } else {
+                        format!("{}#{}", i.repo, i.number)
+                    }
+                })
+                .collect(),
+            auto_merge: pull
+                .auto_merge
+                .as_ref()
+                .map(|a| a.method.as_str().to_owned()),
+            description: cleaner.markdown(&pull.description),
+        }
+    }
+
+    /// The lines above its description.
+    pub fn text(&self, checks: Option<&ChecksReport>) -> String {
+        let mut text = format!(
+            "#{} {} \"{}\"\n{} by @{}: {} -> {}",
+            self.number, self.state, self.title, self.repo, self.author, self.head, self.base
+        );
+        if let Some(head) = &self.head_oid {
+            text.push_str(&format!("\nhead {head}"));
+        }
+        if let (Some(a), Some(d), Some(f)) = (self.additions, self.deletions, self.changed_files) {
+            text.push_str(&format!(" | {} +{a} -{d}", super::files(f)));
+        }
+        text.push('\n');
+        if let Some(state) = self
+            .mergeable
+            .as_ref()
+            .filter(|_| matches!(self.state.as_str(), "open" | "draft"))
+        {
+            text.push_str(&format!("merge: {state}"));
+            if let Some(status) = self
+                .merge_status
+                .as_ref()
+                .filter(|s| *s != "CLEAN" && *s != "UNKNOWN")
+            {
+                text.push_str(&format!(" ({status})"));
+            }
+            if !self.conflicts.is_empty() {
+                let names: Vec<&str> = self.conflicts.iter().map(Clean::as_str).collect();
+                text.push_str(&format!(" in {}", names.join(", ")));
+            }
+            if state == "unknown" {
+                text.push_str(" (not worked out yet: ask again in some seconds)");
+            }
+            text.push('\n');
+        }
+        if let Some(method) = &self.auto_merge {
+            text.push_str(&format!("will merge by itself ({method})\n"));
+        }
+        if let Some(report) = checks {
+            text.push_str(&format!("checks: {}\n", checks_word(report)));
+        }
+        text.push_str(&format!("reviews: {}", self.reviews.text()));
+        if let Some(decision) = &self.reviews.decision {
+            text.push_str(&format!(" ({decision})"));
+        }
+        text.push('\n');
+        let list = |name: &str, items: &[Clean]| {
+            if items.is_empty() {
+                return String::new();
+            }
+            let items: Vec<&str> = items.iter().map(Clean::as_str).collect();
+            format!("{name}: {}\n", items.join(", "))
+        };
+        text.push_str(&list("labels", &self.labels));
+        text.push_str(&list("assignees", &self.assignees));
+        if let Some(milestone) = &self.milestone {
+            text.push_str(&format!("milestone: {milestone}\n"));
+        }
+        if !self.linked_issues.is_empty() {
+            text.push_str(&format!("closes: {}\n", self.linked_issues.join(", ")));
+        }
+        if let Some(at) = &self.merged_at {
+            let commit = self
+                .merge_commit
+                .as_deref()
+                .map_or(String::new(), |c| format!(" as {c}"));
+            text.push_str(&format!("merged {at}{commit}\n"));
+        }
+        text.push_str(&format!("updated {} | {}\n", self.updated_at, self.url));
+        text
+    }
+}
+
+/// What a write answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Written {
+    pub repo: String,
+    pub number: String,
+    /// What was done
+    pub did: String,
+    /// It was so before, and nothing was written
+    pub unchanged: bool,
+    /// immediate, confirmed, pending, pds_only or ineffective: who can see it
+    pub ingestion: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head_oid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<Clean>,
+    /// Of what was written: a comment, a review, a thread, a commit
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<WarningOut>,
+}
+
+/// The state with the draft in it.
+pub(crate) fn state_word(pull: &PullRequest) -> &'static str {
+    match pull.state {
+        PrState::Open if pull.draft => "draft",
+        PrState::Open => "open",
+        PrState::Closed => "closed",
+        PrState::Merged => "merged",
+    }
+}
+
+/// What checks add up to, with counts.
+pub(crate) fn checks_word(report: &ChecksReport) -> String {
+    let overall = match report.overall {
+        CheckRollup::Success => "success",
+        CheckRollup::Failure => "failure",
+        CheckRollup::Pending => "pending",
+        CheckRollup::Neutral => "none",
+    };
+    let count = |status| report.checks.iter().filter(|c| c.status == status).count();
+    let counts: Vec<String> = [
+        (CheckStatus::Failure, "failed"),
+        (CheckStatus::Cancelled, "cancelled"),
+        (CheckStatus::Pending, "pending"),
+        (CheckStatus::Success, "passed"),
+        (CheckStatus::Skipped, "skipped"),
+    ]
+    .into_iter()
+    .filter_map(|(status, word)| match count(status) {
+        0 => None,
+        n => Some(format!("{n} {word}")),
+    })
+    .collect();
+    if counts.is_empty() {
+        overall.to_owned()
+    } else {
+        format!("{overall} ({})", counts.join(", "))
+    }
+}
+
+fn head_label(pull: &PullRequest) -> String {
+    match pull.head_repo.as_ref().and_then(|r| r.owner_and_name()) {
+        Some((owner, _)) => format!("{owner}:{}", pull.head_branch),
+        None => pull.head_branch.clone(),
+    }
+}

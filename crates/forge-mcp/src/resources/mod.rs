@@ -1,0 +1,328 @@
+//! Resources: what a client can attach to a conversation by its address.
+//!
+//! `forge://<repository>`, then `/branches`, `/pulls/open`, `/pull/<number>`, `/pull/<number>/diff`,
+//! `/pull/<number>/files/<path>` or `/pull/<number>/links`. A repository is written as its locator
+//! (`github.com/octo/tools`), one on this machine as `local` and its path.
+
+mod address;
+pub(crate) mod complete;
+
+use forge_core::{
+    Error, PageReq, PrId, PrKey, Repo, Result,
+    model::{PrFields, PullQuery},
+};
+use rmcp::{
+    ErrorData,
+    model::{
+        CacheScope, ListResourceTemplatesResult, ListResourcesResult, MetaObject,
+        ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    },
+};
+use serde_json::json;
+
+use self::address::{Address, Part};
+use crate::{
+    budget::{self, Position, diff},
+    content::Cleaner,
+    output::{PullOut, RowOut, quoted},
+    server::Server,
+};
+
+/// How long a list may be kept, in milliseconds.
+const LIST_TTL_MS: u64 = 3_600_000;
+
+/// The addresses that there are.
+const TEMPLATES: &[(&str, &str, &str, &str)] = &[
+    (
+        "forge://{+repo}",
+        "repository",
+        "Description, default branch, what the forge can do",
+        "text/plain",
+    ),
+    (
+        "forge://{+repo}/branches",
+        "branches",
+        "The branches with their tips",
+        "text/plain",
+    ),
+    (
+        "forge://{+repo}/pulls/open",
+        "open-pulls",
+        "The open pull requests",
+        "text/plain",
+    ),
+    (
+        "forge://{+repo}/pull/{number}",
+        "pull",
+        "A pull request with its description",
+        "text/plain",
+    ),
+    (
+        "forge://{+repo}/pull/{number}/diff",
+        "diff",
+        "Its diff",
+        "text/x-diff",
+    ),
+    (
+        "forge://{+repo}/pull/{number}/files/{+path}",
+        "file-diff",
+        "The diff of one file",
+        "text/x-diff",
+    ),
+    (
+        "forge://{+repo}/pull/{number}/links",
+        "links",
+        "The issues that it closes, and what it depends on",
+        "text/plain",
+    ),
+];
+
+/// The repository that the server was started in, and those that its list names.
+pub(crate) async fn list(server: &Server) -> ListResourcesResult {
+    let mut repos: Vec<String> = Vec::new();
+    if let Ok(id) = server.repo_id(None).await {
+        repos.push(address::of_repo(&id));
+    }
+    for named in server.options().repos.named() {
+        if let Ok(id) = server.repo_id(Some(named)).await {
+            repos.push(address::of_repo(&id));
+        }
+    }
+    repos.sort();
+    repos.dedup();
+    let resources = repos.into_iter().flat_map(|repo| {
+        [
+            Resource::new(repo.clone(), "repository").with_mime_type("text/plain"),
+            Resource::new(format!("{repo}/pulls/open"), "open-pulls").with_mime_type("text/plain"),
+        ]
+    });
+    let mut list = ListResourcesResult::with_all_items(resources.collect());
+    list.ttl_ms = Some(LIST_TTL_MS);
+    list.cache_scope = Some(CacheScope::Private);
+    list
+}
+
+/// The templates.
+pub(crate) fn templates() -> ListResourceTemplatesResult {
+    let templates = TEMPLATES.iter().map(|(uri, name, what, mime)| {
+        ResourceTemplate::new(*uri, *name)
+            .with_description(*what)
+            .with_mime_type(*mime)
+    });
+    let mut list = ListResourceTemplatesResult::with_all_items(templates.collect());
+    list.ttl_ms = Some(LIST_TTL_MS);
+    list.cache_scope = Some(CacheScope::Public);
+    list
+}
+
+/// A failure of a request that is no tool call.
+pub(crate) fn error(e: &Error) -> ErrorData {
+    let cleaner = Cleaner::new();
+    let mut text = cleaner.plain(e.message()).to_string();
+    if let Some(hint) = e.hint() {
+        text.push_str(&format!(". Recovery: {}", cleaner.plain(hint)));
+    }
+    let data = Some(json!({ "code": e.code() }));
+    match e.code() {
+        "not_found" => ErrorData::resource_not_found(text, data),
+        "invalid_input" | "permission_denied" | "unsupported" => {
+            ErrorData::invalid_params(text, data)
+        }
+        _ => ErrorData::internal_error(text, data),
+    }
+}
+
+/// Reads one.
+pub(crate) async fn read(server: &Server, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    let cleaner = Cleaner::new();
+    let text = content(server, uri, &cleaner).await.map_err(|e| {
+        let mut error = error(&e);
+        error.data = Some(json!({ "code": e.code(), "uri": uri }));
+        error
+    })?;
+    let mime = if uri.contains("/diff") || uri.contains("/files/") {
+        "text/x-diff"
+    } else {
+        "text/plain"
+    };
+    let mut meta = MetaObject::new();
+    meta.0.insert(
+        "forge/content".to_owned(),
+        json!({"integrity": "untrusted", "hidden_characters_removed": cleaner.hidden(), "html_comments_removed": cleaner.comments()}),
+    );
+    let contents = ResourceContents::text(text, uri)
+        .with_mime_type(mime)
+        .with_meta(meta);
+    let mut result = ReadResourceResult::new(vec![contents]);
+    result.ttl_ms = Some(0);
+    result.cache_scope = Some(CacheScope::Private);
+    Ok(result)
+}
+
+async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String> {
+    let Address { repo, part } = address::parse(uri)?;
+    let id = server.repo_id(Some(&repo)).await?;
+    let repo = server.open(&id, false).await?;
+    let pr = |number: u64| PrId {
+        repo: repo.id().clone(),
+        key: PrKey::Number(number),
+    };
+    match part {
+        Part::Repo => repository(&repo, cleaner).await,
+        Part::Branches => branches(&repo, cleaner).await,
+        Part::Open => open_pulls(&repo, cleaner).await,
+        Part::Pull(number) => {
+            let fields = PrFields::STATS
+                | PrFields::MERGEABILITY
+                | PrFields::CHECKS
+                | PrFields::LINKED_ISSUES;
+            let pull = repo.view(&pr(number), fields).await?;
+            let out = PullOut::of(&pull, cleaner);
+            let body = quoted(&out.description, true, 0, cleaner);
+            Ok(format!("{}\n{body}", out.text(pull.checks.as_ref())))
+        }
+        Part::Links(number) => {
+            let pull = repo.view(&pr(number), PrFields::LINKED_ISSUES).await?;
+            let issues = pull.linked_issues.unwrap_or_default();
+            let below = pull
+                .depends_on
+                .as_ref()
+                .map(|key| format!("depends on #{key}\n"));
+            let lines = issues.iter().map(|i| {
+                let state = if i.open { "open" } else { "closed" };
+                format!(
+                    "closes {}#{} ({state}) \"{}\"\n",
+                    i.repo,
+                    i.number,
+                    cleaner.line(&i.title)
+                )
+            });
+            let lines: String = lines.chain(below).collect();
+            Ok(match lines.is_empty() {
+                true => format!("{} closes no issue, and depends on nothing.\n", pr(number)),
+                false => lines,
+            })
+        }
+        Part::Diff(number) => diff_text(server, &repo, &pr(number), None, cleaner).await,
+        Part::File(number, path) => {
+            diff_text(server, &repo, &pr(number), Some(&path), cleaner).await
+        }
+    }
+}
+
+async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
+    let info = repo.info().await?;
+    let mut text = format!("{}\n", info.id);
+    if let Some(description) = &info.description {
+        text.push_str(&format!("{}\n", cleaner.line(description)));
+    }
+    if let Some(branch) = &info.default_branch {
+        text.push_str(&format!("default branch: {}\n", cleaner.line(branch)));
+    }
+    text.push_str(&format!("{}\n", cleaner.line(&info.url)));
+    let table = repo.client().forge().capabilities();
+    let able = forge_core::Capability::ALL.iter().filter(|c| {
+        let narrowed = info
+            .overrides
+            .iter()
+            .find(|(o, _)| o == *c)
+            .map(|(_, s)| *s);
+        narrowed.unwrap_or_else(|| table.get(**c)).is_yes()
+    });
+    let names: Vec<&str> = able.map(|c| c.name()).collect();
+    text.push_str(&format!("can: {}\n", names.join(", ")));
+    Ok(text)
+}
+
+/// The most branches that are listed.
+const BRANCHES: usize = 1_000;
+
+async fn branches(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
+    let mut lines = Vec::new();
+    let mut page = PageReq::first(100);
+    let more = loop {
+        let found = repo.branches(page).await?;
+        lines.extend(found.items.iter().map(|b| {
+            let oid = b.oid.get(..12).unwrap_or(&b.oid);
+            format!("{oid} {}\n", cleaner.line(&b.name))
+        }));
+        match found.next {
+            Some(next) if lines.len() < BRANCHES => page = PageReq::after(next, 100),
+            next => break next.is_some(),
+        }
+    };
+    let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
+    let rest = match more || fitted.next.is_some() {
+        true => format!("The first {} shown; git has the rest.", fitted.to),
+        false => format!("All {} shown.", fitted.to),
+    };
+    Ok(format!("{}{rest}", fitted.text))
+}
+
+async fn open_pulls(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
+    let query = PullQuery {
+        fields: PrFields::CHECKS,
+        ..PullQuery::default()
+    };
+    let page_max = repo
+        .client()
+        .forge()
+        .capabilities()
+        .limits
+        .page_max
+        .clamp(1, 100);
+    let page = repo.list(&query, PageReq::first(page_max)).await?;
+    let lines: Vec<String> = page
+        .items
+        .iter()
+        .map(|p| RowOut::of(p, cleaner).text())
+        .collect();
+    let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
+    let rest = match page.next.is_some() || fitted.next.is_some() {
+        true => format!("{} shown; pr_list has the rest.", fitted.to),
+        false => format!("All {} shown.", fitted.to),
+    };
+    Ok(format!("{}{rest}", fitted.text))
+}
+
+async fn diff_text(
+    server: &Server,
+    repo: &Repo,
+    pr: &PrId,
+    path: Option<&str>,
+    cleaner: &Cleaner,
+) -> Result<String> {
+    let head = repo
+        .view(pr, PrFields::ROW)
+        .await?
+        .head_oid
+        .unwrap_or_default();
+    let whole = diff::read(server.diffs(), repo, pr, &head, None).await?;
+    let files: Vec<String> = whole
+        .files
+        .iter()
+        .filter(|f| path.is_none_or(|p| p == f.path))
+        .map(|f| {
+            cleaner
+                .plain(&format!("{}{}", f.header, f.hunks.concat()))
+                .to_string()
+        })
+        .collect();
+    if let (Some(path), true) = (path, files.is_empty()) {
+        return Err(Error::not_found(
+            forge_core::Noun::Other,
+            format!("{pr} does not change {path}"),
+        )
+        .with_hint("read the diff resource, or call pr_diff with names_only=true"));
+    }
+    let fitted = budget::fit("", &files, Position::default(), 100_000);
+    let rest = match fitted.next {
+        Some(_) => format!(
+            "{} of {} files shown; pr_diff has the rest.\n",
+            fitted.to,
+            files.len()
+        ),
+        None => String::new(),
+    };
+    Ok(format!("{}{rest}", fitted.text))
+}

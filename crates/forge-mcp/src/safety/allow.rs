@@ -1,0 +1,240 @@
+//! Lists of repositories.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use forge_core::{
+    Error, Locator, RepoId, RepoPath, Result,
+    locator::{self, Hosts},
+};
+
+/// Patterns for repositories; an empty list is every repository.
+///
+/// A pattern is a locator, or a locator whose last part is `*`: `octo/tools`,
+/// `https://github.com/octo/*`, `github.com/*`, `/srv/git/*`. Both sides are compared in their
+/// canonical form, so case, `.git`, default ports and credentials in a URL make no difference.
+#[derive(Clone, Debug, Default)]
+pub struct AllowList(Vec<Pattern>);
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    text: String,
+    shape: Shape,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Shape {
+    /// This repository, as its comparison key.
+    Exact(String),
+    /// All of an owner or a host: the key begins so.
+    Below(String),
+    /// This directory.
+    Dir(PathBuf),
+    /// All directories below this one.
+    Tree(PathBuf),
+}
+
+impl AllowList {
+    /// Reads patterns as they were typed; paths are made absolute from `dir`.
+    ///
+    /// # Errors
+    /// `invalid_input` that names the pattern.
+    pub fn parse(patterns: &[String], hosts: &Hosts, dir: &Path) -> Result<Self> {
+        let read = |text: &String| {
+            Ok(Pattern {
+                shape: shape(text, hosts, dir)?,
+                text: text.clone(),
+            })
+        };
+        patterns.iter().map(read).collect::<Result<_>>().map(Self)
+    }
+
+    /// Whether there is no list, so that everything is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether `id` is in the list; a path of `id` is absolute.
+    pub(crate) fn has(&self, id: &RepoId) -> bool {
+        self.is_empty() || self.0.iter().any(|pattern| pattern.shape.matches(id))
+    }
+
+    /// The repositories that the list names one by one.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|p| match p.shape {
+            Shape::Exact(_) | Shape::Dir(_) => Some(p.text.as_str()),
+            Shape::Below(_) | Shape::Tree(_) => None,
+        })
+    }
+}
+
+impl fmt::Display for AllowList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<&str> = self.0.iter().map(|p| p.text.as_str()).collect();
+        f.write_str(&texts.join(", "))
+    }
+}
+
+/// Stands for `*` while a pattern is parsed; a name that every forge takes.
+const ANY: &str = "any-repository";
+
+fn shape(text: &str, hosts: &Hosts, dir: &Path) -> Result<Shape> {
+    let refused = |why: String| {
+        Error::invalid("repo", format!("'{}' is no pattern for repositories: {why}", forge_core::text::one_line(text)))
+            .with_hint("pass a repository, or all of an owner: 'octo/tools', 'github.com/octo/*', '/srv/git/*'")
+    };
+    let parse = |text: &str| match locator::parse(text, hosts) {
+        Ok(parsed) => match parsed.locator {
+            Locator::Repo(id) => Ok(id),
+            _ => Err(refused("it names something in a repository".to_owned())),
+        },
+        Err(e) => Err(refused(e.to_string())),
+    };
+    let Some(above) = text.strip_suffix("/*") else {
+        if text.contains('*') {
+            return Err(refused("only its last part can be '*'".to_owned()));
+        }
+        let id = parse(text)?;
+        return Ok(match &id.path {
+            RepoPath::Dir(path) => Shape::Dir(canonical(&dir.join(path))),
+            _ => Shape::Exact(id.comparison_key()),
+        });
+    };
+    if above.contains('*') {
+        return Err(refused("only its last part can be '*'".to_owned()));
+    }
+    // A host alone has no owner to parse.
+    let id = parse(&format!("{above}/{ANY}"))
+        .or_else(|e| parse(&format!("{above}/{ANY}/{ANY}")).map_err(|_| e))?;
+    if let RepoPath::Dir(path) = &id.path {
+        let path = dir.join(path);
+        return Ok(Shape::Tree(canonical(path.parent().unwrap_or(&path))));
+    }
+    let key = id.comparison_key();
+    let below = key.strip_suffix(ANY).unwrap_or(&key);
+    Ok(Shape::Below(
+        below
+            .strip_suffix(&format!("{ANY}/"))
+            .unwrap_or(below)
+            .to_owned(),
+    ))
+}
+
+impl Shape {
+    fn matches(&self, id: &RepoId) -> bool {
+        match (self, &id.path) {
+            (Self::Dir(dir), RepoPath::Dir(path)) => canonical(path) == *dir,
+            (Self::Tree(dir), RepoPath::Dir(path)) => {
+                let path = canonical(path);
+                path.starts_with(dir) && path != *dir
+            }
+            (Self::Exact(key), _) => id.comparison_key() == *key,
+            (Self::Below(start), RepoPath::Named { .. }) => {
+                id.comparison_key().starts_with(start.as_str())
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Without links and `..`, as far as the path exists.
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize()
+        .unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(patterns: &[&str]) -> AllowList {
+        let patterns: Vec<String> = patterns.iter().map(|p| (*p).to_owned()).collect();
+        AllowList::parse(&patterns, &Hosts::builtin(), Path::new("/")).unwrap()
+    }
+
+    fn has(list: &AllowList, text: &str) -> bool {
+        match locator::parse(text, &Hosts::builtin()) {
+            Ok(parsed) => parsed.locator.repo().is_some_and(|id| list.has(id)),
+            Err(_) => false,
+        }
+    }
+
+    #[test]
+    fn spellings_of_one_repository_are_one() {
+        let one = list(&["https://github.com/Octo/Tools.git"]);
+        for same in [
+            "octo/tools",
+            "OCTO/tools",
+            "https://github.com/octo/tools",
+            "https://github.com:443/octo/tools.git",
+            "https://user:secret@github.com/octo/tools",
+            "git@github.com:octo/tools.git",
+            "https://github.com/octo/tools/pull/7",
+        ] {
+            assert!(has(&one, same), "{same}");
+        }
+        for other in [
+            "octo/tools2",
+            "octo/tool",
+            "octo2/tools",
+            "https://github.com.evil.example/octo/tools",
+            "https://github.com@evil.example/octo/tools",
+            "https://gıthub.com/octo/tools",
+            "https://github.com:8443/octo/tools",
+            "https://octo.ghe.com/octo/tools",
+            "tangled.org/octo.example/tools",
+        ] {
+            assert!(!has(&one, other), "{other}");
+        }
+    }
+
+    #[test]
+    fn all_of_an_owner_or_a_host() {
+        let owner = list(&["github.com/octo/*"]);
+        assert!(has(&owner, "octo/tools") && has(&owner, "Octo/x"));
+        assert!(!has(&owner, "octopus/x") && !has(&owner, "other/octo"));
+        let host = list(&["github.com/*"]);
+        assert!(has(&host, "any/thing") && !has(&host, "https://a.ghe.com/o/r"));
+        assert!(has(&list(&["octo/*"]), "octo/tools"));
+    }
+
+    #[test]
+    fn directories_are_compared_without_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for below in ["srv/one", "srv/two", "other/three"] {
+            std::fs::create_dir_all(root.join(below)).unwrap();
+        }
+        std::os::unix::fs::symlink(root.join("other/three"), root.join("srv/link")).unwrap();
+        let allowed = list(&[&format!("{}/srv/*", root.display())]);
+        let has = |below: &str| allowed.has(&RepoId::local(root.join(below)));
+        assert!(has("srv/one") && has("srv/one/../two"));
+        assert!(
+            !has("other/three") && !has("srv/../other/three") && !has("srv/link") && !has("srv")
+        );
+        let exact = list(&[&format!("file://{}/srv/one", root.display())]);
+        assert!(exact.has(&RepoId::local(root.join("srv/one/."))));
+        assert!(!exact.has(&RepoId::local(root.join("srv/two"))));
+    }
+
+    #[test]
+    fn a_pattern_that_means_nothing_is_refused() {
+        for text in [
+            "*",
+            "",
+            "git*/octo/x",
+            "github.com/*/tools",
+            "https://evil.example/o/*",
+            "octo/tools/pull/7",
+        ] {
+            let patterns = [text.to_owned()];
+            assert!(
+                AllowList::parse(&patterns, &Hosts::builtin(), Path::new("/")).is_err(),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Which repositories a call may reach.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use forge_core::{Error, ErrorKind, Repo, RepoId, RepoPath, Result};
+
+use super::AllowList;
+
+/// The two lists, and what has been learnt of names that mean other repositories.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    read: AllowList,
+    write: AllowList,
+    /// Key of a repository as it was named, and what its forge calls it.
+    known: Mutex<HashMap<String, Known>>,
+}
+
+/// The names of a repository, by its forge.
+#[derive(Clone, Debug)]
+struct Known {
+    id: RepoId,
+    aliases: Vec<RepoId>,
+    asked: Instant,
+}
+
+/// How many names are remembered.
+const REMEMBERED: usize = 1_000;
+
+/// How long they are: a repository can be renamed and moved while the server runs.
+const FRESH: Duration = Duration::from_secs(300);
+
+impl Gate {
+    pub fn new(read: AllowList, write: AllowList) -> Self {
+        Self {
+            read,
+            write,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Whether there is no list at all.
+    pub fn is_open(&self) -> bool {
+        self.read.is_empty() && self.write.is_empty()
+    }
+
+    /// Before anything is sent. A handle and a DID are different names here: to compare them would
+    /// ask a host that the caller chose.
+    ///
+    /// # Errors
+    /// `permission_denied`.
+    pub fn check(&self, id: &RepoId, write: bool) -> Result<()> {
+        self.check_names(id, &[], write)
+    }
+
+    /// Once it is open: a forge may answer a name with a repository of another name, such as the old
+    /// name of one that was renamed or given away. One of the names that the forge vouches for has
+    /// to be on the list.
+    ///
+    /// # Errors
+    /// `permission_denied`; what the forge says of the repository.
+    pub async fn check_opened(&self, repo: &Repo, write: bool) -> Result<()> {
+        if self.read.is_empty() && (self.write.is_empty() || !write) {
+            return Ok(());
+        }
+        if matches!(repo.id().path, RepoPath::Dir(_)) {
+            return self.check(repo.id(), write);
+        }
+        let key = repo.id().comparison_key();
+        let known = self
+            .lock()
+            .get(&key)
+            .filter(|k| k.asked.elapsed() < FRESH)
+            .cloned();
+        let real = match known {
+            Some(known) => known,
+            None => {
+                let info = repo.info().await?;
+                let asked = Instant::now();
+                let known = Known {
+                    id: info.id,
+                    aliases: info.aliases,
+                    asked,
+                };
+                let mut all = self.lock();
+                if all.len() >= REMEMBERED {
+                    all.clear();
+                }
+                all.insert(key, known.clone());
+                known
+            }
+        };
+        self.check_names(&real.id, &real.aliases, write)
+    }
+
+    fn check_names(&self, id: &RepoId, aliases: &[RepoId], write: bool) -> Result<()> {
+        let on = |list: &AllowList| list.has(id) || aliases.iter().any(|alias| list.has(alias));
+        if !on(&self.read) {
+            return Err(denied(id, "use", "--allow-repo", &self.read));
+        }
+        if write && !on(&self.write) {
+            return Err(denied(id, "change", "--allow-write", &self.write));
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn denied(id: &RepoId, what: &str, flag: &str, list: &AllowList) -> Error {
+    let by_did = match &id.path {
+        RepoPath::Did(_) | RepoPath::Record(_) => true,
+        RepoPath::Named { owner, .. } => owner.starts_with("did:"),
+        RepoPath::Dir(_) => false,
+    };
+    // Whether a DID is somebody's on the list cannot be known without asking.
+    let hint = if by_did {
+        "name the repository as the list does, by a handle for a handle; if it is not on the list, \
+         tell the user, who can start the server with it"
+    } else {
+        "do not try another spelling: tell the user, who can start the server with this repository \
+         in the list"
+    };
+    Error::new(
+        ErrorKind::PermissionDenied {
+            missing: vec![flag.to_owned()],
+            sso_url: None,
+        },
+        format!("this server may not {what} {id}: {flag} has {list}"),
+    )
+    .with_hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use forge_core::locator::{self, Hosts};
+
+    use super::*;
+
+    fn id(text: &str) -> RepoId {
+        let parsed = locator::parse(text, &Hosts::builtin()).unwrap();
+        parsed.locator.repo().unwrap().clone()
+    }
+
+    fn gate(pattern: &str) -> Gate {
+        let list = AllowList::parse(&[pattern.to_owned()], &Hosts::builtin(), Path::new("/"));
+        Gate::new(list.unwrap(), AllowList::default())
+    }
+
+    #[test]
+    fn one_of_the_names_that_a_forge_vouches_for_is_on_the_list() {
+        let handle = id("tangled.org/alice.example/tools");
+        let did = id("tangled.org/did:plc:alice/tools");
+        let own = id("did:plc:tools");
+        let names = [did.clone(), own.clone()];
+        for (pattern, first) in [
+            ("tangled.org/alice.example/*", true),
+            ("tangled.org/did:plc:alice/*", true),
+            ("did:plc:tools", true),
+            ("tangled.org/bob.example/*", false),
+            ("tangled.org/did:plc:bob/*", false),
+            ("did:plc:other", false),
+        ] {
+            let gate = gate(pattern);
+            let found = gate.check_names(&handle, &names, false);
+            assert_eq!(found.is_ok(), first, "{pattern}");
+        }
+        // A forge that answers an allowed handle with a DID that nobody's handle is for.
+        let answered = gate("tangled.org/alice.example/*").check_names(&did, &[own], false);
+        assert_eq!(answered.unwrap_err().code(), "permission_denied");
+    }
+
+    #[test]
+    fn before_anything_is_sent_a_handle_and_a_did_differ() {
+        let handle = "tangled.org/alice.example/tools";
+        let did = "tangled.org/did:plc:alice/tools";
+        assert!(gate(handle).check(&id(handle), false).is_ok());
+        assert!(gate(did).check(&id(did), false).is_ok());
+        let e = gate(handle).check(&id(did), false).unwrap_err();
+        assert!(e.hint().unwrap().contains("by a handle for a handle"));
+        assert!(gate(did).check(&id(handle), false).is_err());
+        assert!(
+            gate("tangled.org/alice.example/*")
+                .check(&id(did), false)
+                .is_err()
+        );
+        assert!(
+            gate("tangled.org/alice.example/*")
+                .check(&id("did:plc:alice"), false)
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! Forgiving arguments: what models send for what the schema says.
+
+use rmcp::model::JsonObject;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use forge_core::{Error, Result};
+
+/// Other names of arguments, as other servers have them.
+const ALIASES: &[(&str, &[&str])] = &[
+    (
+        "repo",
+        &[
+            "repository",
+            "repo_uri",
+            "repository_uri",
+            "repo_url",
+            "uri",
+        ],
+    ),
+    (
+        "number",
+        &[
+            "pull_number",
+            "pr_number",
+            "pull_request_number",
+            "pull_request",
+            "pull",
+            "pr",
+            "pull_id",
+            "id",
+            "url",
+        ],
+    ),
+    ("limit", &["per_page", "first", "count", "page_size"]),
+    ("cursor", &["after", "next_cursor", "page_token"]),
+    ("body", &["description", "text", "message", "comment"]),
+    (
+        "expected_head",
+        &["sha", "head_sha", "expected_head_sha", "expected_head_oid"],
+    ),
+    ("method", &["merge_method", "merge_strategy", "strategy"]),
+    ("head", &["head_branch", "head_ref", "source_branch"]),
+    ("base", &["base_branch", "base_ref", "target_branch"]),
+    ("thread", &["thread_id", "thread_node_id"]),
+    ("reply_to", &["in_reply_to", "comment_id"]),
+    ("verdict", &["event", "review_event"]),
+    ("paths", &["path", "files", "file"]),
+    ("edits", &["files", "changes"]),
+    ("labels", &["label"]),
+];
+
+/// The arguments of a tool from what was sent.
+///
+/// Names may be in camelCase or be [`ALIASES`]; `owner` beside `repo` is put in front of it; where
+/// the schema wants a number, a truth value or a list, a text that reads as one is taken.
+///
+/// # Errors
+/// `invalid_input` that says which argument is wrong and which there are.
+pub(super) fn read<A: DeserializeOwned>(
+    sent: Option<JsonObject>,
+    schema: &JsonObject,
+) -> Result<A> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
+    let mut args = JsonObject::new();
+    let mut owner = None;
+    for (name, value) in sent.unwrap_or_default() {
+        if value.is_null() {
+            continue;
+        }
+        let snake = snake_case(&name);
+        let name = if known(&snake) {
+            snake
+        } else if snake == "owner" && known("repo") {
+            owner = value.as_str().map(str::to_owned);
+            continue;
+        } else {
+            ALIASES
+                .iter()
+                .find(|(to, from)| known(to) && from.contains(&snake.as_str()))
+                .map_or(name, |(to, _)| (*to).to_owned())
+        };
+        let wanted = properties.and_then(|p| p.get(&name));
+        let value = coerced(value, wanted);
+        if let Some(before) = args.insert(name.clone(), value.clone())
+            && before != value
+        {
+            return Err(Error::new(
+                forge_core::ErrorKind::InvalidInput { field: None },
+                format!("{name} is given twice, as {before} and as {value}"),
+            )
+            .with_hint(format!("pass {name} once")));
+        }
+    }
+    if let (Some(owner), Some(Value::String(repo))) = (owner, args.get_mut("repo"))
+        && !repo.contains(['/', ':'])
+    {
+        *repo = format!("{owner}/{repo}");
+    }
+    let names: Vec<&str> = properties
+        .map(|p| p.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    serde_json::from_value(Value::Object(args)).map_err(|e| {
+        Error::new(
+            forge_core::ErrorKind::InvalidInput { field: None },
+            format!("the arguments do not fit: {e}"),
+        )
+        .with_hint(format!("this tool takes {}", names.join(", ")))
+    })
+}
+
+fn snake_case(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 4);
+    let mut before_lower = false;
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            if before_lower {
+                out.push('_');
+            }
+            out.push(c.to_ascii_lowercase());
+        } else {
+            out.push(if c == '-' { '_' } else { c });
+        }
+        before_lower = c.is_ascii_lowercase() || c.is_ascii_digit();
+    }
+    out
+}
+
+fn coerced(value: Value, schema: Option<&Value>) -> Value {
+    let wanted = schema.and_then(|s| s.get("type")).and_then(Value::as_str);
+    match (wanted, value) {
+        (Some("integer"), Value::String(text)) => text
+            .trim()
+            .parse::<u64>()
+            .map_or(Value::String(text), Value::from),
+        // A model's 30.0 is 30.
+        (Some("integer"), Value::Number(n)) if n.as_u64().is_none() => match n.as_f64() {
+            Some(f) if f.fract() == 0.0 && (0.0..9e15).contains(&f) => {
+                Value::from(format!("{f:.0}").parse::<u64>().unwrap_or_default())
+            }
+            _ => Value::Number(n),
+        },
+        (Some("boolean"), Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => Value::String(text),
+        },
+        (Some("string"), Value::Number(n)) => Value::String(match n.as_f64() {
+            Some(f) if f.fract() == 0.0 && n.as_u64().is_none() => format!("{f:.0}"),
+            _ => n.to_string(),
+        }),
+        (Some("string"), Value::String(text)) => {
+            // An enum in another case or with blanks around it.
+            let choices = schema.and_then(|s| s.get("enum")).and_then(Value::as_array);
+            let same = |c: &&Value| c.as_str().is_some_and(|c| alike(c, &text));
+            choices
+                .and_then(|c| c.iter().find(same).cloned())
+                .unwrap_or(Value::String(text))
+        }
+        (Some("array"), Value::String(text)) => {
+            // A list that was written as JSON text, or as words with commas.
+            match serde_json::from_str::<Value>(&text) {
+                Ok(list @ Value::Array(_)) => coerced(list, schema),
+                _ => {
+                    let items = text.split(',').map(str::trim).filter(|s| !s.is_empty());
+                    coerced(items.map(Value::from).collect(), schema)
+                }
+            }
+        }
+        (Some("array"), Value::Array(items)) => {
+            let of = schema.and_then(|s| s.get("items"));
+            items.into_iter().map(|item| coerced(item, of)).collect()
+        }
+        (_, value) => value,
+    }
+}
+
+fn alike(choice: &str, text: &str) -> bool {
+    let plain = |s: &str| s.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+    plain(choice) == plain(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Args {
+        repo: String,
+        number: String,
+        limit: Option<u64>,
+        draft: Option<bool>,
+        #[serde(default)]
+        labels: Vec<String>,
+        verdict: Option<String>,
+    }
+
+    fn parse(sent: Value) -> Result<Args> {
+        let schema = json!({"properties": {
+            "repo": {"type": "string"}, "number": {"type": "string"}, "limit": {"type": "integer"},
+            "draft": {"type": "boolean"}, "labels": {"type": "array", "items": {"type": "string"}},
+            "verdict": {"type": "string", "enum": ["approve", "request_changes"]}
+        }});
+        read(sent.as_object().cloned(), schema.as_object().unwrap())
+    }
+
+    #[test]
+    fn names_and_numbers_in_any_spelling() {
+        for key in [
+            "number",
+            "pullNumber",
+            "pull_number",
+            "pr",
+            "pr-number",
+            "PrNumber",
+        ] {
+            for number in [json!(7), json!("7"), json!(7.0)] {
+                let got = parse(json!({"repo": "o/r", key: number})).unwrap();
+                assert_eq!(
+                    (got.repo.as_str(), got.number.as_str()),
+                    ("o/r", "7"),
+                    "{key}"
+                );
+            }
+        }
+        let got = parse(json!({
+            "owner": "o", "repo": "r", "number": "#7", "perPage": "30", "draft": "True",
+            "labels": "bug, help", "event": "REQUEST_CHANGES", "cursor": null,
+        }))
+        .unwrap();
+        assert_eq!(got.repo, "o/r");
+        assert_eq!((got.limit, got.draft), (Some(30), Some(true)));
+        assert_eq!(got.labels, ["bug", "help"]);
+        assert_eq!(got.verdict.as_deref(), Some("request_changes"));
+        assert_eq!(
+            parse(json!({"repo": "o/r", "number": 1, "limit": 5.0}))
+                .unwrap()
+                .limit,
+            Some(5)
+        );
+        let listed = parse(json!({"repo": "o/r", "number": 1, "labels": "[\"a,b\"]"})).unwrap();
+        assert_eq!(listed.labels, ["a,b"]);
+    }
+
+    #[test]
+    fn what_does_not_fit_says_what_does() {
+        for (sent, says) in [
+            (json!({"repo": "o/r"}), "missing field `number`"),
+            (
+                json!({"repo": "o/r", "number": 1, "bogus": 1}),
+                "unknown field `bogus`",
+            ),
+            (
+                json!({"repo": "o/r", "number": 1, "limit": "many"}),
+                "invalid type",
+            ),
+            (json!({"repo": "o/r", "number": 1, "pr": 2}), "given twice"),
+        ] {
+            let e = parse(sent).unwrap_err();
+            assert!(e.message().contains(says), "{e:?}");
+            assert!(e.hint().is_some());
+        }
+    }
+}

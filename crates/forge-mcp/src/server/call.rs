@@ -1,0 +1,179 @@
+//! One call of a tool: which repository, whether it is allowed, whom to ask, whom to tell.
+
+use std::sync::{Mutex, PoisonError};
+
+use forge_core::{
+    Error, Locator, PrId, PrKey, PrSelector, Repo, RepoId, Result,
+    locator::{self},
+};
+use rmcp::{
+    RoleServer,
+    model::{CallToolRequestParams, ProgressNotificationParam},
+    service::RequestContext,
+};
+use tokio::sync::SemaphorePermit;
+
+use super::{
+    Server,
+    failure::About,
+    route::{Spec, Stop},
+};
+use crate::{
+    content::Cleaner,
+    safety::confirm::{self, Ask},
+};
+
+/// A call under way.
+pub(crate) struct Call {
+    pub server: Server,
+    /// Cleans and counts what the answer quotes.
+    pub cleaner: Cleaner,
+    spec: Spec,
+    pub(crate) params: CallToolRequestParams,
+    pub(crate) ctx: RequestContext<RoleServer>,
+    about: Mutex<About>,
+}
+
+/// Where a pull request is.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub repo: Repo,
+    pub id: PrId,
+}
+
+impl Call {
+    pub fn new(
+        server: Server,
+        spec: Spec,
+        params: CallToolRequestParams,
+        ctx: RequestContext<RoleServer>,
+    ) -> Self {
+        let about = About {
+            tool: spec.name.to_owned(),
+            ..About::default()
+        };
+        Self {
+            server,
+            cleaner: Cleaner::new(),
+            spec,
+            params,
+            ctx,
+            about: Mutex::new(about),
+        }
+    }
+
+    /// Waits until there is room for more work.
+    pub async fn turn(&self) -> Result<SemaphorePermit<'_>> {
+        self.server.turn().await
+    }
+
+    /// What is known of what the call was about.
+    pub fn about(&self) -> About {
+        self.about
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn note(&self, change: impl FnOnce(&mut About)) {
+        change(&mut self.about.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The repository of an argument, opened for what this tool does.
+    ///
+    /// # Errors
+    /// `invalid_input` for a locator that cannot be understood, `permission_denied` for one that is
+    /// not allowed; nothing is sent before that.
+    pub async fn repo(&self, named: Option<&str>) -> Result<Repo> {
+        let id = self.server.repo_id(named).await?;
+        self.open(&id).await
+    }
+
+    async fn open(&self, id: &RepoId) -> Result<Repo> {
+        self.note(|about| about.repo = Some(id.to_string()));
+        self.server.open(id, self.spec.effect.is_write()).await
+    }
+
+    /// The pull request of `repo` and `number`.
+    ///
+    /// # Errors
+    /// As [`Self::repo`]; `invalid_input` when the two name different repositories, so that a URL
+    /// in somebody's text cannot lead a call elsewhere.
+    pub async fn pull(&self, repo: Option<&str>, number: &str) -> Result<Target> {
+        self.note(|about| about.number = Some(number.trim_start_matches('#').to_owned()));
+        let hosts = self.server.forges().hosts();
+        let named = match repo {
+            Some(_) => Some(self.server.repo_id(repo).await?),
+            None => None,
+        };
+        let (id, key) = match locator::parse_selector(number, hosts)? {
+            PrSelector::Number(n) => {
+                let id = match named {
+                    Some(id) => id,
+                    None => self.server.repo_id(None).await?,
+                };
+                (id, PrKey::Number(n))
+            }
+            PrSelector::Locator(Locator::Pull { id, .. }) => {
+                if let Some(named) = &named
+                    && named.comparison_key() != id.repo.comparison_key()
+                {
+                    return Err(Error::invalid(
+                        "number",
+                        format!(
+                            "repo is {named}, and number names a pull request of {}",
+                            id.repo
+                        ),
+                    )
+                    .with_hint("pass the number alone, or leave repo away"));
+                }
+                (id.repo, id.key)
+            }
+            PrSelector::Locator(Locator::Record(uri)) => match named {
+                Some(id) => (id, uri.into()),
+                None => {
+                    let write = self.spec.effect.is_write();
+                    let (repo, key) = self.server.open_record(&uri, write).await?;
+                    self.note(|about| about.repo = Some(repo.id().to_string()));
+                    let id = PrId {
+                        repo: repo.id().clone(),
+                        key,
+                    };
+                    return Ok(Target { repo, id });
+                }
+            },
+            _ => {
+                return Err(Error::invalid("number", format!("'{number}' names no pull request"))
+                    .with_hint("pass a number, '#7', its URL or at-uri; pr_list finds one by its head branch"));
+            }
+        };
+        self.note(|about| about.number = Some(key.to_string()));
+        let repo = self.open(&id).await?;
+        let id = PrId {
+            repo: repo.id().clone(),
+            key,
+        };
+        Ok(Target { repo, id })
+    }
+
+    /// Lets somebody agree before it is done.
+    ///
+    /// # Errors
+    /// [`Stop::Ask`] while nobody has answered; `cancelled` when the answer is no.
+    pub async fn confirm(&self, ask: Ask<'_>) -> Result<(), Stop> {
+        confirm::confirm(self, ask).await
+    }
+
+    /// Tells a client that wants to know how far it is. A client that has gone is no reason to fail.
+    pub async fn progress(&self, done: u32, total: Option<u32>, what: &str) {
+        let Some(token) = self.ctx.meta.get_progress_token() else {
+            return;
+        };
+        let mut progress =
+            ProgressNotificationParam::new(token, f64::from(done)).with_message(what);
+        if let Some(total) = total {
+            progress = progress.with_total(f64::from(total));
+        }
+        let _ = self.ctx.peer.notify_progress(progress).await;
+    }
+}

@@ -1,0 +1,130 @@
+//! A failure as a result that a model can act on.
+
+use std::time::Duration;
+
+use forge_core::{Error, ErrorKind, Noun, Retry};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value, json};
+
+use crate::content::Cleaner;
+
+/// The call that a failure was about, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    pub tool: String,
+    pub repo: Option<String>,
+    pub number: Option<String>,
+}
+
+impl About {
+    fn call(&self, tool: &str, more: &[(&str, &str)]) -> String {
+        let mut args = Map::new();
+        if let Some(repo) = &self.repo {
+            args.insert("repo".to_owned(), json!(repo));
+        }
+        if let Some(number) = self
+            .number
+            .as_ref()
+            .filter(|_| tool.starts_with("pr_") && tool != "pr_list")
+        {
+            args.insert("number".to_owned(), json!(number));
+        }
+        for (key, value) in more {
+            args.insert((*key).to_owned(), json!(value));
+        }
+        format!("{tool} {}", Value::Object(args))
+    }
+
+    /// The call that gets further.
+    fn next(&self, e: &Error) -> Option<String> {
+        let ambiguous = e.retry() == Retry::Ambiguous;
+        Some(match e.kind() {
+            ErrorKind::NotFound {
+                what: Noun::PullRequest,
+            } => self.call("pr_list", &[("state", "all")]),
+            ErrorKind::NotFound { what: Noun::Thread } => {
+                self.call("pr_view", &[("include", "threads")])
+            }
+            ErrorKind::NotFound {
+                what: Noun::Comment,
+            } => self.call("pr_view", &[("include", "comments")]),
+            ErrorKind::Unauthenticated { .. } => self.call("forge_status", &[]),
+            ErrorKind::Unsupported { .. } | ErrorKind::PermissionDenied { .. }
+                if self.repo.is_some() =>
+            {
+                self.call("forge_status", &[])
+            }
+            ErrorKind::Precondition(_) | ErrorKind::Conflict { .. } if self.number.is_some() => {
+                self.call("pr_view", &[])
+            }
+            _ if ambiguous && self.number.is_some() => {
+                self.call("pr_view", &[("include", "comments,reviews,history")])
+            }
+            _ if ambiguous => self.call("pr_list", &[("state", "all")]),
+            _ => return None,
+        })
+    }
+}
+
+/// The longest text of an error: some clients cut longer ones.
+const TEXT_MAX: usize = 8_000;
+
+/// What happened, why, and the next call; the same as data beside it.
+pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
+    let cleaner = Cleaner::new();
+    let retry_after = match e.retry() {
+        Retry::After(wait) => Some(seconds(wait)),
+        _ => None,
+    };
+    let retryable = matches!(e.retry(), Retry::After(_) | Retry::Transient);
+    let hint = e.hint().map(|h| cleaner.plain(h));
+    let next = about.next(e);
+    let mut text = format!(
+        "{} failed: {} [{}]",
+        about.tool,
+        cleaner.plain(e.message()),
+        e.code()
+    );
+    for (key, value) in e.context() {
+        text.push_str(&format!("\n{key}: {}", cleaner.line(value)));
+    }
+    let mut recovery: Vec<String> = Vec::new();
+    if e.retry() == Retry::Ambiguous {
+        recovery.push("It may have happened: look before you repeat it.".to_owned());
+    }
+    if let Some(seconds) = retry_after {
+        recovery.push(format!("Wait {seconds} s, then make the same call."));
+    }
+    recovery.extend(hint.as_ref().map(|h| h.as_str().to_owned()));
+    if recovery.is_empty() && e.retry() == Retry::Transient {
+        recovery.push("Nothing was written: make the same call again.".to_owned());
+    }
+    if !recovery.is_empty() {
+        text.push_str(&format!("\nRecovery: {}", recovery.join(" ")));
+    }
+    if let Some(next) = &next {
+        text.push_str(&format!("\nNext: {next}"));
+    }
+    let (text, _) = forge_core::text::truncate_chars(&text, TEXT_MAX);
+    let mut twin = json!({
+        "code": e.code(),
+        "message": cleaner.plain(e.message()),
+        "retryable": retryable,
+        "retry_after_s": retry_after,
+        "hint": hint,
+        "next": next,
+    });
+    if let (ErrorKind::Conflict { expected, actual }, Some(twin)) = (e.kind(), twin.as_object_mut())
+    {
+        twin.insert("expected".to_owned(), json!(expected));
+        twin.insert("actual".to_owned(), json!(actual));
+    }
+    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(json!({ "error": twin }));
+    result
+}
+
+/// Whole seconds, rounded up.
+fn seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}

@@ -1,0 +1,248 @@
+//! The server object: one handler for both eras.
+
+mod args;
+mod call;
+mod extension;
+mod failure;
+mod handler;
+mod route;
+mod schema;
+
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use forge::Forges;
+use forge_core::{
+    Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, Result, locator,
+};
+use forge_git::Place;
+use rmcp::{ServiceExt, transport::io::stdio_pipes};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
+
+pub use extension::Extension;
+pub use route::Route;
+pub(crate) use {
+    call::{Call, Target},
+    route::{Answer, Effect, Spec, Stop, Tool},
+};
+
+use crate::{
+    budget::diff_cache::DiffCache,
+    safety::{allow::AllowList, confirm::Seals, gate::Gate},
+    tools,
+};
+
+/// What a server may do.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Tools that change something are there.
+    pub write: bool,
+    /// The repositories that it may touch; all where the list is empty.
+    pub repos: AllowList,
+    /// The repositories among them that it may change; all of them where the list is empty.
+    pub writable: AllowList,
+    /// The directory whose repository is meant where none is named.
+    pub dir: PathBuf,
+}
+
+/// How many calls work at once; the others wait.
+const IN_FLIGHT: usize = 16;
+
+/// How long a call waits for its turn.
+const TURN: Duration = Duration::from_secs(60);
+
+struct Inner {
+    forges: Forges,
+    options: Options,
+    routes: BTreeMap<String, Route>,
+    gate: Gate,
+    seals: Seals,
+    turns: Semaphore,
+    default_repo: OnceCell<RepoId>,
+    diffs: DiffCache,
+    extension: Option<Box<dyn Extension>>,
+}
+
+/// The server. A clone is the same server, so every connection and every request can have one.
+#[derive(Clone)]
+pub struct Server(Arc<Inner>);
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("options", &self.0.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server over the accounts of `forges`.
+    ///
+    /// # Errors
+    /// `internal` when the system has no random numbers to seal confirmations with.
+    pub fn new(forges: Forges, options: Options) -> Result<Self> {
+        Self::build(forges, options, None)
+    }
+
+    /// A server with more than its own.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn extended(forges: Forges, options: Options, by: Box<dyn Extension>) -> Result<Self> {
+        Self::build(forges, options, Some(by))
+    }
+
+    fn build(
+        forges: Forges,
+        options: Options,
+        extension: Option<Box<dyn Extension>>,
+    ) -> Result<Self> {
+        let more = extension.as_ref().map_or_else(Vec::new, |e| e.tools());
+        let routes = tools::all()
+            .into_iter()
+            .filter(|route| options.write || !route.write)
+            .chain(more)
+            .map(|route| (route.definition.name.to_string(), route))
+            .collect();
+        Ok(Self(Arc::new(Inner {
+            gate: Gate::new(options.repos.clone(), options.writable.clone()),
+            seals: Seals::new()?,
+            turns: Semaphore::new(IN_FLIGHT),
+            default_repo: OnceCell::new(),
+            diffs: DiffCache::default(),
+            forges,
+            options,
+            routes,
+            extension,
+        })))
+    }
+
+    /// What it may do.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    pub(crate) fn forges(&self) -> &Forges {
+        &self.0.forges
+    }
+
+    pub(crate) fn seals(&self) -> &Seals {
+        &self.0.seals
+    }
+
+    pub(crate) fn diffs(&self) -> &DiffCache {
+        &self.0.diffs
+    }
+
+    async fn turn(&self) -> Result<SemaphorePermit<'_>> {
+        let busy = || {
+            Error::new(
+                ErrorKind::RateLimited {
+                    bucket: "calls in flight".to_owned(),
+                    reset: None,
+                },
+                format!(
+                    "{IN_FLIGHT} other calls were at work for {} s",
+                    TURN.as_secs()
+                ),
+            )
+            .with_retry(forge_core::Retry::After(Duration::from_secs(5)))
+            .with_hint("make fewer calls at once")
+        };
+        match tokio::time::timeout(TURN, self.0.turns.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(busy()),
+        }
+    }
+
+    /// The repository of a locator, or the one that the server was started in. Nothing is sent.
+    pub(crate) async fn repo_id(&self, named: Option<&str>) -> Result<RepoId> {
+        let Some(text) = named else {
+            let place = Place::at(&self.0.options.dir);
+            let find = || self.0.forges.base_repo(&place);
+            return self
+                .0
+                .default_repo
+                .get_or_try_init(find)
+                .await
+                .cloned()
+                .map_err(|e| {
+                    Error::invalid(
+                        "repo",
+                        format!(
+                            "no repository is named, and none is meant here: {}",
+                            e.message()
+                        ),
+                    )
+                    .with_hint("pass repo: owner/repo, a URL or a path")
+                });
+        };
+        match locator::parse(text, self.0.forges.hosts())?.locator {
+            Locator::Repo(id) => Ok(self.0.forges.absolute(&id)),
+            Locator::Pull { id, .. } => Ok(self.0.forges.absolute(&id.repo)),
+            Locator::Issue { repo, .. } => Ok(repo),
+            Locator::Record(uri) => Err(Error::invalid(
+                "repo",
+                format!("{uri} names a record, not a repository"),
+            )
+            .with_hint("pass the repository's own locator, and the at-uri as number")),
+        }
+    }
+
+    /// Opens a repository, if that is allowed.
+    pub(crate) async fn open(&self, id: &RepoId, write: bool) -> Result<Repo> {
+        self.0.gate.check(id, write)?;
+        let repo = self.0.forges.open(id, self.policy(write)).await?;
+        self.0.gate.check_opened(&repo, write).await?;
+        Ok(repo)
+    }
+
+    /// The repository of a pull request that is known by its record alone, and its key there.
+    ///
+    /// # Errors
+    /// `invalid_input` with a list of repositories: whose record it is would be asked before it is
+    /// known whether that is allowed.
+    pub(crate) async fn open_record(&self, uri: &AtUri, write: bool) -> Result<(Repo, PrKey)> {
+        if !self.0.gate.is_open() {
+            return Err(
+                Error::invalid("repo", format!("{uri} does not say its repository"))
+                    .with_hint("this server may use some repositories alone: pass repo as well"),
+            );
+        }
+        let policy = self.policy(write);
+        let (repo, key) = self.0.forges.open_locator(&uri.to_string(), policy).await?;
+        Ok((repo, key.unwrap_or_else(|| uri.clone().into())))
+    }
+
+    fn policy(&self, write: bool) -> Policy {
+        Policy {
+            access: if write && self.0.options.write {
+                Access::Write
+            } else {
+                Access::ReadOnly
+            },
+            ..self.0.forges.policy()
+        }
+    }
+}
+
+/// Serves on standard input and output until the client goes away.
+///
+/// # Errors
+/// `protocol` when the client does not speak the protocol.
+pub async fn serve_stdio(server: Server) -> Result<()> {
+    let failed = |e: String| {
+        Error::new(
+            ErrorKind::Protocol,
+            format!("the connection to the client failed: {e}"),
+        )
+    };
+    let running = match server.serve(stdio_pipes()).await {
+        Ok(running) => running,
+        // A client that only looked whether the program starts.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(e) => return Err(failed(e.to_string())),
+    };
+    running.waiting().await.map_err(|e| failed(e.to_string()))?;
+    Ok(())
+}

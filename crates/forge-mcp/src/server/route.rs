@@ -1,0 +1,223 @@
+//! A tool and how it is called.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use forge_core::Error;
+use rmcp::{
+    RoleServer,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
+        InputRequiredResult, JsonObject, MetaObject, Tool as Definition, ToolAnnotations,
+    },
+    schemars::JsonSchema,
+    service::RequestContext,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{Call, Server, args, failure, schema};
+
+/// What a tool says of itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spec {
+    pub name: &'static str,
+    pub title: &'static str,
+    /// What it does, what it does not do, and which tool does.
+    pub description: &'static str,
+    pub effect: Effect,
+}
+
+/// What a call of it does, which the four hints say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing is changed.
+    Read,
+    /// Something is added; the same call again adds it again.
+    Add,
+    /// Something is set; the same call again changes nothing.
+    Set,
+    /// Something is set that cannot simply be taken back.
+    Destroy,
+}
+
+impl Effect {
+    pub const fn is_write(self) -> bool {
+        !matches!(self, Self::Read)
+    }
+
+    fn hints(self) -> ToolAnnotations {
+        ToolAnnotations::new()
+            .read_only(self == Self::Read)
+            .destructive(self == Self::Destroy)
+            .idempotent(self != Self::Add)
+            .open_world(true)
+    }
+}
+
+/// One tool: a file under `tools/`.
+pub(crate) trait Tool: 'static {
+    const SPEC: Spec;
+    /// What it takes.
+    type Args: DeserializeOwned + JsonSchema + Send + 'static;
+    /// What programs get.
+    type Out: Serialize + JsonSchema + Send;
+
+    fn run(
+        call: &Call,
+        args: Self::Args,
+    ) -> impl Future<Output = Result<Answer<Self::Out>, Stop>> + Send;
+}
+
+/// What a tool found: text for the model, data for programs.
+#[derive(Debug)]
+pub(crate) struct Answer<T> {
+    pub text: String,
+    pub data: T,
+}
+
+/// Why a tool has no answer.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It failed.
+    Failed(Error),
+    /// Somebody has to be asked first.
+    Ask(Box<InputRequiredResult>),
+}
+
+impl From<Error> for Stop {
+    fn from(e: Error) -> Self {
+        Self::Failed(e)
+    }
+}
+
+type Called = Pin<Box<dyn Future<Output = Result<CallToolResponse, ErrorData>> + Send>>;
+type Handler =
+    dyn Fn(Server, CallToolRequestParams, RequestContext<RoleServer>) -> Called + Send + Sync;
+
+/// A tool in a server's list.
+#[derive(Clone)]
+pub struct Route {
+    pub(super) definition: Definition,
+    pub(super) write: bool,
+    pub(super) handler: Arc<Handler>,
+}
+
+impl std::fmt::Debug for Route {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Route").field(&self.definition.name).finish()
+    }
+}
+
+impl Route {
+    /// A tool that speaks the protocol itself. Nothing is checked or bounded around it.
+    pub fn raw<F, Fut>(definition: Definition, handler: F) -> Self
+    where
+        F: Fn(CallToolRequestParams, RequestContext<RoleServer>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<CallToolResponse, ErrorData>> + Send + 'static,
+    {
+        Self {
+            definition,
+            write: false,
+            handler: Arc::new(move |_, params, ctx| Box::pin(handler(params, ctx))),
+        }
+    }
+
+    /// A tool of ours.
+    pub(crate) fn of<T: Tool>() -> Self {
+        let spec = T::SPEC;
+        let input = schema::of_input::<T::Args>();
+        let definition = Definition::new(spec.name, spec.description, Arc::clone(&input))
+            .with_title(spec.title)
+            .with_raw_output_schema(schema::of_output::<T::Out>())
+            .with_annotations(spec.effect.hints());
+        let handler = move |server: Server, params: CallToolRequestParams, ctx| {
+            let input = Arc::clone(&input);
+            let called: Called =
+                Box::pin(async move { Ok(run::<T>(server, params, ctx, &input).await) });
+            called
+        };
+        Self {
+            definition,
+            write: spec.effect.is_write(),
+            handler: Arc::new(handler),
+        }
+    }
+}
+
+async fn run<T: Tool>(
+    server: Server,
+    params: CallToolRequestParams,
+    ctx: RequestContext<RoleServer>,
+    input: &JsonObject,
+) -> CallToolResponse {
+    let cancelled = ctx.ct.clone();
+    let sent = params.arguments.clone();
+    let call = Call::new(server, T::SPEC, params, ctx);
+    let work = async {
+        let args: T::Args = args::read(sent, input)?;
+        let _turn = call.turn().await?;
+        T::run(&call, args).await
+    };
+    let answer = tokio::select! {
+        biased;
+        () = cancelled.cancelled() => Err(Error::new(
+            forge_core::ErrorKind::Cancelled,
+            "the client cancelled the call",
+        )
+        .into()),
+        answer = work => answer,
+    };
+    match answer {
+        Ok(answer) => result(&call, answer).into(),
+        Err(Stop::Ask(ask)) => CallToolResponse::InputRequired(*ask),
+        Err(Stop::Failed(e)) => failure::result(&e, &call.about()).into(),
+    }
+}
+
+/// Data of more characters than this does not repeat the long texts that the model's text has.
+const TWICE_MAX: usize = 10_000;
+
+fn result<T: Serialize>(call: &Call, answer: Answer<T>) -> CallToolResult {
+    let mut text = answer.text;
+    let (hidden, comments) = (call.cleaner.hidden(), call.cleaner.comments());
+    if hidden > 0 {
+        text.push_str(&format!("\n[hidden characters removed: {hidden}]"));
+    }
+    let mut data = serde_json::to_value(answer.data).unwrap_or_default();
+    if data.to_string().len() > TWICE_MAX
+        && let Value::Object(object) = &mut data
+    {
+        let mut dropped = false;
+        object
+            .values_mut()
+            .for_each(|v| without_bodies(v, &mut dropped));
+        dropped |= object.remove("description").is_some();
+        if dropped {
+            object.insert("bodies_in_text".to_owned(), json!(true));
+        }
+    }
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(data);
+    let mut meta = MetaObject::new();
+    meta.0.insert(
+        "forge/content".to_owned(),
+        json!({
+            "integrity": "untrusted",
+            "hidden_characters_removed": hidden,
+            "html_comments_removed": comments,
+        }),
+    );
+    result.meta = Some(meta);
+    result
+}
+
+fn without_bodies(value: &mut Value, dropped: &mut bool) {
+    match value {
+        Value::Object(object) => {
+            *dropped |= object.remove("body").is_some();
+            object.values_mut().for_each(|v| without_bodies(v, dropped));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|v| without_bodies(v, dropped)),
+        _ => {}
+    }
+}

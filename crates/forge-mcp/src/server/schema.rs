@@ -1,0 +1,119 @@
+//! Schemas that every provider takes.
+//!
+//! What a derive writes is right and not portable: `$schema`, Rust's integer formats, unions with
+//! `null` and `default: null` are warned about by the Inspector's `--strict` and refused by some
+//! providers, and each costs the model bytes.
+
+use std::sync::Arc;
+
+use rmcp::{
+    model::JsonObject,
+    schemars::{JsonSchema, generate::SchemaSettings},
+};
+use serde_json::{Value, json};
+
+/// The schema of arguments.
+pub(super) fn of_input<T: JsonSchema>() -> Arc<JsonObject> {
+    let mut schema = generated::<T>(false);
+    // Said once, of the whole; what is inside is as strict, and each time costs the model bytes.
+    schema.values_mut().for_each(without_additional);
+    schema.entry("type").or_insert_with(|| json!("object"));
+    schema.entry("properties").or_insert_with(|| json!({}));
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    Arc::new(schema)
+}
+
+fn without_additional(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.retain(|key, value| key != "additionalProperties" || !value.is_boolean());
+            object.values_mut().for_each(without_additional);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_additional),
+        _ => {}
+    }
+}
+
+/// The schema of a result. A failure is a result too, with `error` alone, so nothing is required.
+pub(super) fn of_output<T: JsonSchema>() -> Arc<JsonObject> {
+    let mut schema = generated::<T>(true);
+    schema.remove("required");
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert("error".to_owned(), json!({"type": "object"}));
+    }
+    Arc::new(schema)
+}
+
+fn generated<T: JsonSchema>(written: bool) -> JsonObject {
+    let settings = SchemaSettings::draft2020_12().with(|s| {
+        s.inline_subschemas = true;
+        s.meta_schema = None;
+    });
+    // A field that is left out when it is empty is required in what is read, not in what is written.
+    let settings = if written {
+        settings.for_serialize()
+    } else {
+        settings
+    };
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    match slim(schema.to_value()) {
+        Value::Object(mut schema) => {
+            schema.remove("title");
+            schema.remove("description");
+            schema
+        }
+        _ => JsonObject::new(),
+    }
+}
+
+fn slim(value: Value) -> Value {
+    match value {
+        Value::Object(mut object) => {
+            if object
+                .get("format")
+                .and_then(Value::as_str)
+                .is_some_and(|f| f.starts_with("uint") || f.starts_with("int") || f == "double")
+            {
+                object.remove("format");
+                // Of an unsigned type; it says nothing that a model needs.
+                if object.get("minimum") == Some(&json!(0)) {
+                    object.remove("minimum");
+                }
+            }
+            if object
+                .get("default")
+                .is_some_and(|d| d.is_null() || d == &json!([]) || d == &json!(false))
+            {
+                object.remove("default");
+            }
+            if let Some(Value::Array(types)) = object.get("type") {
+                let types: Vec<Value> = types.iter().filter(|t| *t != "null").cloned().collect();
+                if let [one] = types.as_slice() {
+                    object.insert("type".to_owned(), one.clone());
+                }
+            }
+            // An optional enum or struct is `anyOf: [it, null]`, or an enum with null in it.
+            if let Some(Value::Array(any)) = object.get("anyOf") {
+                let mut any: Vec<Value> = any
+                    .iter()
+                    .filter(|a| **a != json!({"type": "null"}))
+                    .cloned()
+                    .collect();
+                if any.len() == 1
+                    && let Some(Value::Object(one)) = any.pop()
+                {
+                    object.remove("anyOf");
+                    for (key, value) in one {
+                        object.entry(key).or_insert(value);
+                    }
+                }
+            }
+            if let Some(Value::Array(choices)) = object.get_mut("enum") {
+                choices.retain(|c| !c.is_null());
+            }
+            Value::Object(object.into_iter().map(|(k, v)| (k, slim(v))).collect())
+        }
+        Value::Array(items) => items.into_iter().map(slim).collect(),
+        other => other,
+    }
+}

@@ -1,0 +1,212 @@
+use forge_core::{Support, model::Permission};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    content::Clean,
+    output::word,
+    server::{Answer, Call, Effect, Spec, Stop, Tool},
+};
+
+pub(super) struct ForgeStatus;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    /// Also say what is possible there
+    repo: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    version: String,
+    /// Write tools are there
+    write: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow_repo: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow_write: Option<String>,
+    forges: Vec<String>,
+    accounts: Vec<Account>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repository: Option<Repository>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Account {
+    host: String,
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<String>,
+    active: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Repository {
+    repo: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    viewer: Option<Clean>,
+    permission: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_branch: Option<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<Clean>,
+    merge_methods: Vec<String>,
+    can: Vec<String>,
+    cannot: Vec<Cannot>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Cannot {
+    capability: String,
+    why: String,
+    instead: String,
+}
+
+impl Tool for ForgeStatus {
+    const SPEC: Spec = Spec {
+        name: "forge_status",
+        title: "Show accounts and what is possible",
+        description: "Who is logged in where, what this server may do, and for a repository what its \
+                      forge can and cannot do and why. Changes nothing, shows no token.",
+        effect: Effect::Read,
+    };
+    type Args = Args;
+    type Out = Out;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        let server = &call.server;
+        let options = server.options();
+        let accounts = server.forges().accounts().status()?;
+        let accounts: Vec<Account> = accounts
+            .into_iter()
+            .map(|a| Account {
+                host: a.host,
+                kind: a.kind.as_str().to_owned(),
+                account: a.account,
+                active: a.active,
+            })
+            .collect();
+        let list = |list: &crate::safety::AllowList| (!list.is_empty()).then(|| list.to_string());
+        let repository = match &args.repo {
+            Some(named) => Some(repository(call, named).await?),
+            None => None,
+        };
+        let out = Out {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            write: options.write,
+            allow_repo: list(&options.repos),
+            allow_write: list(&options.writable),
+            forges: forge::backends()
+                .iter()
+                .map(|b| b.kind().as_str().to_owned())
+                .collect(),
+            accounts,
+            repository,
+        };
+        Ok(Answer {
+            text: text(&out),
+            data: out,
+        })
+    }
+}
+
+async fn repository(call: &Call, named: &str) -> Result<Repository, Stop> {
+    let repo = call.repo(Some(named)).await?;
+    let info = repo.info().await?;
+    let table = repo.client().forge().capabilities();
+    let (mut can, mut cannot) = (Vec::new(), Vec::new());
+    for capability in forge_core::Capability::ALL {
+        let narrowed = info
+            .overrides
+            .iter()
+            .find(|(c, _)| c == capability)
+            .map(|(_, s)| *s);
+        match narrowed.unwrap_or_else(|| table.get(*capability)) {
+            Support::No { why, instead } => cannot.push(Cannot {
+                capability: capability.name().to_owned(),
+                why: why.to_owned(),
+                instead: instead.to_owned(),
+            }),
+            _ => can.push(capability.name().to_owned()),
+        }
+    }
+    // Without credentials there is nobody to name.
+    let viewer = repo
+        .viewer()
+        .await
+        .ok()
+        .map(|v| call.cleaner.line(&v.login));
+    Ok(Repository {
+        repo: info.id.to_string(),
+        viewer,
+        permission: word(&info.permission),
+        default_branch: info.default_branch.as_ref().map(|b| call.cleaner.line(b)),
+        description: info.description.as_ref().map(|d| call.cleaner.line(d)),
+        merge_methods: info
+            .merge_methods
+            .iter()
+            .map(|m| m.as_str().to_owned())
+            .collect(),
+        can,
+        cannot,
+    })
+}
+
+fn text(out: &Out) -> String {
+    let mode = if out.write {
+        "reads and writes"
+    } else {
+        "only reads (start it with --write to change things)"
+    };
+    let mut text = format!(
+        "forge {}: {mode}; forges: {}\n",
+        out.version,
+        out.forges.join(", ")
+    );
+    for (name, list) in [
+        ("allow-repo", &out.allow_repo),
+        ("allow-write", &out.allow_write),
+    ] {
+        if let Some(list) = list {
+            text.push_str(&format!("{name}: {list}\n"));
+        }
+    }
+    if out.accounts.is_empty() {
+        text.push_str("no accounts: repositories on this machine and public reading work without; `forge auth login` adds one\n");
+    }
+    for a in &out.accounts {
+        let name = a.account.as_deref().unwrap_or("token of the environment");
+        let unused = if a.active { "" } else { " (not used)" };
+        text.push_str(&format!(
+            "account: {name} at {} ({}){unused}\n",
+            a.host, a.kind
+        ));
+    }
+    let Some(repo) = &out.repository else {
+        return text;
+    };
+    text.push_str(&format!("\n{}: ", repo.repo));
+    match &repo.viewer {
+        Some(viewer) => text.push_str(&format!(
+            "you are @{viewer} with {} rights",
+            repo.permission
+        )),
+        None => text.push_str("nobody is logged in"),
+    }
+    if let Some(branch) = &repo.default_branch {
+        text.push_str(&format!("; default branch {branch}"));
+    }
+    text.push_str(&format!("; merges by {}\n", repo.merge_methods.join(", ")));
+    if repo.permission == word(&Permission::Read) {
+        text.push_str("missing for more: the right to triage (labels, closing) or to write (merging, resolving)\n");
+    }
+    text.push_str(&format!("can: {}\n", repo.can.join(", ")));
+    for no in &repo.cannot {
+        text.push_str(&format!(
+            "cannot {}: {}; instead: {}\n",
+            no.capability, no.why, no.instead
+        ));
+    }
+    text
+}

@@ -1,0 +1,168 @@
+use forge_core::{
+    Error,
+    model::{Check, CheckStatus},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    budget::{self, Position, cursor},
+    content::quote,
+    output::{CheckOut, checks_word, word},
+    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
+};
+
+pub(super) struct PrChecks;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    number: String,
+    /// Failed and cancelled ones alone
+    #[serde(default)]
+    failed_only: bool,
+    /// Also the end of the logs of failed ones
+    #[serde(default)]
+    logs: bool,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    commit: String,
+    /// success, failure, pending or neutral
+    overall: String,
+    total: usize,
+    checks: Vec<CheckOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+impl Tool for PrChecks {
+    const SPEC: Spec = Spec {
+        name: "pr_checks",
+        title: "Read the checks",
+        description: "Every check of the head commit, failed ones first with summary and page, and \
+                      their last lines where asked for. Runs and waits for nothing: call again \
+                      while some are pending.",
+        effect: Effect::Read,
+    };
+    type Args = Args;
+    type Out = Out;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        let report = target.repo.checks(&target.id).await?;
+        let failed = |s| matches!(s, CheckStatus::Failure | CheckStatus::Cancelled);
+        let chosen: Vec<_> = report
+            .checks
+            .iter()
+            .filter(|c| !args.failed_only || failed(c.status))
+            .collect();
+        let outs: Vec<CheckOut> = chosen
+            .iter()
+            .map(|c| CheckOut::of(c, &call.cleaner))
+            .collect();
+        let mut lines: Vec<String> = outs
+            .iter()
+            .zip(&chosen)
+            .map(|(o, c)| o.text(c.status, false))
+            .collect();
+        if args.logs {
+            let failed: Vec<usize> = (0..chosen.len())
+                .filter(|n| chosen.get(*n).is_some_and(|c| failed(c.status)))
+                .collect();
+            for (n, at) in failed.iter().enumerate() {
+                if let (Some(check), Some(line)) = (chosen.get(*at), lines.get_mut(*at)) {
+                    line.push_str(&log(call, &target, check, n).await?);
+                }
+            }
+        }
+        let bound = (target.id.to_string(), args.failed_only, args.logs);
+        let from = match &args.cursor {
+            None => Position::default(),
+            Some(text) => {
+                Position::from_text(cursor::read(Self::SPEC.name, &bound, &report.commit, text)?)
+                    .unwrap_or_default()
+            }
+        };
+        let top = format!(
+            "checks of {} at {}: {}\n",
+            target.id,
+            report.commit,
+            checks_word(&report)
+        );
+        let fitted = budget::fit(&top, &lines, from, budget::DEFAULT_CHARS);
+        let next = fitted
+            .next
+            .map(|at| cursor::make(Self::SPEC.name, &bound, &report.commit, &at.to_text()));
+        let tail = budget::tail("checks", &fitted, outs.len(), next.as_deref());
+        let total = outs.len();
+        Ok(Answer {
+            text: format!("{}{tail}", fitted.text),
+            data: Out {
+                commit: report.commit.clone(),
+                overall: word(&report.overall),
+                total,
+                checks: outs
+                    .into_iter()
+                    .skip(fitted.from)
+                    .take(fitted.to - fitted.from)
+                    .collect(),
+                next_cursor: next,
+            },
+        })
+    }
+}
+
+/// How many logs one call reads.
+const LOGS: usize = 5;
+
+/// How much of a log is shown, in bytes.
+const LOG_END: usize = 4_000;
+
+/// The end of the log of the `n`th failed check, quoted, or why there is none.
+async fn log(call: &Call, target: &Target, check: &Check, n: usize) -> Result<String, Error> {
+    if n >= LOGS {
+        return Ok(format!("  log: not read, {LOGS} are above; see its page\n"));
+    }
+    let total = u32::try_from(LOGS).ok();
+    let done = u32::try_from(n + 1).unwrap_or_default();
+    call.progress(done, total, "reading the logs of failed checks")
+        .await;
+    match target.repo.check_log(&target.id, check, LOG_END).await {
+        Ok(Some(log)) => {
+            let what = if log.cut {
+                "the end of its log"
+            } else {
+                "its log"
+            };
+            let text = call.cleaner.plain(without_colours(&log.text).trim_end());
+            Ok(format!("  {what}:\n{}", quote(&text)))
+        }
+        Ok(None) => Ok("  log: this check keeps none here; see its page\n".to_owned()),
+        Err(e) if e.is_not_found() => Ok(format!("  log: {}\n", call.cleaner.line(e.message()))),
+        Err(e) => Err(e),
+    }
+}
+
+/// A log without the sequences that colour a terminal, which would be left as `[31m`.
+fn without_colours(log: &str) -> String {
+    let mut parts = log.split("\u{1b}[");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| ('@'..='~').contains(&c));
+        out.push_str(end.and_then(|at| part.get(at + 1..)).unwrap_or(part));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn colours_are_taken_out_of_a_log() {
+        let log = "\u{1b}[36;1mrun\u{1b}[0m a[1] \u{1b}[K\u{1b}";
+        assert_eq!(super::without_colours(log), "run a[1] \u{1b}");
+    }
+}

@@ -1,0 +1,123 @@
+use forge_core::{
+    Error, PrSelector, locator,
+    model::{CreatePull, FileEdit, HeadRef, Reviewer},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+
+use super::written;
+use crate::{
+    output::Written,
+    server::{Answer, Call, Effect, Spec, Stop, Tool},
+};
+
+pub(super) struct PrCreate;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    title: String,
+    /// Branch, or owner:branch
+    head: Option<String>,
+    /// Instead: whole files, put on base; head names the new branch
+    #[serde(default)]
+    edits: Vec<Edit>,
+    /// Or git format-patch text
+    patch: Option<String>,
+    base: Option<String>,
+    body: Option<String>,
+    #[serde(default)]
+    draft: bool,
+    #[serde(default)]
+    labels: Vec<String>,
+    /// Logins, or org/team
+    #[serde(default)]
+    reviewers: Vec<String>,
+    #[serde(default)]
+    assignees: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    path: String,
+    content: Option<String>,
+    #[serde(default)]
+    delete: bool,
+}
+
+impl Edit {
+    /// # Errors
+    /// `invalid_input` when neither or both of content and delete are given: what was forgotten
+    /// must not delete a file.
+    fn read(self) -> Result<FileEdit, Error> {
+        let (why, hint) = match (&self.content, self.delete) {
+            (Some(_), false) | (None, true) => {
+                return Ok(FileEdit {
+                    path: self.path,
+                    content: self.content.map(String::into_bytes),
+                    executable: None,
+                });
+            }
+            (None, false) => (
+                "has no content",
+                "pass the whole file as content, or delete=true",
+            ),
+            (Some(_), true) => ("has content and is to be deleted", "pass one of the two"),
+        };
+        let path = forge_core::text::one_line(&self.path).into_owned();
+        Err(Error::invalid("edits", format!("the edit of {path} {why}")).with_hint(hint))
+    }
+}
+
+impl Tool for PrCreate {
+    const SPEC: Spec = Spec {
+        name: "pr_create",
+        title: "Open a pull request",
+        description: "Opens a pull request from a branch that the forge has, edits or a patch. \
+                      Pushes nothing. Later commits: push, or pr_resubmit.",
+        effect: Effect::Add,
+    };
+    type Args = Args;
+    type Out = Written;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+        let repo = call.repo(args.repo.as_deref()).await?;
+        let config = call.server.forges().config();
+        let head = args.head.unwrap_or_default();
+        let edits = args.edits.into_iter().map(Edit::read);
+        let edits = edits.collect::<Result<Vec<_>, _>>()?;
+        if head.is_empty() && args.patch.is_none() && edits.is_empty() {
+            return Err(Error::invalid("head", "head, edits and patch are all missing")
+                .with_hint("pass the branch that has the changes as head, or the changed files as edits")
+                .into());
+        }
+        let hosts = call.server.forges().hosts();
+        let head = match head.as_str() {
+            "" => HeadRef::branch(""),
+            named => match locator::parse_selector(named, hosts).map_err(Error::from)? {
+                PrSelector::Branch { owner, branch } => HeadRef {
+                    owner,
+                    ..HeadRef::branch(branch)
+                },
+                // A branch can be called 7.
+                _ => HeadRef::branch(named),
+            },
+        };
+        let req = CreatePull {
+            description: args.body.unwrap_or_default(),
+            base: args.base.or_else(|| config.pr_base()),
+            head,
+            draft: args.draft,
+            patch: args.patch.map(String::into_bytes),
+            edits,
+            labels: args.labels,
+            assignees: args.assignees,
+            reviewers: args.reviewers.iter().map(|r| Reviewer::parse(r)).collect(),
+            ..CreatePull::new("", args.title)
+        };
+        let outcome = repo.create(&req).await?;
+        Ok(written::of_pull(call, "opened", &outcome))
+    }
+}

@@ -1,0 +1,110 @@
+use forge_core::{
+    Error, Outcome,
+    model::{EditPull, PrFields, PullRequest, Reviewer, SetChange},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+
+use super::written;
+use crate::{
+    output::Written,
+    server::{Answer, Call, Effect, Spec, Stop, Tool},
+};
+
+pub(super) struct PrEdit;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    number: String,
+    title: Option<String>,
+    /// Replaces the description
+    body: Option<String>,
+    /// Goes behind the description
+    append: Option<String>,
+    base: Option<String>,
+    /// false: ready for review
+    draft: Option<bool>,
+    #[serde(default)]
+    add_labels: Vec<String>,
+    #[serde(default)]
+    remove_labels: Vec<String>,
+    #[serde(default)]
+    add_reviewers: Vec<String>,
+    #[serde(default)]
+    remove_reviewers: Vec<String>,
+    #[serde(default)]
+    add_assignees: Vec<String>,
+    #[serde(default)]
+    remove_assignees: Vec<String>,
+}
+
+impl Tool for PrEdit {
+    const SPEC: Spec = Spec {
+        name: "pr_edit",
+        title: "Edit a pull request",
+        description: "Changes what is named and leaves the rest. Prefer append to body: pr_view \
+                      shows descriptions without HTML comments. Closing: pr_set_state.",
+        effect: Effect::Set,
+    };
+    type Args = Args;
+    type Out = Written;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+        let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        let reviewers = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
+        let mut edit = EditPull {
+            title: args.title,
+            description: args.body,
+            base: args.base,
+            labels: SetChange {
+                add: args.add_labels,
+                remove: args.remove_labels,
+            },
+            assignees: SetChange {
+                add: args.add_assignees,
+                remove: args.remove_assignees,
+            },
+            reviewers: SetChange {
+                add: reviewers(&args.add_reviewers),
+                remove: reviewers(&args.remove_reviewers),
+            },
+            ..EditPull::default()
+        };
+        if let Some(more) = &args.append {
+            if edit.description.is_some() {
+                return Err(Error::invalid("append", "body and append are both given")
+                    .with_hint("pass body to replace the description, or append to add to it")
+                    .into());
+            }
+            let pull = target.repo.view(&target.id, PrFields::NONE).await?;
+            // What is read here must be what is written back.
+            edit.expected_version = Some(pull.version);
+            edit.description = Some(match pull.description.trim_end() {
+                "" => more.clone(),
+                before => format!("{before}\n\n{more}"),
+            });
+        }
+        let mut outcome: Option<Outcome<PullRequest>> = None;
+        if !edit.is_empty() {
+            outcome = Some(target.repo.edit(&target.id, &edit).await?);
+        }
+        if let Some(draft) = args.draft {
+            let before = outcome.take();
+            let mut after = target.repo.set_draft(&target.id, draft).await?;
+            if let Some(mut before) = before {
+                after.unchanged &= before.unchanged;
+                before.warnings.append(&mut after.warnings);
+                after.warnings = before.warnings;
+            }
+            outcome = Some(after);
+        }
+        match outcome {
+            Some(outcome) => Ok(written::of_pull(call, "edited", &outcome)),
+            None => Err(Error::invalid("title", "there is nothing to change")
+                .with_hint("pass title, body, append, base, draft, or labels, reviewers or assignees to add or remove")
+                .into()),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+use forge_core::{
+    Cursor, PageReq,
+    model::{PrFields, PullQuery, StateFilter},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    budget::{self, Position, cursor},
+    output::{RowOut, WarningOut},
+    server::{Answer, Call, Effect, Spec, Stop, Tool},
+};
+
+pub(super) struct PrList;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    /// Default open; closed has merged ones too
+    state: Option<State>,
+    /// Login, or @me
+    author: Option<String>,
+    /// Login, or @me
+    assignee: Option<String>,
+    /// All of them
+    #[serde(default)]
+    labels: Vec<String>,
+    base: Option<String>,
+    head: Option<String>,
+    draft: Option<bool>,
+    /// Words and GitHub qualifiers
+    search: Option<String>,
+    /// Default 30, at most 100
+    limit: Option<u64>,
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Open,
+    Closed,
+    Merged,
+    All,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    repo: String,
+    pull_requests: Vec<RowOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
+    /// Looked at to find these, where a filter runs on our side
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scanned: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<WarningOut>,
+}
+
+impl Tool for PrList {
+    const SPEC: Spec = Spec {
+        name: "pr_list",
+        title: "List pull requests",
+        description: "Pull requests, newest first, one line each with checks and reviews. No \
+                      bodies: pr_view has them.",
+        effect: Effect::Read,
+    };
+    type Args = Args;
+    type Out = Out;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        let repo = call.repo(args.repo.as_deref()).await?;
+        let query = PullQuery {
+            state: match args.state.unwrap_or(State::Open) {
+                State::Open => StateFilter::Open,
+                State::Closed => StateFilter::Closed,
+                State::Merged => StateFilter::Merged,
+                State::All => StateFilter::All,
+            },
+            author: args.author,
+            assignee: args.assignee,
+            labels: args.labels,
+            base: args.base,
+            head: args.head,
+            draft: args.draft,
+            search: args.search,
+            app: None,
+            fields: PrFields::CHECKS,
+        };
+        let limits = repo.client().forge().capabilities().limits;
+        let limit = usize::try_from(args.limit.unwrap_or(30)).unwrap_or(100);
+        let limit = limit.clamp(1, 100.min(limits.page_max.max(1)));
+        // A page of the forge and how many of its rows were shown; the forge's own cursor knows
+        // where its page began.
+        let bound = (repo.id().comparison_key(), &query, limit);
+        let (skip, page) = match &args.cursor {
+            None => (0, PageReq::first(limit)),
+            Some(text) => {
+                let at = cursor::read(Self::SPEC.name, &bound, "", text)?;
+                let (skip, from) = at.split_once('~').unwrap_or((at, ""));
+                let skip: usize = skip.parse().unwrap_or(0);
+                (
+                    skip,
+                    match from {
+                        "" => PageReq::first(limit),
+                        from => PageReq::after(Cursor::from_text(from), limit),
+                    },
+                )
+            }
+        };
+        let began = page
+            .cursor
+            .as_ref()
+            .map_or(String::new(), |c| c.as_str().to_owned());
+        let page = repo.list(&query, page).await?;
+        let rows: Vec<RowOut> = page
+            .items
+            .iter()
+            .map(|p| RowOut::of(p, &call.cleaner))
+            .collect();
+        let lines: Vec<String> = rows.iter().map(RowOut::text).collect();
+        let fitted = budget::fit(
+            "",
+            &lines,
+            Position {
+                block: skip,
+                offset: 0,
+            },
+            budget::DEFAULT_CHARS,
+        );
+        let next = match (fitted.next, &page.next) {
+            (Some(at), _) => Some(format!("{}~{began}", at.block)),
+            (None, Some(next)) => Some(format!("0~{}", next.as_str())),
+            (None, None) => None,
+        };
+        let next = next.map(|at| cursor::make(Self::SPEC.name, &bound, "", &at));
+        let shown: Vec<RowOut> = rows
+            .into_iter()
+            .skip(fitted.from)
+            .take(fitted.to - fitted.from)
+            .collect();
+        let warnings = WarningOut::all(&page.warnings, &call.cleaner);
+        let mut text = fitted.text;
+        warnings.iter().for_each(|w| text.push_str(&w.text()));
+        let total = page.total.map_or(String::new(), |n| format!(" of {n}"));
+        text.push_str(&match (&next, shown.len()) {
+            (None, 0) if args.cursor.is_none() => {
+                format!("No pull requests match in {}.", repo.id())
+            }
+            (None, n) => format!("{n}{total} shown: the end of the list of {}.", repo.id()),
+            (Some(cursor), n) => format!(
+                "{n}{total} shown of {}. More: cursor=\"{cursor}\"",
+                repo.id()
+            ),
+        });
+        if let Some(scanned) = page.scanned.filter(|n| *n > shown.len() as u64) {
+            text.push_str(&format!(" {scanned} were looked at."));
+        }
+        Ok(Answer {
+            text,
+            data: Out {
+                repo: repo.id().to_string(),
+                pull_requests: shown,
+                total: page.total,
+                scanned: page.scanned,
+                next_cursor: next,
+                warnings,
+            },
+        })
+    }
+}

@@ -1,0 +1,59 @@
+use forge_core::{
+    ErrorKind,
+    model::{PrFields, Resubmit},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+
+use super::written;
+use crate::{
+    output::Written,
+    server::{Answer, Call, Effect, Spec, Stop, Tool},
+};
+
+pub(super) struct PrResubmit;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    number: String,
+    /// git format-patch text; default: what the head branch has now
+    patch: Option<String>,
+    /// Comment on the new round
+    comment: Option<String>,
+}
+
+impl Tool for PrResubmit {
+    const SPEC: Spec = Spec {
+        name: "pr_resubmit",
+        title: "Submit a new round",
+        description: "Submits the changed head as a new round where the forge has rounds; \
+                      elsewhere says which branch to push to. Title and description: pr_edit.",
+        effect: Effect::Add,
+    };
+    type Args = Args;
+    type Out = Written;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+        let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        let req = Resubmit {
+            patch: args.patch.map(String::into_bytes),
+            comment: args.comment,
+            ..Resubmit::default()
+        };
+        match target.repo.resubmit(&target.id, &req).await {
+            Ok(outcome) => Ok(written::of_pull(call, "submitted a round of", &outcome)),
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
+                let pull = target.repo.view(&target.id, PrFields::ROW).await?;
+                let branch = call.cleaner.line(&pull.head_branch);
+                let from = match &pull.head_repo {
+                    Some(fork) => format!(" of {fork}"),
+                    None => String::new(),
+                };
+                Err(e.with_hint(format!("push to branch {branch}{from}")).into())
+            }
+            Err(e) => Err(e.into()),
+        }
+    }
+}

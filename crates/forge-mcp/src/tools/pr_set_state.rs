@@ -1,0 +1,97 @@
+use forge_core::{
+    Error,
+    model::{CloseReq, PrFields},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+
+use super::written;
+use crate::{
+    output::Written,
+    safety::confirm::Ask,
+    server::{Answer, Call, Effect, Spec, Stop, Tool},
+};
+
+pub(super) struct PrSetState;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    repo: Option<String>,
+    number: String,
+    state: State,
+    /// To leave with it
+    comment: Option<String>,
+    /// Also delete the head branch; asks the user
+    #[serde(default)]
+    delete_branch: bool,
+    expected_head: Option<String>,
+    /// Only for clients that cannot ask
+    confirm: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Open,
+    Closed,
+}
+
+impl Tool for PrSetState {
+    const SPEC: Spec = Spec {
+        name: "pr_set_state",
+        title: "Close or reopen",
+        description: "Closes without merging, or reopens. Merging: pr_merge. Draft or ready: \
+                      pr_edit.",
+        effect: Effect::Destroy,
+    };
+    type Args = Args;
+    type Out = Written;
+
+    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+        let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        if args.state == State::Open {
+            if args.delete_branch {
+                return Err(Error::invalid(
+                    "delete_branch",
+                    "a pull request cannot be opened without its branch",
+                )
+                .with_hint("leave delete_branch away")
+                .into());
+            }
+            let outcome = target
+                .repo
+                .reopen(&target.id, args.comment.as_deref())
+                .await?;
+            return Ok(written::of_pull(call, "reopened", &outcome));
+        }
+        if args.delete_branch {
+            let pull = target.repo.view(&target.id, PrFields::ROW).await?;
+            let head = pull.head_oid.as_deref();
+            super::pr_merge::same_head(args.expected_head.as_deref(), head)?;
+            let question = format!(
+                "Close {} \"{}\" and delete its branch {}?",
+                target.id,
+                call.cleaner.line(&pull.title),
+                call.cleaner.line(&pull.head_branch),
+            );
+            let ask = Ask {
+                id: &target.id,
+                head,
+                question: &question,
+                confirm: args.confirm.as_deref(),
+                head_named: args.expected_head.is_some(),
+            };
+            call.confirm(ask).await?;
+            // The user may have thought for minutes: what was looked at is what goes.
+            let now = target.repo.view(&target.id, PrFields::ROW).await?;
+            super::pr_merge::same_head(head, now.head_oid.as_deref())?;
+        }
+        let req = CloseReq {
+            comment: args.comment,
+            delete_branch: args.delete_branch,
+        };
+        let outcome = target.repo.close(&target.id, &req).await?;
+        Ok(written::of_pull(call, "closed", &outcome))
+    }
+}

@@ -1,0 +1,72 @@
+//! The answer of a write.
+
+use forge_core::{Outcome, PrId, model::PullRequest};
+
+use crate::{
+    output::{WarningOut, Written, state_word, word},
+    server::{Answer, Call},
+};
+
+/// What a write to a pull request answers.
+pub(super) fn of_pull(call: &Call, did: &str, outcome: &Outcome<PullRequest>) -> Answer<Written> {
+    let pull = &outcome.value;
+    let mut written = of(call, &pull.id, did, outcome);
+    written.state = state_word(pull).to_owned();
+    written.head_oid = pull.head_oid.clone();
+    written.url = Some(call.cleaner.line(&pull.url));
+    answer(written)
+}
+
+/// What a write to something of a pull request answers.
+pub(super) fn of<T>(call: &Call, pr: &PrId, did: &str, outcome: &Outcome<T>) -> Written {
+    Written {
+        repo: pr.repo.to_string(),
+        number: pr.key.to_string(),
+        did: did.to_owned(),
+        unchanged: outcome.unchanged,
+        ingestion: outcome.ingestion.word().to_owned(),
+        state: String::new(),
+        head_oid: None,
+        url: None,
+        id: None,
+        warnings: WarningOut::all(&outcome.warnings, &call.cleaner),
+    }
+}
+
+/// Its lines.
+pub(super) fn answer(written: Written) -> Answer<Written> {
+    let mut text = format!("{}#{}: {}", written.repo, written.number, written.did);
+    if written.unchanged {
+        text.push_str(" (it was so before; nothing was written)");
+    }
+    if !written.state.is_empty() {
+        text.push_str(&format!(" | {}", written.state));
+    }
+    if let Some(id) = &written.id {
+        text.push_str(&format!(" | id {id}"));
+    }
+    if let Some(head) = &written.head_oid {
+        text.push_str(&format!(" | head {head}"));
+    }
+    if let Some(url) = written.url.as_ref().filter(|u| !u.is_empty()) {
+        text.push_str(&format!(" | {url}"));
+    }
+    text.push('\n');
+    if written.ingestion != "immediate" {
+        text.push_str(&format!("visible to others: {}\n", written.ingestion));
+    }
+    written
+        .warnings
+        .iter()
+        .for_each(|w| text.push_str(&w.text()));
+    text.truncate(text.trim_end().len());
+    Answer {
+        text,
+        data: written,
+    }
+}
+
+/// A word of the model for the model's reader.
+pub(super) fn spoken(value: &impl serde::Serialize) -> String {
+    word(value).replace('_', " ")
+}

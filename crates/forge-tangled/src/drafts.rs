@@ -1,0 +1,83 @@
+//! Drafts, which tangled has not: a marker in front of the title, where the configuration names one.
+
+use forge_core::{Error, ErrorKind, Result};
+
+/// The longest marker, in characters: titles have to fit behind it.
+const LENGTH_MAX: usize = 32;
+
+/// What stands in front of the title of a draft.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DraftMarker(String);
+
+impl DraftMarker {
+    /// A marker, such as `[draft]`.
+    ///
+    /// # Errors
+    /// `config` for one that is empty, has more than 32 characters, or is not on one line.
+    pub fn new(text: &str) -> Result<Self> {
+        let marker = text.trim();
+        let length = marker.chars().count();
+        if (1..=LENGTH_MAX).contains(&length) && !marker.contains(char::is_control) {
+            return Ok(Self(marker.to_owned()));
+        }
+        Err(Error::new(
+            ErrorKind::Config,
+            format!("a marker of drafts has 1 to {LENGTH_MAX} characters on one line"),
+        )
+        .with_hint("write `[draft]`, for example"))
+    }
+
+    /// The title without the marker; `None` where it is not the title of a draft. Case does not
+    /// matter, a word does: `wip` does not mark "Wipe the cache", and a marker alone marks nothing.
+    pub(crate) fn strip<'t>(&self, title: &'t str) -> Option<&'t str> {
+        let (front, rest) = title.trim().split_at_checked(self.0.len())?;
+        let apart = rest.starts_with(char::is_whitespace)
+            || self.0.ends_with(|c: char| !c.is_alphanumeric());
+        let rest = rest.trim();
+        let marked = front.eq_ignore_ascii_case(&self.0) && apart && !rest.is_empty();
+        // Somebody may have put it there twice.
+        marked.then(|| self.strip(rest).unwrap_or(rest))
+    }
+
+    /// Whether it is the title of a draft.
+    pub(crate) fn marks(&self, title: &str) -> bool {
+        self.strip(title).is_some()
+    }
+
+    /// The title of a draft.
+    pub(crate) fn put(&self, title: &str) -> String {
+        match self.marks(title) {
+            true => title.to_owned(),
+            false => format!("{} {title}", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_is_put_and_taken_away_once_and_is_no_part_of_a_word() {
+        let draft = DraftMarker::new(" [draft] ").unwrap();
+        assert_eq!(draft.put("Add a"), "[draft] Add a");
+        assert_eq!(draft.put("[Draft] Add a"), "[Draft] Add a");
+        for (title, rest) in [
+            ("[draft] Add a", Some("Add a")),
+            ("[DRAFT]Add a", Some("Add a")),
+            ("[draft] [draft]  Add a", Some("Add a")),
+            ("Add a [draft]", None),
+            ("[draft]", None),
+            ("", None),
+            ("ééé", None),
+        ] {
+            assert_eq!(draft.strip(title), rest, "{title}");
+        }
+        let wip = DraftMarker::new("wip").unwrap();
+        assert_eq!(wip.strip("WIP fix"), Some("fix"));
+        assert_eq!(wip.strip("Wipe the cache"), None);
+        for bad in ["", "  ", "a\nb", &"x".repeat(33)] {
+            assert_eq!(DraftMarker::new(bad).unwrap_err().code(), "config");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Draft and ready: with the configured marker in front of the title, and not without one.
+
+use forge_core::{
+    Capability, Error, Outcome, PrId, Precondition, Result, Warning,
+    model::{CreatePull, PrFields, PrState, PullRequest},
+};
+use serde_json::json;
+
+use super::{create, record::Pull, view::Located};
+use crate::{Tangled, caps, ingest::Seen};
+
+impl Tangled {
+    /// Whether this is the title of a draft.
+    pub(crate) fn is_draft(&self, title: &str) -> bool {
+        let marker = self.settings.draft_marker.as_ref();
+        marker.is_some_and(|marker| marker.marks(title))
+    }
+
+    /// The title that a new pull request gets.
+    pub(crate) fn new_title(&self, req: &CreatePull) -> Result<String> {
+        let title = create::title(&req.title)?;
+        match (&self.settings.draft_marker, req.draft) {
+            (_, false) => Ok(title),
+            (Some(marker), true) => create::title(&marker.put(&title)),
+            (None, true) => Err(caps::refusal(Capability::PrCreateDraft)),
+        }
+    }
+
+    /// The title that an edit leaves: another title does not make a draft ready.
+    pub(crate) fn edited_title(&self, pull: &Pull, title: String) -> Result<String> {
+        match &self.settings.draft_marker {
+            Some(marker) if marker.marks(&pull.title) => create::title(&marker.put(&title)),
+            _ => Ok(title),
+        }
+    }
+
+    /// Drafts are not merged.
+    pub(crate) fn not_a_draft(&self, pull: &Pull) -> Result<()> {
+        if !self.is_draft(&pull.title) {
+            return Ok(());
+        }
+        let uri = &pull.record.uri;
+        Err(Error::precondition(
+            Precondition::Draft,
+            format!("{uri} is a draft, and drafts are not merged"),
+        )
+        .with_hint(format!("forge pr ready {uri}")))
+    }
+
+    /// See [`forge_core::PullRequests::set_draft`].
+    pub(crate) async fn set_pull_draft(
+        &self,
+        pr: &PrId,
+        draft: bool,
+    ) -> Result<Outcome<PullRequest>> {
+        let Some(marker) = &self.settings.draft_marker else {
+            return Err(caps::refusal(Capability::PrDraft));
+        };
+        let located = self.locate(pr).await?;
+        self.speaks_2026(&located.repository, Capability::PrDraft)?;
+        let (pull, uri) = (&located.pull, &located.pull.record.uri);
+        let why = match self.state_of(&located.repository, pull).await? {
+            PrState::Open => None,
+            PrState::Closed => Some((Precondition::Closed, "closed")),
+            PrState::Merged => Some((Precondition::Merged, "merged")),
+        };
+        if let Some((why, word)) = why {
+            let message = format!("{uri} is {word}; an open one alone can be a draft or ready");
+            return Err(Error::precondition(why, message));
+        }
+        let title = match (draft, marker.strip(&pull.title)) {
+            (true, None) => create::title(&marker.put(&pull.title))?,
+            (false, Some(title)) => title.to_owned(),
+            _ => {
+                let view = self.view_fresh(&located, PrFields::NONE).await?;
+                let is = if draft { "a draft" } else { "ready" };
+                let warning = Warning::new(format!("{uri} is {is} already"));
+                return Ok(Outcome::unchanged(view, warning));
+            }
+        };
+        let mut record = self
+            .edit_record(&pull.uri, Some(pull.record.cid()), |value| {
+                value.insert("title".to_owned(), json!(title));
+                Ok(())
+            })
+            .await?;
+        let told = self.ingestion(Seen::Pull, &record).await;
+        record.cid = Some(told.cid);
+        let located = Located {
+            pull: Pull::parse(record)?,
+            ..located
+        };
+        let mut outcome = Outcome::immediate(self.view_fresh(&located, PrFields::NONE).await?);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,430 @@
+//! Whole-file edits as a round: a commit that is made without a clone, out of what the knot says of
+//! the edited files, and printed as `git format-patch` prints it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use forge_core::{
+    Error, ErrorKind, Precondition, Result,
+    model::{CreatePull, FileEdit},
+    text::one_line,
+};
+use forge_git::{Git, TreeEntry, mail_args};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use crate::{
+    Tangled, fault,
+    identity::Identity,
+    knot::{Checked, no_branch},
+    patch::Patch,
+    repository::Repository,
+    sources::IN_FLIGHT,
+};
+
+/// A file of the base branch.
+#[derive(Debug)]
+struct There {
+    mode: u32,
+    content: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct Tree {
+    #[serde(default)]
+    files: Vec<Listed>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    name: String,
+    mode: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Blob {
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default)]
+    encoding: Option<String>,
+    #[serde(default)]
+    size: Option<usize>,
+    #[serde(default)]
+    file_too_large: bool,
+}
+
+impl Tangled {
+    /// The patch that the edits are on top of `base`, and the tip of that branch. The knot has said
+    /// that it applies.
+    pub(super) async fn patch_of_edits(
+        &self,
+        repository: &Repository,
+        base: &str,
+        req: &CreatePull,
+        author: &Identity,
+    ) -> Result<(Patch, String)> {
+        let tip = self
+            .branch(repository, base)
+            .await?
+            .ok_or_else(|| no_branch("base", repository, base))?
+            .hash;
+        let modes = self.modes(repository, base, &tip, &req.edits).await?;
+        let mut wanted = Vec::with_capacity(req.edits.len());
+        for edit in &req.edits {
+            let there = modes.get(edit.path.as_str()).copied();
+            wanted.push((edit, there, edit.mode_on(base, there)?));
+        }
+        let reads: Vec<_> = wanted
+            .iter()
+            .map(|(edit, mode, _)| self.there(repository, &tip, edit, *mode))
+            .collect();
+        let there: Vec<Option<There>> = stream::iter(reads)
+            .buffered(IN_FLIGHT)
+            .try_collect()
+            .await?;
+        for ((edit, _, mode), there) in wanted.iter().zip(&there) {
+            let same = there.as_ref().is_some_and(|t| {
+                Some(t.mode) == *mode && Some(&t.content) == edit.content.as_ref()
+            });
+            if same {
+                return Err(edit.changes_nothing(base));
+            }
+        }
+        let changes: Vec<Change<'_>> = wanted
+            .iter()
+            .zip(&there)
+            .map(|((edit, _, mode), there)| Change {
+                edit,
+                there: there.as_ref(),
+                mode: *mode,
+            })
+            .collect();
+        let raw = print(&changes, req.title.trim(), author).await?;
+        let text = String::from_utf8_lossy(&raw).into_owned();
+        match self.merge_check(repository, base, &text).await? {
+            // A knot that cannot tell now may apply it all the same.
+            Checked::Clean | Checked::Unknown(_) => Ok((Patch::parse(raw), tip)),
+            Checked::Conflicts(files) => {
+                let shown: Vec<_> = files.iter().map(|f| one_line(f).into_owned()).collect();
+                Err(Error::precondition(
+                    Precondition::Conflicts(files),
+                    format!(
+                        "the knot says that the edits do not fit '{}': {}; nothing was written",
+                        one_line(base),
+                        shown.join(", ")
+                    ),
+                )
+                .with_hint("a file may stand where a directory is to be, or the branch moved: look at it and try again"))
+            }
+        }
+    }
+
+    /// The modes of what is at the paths of the edits: one question a directory, and more where a
+    /// directory is not there, because a file may be in its place.
+    async fn modes<'a>(
+        &self,
+        repository: &Repository,
+        base: &str,
+        tip: &str,
+        edits: &'a [FileEdit],
+    ) -> Result<BTreeMap<&'a str, u32>> {
+        let directories: BTreeSet<&str> = edits.iter().map(|e| split(&e.path).0).collect();
+        let reads: Vec<_> = directories
+            .into_iter()
+            .map(|directory| async move {
+                let files = self.list_directory(repository, tip, directory).await?;
+                Ok::<_, Error>((directory, files))
+            })
+            .collect();
+        let listed: BTreeMap<&str, Vec<Listed>> = stream::iter(reads)
+            .buffered(IN_FLIGHT)
+            .try_collect()
+            .await?;
+        let mut modes = BTreeMap::new();
+        let mut missing = BTreeSet::new();
+        for edit in edits {
+            let (directory, name) = split(&edit.path);
+            let files = listed.get(directory).map(Vec::as_slice).unwrap_or_default();
+            if let Some(mode) = mode_in(files, name)? {
+                modes.insert(edit.path.as_str(), mode);
+            }
+            if files.is_empty() && edit.content.is_some() {
+                missing.extend(edit.directories());
+            }
+        }
+        // `git apply --check` does not see a file in the place of a directory.
+        let mut above = BTreeMap::new();
+        for path in missing {
+            let (directory, name) = split(path);
+            // What is below a directory that is not there is not there either.
+            if directory.is_empty() || above.contains_key(directory) {
+                let files = self.list_directory(repository, tip, directory).await?;
+                above.extend(mode_in(&files, name)?.map(|mode| (path, mode)));
+            }
+        }
+        FileEdit::check_directories(edits, base, |path| above.get(path).copied())?;
+        Ok(modes)
+    }
+
+    /// What is in a directory; nothing when there is none.
+    async fn list_directory(
+        &self,
+        repository: &Repository,
+        tip: &str,
+        path: &str,
+    ) -> Result<Vec<Listed>> {
+        let knot = self.knot(repository).await?;
+        let repo = repository.knot_name();
+        let params = [("repo", repo.as_str()), ("ref", tip), ("path", path)];
+        let found = knot.query::<Tree>("sh.tangled.repo.tree", &params).await;
+        match found {
+            Ok(tree) => Ok(tree.files),
+            Err(e) if e.is_not_found() && fault::name(&e) == Some("PathNotFound") => Ok(Vec::new()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// A file as it is, where it has a mode.
+    async fn there(
+        &self,
+        repository: &Repository,
+        tip: &str,
+        edit: &FileEdit,
+        mode: Option<u32>,
+    ) -> Result<Option<There>> {
+        let Some(mode) = mode else { return Ok(None) };
+        let content = self.content(repository, tip, edit).await?;
+        Ok(Some(There { mode, content }))
+    }
+
+    /// The whole of a file.
+    async fn content(
+        &self,
+        repository: &Repository,
+        tip: &str,
+        edit: &FileEdit,
+    ) -> Result<Vec<u8>> {
+        let knot = self.knot(repository).await?;
+        let repo = repository.knot_name();
+        let params = [
+            ("repo", repo.as_str()),
+            ("ref", tip),
+            ("path", edit.path.as_str()),
+        ];
+        let blob: Blob = knot.query("sh.tangled.repo.blob", &params).await?;
+        let unusable = |why: &str| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!("the knot does not give '{}' as it is: {why}", edit.shown()),
+            )
+            .with_hint("change it in a clone, and submit the changes as a patch")
+        };
+        if blob.file_too_large {
+            return Err(unusable("it is too large"));
+        }
+        let content = blob.content.unwrap_or_default();
+        let content = match blob.encoding.as_deref() {
+            Some("base64") => STANDARD
+                .decode(&content)
+                .map_err(|_| unusable("it is no base64"))?,
+            _ => content.into_bytes(),
+        };
+        // A knot puts U+FFFD where a text is not UTF-8, and the patch would not apply.
+        if blob.size.is_some_and(|size| size != content.len()) {
+            return Err(unusable("it is not UTF-8, and sent as if it were"));
+        }
+        Ok(content)
+    }
+}
+
+/// A file before and after.
+#[derive(Debug)]
+struct Change<'a> {
+    edit: &'a FileEdit,
+    there: Option<&'a There>,
+    mode: Option<u32>,
+}
+
+/// Directory and name of a path; the root is empty.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// The mode of what is called `name` among these.
+fn mode_in(files: &[Listed], name: &str) -> Result<Option<u32>> {
+    let Some(found) = files.iter().find(|f| f.name == name) else {
+        return Ok(None);
+    };
+    match mode(&found.mode) {
+        Some(mode) => Ok(Some(mode)),
+        None => Err(Error::new(
+            ErrorKind::Protocol,
+            format!(
+                "the knot says that '{}' has the mode '{}', which is none of git's",
+                one_line(name),
+                one_line(&found.mode)
+            ),
+        )),
+    }
+}
+
+/// A mode as knots print it: octal digits (`0100644`), or in the way of `ls -l` (older ones).
+fn mode(text: &str) -> Option<u32> {
+    if let Ok(mode) = u32::from_str_radix(text, 8) {
+        return Some(mode);
+    }
+    let executable = text.get(3..4) == Some("x");
+    Some(match text.chars().next()? {
+        'd' => 0o040_000,
+        'L' | 'l' => 0o120_000,
+        '-' if executable => FileEdit::EXECUTABLE,
+        '-' => FileEdit::PLAIN,
+        _ => return None,
+    })
+}
+
+/// One commit of the changes as a mail. Its tree has the edited files alone, so its id is that of no
+/// commit that anybody has; the ids of the files are right, and they are what applying goes by.
+async fn print(changes: &[Change<'_>], title: &str, author: &Identity) -> Result<Vec<u8>> {
+    let dir = tempfile::tempdir().map_err(no_directory)?;
+    let git = scratch(&dir, author);
+    let init = [
+        "init",
+        "-q",
+        "--bare",
+        "--template=",
+        "--object-format=sha1",
+        ".",
+    ];
+    git.run_ok(init).await?;
+    let attributes = attributes(changes);
+    if !attributes.is_empty() {
+        let info = dir.path().join("info");
+        std::fs::create_dir_all(&info)
+            .and_then(|()| std::fs::write(info.join("attributes"), attributes))
+            .map_err(no_directory)?;
+    }
+    let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
+    for change in changes {
+        let path = change.edit.path.as_str();
+        if let Some(there) = change.there {
+            before.insert(path, Some(entry(&git, there.mode, &there.content).await?));
+        }
+        let entry = match (change.mode, &change.edit.content) {
+            (Some(mode), Some(content)) => Some(entry(&git, mode, content).await?),
+            _ => None,
+        };
+        after.insert(path, entry);
+    }
+    let empty = git.run_ok_with_stdin(["mktree"], b"").await?;
+    let before = git.make_tree(&id(&empty), &before).await?;
+    let after = git.make_tree(&before, &after).await?;
+    let base = git
+        .run_ok_with_stdin(["commit-tree", &before], b"base\n")
+        .await?;
+    let base = id(&base);
+    let message = format!("{title}\n");
+    let head = git
+        .run_ok_with_stdin(["commit-tree", &after, "-p", &base], message.as_bytes())
+        .await?;
+    let mut args = mail_args("-U3", &base, &id(&head));
+    let at = args.iter().position(|a| a == "format-patch");
+    args.insert(at.map_or(args.len(), |at| at + 1), "--binary".to_owned());
+    git.run_ok(args).await
+}
+
+/// git in a repository of its own, without anybody's settings, as the account.
+fn scratch(dir: &TempDir, author: &Identity) -> Git {
+    let mut git = Git::at(dir.path())
+        .with_env("GIT_CONFIG_NOSYSTEM", "1")
+        .with_env("GIT_ATTR_NOSYSTEM", "1")
+        .with_env("GIT_CONFIG_GLOBAL", dir.path().join("no-settings"))
+        .with_env("XDG_CONFIG_HOME", dir.path())
+        .with_env("TZ", "UTC");
+    for role in ["AUTHOR", "COMMITTER"] {
+        // An account has no address that everybody may see: its DID is what names it.
+        git = git
+            .with_env(format!("GIT_{role}_NAME"), author.name())
+            .with_env(format!("GIT_{role}_EMAIL"), &author.did);
+    }
+    git
+}
+
+async fn entry(git: &Git, mode: u32, content: &[u8]) -> Result<TreeEntry> {
+    let args = ["hash-object", "-w", "--stdin"];
+    let oid = git.run_ok_with_stdin(args, content).await?;
+    Ok(TreeEntry {
+        mode,
+        oid: id(&oid),
+    })
+}
+
+fn id(printed: &[u8]) -> String {
+    String::from_utf8_lossy(printed).trim().to_owned()
+}
+
+/// Files that have to travel as binary ones: a record of JSON takes no text but UTF-8 to the knot,
+/// and `git am` takes away the carriage returns at the ends of lines.
+fn attributes(changes: &[Change<'_>]) -> String {
+    let fragile = |bytes: &[u8]| bytes.contains(&b'\r') || std::str::from_utf8(bytes).is_err();
+    let mut lines = String::new();
+    for change in changes {
+        let old = change.there.map(|t| t.content.as_slice());
+        let new = change.edit.content.as_deref();
+        if old.into_iter().chain(new).any(fragile) {
+            lines.push_str(&format!("\"{}\" -diff\n", pattern(&change.edit.path)));
+        }
+    }
+    lines
+}
+
+/// The pattern of gitattributes(5) that fits one path, for between quotes.
+fn pattern(path: &str) -> String {
+    let mut pattern = String::from("/");
+    for c in path.chars() {
+        match c {
+            // Once for the pattern, and once more for the quotes.
+            '*' | '?' | '[' | ']' => pattern.push_str("\\\\"),
+            '\\' => pattern.push_str("\\\\\\"),
+            '"' => pattern.push('\\'),
+            _ => {}
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
+fn no_directory(e: std::io::Error) -> Error {
+    Error::new(
+        ErrorKind::Internal,
+        format!("a directory for the patch could not be made: {e}"),
+    )
+    .with_hint("see that the directory of TMPDIR can be written")
+    .with_source(e)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_read_as_knots_of_any_age_print_them() {
+        assert_eq!(mode("0100644"), Some(0o100_644));
+        assert_eq!(mode("0100755"), Some(0o100_755));
+        assert_eq!(mode("0040000"), Some(0o040_000));
+        assert_eq!(mode("-rw-r--r--"), Some(0o100_644));
+        assert_eq!(mode("-rwxr-xr-x"), Some(0o100_755));
+        assert_eq!(mode("drwxrwxrwx"), Some(0o040_000));
+        assert_eq!(mode("Lrwxrwxrwx"), Some(0o120_000));
+        assert_eq!(mode("?"), None);
+    }
+
+    #[test]
+    fn a_path_is_a_pattern_of_itself_alone() {
+        assert_eq!(pattern("a b/c"), "/a b/c");
+        assert_eq!(pattern("[x]*"), r"/\\[x\\]\\*");
+        assert_eq!(pattern("a\"b\\c"), r#"/a\"b\\\\c"#);
+    }
+}

@@ -1,0 +1,172 @@
+//! Heads in another repository: which fork is meant, and what it has that the target has not.
+
+use std::sync::Arc;
+
+use forge_core::{
+    AtUri, Error, ErrorKind, ForgeKind, RepoId, RepoPath, Result, model::HeadRef, text::one_line,
+};
+
+use super::create::series;
+use crate::{
+    Era, Tangled,
+    knot::no_branch,
+    patch::Patch,
+    records::{self, Record},
+    repository::{REPOS_MOST, Repository},
+};
+
+/// What works where a fork cannot be compared.
+const PATCH: &str = "or submit the changes as a patch: --patch FILE";
+
+impl Tangled {
+    /// The repository that a head branch is in, where it is not `upstream` itself.
+    pub(crate) async fn fork_of_head(
+        &self,
+        upstream: &Repository,
+        head: &HeadRef,
+    ) -> Result<Option<Arc<Repository>>> {
+        let Some(owner) = &head.owner else {
+            return Ok(None);
+        };
+        let did = self.did_of(owner).await?;
+        let same = |name: &String| name.eq_ignore_ascii_case(&upstream.name);
+        if did == upstream.owner.did && head.repo.as_ref().is_none_or(same) {
+            return Ok(None);
+        }
+        let path = match &head.repo {
+            Some(name) => RepoPath::Named {
+                owner: did,
+                name: name.clone(),
+            },
+            None => RepoPath::Record(self.only_fork(upstream, owner, &did).await?),
+        };
+        let fork = self.repository(&self.at(path)).await?;
+        if !means(&fork.record, upstream) {
+            return Err(Error::invalid(
+                "head",
+                format!(
+                    "{} is no fork of {}: its record does not say so",
+                    fork.id, upstream.id
+                ),
+            )
+            .with_hint(format!("name a fork, {PATCH}")));
+        }
+        comparable(&fork)?;
+        Ok(Some(fork))
+    }
+
+    /// The repository that the record of a pull request from a fork names as its source.
+    pub(crate) async fn fork_of_source(&self, source: &str) -> Result<Arc<Repository>> {
+        let path = match AtUri::parse(source) {
+            Ok(uri) => RepoPath::Record(uri),
+            Err(_) => RepoPath::Did(source.to_owned()),
+        };
+        let fork = self.repository(&self.at(path)).await?;
+        comparable(&fork)?;
+        Ok(fork)
+    }
+
+    fn at(&self, path: RepoPath) -> RepoId {
+        RepoId {
+            kind: ForgeKind::TANGLED,
+            host: self.settings.host.clone(),
+            path,
+        }
+    }
+
+    /// The one repository of an account whose record names `upstream` as what it was made from.
+    async fn only_fork(&self, upstream: &Repository, owner: &str, did: &str) -> Result<AtUri> {
+        let pds = self.identities.pds(did).await?;
+        let collection = &self.settings.dialects.sh.repo;
+        let all = records::all(&pds, did, collection, REPOS_MOST).await?;
+        let forks: Vec<&Record> = all.records.iter().filter(|r| means(r, upstream)).collect();
+        let owner = one_line(owner);
+        match forks.as_slice() {
+            [fork] => Ok(AtUri::parse(&fork.uri)?),
+            [] => Err(
+                Error::invalid("head", format!("{owner} has no fork of {}", upstream.id))
+                    .with_hint(format!("fork it on its web page and push there, {PATCH}")),
+            ),
+            many => {
+                let name = |r: &&Record| {
+                    let name = one_line(r.text("name").unwrap_or(r.rkey())).into_owned();
+                    format!("{owner}/{name}")
+                };
+                let names: Vec<String> = many.iter().map(name).collect();
+                Err(Error::invalid(
+                    "head",
+                    format!(
+                        "{owner} has {} forks of {}: {}",
+                        names.len(),
+                        upstream.id,
+                        names.join(", ")
+                    ),
+                )
+                .with_hint(format!("name one: --head {owner}/NAME:BRANCH")))
+            }
+        }
+    }
+
+    /// As [`Self::patch_from_knot`], from a branch of a fork. Its knot fetches the base branch of
+    /// `upstream` under a hidden name, which the branch is compared with.
+    pub(crate) async fn patch_from_fork(
+        &self,
+        upstream: &Repository,
+        fork: &Repository,
+        (base, from): (&str, Option<&str>),
+        head: &str,
+    ) -> Result<(Patch, String)> {
+        let (base_tip, head_tip) =
+            futures::try_join!(self.branch(upstream, base), self.branch(fork, head))?;
+        let base_tip = base_tip.ok_or_else(|| no_branch("base", upstream, base))?;
+        head_tip.ok_or_else(|| no_branch("head", fork, head))?;
+        let hidden = self.hidden_ref(fork, base, head).await.map_err(|e| {
+            let denied = matches!(e.kind(), ErrorKind::PermissionDenied { .. });
+            match denied {
+                true => e.with_hint(format!(
+                    "who may push to {} can open it from there; {PATCH}",
+                    fork.id
+                )),
+                false => e,
+            }
+        })?;
+        let compared = self.compare(fork, from.unwrap_or(&hidden), head).await?;
+        let patch = series(compared, from.unwrap_or(base), head)?;
+        Ok((patch, base_tip.hash))
+    }
+}
+
+/// The hidden refs of a knot of 2026 are all that was seen.
+fn comparable(fork: &Repository) -> Result<()> {
+    if fork.era == Era::Sh2026 {
+        return Ok(());
+    }
+    Err(Error::invalid(
+        "head",
+        format!(
+            "{} speaks tangled's protocol of {}, in which a fork cannot be compared",
+            fork.id,
+            fork.era.name()
+        ),
+    )
+    .with_hint("submit the changes as a patch: --patch FILE"))
+}
+
+/// Whether a repository's record says that it was made from `upstream`: by its DID, its at-uri, or
+/// an address that ends with owner and name.
+fn means(record: &Record, upstream: &Repository) -> bool {
+    let Some(source) = record.text("source").map(|s| s.trim_end_matches('/')) else {
+        return false;
+    };
+    if upstream.is_target(source) {
+        return true;
+    }
+    let mut parts = source.rsplit('/');
+    let (name, owner) = (parts.next(), parts.next());
+    let by_owner = owner.is_some_and(|owner| {
+        let owner = owner.trim_start_matches('@');
+        owner == upstream.owner.did || owner == upstream.owner.name()
+    });
+    let named = name.is_some_and(|name| name.eq_ignore_ascii_case(&upstream.name));
+    source.starts_with("https://") && by_owner && named
+}

@@ -1,0 +1,128 @@
+//! What is left of a list that was made without the index.
+//!
+//! Such a list is read as a whole, from all accounts. Its pages are cut here, and the whole is kept for
+//! a while, so that turning a page asks nobody again.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use forge_core::Timestamp;
+
+/// How long a list is kept. What is written meanwhile is not on its later pages.
+const KEPT: Duration = Duration::from_secs(120);
+const PREFIX: &str = "rest|";
+
+/// A row of such a list: by when it was made, then by its at-uri.
+pub(crate) trait Placed {
+    fn place(&self) -> Place;
+}
+
+/// Where a page ends: the place of its last row. It means the same when the list is read again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub created_at: Timestamp,
+    pub uri: String,
+}
+
+impl Place {
+    /// The place that a cursor names, if it is one of such a list.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (created_at, uri) = text.strip_prefix(PREFIX)?.split_once('|')?;
+        Some(Self {
+            created_at: created_at.parse().ok()?,
+            uri: uri.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}|{}", self.created_at, self.uri)
+    }
+}
+
+/// At most `limit` rows behind a place, newest first, and where they end if there are more.
+pub(crate) fn page<T: Placed + Clone>(
+    rows: &[T],
+    behind: Option<&Place>,
+    limit: usize,
+) -> (Vec<T>, Option<Place>) {
+    let begin = behind.map_or(0, |place| rows.partition_point(|row| row.place() >= *place));
+    let left = rows.get(begin..).unwrap_or_default();
+    let taken: Vec<T> = left.iter().take(limit).cloned().collect();
+    let more = left.len() > taken.len();
+    let end = taken.last().filter(|_| more).map(Placed::place);
+    (taken, end)
+}
+
+/// The last list, and what was asked for.
+#[derive(Debug)]
+pub(crate) struct Kept<T>(Mutex<Option<(u64, Instant, Arc<[T]>)>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Kept<T> {
+    pub fn keep(&self, asked: u64, rows: Vec<T>) -> Arc<[T]> {
+        let rows: Arc<[T]> = rows.into();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some((asked, Instant::now(), Arc::clone(&rows)));
+        rows
+    }
+
+    pub fn get(&self, asked: u64) -> Option<Arc<[T]>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.as_ref().is_some_and(|(_, at, _)| at.elapsed() > KEPT) {
+            *kept = None;
+        }
+        kept.as_ref()
+            .filter(|(of, _, _)| *of == asked)
+            .map(|(_, _, rows)| Arc::clone(rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+    use super::*;
+
+    #[derive(Clone, Debug, PartialEq)]
+    struct Row(i64, &'static str);
+
+    impl Placed for Row {
+        fn place(&self) -> Place {
+            let created_at = format!("2026-11-01T00:00:{:02}Z", self.0).parse().unwrap();
+            Place {
+                created_at,
+                uri: self.1.to_owned(),
+            }
+        }
+    }
+
+    #[test]
+    fn pages_have_every_row_once_also_when_the_last_one_has_gone() {
+        let rows = [Row(3, "c"), Row(2, "b"), Row(2, "a"), Row(1, "d")];
+        let (first, end) = page(&rows, None, 2);
+        assert_eq!(first, rows[..2]);
+        let end = Place::parse(&end.unwrap().to_string()).unwrap();
+        let (second, last) = page(&rows, Some(&end), 2);
+        assert_eq!((second.as_slice(), last), (&rows[2..], None));
+        let without = [Row(3, "c"), Row(2, "a"), Row(1, "d")];
+        assert_eq!(page(&without, Some(&end), 2).0, rows[2..]);
+    }
+
+    #[test]
+    fn another_question_gets_nothing_that_was_kept() {
+        let kept = Kept::default();
+        kept.keep(1, vec![Row(1, "a")]);
+        assert!(kept.get(2).is_none());
+        assert_eq!(kept.get(1).unwrap().len(), 1);
+    }
+}

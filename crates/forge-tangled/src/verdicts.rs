@@ -1,0 +1,318 @@
+//! Verdicts, which tangled has not: comments whose first line says one, where the configuration
+//! allows it.
+//!
+//! The line names the round and the patch of it (`Approved round 2 (bafkrei…)`), so that it is
+//! clear to everybody what was looked at, and the record names the round as well: a line that does
+//! not fit the pull request is a text like any other.
+
+use std::collections::BTreeMap;
+
+use forge_core::{
+    Error, ErrorKind, Outcome, Precondition, Result, Warning,
+    model::{NewReview, PrState, PullRequest, Review, ReviewDecision, ReviewState, Verdict},
+};
+use serde_json::Value;
+
+use crate::{
+    Tangled, comments,
+    pulls::{
+        record::{Content, Pull},
+        status::{Authority, Writers},
+        view::Located,
+    },
+    records::Record,
+};
+
+const APPROVED: &str = "Approved round ";
+const REQUESTED: &str = "Requested changes to round ";
+
+/// What the first line of a comment says, and the text behind it.
+#[derive(Debug, PartialEq, Eq)]
+struct Said<'a> {
+    state: ReviewState,
+    round: usize,
+    /// The CID of the round's patch.
+    patch: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Said<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let (line, text) = text.split_once('\n').unwrap_or((text, ""));
+        let (state, rest) = match line.strip_prefix(APPROVED) {
+            Some(rest) => (ReviewState::Approved, rest),
+            None => (ReviewState::ChangesRequested, line.strip_prefix(REQUESTED)?),
+        };
+        let (round, patch) = rest.trim_end().strip_suffix(')')?.split_once(" (")?;
+        Some(Self {
+            state,
+            round: round.parse().ok()?,
+            patch,
+            text: text.strip_prefix('\n').unwrap_or(text),
+        })
+    }
+
+    /// The verdict of a comment on `pull`, where it is about a round that there is.
+    fn of(record: &'a Record, pull: &Pull) -> Option<Self> {
+        let said = Self::parse(comments::text(&record.value)?)?;
+        let round = pull.rounds.get(said.round)?;
+        let fits = comments::round(&record.value) == Some(said.round)
+            && record.value.get("replyTo").is_none_or(Value::is_null)
+            && round.content == Content::Blob(said.patch.to_owned());
+        fits.then_some(said)
+    }
+}
+
+/// The first line of a comment with a verdict on a round.
+fn first_line(verdict: Verdict, round: usize, patch: &str) -> Option<String> {
+    let words = match verdict {
+        Verdict::Approve => APPROVED,
+        Verdict::RequestChanges => REQUESTED,
+        Verdict::Comment => return None,
+    };
+    Some(format!("{words}{round} ({patch})"))
+}
+
+/// A review, and whether it counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    did: String,
+    counts: bool,
+    review: Review,
+}
+
+/// What somebody's verdict is worth: the author's own is a comment, and an approval of a round that
+/// is no longer the newest is over. A request for changes stands until whoever made it approves.
+fn standing(said: ReviewState, own: bool, newest: bool) -> ReviewState {
+    match said {
+        _ if own => ReviewState::Commented,
+        ReviewState::Approved if !newest => ReviewState::Dismissed,
+        said => said,
+    }
+}
+
+/// Fills in what the reviews add up to: the last verdict of everybody who may push.
+pub(crate) fn add_up(view: &mut PullRequest, given: &[Given]) {
+    let mut latest: BTreeMap<&str, &Review> = BTreeMap::new();
+    for given in given.iter().filter(|g| g.counts) {
+        latest.insert(&given.did, &given.review);
+    }
+    let count = |state| latest.values().filter(|r| r.state == state).count() as u64;
+    view.approvals = count(ReviewState::Approved);
+    view.changes_requested = count(ReviewState::ChangesRequested);
+    view.review_decision = match (view.changes_requested, view.approvals) {
+        (0, 0) => None,
+        (0, _) => Some(ReviewDecision::Approved),
+        _ => Some(ReviewDecision::ChangesRequested),
+    };
+    view.latest_reviews = latest.into_values().cloned().collect();
+    view.latest_reviews.sort_by_key(|r| r.submitted_at);
+}
+
+/// The reviews themselves.
+pub(crate) fn reviews(given: Vec<Given>) -> Vec<Review> {
+    given.into_iter().map(|g| g.review).collect()
+}
+
+impl Tangled {
+    /// Comments that give a verdict, and the others.
+    pub(crate) fn parted(&self, pull: &Pull, all: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
+        let verdicts = self.settings.verdict_comments;
+        all.into_iter()
+            .partition(|record| verdicts && Said::of(record, pull).is_some())
+    }
+
+    /// The reviews that comments with a verdict are, in their order. With `commits` each names the
+    /// commit that was looked at, which takes the patch of its round.
+    pub(crate) async fn given(
+        &self,
+        located: &Located,
+        verdicts: &[Record],
+        writers: &Writers,
+        commits: bool,
+    ) -> Vec<Given> {
+        let pull = &located.pull;
+        let newest = pull.latest().map(|(number, _)| number);
+        let mut all = Vec::new();
+        for record in verdicts {
+            let Some(said) = Said::of(record, pull) else {
+                continue;
+            };
+            let did = record.author();
+            let own = did == pull.author();
+            let association = match writers.authority(did, "") {
+                Some(Authority::Owner) => "OWNER",
+                Some(Authority::Collaborator) => "COLLABORATOR",
+                Some(Authority::Author) | None => "NONE",
+            };
+            let commit = match pull.rounds.get(said.round).filter(|_| commits) {
+                Some(round) => {
+                    let patch = self.patch_of(&located.repository, pull, said.round, round);
+                    let patch = patch.await.ok();
+                    patch.and_then(|patch| patch.head().map(str::to_owned))
+                }
+                None => None,
+            };
+            let review = Review {
+                id: record.uri.clone(),
+                author: self.actor(did).await,
+                author_association: Some(association.to_owned()),
+                state: standing(said.state, own, newest == Some(said.round)),
+                body: (!said.text.is_empty()).then(|| said.text.to_owned()),
+                submitted_at: record.created_at("createdAt").unwrap_or(pull.created_at),
+                commit,
+                round: Some(said.round),
+                reactions: BTreeMap::new(),
+                comments: Vec::new(),
+            };
+            all.push(Given {
+                did: did.to_owned(),
+                counts: !own && writers.may_write(did),
+                review,
+            });
+        }
+        all
+    }
+
+    /// The comment that a verdict is written as, once it is clear that it may be given.
+    pub(crate) async fn verdict_text(
+        &self,
+        located: &Located,
+        review: &NewReview,
+    ) -> Result<String> {
+        let pull = &located.pull;
+        let uri = &pull.record.uri;
+        let why = match self.state_of(&located.repository, pull).await? {
+            PrState::Open => None,
+            PrState::Closed => Some((Precondition::Closed, "closed")),
+            PrState::Merged => Some((Precondition::Merged, "merged")),
+        };
+        if let Some((why, word)) = why {
+            let message = format!("{uri} is {word}; an open one alone is reviewed");
+            return Err(Error::precondition(why, message));
+        }
+        let viewer = self.session.viewer().await?;
+        if viewer.identity.did == pull.author() {
+            return Err(Error::precondition(
+                Precondition::Rule,
+                format!("you opened {uri}, and nobody can give a verdict on their own"),
+            )
+            .with_hint("leave a comment instead, or ask somebody else for a review"));
+        }
+        let line = match pull.latest() {
+            Some((number, round)) => match &round.content {
+                Content::Blob(patch) => first_line(review.verdict, number, patch),
+                _ => None,
+            },
+            None => None,
+        };
+        match line {
+            Some(line) if review.body.is_empty() => Ok(line),
+            Some(line) => Ok(format!("{line}\n\n{}", review.body)),
+            None => Err(Error::new(
+                ErrorKind::Protocol,
+                format!("the newest round of {uri} has no patch that a verdict could name"),
+            )
+            .with_hint("its author can submit another round")),
+        }
+    }
+
+    /// Says of a verdict that it does not count.
+    pub(crate) async fn if_it_counts(
+        &self,
+        located: &Located,
+        mut outcome: Outcome<Review>,
+    ) -> Result<Outcome<Review>> {
+        let viewer = self.session.viewer().await?;
+        let writers = self.writers(&located.repository).await;
+        if !writers.may_write(&viewer.identity.did) {
+            let id = &located.repository.id;
+            outcome.warnings.push(Warning::new(format!(
+                "this verdict is shown and does not count: those of the owner and the \
+                 collaborators of {id} do"
+            )));
+        }
+        Ok(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const PATCH: &str = "bafkreib0";
+
+    fn pull() -> Pull {
+        let round =
+            |cid: &str| json!({ "patchBlob": { "$type": "blob", "ref": { "$link": cid } } });
+        let value = json!({
+            "title": "T", "target": { "repo": "did:plc:r", "branch": "main" },
+            "rounds": [round("bafkreia0"), round(PATCH)],
+        });
+        let uri = "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322".to_owned();
+        Pull::parse(Record {
+            uri,
+            cid: None,
+            value,
+        })
+        .unwrap()
+    }
+
+    fn comment(text: &str, round: Option<usize>, reply: bool) -> Record {
+        let mut value = json!({ "body": { "text": text } });
+        if let Some(round) = round {
+            value["pullRoundIdx"] = json!(round);
+        }
+        if reply {
+            value["replyTo"] = json!({ "uri": "at://x" });
+        }
+        Record {
+            uri: "at://did:plc:b/sh.tangled.feed.comment/3mkuuamwfj322".to_owned(),
+            cid: None,
+            value,
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_written_is_read() {
+        for (verdict, state) in [
+            (Verdict::Approve, ReviewState::Approved),
+            (Verdict::RequestChanges, ReviewState::ChangesRequested),
+        ] {
+            let line = first_line(verdict, 1, PATCH).unwrap();
+            for (text, rest) in [
+                (line.clone(), ""),
+                (format!("{line}\n\nWhy.\n\nMore."), "Why.\n\nMore."),
+            ] {
+                let record = comment(&text, Some(1), false);
+                let said = Said::of(&record, &pull()).unwrap();
+                assert_eq!((said.state, said.round, said.text), (state, 1, rest));
+            }
+        }
+        assert_eq!(first_line(Verdict::Comment, 1, PATCH), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_the_pull_request_is_a_text() {
+        let good = format!("{APPROVED}1 ({PATCH})");
+        assert!(Said::of(&comment(&good, Some(1), false), &pull()).is_some());
+        for (text, round, reply) in [
+            (good.as_str(), None, false),
+            (&good, Some(0), false),
+            (&good, Some(1), true),
+            (&format!("> {good}"), Some(1), false),
+            (&format!("Look:\n{good}"), Some(1), false),
+            (&format!("{APPROVED}2 ({PATCH})"), Some(2), false),
+            (&format!("{APPROVED}0 ({PATCH})"), Some(0), false),
+            (&format!("{APPROVED}1"), Some(1), false),
+            (&format!("{APPROVED}-1 ({PATCH})"), Some(1), false),
+            ("Approved", Some(1), false),
+            ("", Some(1), false),
+        ] {
+            let record = comment(text, round, reply);
+            assert_eq!(Said::of(&record, &pull()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Pull requests from forks: which one is meant, what it has, another round of it.
+
+use std::sync::Arc;
+
+use forge_core::{
+    Client, Policy, PullRequests, Repo, RepoPath,
+    model::{CreatePull, DiffReq, HeadRef, MergeReq, PrFields, Resubmit},
+};
+use forge_testkit::tangled::{Account, KnotOptions, Repository};
+use futures::StreamExt as _;
+
+use crate::stage::{PASSWORD, Stage};
+
+const PULL: &str = "sh.tangled.repo.pull";
+
+/// Carol, who may not push to the repository.
+fn carol(stage: &Stage) -> (Account, Repo) {
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    let client = Client::new(Arc::new(stage.tangled(&carol)), Policy::default());
+    let repo = client.repo(stage.id());
+    (carol, repo)
+}
+
+fn from(owner: &str, name: Option<&str>, branch: &str) -> CreatePull {
+    CreatePull {
+        head: HeadRef {
+            owner: Some(owner.to_owned()),
+            repo: name.map(str::to_owned),
+            branch: branch.to_owned(),
+        },
+        ..CreatePull::new(branch, "From a fork")
+    }
+}
+
+fn commit(fork: &Repository, file: &str) {
+    let message = format!("Add {file}");
+    fork.git.commit("topic", &message, &[(file, Some("one\n"))]);
+}
+
+#[tokio::test]
+async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
+    // Of the same knot, and of another one, which has nothing of the upstream but what it fetches.
+    for elsewhere in [false, true] {
+        let stage = Stage::new();
+        let (account, repo) = carol(&stage);
+        let other = stage.world.another_knot(KnotOptions::default()).unwrap();
+        let knot = match elsewhere {
+            true => &other,
+            false => stage.world.knot(),
+        };
+        let fork = stage.world.fork_on(knot, &stage.repo, &account, "widget");
+        // The upstream goes on: what it has alone is no part of the change.
+        stage
+            .repo
+            .git
+            .commit("main", "Upstream", &[("upstream", Some("x\n"))]);
+        commit(&fork, "one.txt");
+        let made = repo.create(&from("carol.test", None, "topic")).await;
+        let made = made.unwrap().value;
+        assert_eq!(
+            made.head_repo.as_ref().unwrap().path,
+            RepoPath::Did(fork.did.clone())
+        );
+        let (_, record) = stage.world.pds().record(&made.node_id).unwrap();
+        forge_tangled::lexicon::check(PULL, &record).unwrap();
+        assert_eq!(record["source"]["repo"], fork.did.as_str());
+        assert_eq!(record["source"]["branch"], "topic");
+        assert_eq!(knot.host().count_of("sh.tangled.repo.hiddenRef"), 1);
+        let mut diff = repo.diff(&made.id, &DiffReq::default()).await.unwrap().body;
+        let mut text = Vec::new();
+        while let Some(chunk) = diff.next().await {
+            text.extend(chunk.unwrap());
+        }
+        let text = String::from_utf8(text).unwrap();
+        let files: Vec<&str> = text.lines().filter(|l| l.starts_with("+++ ")).collect();
+        assert_eq!(files, ["+++ b/one.txt"]);
+
+        let twin = repo.create(&from("carol.test", None, "topic")).await;
+        assert_eq!(twin.unwrap_err().code(), "already_exists");
+        commit(&fork, "two.txt");
+        let forge = stage.tangled(&account);
+        let again = forge.resubmit(&made.id, &Resubmit::default()).await;
+        assert_eq!(again.unwrap().value.rounds, Some(2));
+        let alice = stage.handle(&stage.alice);
+        alice.merge(&made.id, &MergeReq::default()).await.unwrap();
+        let files = stage
+            .repo
+            .git
+            .run(["ls-tree", "--name-only", "main"])
+            .text();
+        assert!(
+            files.contains("one.txt") && files.contains("two.txt"),
+            "{files}"
+        );
+        assert!(files.contains("upstream"), "{files}");
+    }
+}
+
+#[tokio::test]
+async fn of_several_forks_one_has_to_be_named() {
+    let stage = Stage::new();
+    let (account, repo) = carol(&stage);
+    let none = repo.create(&from("carol.test", None, "topic")).await;
+    let e = none.unwrap_err();
+    assert_eq!(e.code(), "invalid_input");
+    assert!(e.message().contains("carol.test has no fork of"), "{e}");
+    assert!(e.hint().unwrap().contains("--patch"), "{e}");
+
+    let world = &stage.world;
+    let first = world.fork_on(world.knot(), &stage.repo, &account, "widget");
+    let second = world.fork_on(world.knot(), &stage.repo, &account, "gadget");
+    let unrelated = world.repository(&account, "other");
+    for it in [&first, &second, &unrelated] {
+        commit(it, &format!("{}.txt", it.name));
+    }
+    let several = repo.create(&from("carol.test", None, "topic")).await;
+    let e = several.unwrap_err();
+    assert!(
+        e.message().contains("carol.test/widget") && e.message().contains("carol.test/gadget"),
+        "{e}"
+    );
+    assert!(!e.message().contains("other"), "{e}");
+    assert!(e.hint().unwrap().contains("carol.test/NAME:BRANCH"), "{e}");
+    let no_fork = repo
+        .create(&from("carol.test", Some("other"), "topic"))
+        .await;
+    assert!(no_fork.unwrap_err().message().contains("is no fork of"));
+    let missing = repo
+        .create(&from("carol.test", Some("gadget"), "gone"))
+        .await;
+    assert!(
+        missing
+            .unwrap_err()
+            .message()
+            .contains("has no branch 'gone'")
+    );
+    assert!(world.pds().records(&account.did, PULL).is_empty());
+
+    let made = repo
+        .create(&from("carol.test", Some("gadget"), "topic"))
+        .await;
+    let made = made.unwrap().value;
+    let files = repo.view(&made.id, PrFields::FILES).await.unwrap().files;
+    assert_eq!(files.unwrap()[0].path, "gadget.txt");
+    // The same branch of the other fork is another one.
+    let made = repo
+        .create(&from("carol.test", Some("widget"), "topic"))
+        .await;
+    assert!(made.is_ok());
+}
+
+#[tokio::test]
+async fn a_fork_is_known_by_what_its_record_names() {
+    for source in ["did", "record", "page", "elsewhere"] {
+        let stage = Stage::new();
+        let (account, repo) = carol(&stage);
+        let fork = stage.world.fork(&stage.repo, &account);
+        commit(&fork, "one.txt");
+        let (_, mut record) = stage.world.pds().record(&fork.uri).unwrap();
+        record["source"] = match source {
+            "did" => stage.repo.did.clone(),
+            "record" => stage.repo.uri.clone(),
+            "page" => "https://tangled.org/@alice.test/widget".to_owned(),
+            _ => "https://tangled.org/bob.test/widget".to_owned(),
+        }
+        .into();
+        let pds = stage.world.pds();
+        pds.put(&account.did, "sh.tangled.repo", "widget", record);
+        let made = repo.create(&from("carol.test", None, "topic")).await;
+        assert_eq!(made.is_ok(), source != "elsewhere", "{source}: {made:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_push_to_the_fork_and_a_knot_that_cannot_fetch() {
+    let stage = Stage::new();
+    let (account, repo) = carol(&stage);
+    let fork = stage.world.fork(&stage.repo, &account);
+    commit(&fork, "one.txt");
+    let bob = stage.handle(&stage.bob);
+    let e = bob.create(&from("carol.test", None, "topic")).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "permission_denied");
+    assert!(e.hint().unwrap().contains("--patch"), "{e}");
+    fork.git.run(["remote", "remove", "origin"]).ok();
+    let e = repo.create(&from("carol.test", None, "topic")).await;
+    let e = e.unwrap_err();
+    assert!(e.message().contains("could not fetch 'main'"), "{e}");
+    assert!(e.hint().unwrap().contains("--patch"), "{e}");
+    for account in [&account, &stage.bob] {
+        assert!(stage.world.pds().records(&account.did, PULL).is_empty());
+    }
+}

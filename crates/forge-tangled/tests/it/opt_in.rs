@@ -1,0 +1,242 @@
+//! Drafts by a marker in the title, and verdicts in comments: where the configuration asks for them.
+
+use std::sync::Arc;
+
+use forge_core::{
+    Client, ErrorKind, PageReq, Policy, PrId, Precondition, PullRequests, Repo,
+    model::{
+        CreatePull, EditPull, MergeReq, NewReview, PrFields, PullQuery, Resubmit, Review,
+        ReviewDecision, ReviewState, Verdict,
+    },
+};
+use forge_tangled::{DraftMarker, Settings};
+use forge_testkit::tangled::Account;
+
+use crate::stage::{PASSWORD, Stage};
+
+const COMMENT: &str = "sh.tangled.feed.comment";
+const PULL: &str = "sh.tangled.repo.pull";
+
+fn opted_in(stage: &Stage) -> Settings {
+    Settings {
+        draft_marker: Some(DraftMarker::new("[draft]").unwrap()),
+        verdict_comments: true,
+        ..stage.settings()
+    }
+}
+
+fn handle(stage: &Stage, account: &Account) -> Repo {
+    let forge = stage.tangled_with(opted_in(stage), Some(account));
+    Client::new(Arc::new(forge), Policy::default()).repo(stage.id())
+}
+
+fn title(stage: &Stage, pr: &PrId) -> String {
+    let record = stage.world.pds().record(&pr.key.to_string());
+    record.unwrap().1["title"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_draft_is_a_marker_in_the_title_that_ready_takes_away() {
+    let stage = Stage::new();
+    let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
+    stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let req = CreatePull {
+        draft: true,
+        ..CreatePull::new("topic", "Add a")
+    };
+    let made = alice.create(&req).await.unwrap().value;
+    assert_eq!(
+        (made.draft, made.title.as_str()),
+        (true, "[draft] Add a"),
+        "the title is shown as it is stored"
+    );
+    assert_eq!(title(&stage, &made.id), "[draft] Add a");
+    let plain = stage.handle(&stage.bob);
+    assert!(!plain.view(&made.id, PrFields::NONE).await.unwrap().draft);
+
+    let e = bob.merge(&made.id, &MergeReq::default()).await.unwrap_err();
+    assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Draft));
+    assert!(e.hint().unwrap().starts_with("forge pr ready at://"), "{e}");
+    let edit = EditPull {
+        title: Some("Add an a".to_owned()),
+        ..EditPull::default()
+    };
+    let edited = alice.edit(&made.id, &edit).await.unwrap().value;
+    assert!(edited.draft, "another title makes nothing ready");
+
+    let e = bob.set_draft(&made.id, false).await.unwrap_err();
+    assert_eq!(e.code(), "permission_denied");
+    let ready = alice.set_draft(&made.id, false).await.unwrap();
+    assert_eq!(ready.ingestion.word(), "confirmed");
+    assert_eq!(
+        (ready.value.draft, title(&stage, &made.id).as_str()),
+        (false, "Add an a")
+    );
+    let drafts = |draft| PullQuery {
+        draft: Some(draft),
+        ..PullQuery::default()
+    };
+    let page = bob.list(&drafts(true), PageReq::first(9)).await.unwrap();
+    assert!(page.items.is_empty());
+    alice.set_draft(&made.id, true).await.unwrap();
+    assert_eq!(title(&stage, &made.id), "[draft] Add an a");
+    let page = bob.list(&drafts(true), PageReq::first(9)).await.unwrap();
+    assert_eq!(page.items.len(), 1);
+    alice.set_draft(&made.id, false).await.unwrap();
+    bob.merge(&made.id, &MergeReq::default()).await.unwrap();
+    let e = alice.set_draft(&made.id, true).await.unwrap_err();
+    assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Merged));
+}
+
+#[tokio::test]
+async fn without_the_configuration_nothing_is_written_and_the_key_is_named() {
+    let stage = Stage::new();
+    let (alice, bob) = (stage.handle(&stage.alice), stage.handle(&stage.bob));
+    let made = stage.open(&alice, "topic").await;
+    let before = stage.world.pds().records(&stage.alice.did, PULL);
+    let e = alice.set_draft(&made.id, true).await.unwrap_err();
+    assert_eq!(e.code(), "unsupported");
+    assert!(e.hint().unwrap().contains("draft_marker"), "{e:?}");
+    let approval = NewReview::new(Verdict::Approve, "");
+    let e = bob.submit_review(&made.id, &approval).await.unwrap_err();
+    assert_eq!(e.code(), "unsupported");
+    assert!(e.hint().unwrap().contains("verdict_comments"), "{e:?}");
+    // Nor where nobody asked the capabilities first.
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.set_draft(&made.id, true).await.unwrap_err();
+    assert_eq!(e.code(), "unsupported");
+    assert_eq!(stage.world.pds().records(&stage.alice.did, PULL), before);
+    assert!(
+        stage
+            .world
+            .pds()
+            .records(&stage.bob.did, COMMENT)
+            .is_empty()
+    );
+}
+
+async fn reviews(repo: &Repo, pr: &PrId) -> Vec<Review> {
+    let page = repo.reviews(pr, PageReq::first(50)).await.unwrap();
+    page.items
+}
+
+#[tokio::test]
+async fn a_verdict_is_a_comment_about_the_round_that_was_reviewed() {
+    let stage = Stage::new();
+    let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
+    let made = stage.open(&alice, "topic").await;
+    let pr = &made.id;
+    let review = NewReview::new(Verdict::Approve, "Fine.\n\nReally.");
+    let given = bob.submit_review(pr, &review).await.unwrap();
+    assert_eq!(given.ingestion.word(), "confirmed");
+    assert!(given.warnings.is_empty(), "{:?}", given.warnings);
+
+    let (_, _, record) = stage.world.pds().records(&stage.bob.did, COMMENT).remove(0);
+    forge_tangled::lexicon::check(COMMENT, &record).unwrap();
+    let (_, pull) = stage.world.pds().record(&made.node_id).unwrap();
+    let patch = pull["rounds"][0]["patchBlob"]["ref"]["$link"]
+        .as_str()
+        .unwrap();
+    let text = record["body"]["text"].as_str().unwrap();
+    assert_eq!(
+        text,
+        format!("Approved round 0 ({patch})\n\nFine.\n\nReally.")
+    );
+    assert_eq!(record["pullRoundIdx"], 0);
+
+    let view = alice
+        .view(pr, PrFields::REVIEWS | PrFields::COMMENTS)
+        .await
+        .unwrap();
+    assert_eq!(view.review_decision, Some(ReviewDecision::Approved));
+    assert_eq!((view.comments_count, view.comments.unwrap().len()), (0, 0));
+    let read = view.reviews.unwrap().remove(0);
+    assert_eq!(
+        (read.state, read.round, read.commit, read.body.as_deref()),
+        (
+            ReviewState::Approved,
+            Some(0),
+            made.head_oid.clone(),
+            Some("Fine.\n\nReally.")
+        )
+    );
+    assert_eq!(read.author_association.as_deref(), Some("COLLABORATOR"));
+
+    // An approval is of its round, and over with it.
+    stage.repo.git.commit("topic", "B", &[("b", Some("y\n"))]);
+    let forge = stage.tangled(&stage.alice);
+    forge.resubmit(pr, &Resubmit::default()).await.unwrap();
+    let view = alice.view(pr, PrFields::NONE).await.unwrap();
+    assert_eq!((view.approvals, view.review_decision), (0, None));
+    assert_eq!(view.latest_reviews[0].state, ReviewState::Dismissed);
+    let read = reviews(&alice, pr).await.remove(0);
+    assert_eq!(
+        (read.state, read.round, read.commit),
+        (ReviewState::Dismissed, Some(0), made.head_oid)
+    );
+    // A request for changes stands.
+    let request = NewReview::new(Verdict::RequestChanges, "No.");
+    bob.submit_review(pr, &request).await.unwrap();
+    stage.repo.git.commit("topic", "C", &[("c", Some("z\n"))]);
+    forge.resubmit(pr, &Resubmit::default()).await.unwrap();
+    let view = alice.view(pr, PrFields::NONE).await.unwrap();
+    assert_eq!(view.review_decision, Some(ReviewDecision::ChangesRequested));
+    assert_eq!(view.latest_reviews[0].round, Some(1));
+
+    // Who has not switched it on sees comments.
+    let plain = stage.handle(&stage.alice);
+    assert!(reviews(&plain, pr).await.is_empty());
+    let view = plain.view(pr, PrFields::NONE).await.unwrap();
+    assert_eq!((view.comments_count, view.review_decision), (2, None));
+}
+
+#[tokio::test]
+async fn the_verdicts_of_the_owner_and_the_collaborators_count() {
+    let stage = Stage::new();
+    let (alice, bob) = (handle(&stage, &stage.alice), handle(&stage, &stage.bob));
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    let stranger = handle(&stage, &carol);
+    let pr = stage.open(&bob, "topic").await.id;
+    let approval = NewReview::new(Verdict::Approve, "");
+    let given = stranger.submit_review(&pr, &approval).await.unwrap();
+    assert!(
+        given.warnings[0].message.contains("does not count"),
+        "{:?}",
+        given.warnings
+    );
+    let e = bob.submit_review(&pr, &approval).await.unwrap_err();
+    assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Rule));
+    // Another program does not ask.
+    let (_, _, forged) = stage.world.pds().records(&carol.did, COMMENT).remove(0);
+    stage.world.pds().add(&stage.bob.did, COMMENT, forged);
+
+    let view = alice.view(&pr, PrFields::REVIEWS).await.unwrap();
+    assert_eq!((view.approvals, view.review_decision), (0, None));
+    assert!(view.latest_reviews.is_empty());
+    let mut seen: Vec<_> = view
+        .reviews
+        .unwrap()
+        .into_iter()
+        .map(|r| (r.author.login, r.state, r.author_association.unwrap()))
+        .collect();
+    seen.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(
+        seen,
+        [
+            (
+                "bob.test".to_owned(),
+                ReviewState::Commented,
+                "COLLABORATOR".to_owned()
+            ),
+            (
+                "carol.test".to_owned(),
+                ReviewState::Approved,
+                "NONE".to_owned()
+            ),
+        ]
+    );
+    alice.submit_review(&pr, &approval).await.unwrap();
+    let view = bob.view(&pr, PrFields::NONE).await.unwrap();
+    assert_eq!(view.review_decision, Some(ReviewDecision::Approved));
+    assert_eq!(view.latest_reviews[0].author.login, "alice.test");
+}

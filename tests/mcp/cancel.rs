@@ -1,0 +1,84 @@
+//! A call that is cancelled asks the forge for nothing more.
+
+use std::{
+    io::Write,
+    net::{Shutdown, TcpStream},
+    thread,
+    time::Duration,
+};
+
+use forge_testkit::github::Fault;
+use serde_json::json;
+
+use crate::{
+    github::{Hub, REPO},
+    http::Http,
+    world::{LEGACY, MODERN},
+};
+
+/// How long the first request of a call takes here.
+const SLOW: Duration = Duration::from_millis(700);
+
+/// A pull request whose next look at it is slow.
+fn slow() -> Hub {
+    let hub = Hub::with_pull(1);
+    hub.double.fault(Fault::delayed(SLOW).on_path("/graphql"));
+    hub
+}
+
+/// Waits until the forge has the first request of the call.
+fn has_begun(hub: &Hub) {
+    while hub.double.faults_left() > 0 {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// How often the diff was asked for, once the slow request is over.
+fn diffs(hub: &Hub) -> usize {
+    // A call that goes on sends its next request as soon as the first is answered.
+    thread::sleep(SLOW * 3);
+    let all = hub.double.requests();
+    all.iter().filter(|r| r.path.ends_with("/pulls/1")).count()
+}
+
+#[test]
+fn over_standard_input_and_output() {
+    for era in [LEGACY, MODERN] {
+        for cancelled in [false, true] {
+            let hub = slow();
+            let mut wire = hub.server_of(era, &[]);
+            let args = json!({"repo": REPO, "number": 1});
+            let id = wire.begin("tools/call", json!({"name": "pr_diff", "arguments": args}));
+            has_begun(&hub);
+            if cancelled {
+                wire.send(&json!({
+                    "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}
+                }));
+            }
+            let wanted = usize::from(!cancelled);
+            assert_eq!(diffs(&hub), wanted, "{era}, cancelled: {cancelled}");
+            // The connection goes on.
+            wire.call("pr_list", json!({"repo": REPO})).ok();
+        }
+    }
+}
+
+#[test]
+fn over_http_by_going_away() {
+    for stays in [true, false] {
+        let hub = slow();
+        let http = Http::of(&hub.run(&["--http", "127.0.0.1:0"]));
+        let call = http.request(
+            MODERN,
+            "tools/call",
+            json!({"name": "pr_diff", "arguments": {"repo": REPO, "number": 1}}),
+        );
+        let mut stream = TcpStream::connect(&http.address).unwrap();
+        stream.write_all(call.as_bytes()).unwrap();
+        has_begun(&hub);
+        if !stays {
+            stream.shutdown(Shutdown::Both).unwrap();
+        }
+        assert_eq!(diffs(&hub), usize::from(stays), "the client stays: {stays}");
+    }
+}

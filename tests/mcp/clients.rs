@@ -1,0 +1,160 @@
+//! Adding the server to a client, as the pages say it, on every forge.
+
+use std::fs;
+
+use forge_testkit::{Identity, Run, workspace_root};
+use serde_json::{Value, json};
+
+use crate::{
+    github::{Hub, REPO},
+    tangled_world::{Tangled, WIDGET},
+    world::{LEGACY, MODERN, Wire, World},
+};
+
+/// Every client that has a snippet.
+const CLIENTS: [&str; 7] = [
+    "claude-code",
+    "claude-desktop",
+    "vscode",
+    "cursor",
+    "windsurf",
+    "gemini",
+    "codex",
+];
+
+/// The words of a line of a shell.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in line.trim().chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words
+}
+
+/// The program and the arguments that a snippet tells a client to start.
+fn command(client: &str, snippet: &str) -> (String, Vec<String>) {
+    let of_json = |server: &Value| {
+        let args = server["args"].as_array().unwrap().iter();
+        let args = args.map(|a| a.as_str().unwrap().to_owned()).collect();
+        (server["command"].as_str().unwrap().to_owned(), args)
+    };
+    match client {
+        "claude-code" => {
+            let mut words = words(snippet);
+            let own = words.split_off(words.iter().position(|w| w == "--").unwrap() + 1);
+            assert_eq!(words, ["claude", "mcp", "add", "forge", "--"]);
+            (own[0].clone(), own[1..].to_vec())
+        }
+        "codex" => {
+            let lines = snippet.strip_prefix("[mcp_servers.forge]\n").unwrap();
+            let pairs = lines.lines().filter_map(|l| l.split_once(" = "));
+            let object: serde_json::Map<String, Value> = pairs
+                .map(|(k, v)| (k.to_owned(), serde_json::from_str(v).unwrap()))
+                .collect();
+            of_json(&Value::Object(object))
+        }
+        _ => {
+            let all: Value = serde_json::from_str(snippet).unwrap();
+            let key = if client == "vscode" {
+                "servers"
+            } else {
+                "mcpServers"
+            };
+            if client == "vscode" {
+                assert_eq!(all[key]["forge"]["type"], "stdio");
+            }
+            of_json(&all[key]["forge"])
+        }
+    }
+}
+
+/// Where a new user adds the server: how `forge` is run there, and a repository to ask about.
+struct Place {
+    forge: Box<dyn Fn(&[&str]) -> Run>,
+    repo: String,
+    title: &'static str,
+}
+
+fn places() -> [Place; 3] {
+    let hub = Hub::with_pull(1);
+    let github = Place {
+        repo: REPO.to_owned(),
+        title: "Work",
+        forge: Box::new(move |args| hub.forge(args)),
+    };
+    let tangled = Tangled::new();
+    tangled.open("topic");
+    let tangled = Place {
+        repo: WIDGET.to_owned(),
+        title: "T",
+        forge: Box::new(move |args| tangled.forge(&tangled.alice, args)),
+    };
+    let world = World::with_pull();
+    let local = Place {
+        repo: world.git.path().display().to_string(),
+        title: "Add a feature",
+        forge: Box::new(move |args| world.forge(&Identity::GRACE).args(args)),
+    };
+    [github, tangled, local]
+}
+
+#[test]
+fn every_snippet_starts_a_server_that_answers_on_every_forge() {
+    let places = places();
+    let unknown = (places[2].forge)(&["mcp", "config", "--client", "nothing"]);
+    let said = unknown.output().stderr_text();
+    for (n, client) in CLIENTS.iter().enumerate() {
+        assert!(said.contains(client), "{client} is not in: {said}");
+        let Place { forge, repo, title } = &places[n % places.len()];
+        let asked = ["mcp", "config", "--client", client];
+        let allowed = ["--write", "--allow-repo", repo];
+        let snippet = forge(&asked).args(allowed).text();
+        let (program, args) = command(client, &snippet);
+        assert_eq!(args, ["mcp", "--write", "--allow-repo", repo], "{client}");
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let run = forge(&args).program(program);
+        let mut wire = Wire::start(&run, if n % 2 == 0 { MODERN } else { LEGACY });
+        assert!(wire.tools().iter().any(|t| t["name"] == "pr_merge"));
+        let list = wire.call("pr_list", json!({"repo": repo})).ok();
+        assert_eq!(list.data()["pull_requests"][0]["title"], *title, "{client}");
+        wire.call("forge_status", json!({"repo": repo})).ok();
+    }
+}
+
+#[test]
+fn what_the_pages_print_is_what_the_program_prints() {
+    let world = World::with_pull();
+    for page in ["README.md", "docs/mcp.md"] {
+        let page = fs::read_to_string(workspace_root().join(page)).unwrap();
+        // The line for one client.
+        let line = page.lines().find_map(|l| l.strip_prefix("claude mcp add "));
+        if let Some(line) = line {
+            let line = line.split('#').next().unwrap();
+            let (program, args) = command("claude-code", &format!("claude mcp add {line}"));
+            assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
+        }
+        // The object for most others.
+        let block = page.split("```json\n").nth(1).unwrap();
+        let block = block.split("```").next().unwrap();
+        let (program, args) = command("cursor", block);
+        assert_eq!((program.as_str(), args), ("forge", vec!["mcp".to_owned()]));
+        // Every other line that is typed.
+        let typed = page
+            .lines()
+            .filter_map(|l| l.strip_prefix("forge mcp config "));
+        let mut count = 0;
+        for line in typed {
+            let line = line.split(" #").next().unwrap();
+            let run = world.forge(&Identity::ADA);
+            let snippet = run.args(["mcp", "config"]).args(words(line)).text();
+            assert!(snippet.contains("mcp"), "{line}: {snippet}");
+            count += 1;
+        }
+        assert!(count > 0, "no page without a command");
+    }
+}

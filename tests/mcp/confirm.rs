@@ -1,0 +1,81 @@
+use serde_json::json;
+
+use crate::world::{LEGACY, MODERN, User, World};
+
+#[test]
+fn who_declines_is_obeyed() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_pull();
+        let mut wire = world.server(era, &["--write"]);
+        wire.user = User::Declines;
+        wire.call("pr_merge", json!({"number": 1}))
+            .fails("cancelled")
+            .says("did not agree");
+        let args = json!({"number": 1, "state": "closed", "delete_branch": true});
+        wire.call("pr_set_state", args).fails("cancelled");
+        assert_eq!(wire.asked.len(), 2);
+        assert!(
+            wire.asked[0].contains("Merge ") && wire.asked[0].contains("by squash"),
+            "{:?}",
+            wire.asked
+        );
+        assert!(
+            wire.asked[1].contains("delete its branch feature"),
+            "{:?}",
+            wire.asked
+        );
+        let view = wire.call("pr_view", json!({"number": 1})).ok();
+        assert_eq!(view.data()["pull_request"]["state"], "open");
+        assert!(world.git.oid("feature").is_some());
+    }
+}
+
+#[test]
+fn a_client_that_cannot_ask_names_what_it_means() {
+    let world = World::with_pull();
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.user = User::Absent;
+    let asked = wire
+        .call("pr_merge", json!({"number": 1}))
+        .fails("invalid_input")
+        .says("ask yourself");
+    let wanted = format!("{}#1", world.name());
+    assert!(
+        asked.text().contains(&format!("confirm=\"{wanted}\"")),
+        "{}",
+        asked.text()
+    );
+    let head = world.git.oid("feature").unwrap();
+    for args in [
+        json!({"number": 1, "confirm": wanted}),
+        json!({"number": 1, "expected_head": head}),
+        json!({"number": 1, "expected_head": head, "confirm": "yes"}),
+        json!({"number": 1, "expected_head": head, "confirm": format!("{}#2", world.name())}),
+    ] {
+        wire.call("pr_merge", args).fails("invalid_input");
+    }
+    world.git.commit("feature", "Moved", &[("x", Some("x"))]);
+    wire.call(
+        "pr_merge",
+        json!({"number": 1, "expected_head": head, "confirm": wanted}),
+    )
+    .fails("conflict");
+    let head = world.git.oid("feature").unwrap();
+    let merged = wire
+        .call(
+            "pr_merge",
+            json!({"number": 1, "expected_head": &head[..12], "confirm": wanted}),
+        )
+        .ok();
+    assert_eq!(merged.data()["merged"], true);
+}
+
+#[test]
+fn a_client_that_can_ask_is_asked_whatever_it_says() {
+    let world = World::with_pull();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let head = world.git.oid("feature").unwrap();
+    let args =
+        json!({"number": 1, "expected_head": head, "confirm": format!("{}#1", world.name())});
+    assert_eq!(wire.raw("pr_merge", args)["resultType"], "input_required");
+}

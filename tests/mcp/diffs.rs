@@ -1,0 +1,185 @@
+//! Diffs that do not fit: every file once, by the cursors.
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use forge_testkit::Identity;
+use serde_json::json;
+
+use crate::world::{Called, MODERN, Wire, World};
+
+/// Follows the cursors of a diff to its end.
+fn pages(wire: &mut Wire, mut args: serde_json::Value) -> Vec<Called> {
+    let mut pages = Vec::new();
+    loop {
+        let page = wire.call("pr_diff", args.clone()).ok();
+        assert!(
+            page.text().chars().count() <= 25_000,
+            "{}",
+            page.text().chars().count()
+        );
+        let cursor = page.cursor();
+        assert_eq!(cursor.is_some(), page.text().contains("More: cursor="));
+        pages.push(page);
+        match cursor {
+            Some(cursor) => args["cursor"] = json!(cursor),
+            None => return pages,
+        }
+    }
+}
+
+/// The paths of the file headers, in order.
+pub fn headers(pages: &[Called]) -> Vec<String> {
+    let lines = pages.iter().flat_map(|p| p.text().lines());
+    let paths = lines.filter_map(|l| l.strip_prefix("diff --git a/"));
+    paths
+        .map(|l| l.split(" b/").next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn five_thousand_files_come_once_each() {
+    let world = World::new();
+    let mut stream = String::from(
+        "commit refs/heads/wide\ncommitter Ada <ada@example.com> 1750000000 +0000\ndata 4\nWide\nfrom refs/heads/main^0\n",
+    );
+    for n in 0..5_000 {
+        let content = format!("line of {n}\n").repeat(1 + n % 4);
+        let _ = write!(
+            stream,
+            "M 100644 inline dir{}/file{n:04}.txt\ndata {}\n{content}\n",
+            n % 10,
+            content.len()
+        );
+    }
+    world.git.import(stream.into_bytes());
+    world
+        .forge(&Identity::ADA)
+        .args(["pr", "create", "-H", "wide", "-t", "Wide", "-b", ""])
+        .ok();
+    let mut wire = world.server(MODERN, &[]);
+
+    let first = wire
+        .call("pr_diff", json!({"number": 1}))
+        .ok()
+        .says("5000 files");
+    assert_eq!(first.data()["files_total"], 5_000);
+    assert!(first.data()["withheld"].is_null());
+
+    let args = json!({"number": 1, "max_chars": 100_000});
+    let mut all = Vec::new();
+    let mut now = args;
+    loop {
+        let page = wire.call("pr_diff", now.clone()).ok();
+        assert!(page.text().chars().count() <= 100_000);
+        let cursor = page.cursor();
+        all.push(page);
+        match cursor {
+            Some(cursor) => now["cursor"] = json!(cursor),
+            None => break,
+        }
+    }
+    let shown = headers(&all);
+    assert_eq!(shown.len(), 5_000);
+    assert_eq!(shown.iter().collect::<BTreeSet<_>>().len(), 5_000);
+
+    let names = pages(&mut wire, json!({"number": 1, "names_only": true}));
+    let rows: Vec<&str> = names
+        .iter()
+        .flat_map(|p| p.text().lines())
+        .filter(|l| l.starts_with("A dir"))
+        .collect();
+    assert_eq!(rows.len(), 5_000);
+
+    let some = pages(
+        &mut wire,
+        json!({"number": 1, "paths": ["dir3", "dir4/file0004.txt"]}),
+    );
+    assert_eq!(headers(&some).len(), 501);
+    let none = wire
+        .call(
+            "pr_diff",
+            json!({"number": 1, "paths": ["dir3/file0003.tx"]}),
+        )
+        .fails("invalid_input");
+    assert!(none.text().contains("file0003.txt"), "{}", none.text());
+}
+
+#[test]
+fn one_file_that_is_too_long_is_cut_between_hunks_and_lines() {
+    let world = World::new();
+    let lines: String = (0..6_000).map(|n| format!("line {n:05}\n")).collect();
+    world
+        .git
+        .commit("main", "Base", &[("long.txt", Some(&lines))]);
+    // A change in every hundredth line, and a file that is one hunk.
+    let changed: String = (0..6_000)
+        .map(|n| {
+            if n % 100 == 50 {
+                format!("LINE {n:05} <T>\n")
+            } else {
+                format!("line {n:05}\n")
+            }
+        })
+        .collect();
+    let wide = format!("{}\n", "x".repeat(60_000));
+    let files = [
+        ("long.txt", Some(changed.as_str())),
+        ("new.txt", Some(lines.as_str())),
+        ("wide.txt", Some(wide.as_str())),
+    ];
+    world.git.commit("edit", "Edit", &files);
+    world
+        .forge(&Identity::ADA)
+        .args(["pr", "create", "-H", "edit", "-t", "Edit", "-b", ""])
+        .ok();
+    let mut wire = world.server(MODERN, &[]);
+    let all = pages(&mut wire, json!({"number": 1}));
+    assert_eq!(headers(&all), ["long.txt", "new.txt", "wide.txt"]);
+    let text: Vec<&str> = all.iter().flat_map(|p| p.text().lines()).collect();
+    for n in (50..6_000).step_by(100) {
+        let line = format!("+LINE {n:05} <T>");
+        assert_eq!(text.iter().filter(|l| **l == line).count(), 1, "{line}");
+    }
+    for n in 0..6_000 {
+        let line = format!("+line {n:05}");
+        assert_eq!(text.iter().filter(|l| **l == line).count(), 1, "{line}");
+    }
+    let wide: usize = text
+        .iter()
+        .filter(|l| l.trim_start_matches('+').bytes().all(|b| b == b'x') && l.len() > 100)
+        .map(|l| l.matches('x').count())
+        .sum();
+    assert_eq!(wide, 60_000);
+
+    // The head moves: the cursor of the old one is refused.
+    let cursor = all[0].cursor().unwrap();
+    world.git.commit("edit", "More", &[("more", Some("x"))]);
+    wire.call("pr_diff", json!({"number": 1, "cursor": cursor}))
+        .fails("conflict");
+}
+
+#[test]
+fn lock_files_are_counted_alone_unless_they_are_named() {
+    let world = World::new();
+    let lock: String = (0..100)
+        .map(|n| format!("name = \"crate-{n}\"\n"))
+        .collect();
+    world.git.commit(
+        "deps",
+        "Deps",
+        &[("Cargo.lock", Some(&lock)), ("a.rs", Some("fn a() {}\n"))],
+    );
+    world
+        .forge(&Identity::ADA)
+        .args(["pr", "create", "-H", "deps", "-t", "Deps", "-b", ""])
+        .ok();
+    let mut wire = world.server(MODERN, &[]);
+    let page = wire.call("pr_diff", json!({"number": 1})).ok();
+    let page = page
+        .says("A Cargo.lock +100 -0 (generated, not shown")
+        .says("+fn a() {}");
+    assert_eq!(page.data()["additions"], 101);
+    wire.call("pr_diff", json!({"number": 1, "path": "Cargo.lock"}))
+        .ok()
+        .says("+name = \"crate-99\"");
+}

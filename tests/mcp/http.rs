@@ -1,0 +1,259 @@
+//! The same server over HTTP.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Stdio},
+};
+
+use forge_testkit::{CANARY, Identity, Run};
+use serde_json::{Value, json};
+
+use crate::world::{LEGACY, MODERN, World};
+
+/// A server that listens, and its token.
+pub struct Http {
+    child: Child,
+    pub address: String,
+    token: String,
+}
+
+impl Http {
+    pub fn start(world: &World, args: &[&str]) -> Self {
+        let run = world
+            .forge(&Identity::GRACE)
+            .args(["mcp", "--http", "127.0.0.1:0"])
+            .args(args);
+        Self::of(&run)
+    }
+
+    /// Of a command that serves over HTTP.
+    pub fn of(run: &Run) -> Self {
+        let mut command = run.command();
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut line = || lines.next().unwrap().unwrap();
+        let url = line();
+        let address = url
+            .strip_prefix("listening on http://")
+            .unwrap()
+            .strip_suffix("/mcp")
+            .unwrap()
+            .to_owned();
+        let token = line()
+            .strip_prefix("Authorization: Bearer ")
+            .unwrap()
+            .to_owned();
+        assert_eq!(token.len(), 64);
+        Self {
+            child,
+            address,
+            token,
+        }
+    }
+
+    pub fn send(&self, head: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let request = format!(
+            "{head}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(!answer.contains(CANARY));
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = answer
+            .split_once("\r\n\r\n")
+            .map(|(_, b)| b.to_owned())
+            .unwrap_or_default();
+        (status, body)
+    }
+
+    pub fn head(&self, host: &str, more: &str) -> String {
+        format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n{more}",
+            self.token
+        )
+    }
+
+    /// A request without its length: the head, and the body.
+    fn parts(&self, era: &str, method: &str, mut params: Value) -> (String, String) {
+        let mut more = format!("MCP-Protocol-Version: {era}\r\n");
+        if era == MODERN {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"}
+            });
+            more.push_str(&format!("Mcp-Method: {method}\r\n"));
+            if let Some(name) = params["name"].as_str() {
+                more.push_str(&format!("Mcp-Name: {name}\r\n"));
+            }
+        }
+        if era == LEGACY {
+            more.push_str(&format!("Mcp-Session-Id: {}\r\n", self.session()));
+        }
+        let body =
+            json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        (self.head(&self.address, &more), body)
+    }
+
+    /// A request as it goes over the wire.
+    pub fn request(&self, era: &str, method: &str, params: Value) -> String {
+        let (head, body) = self.parts(era, method, params);
+        format!("{head}Content-Length: {}\r\n\r\n{body}", body.len())
+    }
+
+    pub fn call(&self, era: &str, method: &str, params: Value) -> Value {
+        let (head, body) = self.parts(era, method, params);
+        let (status, text) = self.send(&head, &body);
+        assert_eq!(status, 200, "{text}");
+        let data = text
+            .lines()
+            .filter_map(|l| l.strip_prefix("data: "))
+            .chain(text.lines());
+        let answers = data.filter_map(|d| serde_json::from_str::<Value>(d).ok());
+        let mut answers = answers.filter(|a| a["id"] == 1);
+        answers.next().unwrap_or_else(|| panic!("{text}"))
+    }
+}
+
+impl Http {
+    /// A session of a legacy client that cannot ask its user.
+    fn session(&self) -> String {
+        let client = json!({
+            "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}
+        });
+        let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})
+            .to_string();
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let head = self.head(&self.address, "");
+        let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(request.as_bytes()).unwrap();
+        let lines = BufReader::new(stream).lines();
+        let mut headers = lines.map(|l| l.unwrap().to_ascii_lowercase());
+        let id = headers
+            .find_map(|l| l.strip_prefix("mcp-session-id: ").map(str::to_owned))
+            .unwrap();
+        let done = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+        let more = format!("Mcp-Session-Id: {id}\r\n");
+        assert_eq!(self.send(&self.head(&self.address, &more), &done).0, 202);
+        id
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn both_eras_are_served() {
+    let world = World::with_pull();
+    let http = Http::start(&world, &["--write"]);
+    for era in [LEGACY, MODERN] {
+        let list = http.call(
+            era,
+            "tools/call",
+            json!({"name": "pr_list", "arguments": {}}),
+        );
+        assert_eq!(
+            list["result"]["structuredContent"]["pull_requests"][0]["number"], "1",
+            "{list}"
+        );
+    }
+    // Nobody can be asked here, and nothing merges without being named.
+    for era in [LEGACY, MODERN] {
+        let merge = http.call(
+            era,
+            "tools/call",
+            json!({"name": "pr_merge", "arguments": {"number": 1}}),
+        );
+        assert_eq!(
+            merge["result"]["structuredContent"]["error"]["code"], "invalid_input",
+            "{merge}"
+        );
+        assert!(
+            merge["result"]["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .contains("confirm="),
+            "{merge}"
+        );
+    }
+}
+
+#[test]
+fn who_may_come_in() {
+    let world = World::with_pull();
+    let http = Http::start(&world, &[]);
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let version = format!("MCP-Protocol-Version: {LEGACY}\r\n");
+    let own = http.head(&http.address, &version);
+    assert_eq!(http.send(&own, body).0, 200);
+    for (what, head, status) in [
+        ("no token", own.replace(&http.token, ""), 401),
+        (
+            "another token",
+            own.replace(&http.token, &"0".repeat(64)),
+            401,
+        ),
+        (
+            "a part of the token",
+            own.replace(&http.token, &http.token[..63]),
+            401,
+        ),
+        ("basic", own.replace("Bearer", "Basic"), 401),
+        ("another path", own.replacen("/mcp", "/", 1), 404),
+    ] {
+        let (got, text) = http.send(&head, body);
+        assert_eq!(got, status, "{what}: {text}");
+        assert!(!text.contains(&http.token));
+    }
+    let large = format!("{{\"x\":\"{}\"}}", "x".repeat(5 << 20));
+    let mut stream = TcpStream::connect(&http.address).unwrap();
+    let _ = stream.write_all(format!("{own}Content-Length: {}\r\n\r\n", large.len()).as_bytes());
+    let _ = stream.write_all(large.as_bytes());
+    let mut answer = [0; 16];
+    let read = stream.read(&mut answer).unwrap_or(0);
+    assert!(
+        read == 0 || answer.starts_with(b"HTTP/1.1 413"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+}
+
+#[test]
+fn a_token_can_be_chosen_and_is_then_not_printed() {
+    let world = World::with_pull();
+    let token = format!("{CANARY}-and-more-of-it");
+    let run = world
+        .forge(&Identity::GRACE)
+        .args(["mcp", "--http", "127.0.0.1:0"])
+        .env("FORGE_MCP_TOKEN", &token);
+    let mut child = run.command().stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let url = lines.next().unwrap().unwrap();
+    let address = url
+        .strip_prefix("listening on http://")
+        .unwrap()
+        .strip_suffix("/mcp")
+        .unwrap()
+        .to_owned();
+    let http = Http {
+        child,
+        address,
+        token,
+    };
+    let list = http.call(MODERN, "tools/list", json!({}));
+    assert!(list["result"]["tools"].is_array());
+    let weak = world
+        .forge(&Identity::GRACE)
+        .args(["mcp", "--http", "127.0.0.1:0"])
+        .env("FORGE_MCP_TOKEN", "short");
+    let _ = weak.output().exits(1).says("16 characters");
+}

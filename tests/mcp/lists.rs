@@ -1,0 +1,298 @@
+//! Which repositories a server reaches: its two lists, under every name of a repository.
+
+use forge_testkit::Identity;
+use serde_json::json;
+
+use crate::{
+    github::{Hub, REPO},
+    tangled_world::{Tangled, WIDGET},
+    world::{MODERN, Wire, World},
+};
+
+/// Two repositories, of which the server may read one and change none of the other.
+struct Two {
+    world: World,
+    private: String,
+}
+
+impl Two {
+    fn new() -> Self {
+        let world = World::with_pull();
+        let private = world.scratch.repository("private");
+        private.commit("secret", "Secret", &[("s", Some("s"))]);
+        world
+            .scratch
+            .forge(private.path(), &Identity::ADA)
+            .args([
+                "pr",
+                "create",
+                "-H",
+                "secret",
+                "-t",
+                "Secret title",
+                "-b",
+                "b",
+            ])
+            .ok();
+        let private = private.path().canonicalize().unwrap().display().to_string();
+        Self { world, private }
+    }
+
+    fn server(&self, args: &[&str]) -> Wire {
+        let open = self.world.git.path().display().to_string();
+        self.world.server(
+            MODERN,
+            &[&["--write", "--allow-repo", &open], args].concat(),
+        )
+    }
+}
+
+#[test]
+fn a_repository_that_is_not_on_the_list_is_out_of_reach() {
+    let two = Two::new();
+    let mut wire = two.server(&[]);
+    wire.call("pr_view", json!({"number": 1})).ok();
+    let own = two.world.git.path().display().to_string();
+    let url = format!("file://{}#1", two.private);
+    let relative = format!("{own}/../private");
+    let link = two.world.scratch.path("link");
+    std::os::unix::fs::symlink(&two.private, &link).unwrap();
+    let link = link.display().to_string();
+    for repo in [
+        two.private.as_str(),
+        &relative,
+        &link,
+        "octo/tools",
+        "https://github.com/octo/tools",
+    ] {
+        for (tool, more) in every_tool() {
+            let mut args = more;
+            args["repo"] = json!(repo);
+            let refused = wire.call(tool, args).fails("permission_denied");
+            assert!(
+                !refused.text().contains("Secret title"),
+                "{}",
+                refused.text()
+            );
+        }
+        let read = wire.request(
+            "resources/read",
+            json!({"uri": format!("forge://local{repo}/pull/1")}),
+        );
+        assert!(read.get("error").is_some(), "{read}");
+    }
+    // Named in somebody's text, as the number.
+    wire.call("pr_view", json!({"number": url}))
+        .fails("permission_denied");
+    wire.call("pr_comment", json!({"number": url, "body": "x"}))
+        .fails("permission_denied");
+    wire.call("pr_view", json!({"repo": own, "number": url}))
+        .fails("invalid_input")
+        .says("leave repo away");
+}
+
+/// The tools that change nothing.
+const READING: [&str; 5] = ["pr_list", "pr_view", "pr_diff", "pr_checks", "forge_status"];
+
+fn every_tool() -> Vec<(&'static str, serde_json::Value)> {
+    vec![
+        ("pr_list", json!({})),
+        ("pr_view", json!({"number": 1})),
+        ("pr_diff", json!({"number": 1})),
+        ("pr_checks", json!({"number": 1})),
+        ("forge_status", json!({})),
+        ("pr_create", json!({"title": "t", "head": "h"})),
+        ("pr_edit", json!({"number": 1, "title": "t"})),
+        ("pr_comment", json!({"number": 1, "body": "b"})),
+        ("pr_review", json!({"number": 1, "verdict": "approve"})),
+        ("pr_thread_resolve", json!({"number": 1, "thread": "t"})),
+        ("pr_set_state", json!({"number": 1, "state": "closed"})),
+        ("pr_merge", json!({"number": 1})),
+        ("pr_resubmit", json!({"number": 1})),
+        ("pr_update_branch", json!({"number": 1})),
+    ]
+}
+
+#[test]
+fn the_table_of_tools_is_complete() {
+    let world = World::new();
+    let mut names: Vec<String> = world
+        .server(MODERN, &["--write"])
+        .tools()
+        .iter()
+        .map(|t| t["name"].as_str().unwrap().to_owned())
+        .collect();
+    let mut table: Vec<String> = every_tool()
+        .into_iter()
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    names.sort();
+    table.sort();
+    assert_eq!(names, table);
+}
+
+#[test]
+fn what_may_be_read_need_not_be_changed() {
+    let two = Two::new();
+    let all = format!(
+        "{}/*",
+        two.world.scratch.path("").canonicalize().unwrap().display()
+    );
+    let own = two.world.git.path().display().to_string();
+    let mut wire = two.world.server(
+        MODERN,
+        &["--write", "--allow-repo", &all, "--allow-write", &own],
+    );
+    wire.call("pr_view", json!({"repo": two.private, "number": 1}))
+        .ok()
+        .says("Secret title");
+    for (tool, mut args) in every_tool() {
+        if READING.contains(&tool) {
+            continue;
+        }
+        args["repo"] = json!(two.private);
+        wire.call(tool, args)
+            .fails("permission_denied")
+            .says("--allow-write");
+    }
+    wire.call("pr_comment", json!({"number": 1, "body": "b"}))
+        .ok();
+}
+
+#[test]
+fn a_repository_that_was_given_away_has_left_the_list() {
+    let hub = Hub::with_pull(1);
+    hub.double.seed().user("mallory");
+    let lists = ["--write", "--allow-repo", "github.localhost/octo/*"];
+    let mut wire = hub.server(&lists);
+    let mut writes = hub.server(&["--write", "--allow-write", "github.localhost/octo/*"]);
+    hub.double.seed().move_repo(REPO, "mallory", "stolen");
+    hub.double.reset_record();
+    for (tool, args) in every_tool() {
+        let mut args = args;
+        args["repo"] = json!(REPO);
+        let refused = wire.call(tool, args.clone()).fails("permission_denied");
+        assert!(
+            refused.text().contains("mallory/stolen"),
+            "{tool}: {}",
+            refused.text()
+        );
+        if !READING.contains(&tool) {
+            writes.call(tool, args).fails("permission_denied");
+        }
+    }
+    // The name that it has now is not on the list either, and is not asked about.
+    let asked = hub.double.counts().api;
+    assert_eq!(asked, 2, "each server asks once what the old name means");
+    wire.call("pr_list", json!({"repo": "mallory/stolen"}))
+        .fails("permission_denied");
+    assert_eq!(hub.double.counts().api, asked);
+    // A server for the new name takes the new name, and not the old one.
+    let mut other = hub.server(&["--allow-repo", "github.localhost/mallory/stolen"]);
+    other
+        .call("pr_list", json!({"repo": "Mallory/Stolen.git"}))
+        .ok();
+    other
+        .call("pr_list", json!({"repo": REPO}))
+        .fails("permission_denied");
+}
+
+#[test]
+fn a_renamed_repository_of_the_same_owner_stays_on_the_owners_list() {
+    let hub = Hub::with_pull(1);
+    hub.double.seed().move_repo(REPO, "octo", "instruments");
+    let mut wire = hub.server(&["--allow-repo", "github.localhost/octo/*"]);
+    wire.call("pr_list", json!({"repo": REPO})).ok();
+    let mut exact = hub.server(&["--allow-repo", "github.localhost/octo/tools"]);
+    exact
+        .call("pr_list", json!({"repo": REPO}))
+        .fails("permission_denied")
+        .says("octo/instruments");
+}
+
+#[test]
+fn a_handle_and_a_did_are_two_names() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let by_did = format!("{}/widget", t.alice.did);
+    let own_did = t.repo.did.clone();
+    let server = |allowed: &str| {
+        let args = ["mcp", "--write", "--allow-repo", allowed];
+        Wire::start(&t.forge(&t.alice, &args), MODERN)
+    };
+    let sent = || {
+        let hosts = [
+            t.world.index().host(),
+            t.world.directory().host(),
+            t.world.pds().host(),
+            t.world.knot().host(),
+        ];
+        hosts.map(|h| h.requests().len()).iter().sum::<usize>()
+    };
+    let handles = "tangled:alice.test/*";
+    for (allowed, in_it, out_of_it) in [
+        (handles, vec![WIDGET], vec![&by_did, &own_did]),
+        (WIDGET, vec![WIDGET], vec![&by_did, &own_did]),
+        (&by_did, vec![by_did.as_str()], vec![&own_did]),
+        (&own_did, vec![own_did.as_str()], vec![&by_did]),
+    ] {
+        let mut wire = server(allowed);
+        for repo in in_it {
+            let view = wire.call("pr_view", json!({"repo": repo, "number": uri}));
+            view.ok().says("\"T\"");
+        }
+        let before = sent();
+        for repo in out_of_it {
+            wire.call("pr_view", json!({"repo": repo, "number": uri}))
+                .fails("permission_denied")
+                .says("name the repository as the list does");
+        }
+        wire.call("pr_view", json!({"number": uri}))
+            .fails("invalid_input")
+            .says("pass repo as well");
+        let bob = "tangled:bob.test/widget";
+        wire.call("pr_view", json!({"repo": bob, "number": uri}))
+            .fails("permission_denied");
+        assert_eq!(
+            sent(),
+            before,
+            "nothing was sent for what is not on {allowed}"
+        );
+    }
+    // A record of another repository is none of the one that is allowed.
+    let other = t.world.repository(&t.bob, "secret");
+    other
+        .git
+        .commit("topic", "Secret", &[("s.txt", Some("s\n"))]);
+    let mut alices = server(handles);
+    let made = t.forge(
+        &t.bob,
+        &[
+            "pr",
+            "create",
+            "-R",
+            "tangled:bob.test/secret",
+            "-H",
+            "topic",
+            "-t",
+            "Secret title",
+            "-b",
+            "",
+        ],
+    );
+    made.ok();
+    let secret = t
+        .world
+        .pds()
+        .records(&t.bob.did, crate::tangled_world::PULL);
+    let (secret, _, _) = secret.first().unwrap();
+    let refused = alices
+        .call("pr_view", json!({"repo": WIDGET, "number": secret}))
+        .fails("not_found");
+    assert!(!refused.0.to_string().contains("Secret title"));
+    // Without a list the record says which repository is meant.
+    let mut open = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);
+    open.call("pr_view", json!({"number": uri}))
+        .ok()
+        .says("\"T\"");
+}

@@ -1,0 +1,26 @@
+//! The MCP server of the real binary, over its real wires.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod attacks;
+mod cancel;
+mod clients;
+mod confirm;
+mod diffs;
+mod github;
+mod http;
+mod lists;
+mod reading;
+mod resources;
+mod surface;
+#[path = "../cli/tangled/world.rs"]
+#[allow(dead_code, reason = "shared with the tests of the command line")]
+mod tangled_world;
+mod task;
+mod world;
+mod writing;

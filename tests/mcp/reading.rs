@@ -1,0 +1,217 @@
+use forge_testkit::Identity;
+use serde_json::json;
+
+use crate::world::{LEGACY, MODERN, World};
+
+#[test]
+fn both_eras_read_the_same() {
+    let world = World::with_pull();
+    let mut texts = Vec::new();
+    for era in [LEGACY, MODERN] {
+        let mut wire = world.server(era, &[]);
+        assert!(
+            wire.hello["instructions"]
+                .as_str()
+                .unwrap()
+                .contains("only reads")
+        );
+        let list = wire.call("pr_list", json!({})).ok();
+        assert_eq!(list.data()["pull_requests"][0]["number"], "1");
+        let view = wire
+            .call(
+                "pr_view",
+                json!({"number": 1, "include": ["threads", "comments", "reviews", "files", "commits", "history"]}),
+            )
+            .ok();
+        assert_eq!(view.data()["files"][0]["path"], "feature.txt");
+        assert_eq!(view.0["_meta"]["forge/content"]["integrity"], "untrusted");
+        let diff = wire
+            .call("pr_diff", json!({"number": 1}))
+            .ok()
+            .says("+two\n");
+        assert_eq!(diff.data()["files_total"], 1);
+        let status = wire.call("forge_status", json!({"repo": "."})).ok();
+        assert_eq!(status.data()["write"], false);
+        let all = [list, view, diff, status]
+            .map(|c| world.stable(c.text()))
+            .join("\n----\n");
+        texts.push(all);
+        assert_eq!(wire.end(), "");
+    }
+    assert_eq!(texts[0], texts[1]);
+    insta::assert_snapshot!("reading", without_ids(&texts[0]));
+}
+
+/// Object ids differ with git's format of objects alone, and say nothing here.
+fn without_ids(text: &str) -> String {
+    let is_id = |w: &str| w.len() >= 12 && w.bytes().all(|b| b.is_ascii_hexdigit());
+    let word = |w: &str| {
+        if is_id(w) {
+            "[id]".to_owned()
+        } else {
+            w.to_owned()
+        }
+    };
+    let line = |l: &str| {
+        let parts: Vec<String> = l.split(' ').map(word).collect();
+        let line = parts.join(" ");
+        match line.split_once("index ") {
+            Some(("", _)) => "index [ids]".to_owned(),
+            _ => line,
+        }
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn names_numbers_and_lists_in_any_spelling() {
+    let world = World::with_pull();
+    let mut wire = world.server(MODERN, &[]);
+    let path = world.git.path().display().to_string();
+    for args in [
+        json!({"number": 1}),
+        json!({"number": "#1"}),
+        json!({"number": 1.0}),
+        json!({"pullNumber": "1"}),
+        json!({"pull_number": 1, "repo": path}),
+        json!({"pr": "1", "repository": world.name()}),
+        json!({"number": format!("{}#1", world.name())}),
+        json!({"number": 1, "include": "files,commits", "max_chars": "5000"}),
+        json!({"number": 1, "include": "[\"files\"]", "format": "Detailed"}),
+    ] {
+        let view = wire.call("pr_view", args.clone()).ok();
+        assert_eq!(view.data()["pull_request"]["number"], "1", "{args}");
+    }
+}
+
+#[test]
+fn a_failure_says_what_to_do_next() {
+    let world = World::with_pull();
+    let mut wire = world.server(MODERN, &[]);
+    let missing = wire
+        .call("pr_view", json!({"number": 9}))
+        .fails("not_found");
+    let missing = missing.says("Next: pr_list {");
+    assert_eq!(missing.data()["error"]["retryable"], false);
+    wire.call("pr_view", json!({"number": 1, "bogus": 1}))
+        .fails("invalid_input")
+        .says("unknown field `bogus`");
+    wire.call("pr_view", json!({}))
+        .fails("invalid_input")
+        .says("missing field `number`");
+    wire.call("pr_view", json!({"number": "feature"}))
+        .fails("invalid_input")
+        .says("pr_list finds one");
+    wire.call("pr_checks", json!({"number": 1}))
+        .fails("unsupported")
+        .says("Next: forge_status");
+    wire.call(
+        "pr_view",
+        json!({"repo": "https://unknown.example/o/r", "number": 1}),
+    )
+    .fails("invalid_input");
+    wire.call("pr_list", json!({"cursor": "x"}))
+        .fails("invalid_input")
+        .says("without cursor");
+    let unknown = wire.request("tools/call", json!({"name": "pr_vew", "arguments": {}}));
+    assert_eq!(unknown["error"]["code"], -32602);
+    assert!(
+        unknown["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("did you mean pr_view?")
+    );
+    let hidden = wire.request(
+        "tools/call",
+        json!({"name": "pr_merge", "arguments": {"number": 1}}),
+    );
+    assert!(
+        hidden["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("--write"),
+        "{hidden}"
+    );
+}
+
+#[test]
+fn a_list_goes_on_where_it_stopped() {
+    let world = World::new();
+    for n in 0..7 {
+        world.open(&format!("b{n}"), &format!("Title {n}"), "");
+    }
+    let mut wire = world.server(MODERN, &[]);
+    let (mut seen, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let page = wire
+            .call("pr_list", json!({"limit": 3, "cursor": cursor}))
+            .ok();
+        for row in page.data()["pull_requests"].as_array().unwrap() {
+            seen.push(row["number"].as_str().unwrap().to_owned());
+        }
+        cursor = page.cursor();
+        assert_eq!(cursor.is_some(), page.text().contains("More: cursor="));
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["7", "6", "5", "4", "3", "2", "1"]);
+    let first = wire
+        .call("pr_list", json!({"limit": 3}))
+        .ok()
+        .cursor()
+        .unwrap();
+    wire.call(
+        "pr_list",
+        json!({"limit": 3, "state": "all", "cursor": first}),
+    )
+    .fails("invalid_input")
+    .says("other arguments");
+}
+
+#[test]
+fn a_view_that_is_too_long_goes_on_and_is_bound_to_the_head() {
+    let world = World::with_pull();
+    for n in 0..60 {
+        let body = format!("Comment {n}\n{}", "word ".repeat(60));
+        world
+            .forge(&Identity::ADA)
+            .args(["pr", "comment", "1", "-b", &body])
+            .ok();
+    }
+    let mut wire = world.server(MODERN, &[]);
+    let args = json!({"number": 1, "include": ["comments"], "max_chars": 4000});
+    let mut seen = Vec::new();
+    let mut args_now = args.clone();
+    let mut pages = 0;
+    let first = loop {
+        let page = wire.call("pr_view", args_now.clone()).ok();
+        assert!(page.text().chars().count() <= 4000, "{}", page.text().len());
+        seen.extend(
+            page.text()
+                .lines()
+                .filter_map(|l| l.strip_prefix("> Comment "))
+                .map(str::to_owned),
+        );
+        pages += 1;
+        match page.cursor() {
+            Some(cursor) => args_now["cursor"] = json!(cursor),
+            None => break args_now["cursor"].clone(),
+        }
+    };
+    assert_eq!(seen, (0..60).map(|n| n.to_string()).collect::<Vec<_>>());
+    assert!(pages > 4);
+    world.git.commit("feature", "More", &[("more", Some("x"))]);
+    args_now["cursor"] = first;
+    wire.call("pr_view", args_now)
+        .fails("conflict")
+        .says("the head has moved");
+    // Large data does not come twice.
+    let all = wire
+        .call("pr_view", json!({"number": 1, "include": "comments"}))
+        .ok();
+    assert_eq!(all.data()["bodies_in_text"], true);
+    assert!(
+        all.data()["comments"][0]["body"].is_null() && all.data()["comments"][0]["id"].is_string()
+    );
+}

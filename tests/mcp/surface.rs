@@ -1,0 +1,139 @@
+//! What every client loads: the tools, their schemas, prompts and templates.
+
+use serde_json::{Value, json};
+
+use crate::world::{LEGACY, MODERN, World};
+
+/// The most bytes of the tools that only read, and of all. Later tools must fit too.
+const READ_MAX: usize = 8 * 1024;
+const WRITE_MAX: usize = 16 * 1024;
+
+/// How many tools there are going to be, half of them for reading, and what is kept for each that is
+/// still to come.
+const PLANNED: usize = 25;
+const LATER: usize = 420;
+
+/// The most bytes of one tool.
+const TOOL_MAX: usize = 1_100;
+
+/// Clients give the model a tool without the schema of its result.
+fn bytes(tool: &Value) -> usize {
+    let mut tool = tool.clone();
+    tool.as_object_mut().unwrap().remove("outputSchema");
+    tool.to_string().len()
+}
+
+#[test]
+fn the_surface_is_small() {
+    let world = World::new();
+    for (args, most) in [(&[][..], READ_MAX), (&["--write"][..], WRITE_MAX)] {
+        let tools = world.server(MODERN, args).tools();
+        for tool in &tools {
+            assert!(bytes(tool) <= TOOL_MAX, "{}: {}", tool["name"], bytes(tool));
+        }
+        let all: usize = tools.iter().map(bytes).sum();
+        let later = LATER * (PLANNED * most / WRITE_MAX).saturating_sub(tools.len());
+        assert!(
+            all + later <= most,
+            "{} tools: {all} bytes, and {later} for those to come",
+            tools.len()
+        );
+    }
+}
+
+#[test]
+fn every_tool_is_portable_and_says_what_it_does() {
+    let world = World::new();
+    let tools = world.server(MODERN, &["--write"]).tools();
+    assert!(tools.len() >= 13);
+    for tool in &tools {
+        let name = tool["name"].as_str().unwrap();
+        let hints = &tool["annotations"];
+        for hint in [
+            "readOnlyHint",
+            "destructiveHint",
+            "idempotentHint",
+            "openWorldHint",
+        ] {
+            assert!(hints[hint].is_boolean(), "{name} has no {hint}");
+        }
+        assert!(
+            tool["title"].is_string() && tool["description"].as_str().unwrap().len() > 40,
+            "{name}"
+        );
+        for which in ["inputSchema", "outputSchema"] {
+            let schema = &tool[which];
+            assert_eq!(schema["type"], "object", "{name}");
+            portable(name, schema);
+        }
+        assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
+        assert!(
+            tool["outputSchema"]["properties"]["error"].is_object(),
+            "{name}"
+        );
+    }
+    let writes = |t: &&Value| t["annotations"]["readOnlyHint"] == false;
+    let names: Vec<&str> = tools
+        .iter()
+        .filter(writes)
+        .map(|t| t["name"].as_str().unwrap())
+        .collect();
+    let reading = world.server(MODERN, &[]).tools();
+    assert!(reading.iter().all(|t| !writes(&t)));
+    assert_eq!(reading.len() + names.len(), tools.len());
+}
+
+fn portable(tool: &str, schema: &Value) {
+    match schema {
+        Value::Object(object) => {
+            for word in [
+                "oneOf", "anyOf", "allOf", "$ref", "$defs", "$schema", "not", "if",
+            ] {
+                let is_property = object.get("type").is_none();
+                assert!(
+                    is_property || !object.contains_key(word),
+                    "{tool}: {word} in {schema}"
+                );
+            }
+            assert!(
+                !object.get("type").is_some_and(Value::is_array),
+                "{tool}: {schema}"
+            );
+            let format = object
+                .get("format")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            assert!(!format.contains("int"), "{tool}: {schema}");
+            assert_ne!(
+                object.get("default"),
+                Some(&Value::Null),
+                "{tool}: {schema}"
+            );
+            object.values().for_each(|v| portable(tool, v));
+        }
+        Value::Array(items) => items.iter().for_each(|v| portable(tool, v)),
+        _ => {}
+    }
+}
+
+#[test]
+fn snapshots_of_the_whole_surface() {
+    let world = World::new();
+    for (name, args) in [("read_only", &[][..]), ("write", &["--write"][..])] {
+        let mut wire = world.server(MODERN, args);
+        let tools = wire.tools();
+        let mut old = world.server(LEGACY, args);
+        assert_eq!(tools, old.tools(), "both eras have the same tools");
+        let mut list =
+            |method: &str, of: &str| wire.request(method, json!({}))["result"][of].clone();
+        let surface = json!({
+            "prompts": list("prompts/list", "prompts"),
+            "templates": list("resources/templates/list", "resourceTemplates"),
+            "tools": tools,
+        });
+        let hello = &wire.hello;
+        assert!(hello["instructions"].as_str().unwrap().len() < 1024);
+        let surface = json!({"instructions": hello["instructions"], "capabilities": hello["capabilities"], "surface": surface});
+        insta::assert_json_snapshot!(format!("surface_{name}"), surface);
+    }
+}

@@ -1,0 +1,327 @@
+//! A server of the real binary, and a client that speaks both eras line by line.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    process::{Child, ChildStdin, ChildStdout, Stdio},
+};
+
+use forge_testkit::{CANARY, GitDir, Identity, Run, Scratch};
+use serde_json::{Value, json};
+
+pub const MODERN: &str = "2026-07-28";
+pub const LEGACY: &str = "2025-11-25";
+
+/// When everything happens: git's dates decide over the clock.
+pub const DATE: &str = "2026-03-01T12:00:00Z";
+
+/// A repository without remotes, with one pull request.
+pub struct World {
+    pub scratch: Scratch,
+    pub git: GitDir,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let scratch = Scratch::new();
+        let git = scratch.repository("repo");
+        Self { scratch, git }
+    }
+
+    /// With pull request 1 from `feature`, of Ada's.
+    pub fn with_pull() -> Self {
+        let world = Self::new();
+        world.open("feature", "Add a feature", "Closes nothing.");
+        world
+    }
+
+    pub fn open(&self, branch: &str, title: &str, body: &str) {
+        let file = format!("{branch}.txt");
+        self.git.commit(
+            branch,
+            &format!("Add {file}"),
+            &[(&file, Some("one\ntwo\nthree\n"))],
+        );
+        self.forge(&Identity::ADA)
+            .args(["pr", "create", "-H", branch, "-t", title, "-b", body])
+            .ok();
+    }
+
+    pub fn forge(&self, who: &Identity) -> Run {
+        self.scratch
+            .forge(self.git.path(), who)
+            .env("GIT_AUTHOR_DATE", DATE)
+            .env("GIT_COMMITTER_DATE", DATE)
+    }
+
+    /// A server that Grace started in the repository.
+    pub fn server(&self, era: &str, args: &[&str]) -> Wire {
+        Wire::start(&self.forge(&Identity::GRACE).arg("mcp").args(args), era)
+    }
+
+    /// The repository as results name it.
+    pub fn name(&self) -> String {
+        format!(
+            "file://{}",
+            self.git.path().canonicalize().unwrap().display()
+        )
+    }
+
+    pub fn stable(&self, text: &str) -> String {
+        let root = self.scratch.path("").canonicalize().unwrap();
+        text.replace(root.display().to_string().trim_end_matches('/'), "[dir]")
+    }
+}
+
+/// What the client says when the user is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    /// The client cannot ask.
+    Absent,
+    Agrees,
+    Declines,
+}
+
+/// A connection over standard input and output.
+pub struct Wire {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    era: &'static str,
+    last_id: u64,
+    pub user: User,
+    /// The questions that the user was asked.
+    pub asked: Vec<String>,
+    /// What happens once, between a question and its answer.
+    pub meanwhile: Option<Box<dyn FnOnce()>>,
+    /// Progress that was told.
+    pub progress: Vec<Value>,
+    /// What `initialize` or `server/discover` answered.
+    pub hello: Value,
+}
+
+impl Wire {
+    pub fn start(run: &Run, era: &str) -> Self {
+        let mut command = run.command();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the server starts");
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut wire = Self {
+            child,
+            input,
+            output,
+            era: if era == MODERN { MODERN } else { LEGACY },
+            last_id: 0,
+            user: User::Agrees,
+            asked: Vec::new(),
+            meanwhile: None,
+            progress: Vec::new(),
+            hello: Value::Null,
+        };
+        wire.greet();
+        wire
+    }
+
+    fn greet(&mut self) {
+        self.hello = if self.era == MODERN {
+            self.request("server/discover", json!({}))["result"].clone()
+        } else {
+            let hello = self.request(
+                "initialize",
+                json!({
+                    "protocolVersion": LEGACY,
+                    "capabilities": {"elicitation": {}},
+                    "clientInfo": {"name": "tests", "version": "1"}
+                }),
+            );
+            self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+            hello["result"].clone()
+        };
+    }
+
+    pub fn send(&mut self, message: &Value) {
+        let input = self.input.as_mut().unwrap();
+        writeln!(input, "{message}").expect("the server reads");
+        input.flush().unwrap();
+    }
+
+    /// Sends a request and gives its id.
+    pub fn begin(&mut self, method: &str, mut params: Value) -> u64 {
+        self.last_id += 1;
+        if self.era == MODERN {
+            let capabilities = match self.user {
+                User::Absent => json!({}),
+                _ => json!({"elicitation": {"form": {}}}),
+            };
+            let meta = json!({
+                "io.modelcontextprotocol/protocolVersion": MODERN,
+                "io.modelcontextprotocol/clientCapabilities": capabilities,
+                "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"}
+            });
+            let own = params
+                .as_object_mut()
+                .unwrap()
+                .entry("_meta")
+                .or_insert_with(|| json!({}));
+            own.as_object_mut()
+                .unwrap()
+                .extend(meta.as_object().unwrap().clone());
+        }
+        let message =
+            json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params});
+        self.send(&message);
+        self.last_id
+    }
+
+    pub fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params);
+        self.answer(id)
+    }
+
+    /// The answer to a request; questions to the user are answered on the way.
+    pub fn answer(&mut self, id: u64) -> Value {
+        loop {
+            let mut line = String::new();
+            let read = self.output.read_line(&mut line).expect("the server writes");
+            assert!(read > 0, "the server has gone");
+            assert!(!line.contains(CANARY), "a token in an answer");
+            let message: Value = serde_json::from_str(&line).expect("JSON on standard output");
+            if message["method"] == "elicitation/create" {
+                self.asked
+                    .push(message["params"]["message"].as_str().unwrap().to_owned());
+                if let Some(change) = self.meanwhile.take() {
+                    change();
+                }
+                let result = match self.user {
+                    User::Agrees => json!({"action": "accept", "content": {"confirm": true}}),
+                    User::Declines => json!({"action": "decline"}),
+                    User::Absent => panic!("a client that cannot ask was asked"),
+                };
+                self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+            } else if message["method"] == "notifications/progress" {
+                self.progress.push(message["params"].clone());
+            } else if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    /// Calls a tool and gives the result as it is.
+    pub fn raw(&mut self, tool: &str, args: Value) -> Value {
+        let answer = self.request("tools/call", json!({"name": tool, "arguments": args}));
+        assert!(answer.get("error").is_none(), "{answer}");
+        answer["result"].clone()
+    }
+
+    /// Calls a tool; where it asks the user, calls again with the answer.
+    pub fn call(&mut self, tool: &str, args: Value) -> Called {
+        let result = self.raw(tool, args.clone());
+        if result["resultType"] != "input_required" {
+            return Called(result);
+        }
+        let question = &result["inputRequests"]["confirm"]["params"]["message"];
+        self.asked.push(question.as_str().unwrap().to_owned());
+        let state = result["requestState"].clone();
+        if let Some(change) = self.meanwhile.take() {
+            change();
+        }
+        self.confirmed(tool, args, &state)
+    }
+
+    /// The second half of a confirmation in the modern era.
+    pub fn confirmed(&mut self, tool: &str, args: Value, state: &Value) -> Called {
+        let response = match self.user {
+            User::Declines => json!({"action": "decline"}),
+            _ => json!({"action": "accept", "content": {"confirm": true}}),
+        };
+        let params = json!({
+            "name": tool, "arguments": args, "requestState": state,
+            "inputResponses": {"confirm": response}
+        });
+        let answer = self.request("tools/call", params);
+        assert!(answer.get("error").is_none(), "{answer}");
+        Called(answer["result"].clone())
+    }
+
+    /// The tools that there are.
+    pub fn tools(&mut self) -> Vec<Value> {
+        self.request("tools/list", json!({}))["result"]["tools"]
+            .as_array()
+            .unwrap()
+            .clone()
+    }
+
+    /// Ends the connection and gives what the server said on standard error.
+    pub fn end(mut self) -> String {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> String {
+        drop(self.input.take());
+        let status = self.child.wait().expect("the server ends");
+        let mut said = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            let _ = stderr.read_to_string(&mut said);
+        }
+        if !std::thread::panicking() {
+            assert!(status.success(), "{status}: {said}");
+            assert!(!said.contains(CANARY), "a token on standard error");
+        }
+        said
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        if self.input.is_some() {
+            let _ = self.finish();
+        }
+    }
+}
+
+/// The result of a tool.
+#[derive(Debug)]
+pub struct Called(pub Value);
+
+impl Called {
+    pub fn text(&self) -> &str {
+        self.0["content"][0]["text"].as_str().unwrap_or_default()
+    }
+
+    pub fn data(&self) -> &Value {
+        &self.0["structuredContent"]
+    }
+
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert_ne!(self.0["isError"], json!(true), "{}", self.text());
+        self
+    }
+
+    /// A failure of this class.
+    #[track_caller]
+    pub fn fails(self, code: &str) -> Self {
+        assert_eq!(self.0["isError"], json!(true), "{}", self.text());
+        assert_eq!(self.data()["error"]["code"], code, "{}", self.text());
+        assert!(self.text().contains("Recovery: "), "{}", self.text());
+        self
+    }
+
+    #[track_caller]
+    pub fn says(self, part: &str) -> Self {
+        assert!(
+            self.text().contains(part),
+            "{part:?} is not in:\n{}",
+            self.text()
+        );
+        self
+    }
+
+    /// The cursor of the next page.
+    pub fn cursor(&self) -> Option<String> {
+        self.data()["next_cursor"].as_str().map(str::to_owned)
+    }
+}

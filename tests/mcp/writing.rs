@@ -1,0 +1,211 @@
+use serde_json::json;
+
+use crate::world::{LEGACY, MODERN, User, World};
+
+#[test]
+fn the_life_of_a_pull_request() {
+    for era in [LEGACY, MODERN] {
+        let world = World::new();
+        world
+            .git
+            .commit("work", "Work", &[("w.txt", Some("one\ntwo\n"))]);
+        let mut wire = world.server(era, &["--write"]);
+        let made = wire
+            .call("pr_create", json!({"title": "Work", "head": "work", "body": "Why.\n<!-- keep -->", "draft": true}))
+            .ok();
+        assert_eq!(
+            (&made.data()["number"], &made.data()["state"]),
+            (&json!("1"), &json!("draft"))
+        );
+        wire.call(
+            "pr_edit",
+            json!({"number": 1, "draft": false, "add_labels": "bug", "append": "More."}),
+        )
+        .ok();
+        let view = wire
+            .call("pr_view", json!({"number": 1}))
+            .ok()
+            .says("> More.")
+            .says("labels: bug");
+        assert_eq!(view.data()["pull_request"]["state"], "open");
+        // What was hidden from the model is still there.
+        let stored = world
+            .forge(&forge_testkit::Identity::ADA)
+            .args(["pr", "view", "1", "--json", "body"])
+            .text();
+        assert!(stored.contains("<!-- keep -->"), "{stored}");
+        let head = view.data()["pull_request"]["head_oid"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        wire.call(
+            "pr_review",
+            json!({"number": 1, "verdict": "comment", "body": "See below.", "expected_head": head,
+                   "comments": [{"path": "w.txt", "line": 2, "body": "Why two?"}]}),
+        )
+        .ok();
+        let view = wire
+            .call("pr_view", json!({"number": 1, "include": "threads"}))
+            .ok();
+        let thread = &view.data()["threads"][0];
+        let (id, comment) = (thread["id"].clone(), thread["comments"][0]["id"].clone());
+        wire.call(
+            "pr_comment",
+            json!({"number": 1, "body": "Because.", "reply_to": comment}),
+        )
+        .ok();
+        wire.call("pr_thread_resolve", json!({"number": 1, "thread": id}))
+            .ok()
+            .says("thread resolved");
+        let again = wire
+            .call("pr_thread_resolve", json!({"number": 1, "thread": id}))
+            .ok()
+            .says("nothing was written");
+        assert_eq!(again.data()["unchanged"], true);
+        wire.call("pr_comment", json!({"number": 1, "body": "Plain."}))
+            .ok();
+        wire.call("pr_set_state", json!({"number": 1, "state": "closed"}))
+            .ok()
+            .says("closed");
+        wire.call("pr_set_state", json!({"number": 1, "state": "open"}))
+            .ok()
+            .says("reopened");
+        assert!(wire.asked.is_empty(), "closing alone asks nobody");
+        wire.call("pr_resubmit", json!({"number": 1}))
+            .fails("unsupported")
+            .says("push to branch work");
+        let merged = wire
+            .call("pr_merge", json!({"number": 1, "expected_head": head}))
+            .ok();
+        assert_eq!(merged.data()["merged"], true);
+        assert_eq!(merged.data()["method"], "squash");
+        assert_eq!(wire.asked.len(), 1);
+        let again = wire.call("pr_merge", json!({"number": 1})).ok();
+        assert_eq!(again.data()["already_merged"], true);
+        assert_eq!(wire.asked.len(), 1, "what is merged asks nobody");
+    }
+}
+
+#[test]
+fn what_cannot_be_merged_asks_nobody() {
+    let world = World::with_pull();
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.call("pr_edit", json!({"number": 1, "draft": true}))
+        .ok();
+    wire.call("pr_merge", json!({"number": 1}))
+        .fails("precondition_failed")
+        .says("draft=false");
+    wire.call("pr_edit", json!({"number": 1, "draft": false}))
+        .ok();
+    world
+        .git
+        .commit("main", "Other", &[("feature.txt", Some("another\n"))]);
+    wire.call("pr_merge", json!({"number": 1}))
+        .fails("precondition_failed")
+        .says("feature.txt");
+    wire.call("pr_merge", json!({"number": 1, "expected_head": "abc"}))
+        .fails("invalid_input");
+    let moved = wire
+        .call(
+            "pr_merge",
+            json!({"number": 1, "expected_head": "0123456789"}),
+        )
+        .fails("conflict");
+    let actual = moved.data()["error"]["actual"].as_str().unwrap().to_owned();
+    assert_eq!(actual, world.git.oid("feature").unwrap());
+    assert!(moved.text().contains(&format!("expected_head={actual}")));
+    wire.call("pr_edit", json!({"number": 1}))
+        .fails("invalid_input")
+        .says("nothing to change");
+    assert!(wire.asked.is_empty());
+}
+
+#[test]
+fn a_pull_request_without_a_clone() {
+    let world = World::new();
+    let mut wire = world.server(MODERN, &["--write"]);
+    for (edit, says) in [
+        (json!({"path": "a.txt"}), "a.txt has no content"),
+        (
+            json!({"path": "a.txt", "content": "x", "delete": true}),
+            "is to be deleted",
+        ),
+        (json!({"path": "../a.txt", "content": "x"}), "../a.txt"),
+    ] {
+        wire.call("pr_create", json!({"title": "T", "edits": [edit]}))
+            .fails("invalid_input")
+            .says(says);
+    }
+    wire.call("pr_create", json!({"title": "T"}))
+        .fails("invalid_input")
+        .says("edits");
+    let edits = json!([
+        {"path": "new/file.txt", "content": "one\ntwo\n"},
+        {"path": "run.sh", "content": "#!/bin/sh\n"},
+        {"path": "README.md", "delete": true},
+    ]);
+    let made = wire
+        .call(
+            "pr_create",
+            json!({"title": "Edited", "head": "edited", "edits": edits}),
+        )
+        .ok();
+    assert_eq!(made.data()["number"], "1");
+    let view = wire
+        .call("pr_view", json!({"number": 1, "include": "files"}))
+        .ok();
+    let files: Vec<_> = view.data()["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| (f["status"].as_str().unwrap(), f["path"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        files,
+        [
+            ("deleted", "README.md"),
+            ("added", "new/file.txt"),
+            ("added", "run.sh")
+        ]
+    );
+    assert_eq!(world.git.show("edited", "new/file.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn the_head_branch_is_brought_up_to_date() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_pull();
+        let mut wire = world.server(era, &["--write"]);
+        wire.call("pr_update_branch", json!({"number": 1}))
+            .ok()
+            .says("nothing was written");
+        world
+            .git
+            .commit("main", "More", &[("more.txt", Some("m\n"))]);
+        let before = world.git.oid("feature").unwrap();
+        wire.call(
+            "pr_update_branch",
+            json!({"number": 1, "expected_head": "0123456789"}),
+        )
+        .fails("conflict");
+        wire.call("pr_update_branch", json!({"number": 1})).ok();
+        let merged = world.git.oid("feature").unwrap();
+        assert_ne!(merged, before);
+        assert!(wire.asked.is_empty(), "a merge loses nothing");
+        // Another history of somebody's branch is agreed to first.
+        world
+            .git
+            .commit("main", "Yet more", &[("more.txt", Some("n\n"))]);
+        wire.user = User::Declines;
+        let rebase = json!({"number": 1, "method": "rebase"});
+        wire.call("pr_update_branch", rebase.clone())
+            .fails("cancelled");
+        assert_eq!(world.git.oid("feature").as_ref(), Some(&merged));
+        wire.user = User::Agrees;
+        wire.call("pr_update_branch", rebase).ok();
+        assert!(wire.asked[0].starts_with("Rewrite the branch feature"));
+        let log = world.git.log("main..feature", "%P");
+        assert_eq!(log.trim().lines().count(), 1, "{log}");
+        assert_eq!(log.trim(), world.git.oid("main").unwrap());
+    }
+}
