@@ -73,9 +73,12 @@ fn command(client: &str, snippet: &str) -> (String, Vec<String>) {
     }
 }
 
+/// `forge` with these arguments, somewhere.
+type Forge = Box<dyn Fn(&[&str]) -> Run>;
+
 /// Where a new user adds the server: how `forge` is run there, and a repository to ask about.
 struct Place {
-    forge: Box<dyn Fn(&[&str]) -> Run>,
+    forge: Forge,
     repo: String,
     title: &'static str,
 }

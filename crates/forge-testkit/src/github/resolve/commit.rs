@@ -120,19 +120,22 @@ pub(super) fn field(ctx: &Ctx<'_>, repo: Id, oid: &str, name: &str, args: &Args)
 
 fn entry(repo: Id, path: &str, entry: git::Entry) -> Val {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let object = match entry.kind.as_str() {
-        "blob" => Some(Node::Blob(repo, entry.oid.clone())),
-        "tree" => Some(Node::Tree(repo, entry.oid.clone())),
-        _ => None,
+    let git::Entry { kind, oid, mode } = entry;
+    let object = if kind == "blob" {
+        Some(Node::Blob(repo, oid.clone()))
+    } else if kind == "tree" {
+        Some(Node::Tree(repo, oid.clone()))
+    } else {
+        None
     };
     Val::record(
         "TreeEntry",
         vec![
             ("name", name.into()),
             ("path", path.into()),
-            ("mode", u64::from(entry.mode).into()),
-            ("type", entry.kind.into()),
-            ("oid", entry.oid.into()),
+            ("mode", u64::from(mode).into()),
+            ("type", kind.into()),
+            ("oid", oid.into()),
             ("object", Val::option(object)),
             ("repository", Node::Repo(repo).into()),
         ],
