@@ -266,7 +266,8 @@ mod tests {
             .iter()
             .map(|(n, _)| n.as_str())
             .collect();
-        assert_eq!(names, ["sh.tangled.repo.pull.status"]);
+        let states = ["sh.tangled.repo.pull.status", "sh.tangled.repo.issue.state"];
+        assert_eq!(names, states);
     }
 
     #[test]
