@@ -58,9 +58,12 @@ pub(crate) fn page<T: Placed + Clone>(
     (taken, end)
 }
 
-/// The last list, and what was asked for.
+/// The last list.
 #[derive(Debug)]
-pub(crate) struct Kept<T>(Mutex<Option<(u64, Instant, Arc<[T]>)>>);
+pub(crate) struct Kept<T>(Mutex<Option<List<T>>>);
+
+/// A list: what was asked for, and when.
+type List<T> = (u64, Instant, Arc<[T]>);
 
 impl<T> Default for Kept<T> {
     fn default() -> Self {
