@@ -20,6 +20,7 @@ mod differences;
 mod fields;
 mod flags;
 mod forks;
+mod issues;
 mod large;
 mod life;
 mod list;

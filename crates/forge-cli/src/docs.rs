@@ -68,6 +68,9 @@ are different on purpose:
 - Commands that write take `--wait DURATION` and `--no-wait` on every forge. Where a write is shown
   at once (GitHub, a git repository) there is nothing to wait for, and they change nothing; on
   tangled the word on who shows it goes to stderr.
+- `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen` and `comment`, each with those
+  of gh's flags that are listed below. `issue list` does not search, `issue edit` changes title and
+  body, and `--body` with `--editor` is refused.
 - `--json` prints `null` for a time that is not known.
 - `--jq` has no `env`, `input` and `halt`; `--template` has no `regexMatch`.
 - A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`

@@ -126,6 +126,20 @@ capabilities! {
     Checks = "checks", "Reading checks";
     /// Reading what a check has printed
     CheckLogs = "checks.log", "Reading the end of a check's log";
+    /// List issues.
+    IssueList = "issue.list", "Listing issues";
+    /// View one.
+    IssueView = "issue.view", "Viewing an issue";
+    /// Open one.
+    IssueCreate = "issue.create", "Opening an issue";
+    /// Change title and body of one.
+    IssueEdit = "issue.edit", "Editing an issue";
+    /// Close and reopen.
+    IssueState = "issue.state", "Closing or reopening an issue";
+    /// Say why one is closed.
+    IssueReason = "issue.state.reason", "Saying why an issue is closed";
+    /// Comment on one.
+    IssueComment = "issue.comment", "Commenting on an issue";
     /// List the labels of a repository.
     LabelList = "label.list", "Listing labels";
     /// Define labels.

@@ -10,10 +10,11 @@ use crate::{
     Support, WebPage,
     model::{
         Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
-        Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq,
-        Mergeability, NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest,
-        PullStatus, RepoInfo, Resubmit, Review, StateFilter, StatusEvent, Thread, ThreadFilter,
-        ThreadId, UpdateBranch,
+        Commit, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue,
+        IssueFields, IssueId, IssueQuery, Label, Merge, MergeReq, Mergeability, NewAttachment,
+        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
+        Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
+        UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -221,6 +222,12 @@ impl Repo {
     #[must_use]
     pub fn pr(&self, number: u64) -> PrId {
         PrId::number(self.id.clone(), number)
+    }
+
+    /// The issue `number` here.
+    #[must_use]
+    pub fn issue_id(&self, number: u64) -> IssueId {
+        IssueId::number(self.id.clone(), number)
     }
 
     fn forge(&self) -> &dyn Forge {
@@ -573,6 +580,64 @@ impl Repo {
         self.client
             .run(Op::CheckLog, pr, vec![], || {
                 self.forge().check_log(pr, check, most)
+            })
+            .await
+    }
+
+    /// A page of issues, newest first.
+    pub async fn issues(&self, query: &IssueQuery, page: PageReq) -> Result<Page<Issue>> {
+        self.client
+            .run(Op::IssueList, &self.id, vec![], || {
+                self.forge().issues(&self.id, query, page)
+            })
+            .await
+    }
+
+    /// One issue with the sections of `fields`.
+    pub async fn issue(&self, issue: &IssueId, fields: IssueFields) -> Result<Issue> {
+        self.client
+            .run(Op::IssueView, issue, vec![], || {
+                self.forge().issue(issue, fields)
+            })
+            .await
+    }
+
+    /// Opens an issue.
+    pub async fn create_issue(&self, new: &NewIssue) -> Result<Outcome<Issue>> {
+        self.client
+            .run(Op::IssueCreate, &self.id, vec![], || {
+                self.forge().create_issue(&self.id, new)
+            })
+            .await
+    }
+
+    /// Changes title and body of an issue.
+    pub async fn edit_issue(&self, issue: &IssueId, edit: &EditIssue) -> Result<Outcome<Issue>> {
+        self.client
+            .run(Op::IssueEdit, issue, vec![], || {
+                self.forge().edit_issue(issue, edit)
+            })
+            .await
+    }
+
+    /// Closes or reopens an issue.
+    pub async fn set_issue_state(
+        &self,
+        issue: &IssueId,
+        req: &SetIssueState,
+    ) -> Result<Outcome<Issue>> {
+        self.client
+            .run(Op::IssueSetState, issue, req.needs(), || {
+                self.forge().set_issue_state(issue, req)
+            })
+            .await
+    }
+
+    /// Comments on an issue.
+    pub async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
+        self.client
+            .run(Op::IssueComment, issue, vec![], || {
+                self.forge().comment_issue(issue, body)
             })
             .await
     }

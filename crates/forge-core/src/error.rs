@@ -20,6 +20,8 @@ pub enum Noun {
     Repo,
     /// A pull request.
     PullRequest,
+    /// An issue.
+    Issue,
     /// A branch or another ref.
     Branch,
     /// A commit.

@@ -17,10 +17,11 @@ use crate::{
     Capabilities, ForgeKind, Outcome, Page, PageReq, PrId, RepoId, Result, WebPage,
     model::{
         Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
-        Commit, CreatePull, Diff, DiffReq, EditPull, FileChange, HeadRef, Label, Merge, MergeReq,
-        Mergeability, NewAttachment, NewLabel, NewReview, PrFields, PullQuery, PullRequest,
-        PullStatus, RepoInfo, Resubmit, Review, StateFilter, StatusEvent, Thread, ThreadFilter,
-        ThreadId, UpdateBranch,
+        Commit, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue,
+        IssueFields, IssueId, IssueQuery, Label, Merge, MergeReq, Mergeability, NewAttachment,
+        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
+        Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
+        UpdateBranch,
     },
 };
 
@@ -35,7 +36,17 @@ pub struct ForgeInfo {
 
 /// A forge: everything that the rest of the workspace asks of one.
 pub trait Forge:
-    Repos + PullRequests + Reviews + Checks + Labels + Attachments + fmt::Debug + Send + Sync + 'static
+    Repos
+    + PullRequests
+    + Reviews
+    + Checks
+    + Issues
+    + Labels
+    + Attachments
+    + fmt::Debug
+    + Send
+    + Sync
+    + 'static
 {
     /// What it is.
     fn info(&self) -> &ForgeInfo;
@@ -319,6 +330,62 @@ pub trait Checks: Send + Sync {
     /// # Errors
     /// `not_found` when its log is gone, or not there yet.
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
+}
+
+/// Issues of a repository.
+#[async_trait]
+pub trait Issues: Send + Sync {
+    /// A page of issues, newest first.
+    ///
+    /// # Behavior
+    /// - A page is filled up to its limit as long as there are matches, whatever filter runs where.
+    /// - One that cannot be read becomes a warning of the page, never an error of the list.
+    ///
+    /// # Errors
+    /// `invalid_input` for a cursor of another query.
+    async fn issues(&self, repo: &RepoId, query: &IssueQuery, page: PageReq)
+    -> Result<Page<Issue>>;
+
+    /// One issue with the sections that `fields` names.
+    ///
+    /// # Errors
+    /// `not_found`, also for the number of a pull request; `protocol` when what is stored cannot be
+    /// understood.
+    async fn issue(&self, issue: &IssueId, fields: IssueFields) -> Result<Issue>;
+
+    /// Opens an issue, with labels and assignees.
+    ///
+    /// # Behavior
+    /// Everything is checked before anything is written: title, labels, assignees.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `title`, `body`, `labels`, `assignees`).
+    async fn create_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>>;
+
+    /// Changes what `edit` names.
+    ///
+    /// # Behavior
+    /// An edit that changes nothing says so in a warning.
+    ///
+    /// # Errors
+    /// `invalid_input`; `permission_denied` when it is not the viewer's to change.
+    async fn edit_issue(&self, issue: &IssueId, edit: &EditIssue) -> Result<Outcome<Issue>>;
+
+    /// Closes or reopens, with a comment if one is given.
+    ///
+    /// # Behavior
+    /// Asking for the state that it has changes nothing, leaves no comment, and says so in a warning.
+    ///
+    /// # Errors
+    /// `permission_denied` for somebody who may not.
+    async fn set_issue_state(&self, issue: &IssueId, req: &SetIssueState)
+    -> Result<Outcome<Issue>>;
+
+    /// Comments.
+    ///
+    /// # Errors
+    /// `invalid_input` for an empty or too long body.
+    async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>>;
 }
 
 /// Labels of a repository.

@@ -21,7 +21,9 @@ mod web;
 pub use capability::{Capabilities, Capability, Limits, Support};
 pub use client::{Access, Client, Observer, Policy, Repo};
 pub use error::{Error, ErrorKind, Noun, Precondition, Result, Retry};
-pub use forge::{Attachments, Checks, Forge, ForgeInfo, Labels, PullRequests, Repos, Reviews};
+pub use forge::{
+    Attachments, Checks, Forge, ForgeInfo, Issues, Labels, PullRequests, Repos, Reviews,
+};
 pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, RepoPath};
 pub use op::{Effect, Op};
 pub use outcome::{Ingestion, Outcome, Step, Warning};

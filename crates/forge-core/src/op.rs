@@ -4,7 +4,7 @@ use crate::{
     Capability,
     model::{
         CloseReq, CreatePull, DiffFormat, DiffReq, EditPull, MergeMethod, MergeReq, NewReview,
-        PullQuery, Resubmit, Reviewer, Verdict,
+        PullQuery, Resubmit, Reviewer, SetIssueState, Verdict,
     },
 };
 
@@ -113,6 +113,18 @@ ops! {
     Checks = "checks", Read, Some(Capability::Checks);
     /// [`Checks::check_log`](crate::Checks::check_log)
     CheckLog = "check.log", Read, Some(Capability::CheckLogs);
+    /// [`Issues::issues`](crate::Issues::issues)
+    IssueList = "issue.list", Read, Some(Capability::IssueList);
+    /// [`Issues::issue`](crate::Issues::issue)
+    IssueView = "issue.view", Read, Some(Capability::IssueView);
+    /// [`Issues::create_issue`](crate::Issues::create_issue)
+    IssueCreate = "issue.create", Write, Some(Capability::IssueCreate);
+    /// [`Issues::edit_issue`](crate::Issues::edit_issue)
+    IssueEdit = "issue.edit", Write, Some(Capability::IssueEdit);
+    /// [`Issues::set_issue_state`](crate::Issues::set_issue_state)
+    IssueSetState = "issue.set_state", Write, Some(Capability::IssueState);
+    /// [`Issues::comment_issue`](crate::Issues::comment_issue)
+    IssueComment = "issue.comment", Write, Some(Capability::IssueComment);
     /// [`Labels::labels`](crate::Labels::labels)
     LabelList = "label.list", Read, Some(Capability::LabelList);
     /// [`Labels::define_label`](crate::Labels::define_label)
@@ -254,6 +266,18 @@ impl Needs for PullQuery {
         [
             when(self.search.is_some(), Capability::PrListSearch),
             when(self.app.is_some(), Capability::PrListApp),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+impl Needs for SetIssueState {
+    fn needs(&self) -> Vec<Capability> {
+        [
+            when(self.reason.is_some(), Capability::IssueReason),
+            when(self.comment.is_some(), Capability::IssueComment),
         ]
         .into_iter()
         .flatten()

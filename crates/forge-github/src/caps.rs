@@ -126,6 +126,13 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         (Attachments, attachments),
         yes(Checks),
         yes(CheckLogs),
+        yes(IssueList),
+        yes(IssueView),
+        yes(IssueCreate),
+        yes(IssueEdit),
+        yes(IssueState),
+        yes(IssueReason),
+        yes(IssueComment),
         yes(LabelList),
         yes(LabelEdit),
     ]

@@ -31,6 +31,7 @@ mod decorate;
 mod endpoint;
 mod error;
 mod gql;
+mod issues;
 mod labels;
 mod map;
 mod mutate;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use forge_core::{
     Error, ErrorKind, ForgeKind, PrId, RepoId, RepoPath, Result, Timestamp,
     model::{
-        Actor, AutoMerge, Comment, Commit, FileChange, FileStatus, Label, LinkedIssue, MergeMethod,
-        MergeState, Mergeability, Milestone, PrFields, PrState, ProjectItem, ProjectStatus,
-        PullRequest, RepoNode, Review, ReviewDecision, ReviewState, Reviewer, Side, Signature,
-        Thread,
+        Actor, AutoMerge, Comment, Commit, FileChange, FileStatus, Issue, IssueId, IssueReason,
+        IssueState, Label, LinkedIssue, MergeMethod, MergeState, Mergeability, Milestone, PrFields,
+        PrState, ProjectItem, ProjectStatus, PullRequest, RepoNode, Review, ReviewDecision,
+        ReviewState, Reviewer, Side, Signature, Thread,
     },
 };
 
@@ -218,6 +218,49 @@ fn linked_issue(host: &str, i: wire::Issue) -> LinkedIssue {
         open: i.state == "OPEN",
         url: i.url,
     }
+}
+
+/// An issue of `repo`, without its comments.
+pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> {
+    let (Some(created_at), Some(updated_at)) = (i.created_at, i.updated_at) else {
+        return Err(lacks(host, "the times of an issue"));
+    };
+    if i.number == 0 {
+        return Err(lacks(host, "the number of an issue"));
+    }
+    Ok(Issue {
+        id: IssueId::number(repo.clone(), i.number),
+        node_id: i.id,
+        number: Some(i.number),
+        title: i.title,
+        body: i.body,
+        author: actor(i.author),
+        state: match i.state.as_str() {
+            "OPEN" => IssueState::Open,
+            _ => IssueState::Closed,
+        },
+        state_reason: match i.state_reason.as_deref() {
+            Some("COMPLETED") => Some(IssueReason::Completed),
+            Some("NOT_PLANNED") => Some(IssueReason::NotPlanned),
+            Some("DUPLICATE") => Some(IssueReason::Duplicate),
+            Some("REOPENED") => Some(IssueReason::Reopened),
+            _ => None,
+        },
+        labels: i.labels.into_vec().into_iter().map(label).collect(),
+        assignees: i
+            .assignees
+            .into_vec()
+            .into_iter()
+            .map(|a| actor(Some(a)))
+            .collect(),
+        created_at,
+        updated_at,
+        closed_at: i.closed_at,
+        comments_count: i.comments.and_then(|c| c.total_count).unwrap_or(0),
+        url: i.url,
+        comments: None,
+        warnings: vec![],
+    })
 }
 
 fn milestone(m: wire::Milestone) -> Milestone {

@@ -1,6 +1,6 @@
 //! Pages of one section of a pull request.
 
-use forge_core::{Cursor, Error, Noun, Page, PageReq, PrId, Result};
+use forge_core::{Cursor, Error, Noun, Page, PageReq, PrId, RepoId, Result};
 use serde_json::json;
 
 use crate::{
@@ -80,6 +80,12 @@ impl GitHub {
 pub(crate) fn missing(pr: &PrId) -> Error {
     Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}"))
         .with_hint("look at the numbers with 'forge pr list --state all'")
+}
+
+/// There is no such repository, as far as the account can see.
+pub(crate) fn no_repository(repo: &RepoId) -> Error {
+    Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
+        .with_hint("look at the name, and whether the account may see it")
 }
 
 /// Gives a page's items another type.

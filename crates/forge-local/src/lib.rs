@@ -1,4 +1,4 @@
-//! Pull requests kept inside a git repository, under `refs/forge/`.
+//! Pull requests and issues kept inside a git repository, under `refs/forge/`.
 //!
 //! [`Local::open`] finds the repository; what it gives is a [`Forge`] like any other. The history of
 //! a pull request is the history of its ref (`git log --first-parent refs/forge/pulls/7`), every
@@ -16,7 +16,7 @@ use std::{
 
 use forge_core::{
     Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result,
-    WebPage,
+    WebPage, model::IssueId,
 };
 use forge_git::Git;
 
@@ -25,6 +25,7 @@ mod caps;
 mod checks;
 mod diff;
 mod ident;
+mod issues;
 mod labels;
 mod merge;
 mod paging;
@@ -121,6 +122,19 @@ impl Local {
             PrKey::Record(_) => Err(Error::invalid(
                 "pr",
                 format!("{pr} is no pull request of a git repository"),
+            )
+            .with_hint("name it by its number")),
+        }
+    }
+
+    /// The number of one of our issues.
+    pub(crate) fn issue_number(&self, issue: &IssueId) -> Result<u64> {
+        self.check(&issue.repo)?;
+        match &issue.key {
+            PrKey::Number(n) => Ok(*n),
+            PrKey::Record(_) => Err(Error::invalid(
+                "issue",
+                format!("{issue} is no issue of a git repository"),
             )
             .with_hint("name it by its number")),
         }

@@ -159,6 +159,17 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             "a spindle hands out logs by a subscription alone (sh.tangled.ci.subscribePipelineLogs)",
             "look at the page of the pipeline",
         ),
+        yes(IssueList),
+        yes(IssueView),
+        yes(IssueCreate),
+        yes(IssueEdit),
+        yes(IssueState),
+        no(
+            IssueReason,
+            "the state of an issue on tangled is open or closed, without a reason",
+            "say why in a comment",
+        ),
+        yes(IssueComment),
         yes(LabelList),
         yes(LabelEdit),
     ]

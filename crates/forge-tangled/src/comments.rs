@@ -101,7 +101,9 @@ impl Tangled {
     async fn comment_records(&self, located: &Located) -> Result<(Vec<Record>, Vec<Warning>)> {
         let pull = &located.pull;
         if located.repository.era == Era::Org10 {
-            let records = self.ticket_comments(&located.repository, pull).await?;
+            let records = self
+                .ticket_comments(&located.repository, &pull.record)
+                .await?;
             let warnings = skipped::told(&records, broken);
             return Ok((sorted(records), warnings));
         }
@@ -120,23 +122,37 @@ impl Tangled {
         body: &str,
         reply_to: Option<&AtUri>,
     ) -> Result<Outcome<Comment>> {
+        let pull = &located.pull;
+        let round = pull.latest().map_or(0, |(number, _)| number);
+        self.comment_about(&pull.record, Some(round), body, reply_to)
+            .await
+    }
+
+    /// Comments on a record; `round` is that of a pull request.
+    pub(crate) async fn comment_about(
+        &self,
+        subject: &Record,
+        round: Option<usize>,
+        body: &str,
+        reply_to: Option<&AtUri>,
+    ) -> Result<Outcome<Comment>> {
         if body.trim().is_empty() {
             return Err(Error::invalid("body", "the comment is empty"));
         }
         check_body("body", body)?;
-        let pull = &located.pull;
         let viewer = self.session.viewer().await?.identity.did.clone();
         let names = &self.settings.dialects;
         let mut value = json!({
             "$type": names.sh.comment,
-            "subject": pull.record.strong_ref(),
+            "subject": subject.strong_ref(),
             "body": { "$type": MARKDOWN, "text": body },
             "createdAt": write::now(),
         });
         if let Some(map) = value.as_object_mut() {
             // Required on pull requests (tangled's `feed.comment`, June 2026).
-            let round = pull.latest().map_or(0, |(number, _)| number);
-            map.insert("pullRoundIdx".to_owned(), json!(round));
+            if let Some(round) = round {
+                map.insert("pullRoundIdx".to_owned(), json!(round));
+            }
             if let Some(uri) = reply_to {
                 let pds = self.identities.pds(&uri.authority).await?;
                 let parent = records::get_uri(&pds, uri)
@@ -148,7 +164,7 @@ impl Tangled {
         let record = write::checked(NewRecord::new(&names.sh.comment, value))?;
         let cids = self.create_records(std::slice::from_ref(&record)).await?;
         let written = record.written(&viewer, cids);
-        let seen = Seen::About(kinds::comments(names), &pull.record.uri);
+        let seen = Seen::About(kinds::comments(names), &subject.uri);
         let told = self.ingestion(seen, &written).await;
         let mut outcome = Outcome::immediate(self.comment_model(&written, &viewer).await);
         outcome.ingestion = told.ingestion;

@@ -39,6 +39,12 @@ pub struct Dialect {
     pub status: Name,
     /// The status tokens: open, closed, merged.
     pub states: [Name; 3],
+    /// Issues (in 1.0: tickets).
+    pub issue: Name,
+    /// States of issues.
+    pub issue_state: Name,
+    /// The tokens of these states: open, closed.
+    pub issue_states: [Name; 2],
     /// Comments.
     pub comment: Name,
     /// Comments of an older kind, which are read and not written.
@@ -76,6 +82,12 @@ impl Default for Dialects {
                     name("sh.tangled.repo.pull.status.closed"),
                     name("sh.tangled.repo.pull.status.merged"),
                 ],
+                issue: name("sh.tangled.repo.issue"),
+                issue_state: name("sh.tangled.repo.issue.state"),
+                issue_states: [
+                    name("sh.tangled.repo.issue.state.open"),
+                    name("sh.tangled.repo.issue.state.closed"),
+                ],
                 comment: name("sh.tangled.feed.comment"),
                 old_comment: name("sh.tangled.repo.pull.comment"),
                 label_op: name("sh.tangled.label.op"),
@@ -87,6 +99,9 @@ impl Default for Dialects {
                 patch: name("org.tangled.review.patch"),
                 status: name(""),
                 states: [name("open"), name("closed"), name("merged")],
+                issue: name("org.tangled.track.ticket"),
+                issue_state: name(""),
+                issue_states: [name("open"), name("closed")],
                 comment: name("org.tangled.feed.comment"),
                 old_comment: name(""),
                 label_op: name(""),

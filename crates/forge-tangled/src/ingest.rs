@@ -22,7 +22,9 @@ const PROOF_MAX: Duration = Duration::from_secs(10);
 pub(crate) enum Seen<'a> {
     /// The pull request itself, in this version.
     Pull,
-    /// A record about a pull request.
+    /// The issue itself, in this version.
+    Issue,
+    /// A record about either.
     About(Kind, &'a str),
     /// The definition of a label, in this account.
     Definition(&'a str),
@@ -144,10 +146,11 @@ impl Tangled {
     /// Puts one of the viewer's records once more, with a change that means nothing: the same bytes
     /// again make no commit, so that nobody would hear of them. The new CID.
     pub(crate) async fn put_changed(&self, uri: &AtUri, cid: &str) -> Result<String> {
-        let is_pull = uri.collection == self.settings.dialects.sh.pull;
+        let names = &self.settings.dialects.sh;
+        let has_mentions = uri.collection == names.pull || uri.collection == names.issue;
         let record = self
             .edit_record(uri, Some(cid), |value| {
-                if is_pull {
+                if has_mentions {
                     change_mentions(value);
                 } else {
                     change_time(value);
@@ -184,6 +187,10 @@ impl Tangled {
         match seen {
             Seen::Pull => {
                 self.look_at("sh.tangled.repo.getPull", "pull", uri, cid)
+                    .await
+            }
+            Seen::Issue => {
+                self.look_at("sh.tangled.repo.getIssue", "issue", uri, cid)
                     .await
             }
             Seen::Repository => {

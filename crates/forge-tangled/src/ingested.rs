@@ -11,7 +11,7 @@ struct Row {
 }
 
 /// Read in the source of the ingester at those dates.
-const ROWS: [Row; 3] = [
+const ROWS: [Row; 4] = [
     Row {
         collection: "sh.tangled.repo.pull",
         since: 2,
@@ -21,6 +21,11 @@ const ROWS: [Row; 3] = [
         collection: "sh.tangled.repo.pull.status",
         since: 4,
         instead: "close, reopen or mark it as merged on its web page",
+    },
+    Row {
+        collection: "sh.tangled.repo.issue.state",
+        since: 4,
+        instead: "close or reopen it on its web page",
     },
     Row {
         collection: "sh.tangled.feed.comment",
@@ -54,7 +59,7 @@ mod tests {
             .iter()
             .map(|date| not_ingested_in(date).len())
             .collect();
-        assert_eq!(counts, [3, 3, 2, 1, 0]);
+        assert_eq!(counts, [4, 4, 3, 2, 0]);
         assert!(not_ingested_in("tomorrow").is_empty());
     }
 

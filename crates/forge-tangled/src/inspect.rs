@@ -71,8 +71,8 @@ pub enum IndexShows {
 }
 
 impl Tangled {
-    /// Looks where a record is: a pull request, a status, a comment, a change of labels, the
-    /// definition of a label.
+    /// Looks where a record is: a pull request, an issue, a status of either, a comment, a change of
+    /// labels, the definition of a label.
     ///
     /// # Errors
     /// `not_found` for a record that is not in its account; `invalid_input` for a record of another
@@ -118,8 +118,9 @@ impl Tangled {
         };
         let took = begun.elapsed();
         let host = self.settings.index.host().to_owned();
-        let right = uri.collection != self.settings.dialects.sh.pull;
-        // An index may show what does not count; a pull request that it shows is shown.
+        let names = &self.settings.dialects.sh;
+        let right = uri.collection != names.pull && uri.collection != names.issue;
+        // An index may show what does not count; a pull request or an issue that it shows is shown.
         let dropped = if right || !matches!(look, Look::Shown) {
             self.why_dropped(&record).await
         } else {
@@ -222,6 +223,8 @@ impl Tangled {
         let all = [
             &names.pull,
             &names.status,
+            &names.issue,
+            &names.issue_state,
             &names.comment,
             &names.label_op,
             &names.label,
@@ -233,7 +236,7 @@ impl Tangled {
         Err(Error::invalid(
             "uri",
             format!(
-                "a record of {} is no part of a pull request",
+                "a record of {} is no part of a pull request or an issue",
                 one_line(collection)
             ),
         )
@@ -247,11 +250,15 @@ impl Tangled {
         if collection == dialects.sh.pull {
             return Some(Seen::Pull);
         }
+        if collection == dialects.sh.issue {
+            return Some(Seen::Issue);
+        }
         if collection == dialects.sh.label {
             return Some(Seen::Definition(record.author()));
         }
         let kinds = [
             kinds::statuses(dialects),
+            kinds::issue_states(dialects),
             kinds::comments(dialects),
             kinds::label_ops(dialects),
         ];
@@ -265,6 +272,10 @@ impl Tangled {
         if uri.collection == names.pull {
             format!(
                 "open it anew with `forge pr create`, and close this one: `forge pr close {uri}`"
+            )
+        } else if uri.collection == names.issue {
+            format!(
+                "open it anew with `forge issue create`, and close this one: `forge issue close {uri}`"
             )
         } else {
             "ask the owner of the repository to do it, or leave a comment".to_owned()

@@ -1,4 +1,4 @@
-//! The kinds of records that are about a pull request.
+//! The kinds of records that are about a pull request or an issue.
 
 use crate::{Dialects, sources::Kind};
 
@@ -9,6 +9,16 @@ pub(crate) fn statuses(names: &Dialects) -> Kind {
         collection: names.sh.status.to_string(),
         path: "pull",
         keys: &["pull"],
+    }
+}
+
+/// States of issues. The name of the query is that of several public clients of the index.
+pub(crate) fn issue_states(names: &Dialects) -> Kind {
+    Kind {
+        query: "sh.tangled.repo.issue.listStates",
+        collection: names.sh.issue_state.to_string(),
+        path: "issue",
+        keys: &["issue"],
     }
 }
 

@@ -321,6 +321,7 @@ impl Tangled {
     pub(crate) async fn label_change(
         &self,
         repository: &Repository,
+        scope: &str,
         labels: (&[String], &[String]),
         assignees: (&[String], &[String]),
     ) -> Result<Change> {
@@ -331,17 +332,16 @@ impl Tangled {
             return Ok(Change::default());
         }
         self.may_label(repository).await?;
-        let pull = &self.settings.dialects.sh.pull;
         let definitions = self
             .definitions_with(repository, |known| {
-                let is_known = |name: &String| operand(known, name, pull).is_ok();
+                let is_known = |name: &String| operand(known, name, scope).is_ok();
                 labels.0.iter().chain(labels.1).all(is_known)
             })
             .await?;
         let operands = |names: &[String]| -> Result<Vec<Operand>> {
             names
                 .iter()
-                .map(|n| operand(&definitions, n, pull))
+                .map(|n| operand(&definitions, n, scope))
                 .collect()
         };
         let mut change = Change {
@@ -461,7 +461,7 @@ impl Tangled {
     }
 }
 
-fn operand(definitions: &[Definition], typed: &str, pull: &str) -> Result<Operand> {
+fn operand(definitions: &[Definition], typed: &str, scope: &str) -> Result<Operand> {
     let same = |d: &&Definition, name: &str| d.name.eq_ignore_ascii_case(name) || d.uri == name;
     let whole = definitions.iter().find(|d| same(d, typed));
     let (definition, value) = match whole {
@@ -482,10 +482,10 @@ fn operand(definitions: &[Definition], typed: &str, pull: &str) -> Result<Operan
         )
         .with_hint(near::hint(typed, names, "labels")));
     };
-    if !definition.scope.is_empty() && !definition.scope.iter().any(|s| s == pull) {
+    if !definition.scope.is_empty() && !definition.scope.iter().any(|s| s == scope) {
         return Err(Error::invalid(
             "labels",
-            format!("the label '{}' is not for pull requests", definition.name),
+            format!("the label '{}' is not for {scope}", definition.name),
         )
         .with_hint(format!("it is for {}", definition.scope.join(", "))));
     }
@@ -572,7 +572,8 @@ impl Labels for Tangled {
             outcome.ingestion = self.ingestion(seen, &record).await.ingestion;
             return Ok(said(outcome));
         }
-        let collection = self.settings.dialects.sh.label.clone();
+        let names = &self.settings.dialects.sh;
+        let collection = names.label.clone();
         let record = write::checked(NewRecord::new(
             &collection,
             json!({
@@ -580,7 +581,7 @@ impl Labels for Tangled {
                 "name": name,
                 "color": format!("#{color}"),
                 "valueType": { "type": "null", "format": "any" },
-                "scope": [self.settings.dialects.sh.pull],
+                "scope": [names.pull, names.issue],
                 "multiple": false,
                 "createdAt": write::now(),
             }),
@@ -757,7 +758,7 @@ mod tests {
             ("priority:", "needs a value"),
             ("priority:hgih", "no value 'hgih'"),
             ("points:x", "whole number"),
-            ("issue-only", "not for pull requests"),
+            ("issue-only", "not for sh.tangled.repo.pull"),
         ] {
             let e = value(typed).unwrap_err();
             assert!(e.message().contains(why), "{typed}: {e}");

@@ -36,6 +36,7 @@ mod identity;
 mod ingest;
 mod ingested;
 mod inspect;
+mod issues;
 mod kinds;
 mod knot;
 mod labels;
@@ -56,6 +57,7 @@ mod ticket_writes;
 mod tickets;
 mod tid;
 mod verdicts;
+mod walk;
 mod write;
 mod xrpc;
 

@@ -25,7 +25,10 @@ impl Tangled {
         if collection == names.pull {
             return fault_of_pull(value);
         }
-        let field = if collection == names.status {
+        let field = if [&names.status, &names.issue, &names.issue_state]
+            .iter()
+            .any(|name| **name == collection)
+        {
             "createdAt"
         } else if collection == names.label_op {
             "performedAt"
@@ -50,6 +53,9 @@ impl Tangled {
         }
         if uri.collection == names.status {
             return self.no_right(record, "pull", true).await;
+        }
+        if uri.collection == names.issue_state {
+            return self.no_right(record, "issue", true).await;
         }
         if uri.collection == names.label_op {
             return self.no_right(record, "subject", false).await;
@@ -104,15 +110,22 @@ impl Tangled {
     /// knot does not answer, and then nothing is proved.
     async fn no_right(&self, record: &Record, field: &str, author_may: bool) -> Option<String> {
         let about = AtUri::parse(record.text(field)?).ok()?;
-        let pull = self.pull_of_record(&about).await.ok()?;
-        let Located {
-            repository, pull, ..
-        } = self.locate(&pull).await.ok()?;
+        let (repository, author) = if about.collection == self.settings.dialects.sh.issue {
+            let found = self.issue_of_record(&about).await.ok()?;
+            let found = self.locate_issue(&found).await.ok()?;
+            (found.repository, found.issue.author)
+        } else {
+            let pull = self.pull_of_record(&about).await.ok()?;
+            let Located {
+                repository, pull, ..
+            } = self.locate(&pull).await.ok()?;
+            (repository, pull.author)
+        };
         let knot = self.knot(&repository).await.ok()?;
         let collaborators = collaborators_at(&knot, repository.target()).await.ok()?;
         let writers = Writers::of(&repository, &collaborators);
         let who = record.author();
-        let may = writers.may_write(who) || author_may && who == pull.author();
+        let may = writers.may_write(who) || author_may && who == author;
         if may {
             return None;
         }

@@ -36,7 +36,7 @@ pub(crate) struct Found<T> {
     pub warnings: Vec<Warning>,
 }
 
-/// A kind of record that is about a pull request.
+/// A kind of record that is about a pull request or an issue.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     /// The query of the index.
@@ -68,6 +68,14 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
+    /// As [`Self::over`], of an answer.
+    pub fn over_found(self, found: Result<Found<Vec<Record>>>) -> Result<Found<Vec<Record>>> {
+        found.map(|found| Found {
+            value: self.over(found.value),
+            warnings: found.warnings,
+        })
+    }
+
     /// What an index has, with the accounts' own word for what is theirs.
     pub fn over(self, mut indexed: Vec<Record>) -> Vec<Record> {
         let collection = format!("/{}/", self.collection);
@@ -432,24 +440,28 @@ impl Tangled {
             .await;
     }
 
-    /// The pull requests of a repository, and what was said about their state, without the index's
-    /// help.
+    /// The records of one kind of a repository (pull requests, issues), and what was said about their
+    /// state, without the index's help. `names` are both collections, `paths` the fields of the first
+    /// that name the repository.
     ///
     /// Who has made any is asked of the backlinks, which takes one request for a hundred accounts;
     /// then each account is read once, as a whole.
-    pub(crate) async fn pulls_without_index(
+    pub(crate) async fn without_index(
         &self,
         repository: &Repository,
+        names: [&str; 2],
+        paths: &[&str],
         down: &Error,
     ) -> Found<(Vec<Record>, Vec<Record>)> {
-        let names = &self.settings.dialects.sh;
-        let mut subjects = vec![(repository.record.uri.as_str(), "target.repo")];
+        let [collection, _] = names;
+        let mut subjects = Vec::new();
+        // Only the first of the fields ever held an at-uri.
+        subjects.extend(paths.first().map(|p| (repository.record.uri.as_str(), *p)));
         if let Some(did) = &repository.did {
-            subjects.push((did, "target.repo"));
-            subjects.push((did, "target.repoDid"));
+            subjects.extend(paths.iter().map(|path| (did.as_str(), *path)));
         }
         let asked = subjects.into_iter().map(|(subject, path)| async move {
-            let source = format!("{}:{path}", names.pull);
+            let source = format!("{collection}:{path}");
             self.linking_accounts(subject, &source).await
         });
         let (answers, mut accounts) = future::join(
@@ -464,9 +476,9 @@ impl Tangled {
         } else {
             format!("the servers of {} accounts", accounts.len())
         };
-        let read = self.in_accounts([&names.pull, &names.status], &accounts);
-        let ([pulls, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
-        let found = self.second_best(&no_answer(down), pulls, by);
+        let read = self.in_accounts(names, &accounts);
+        let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
+        let found = self.second_best(&no_answer(down), subjects, by);
         let mut warnings = found.warnings;
         for warning in statuses.warnings {
             // An account that cannot be read at all is told of once.
@@ -480,7 +492,7 @@ impl Tangled {
         }
     }
 
-    /// The accounts that can have said something about a repository's pull requests: its owner, its
+    /// The accounts that can have said something about a repository's pull requests and issues: its owner, its
     /// collaborators, the viewer, and the author of the one that is asked about.
     pub(crate) async fn known_accounts(
         &self,

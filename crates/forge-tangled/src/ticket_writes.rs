@@ -38,7 +38,7 @@ pub(crate) fn experimental() -> Warning {
         .with_hint("look at the result on the web")
 }
 
-fn done<T>(value: T) -> Outcome<T> {
+pub(crate) fn done<T>(value: T) -> Outcome<T> {
     Outcome::immediate(value).with_warning(experimental())
 }
 
@@ -114,7 +114,7 @@ impl Tangled {
                 format!("there is an open pull request of these branches already: {uri}"),
             ));
         }
-        let labels = learned_labels(&others, &req.labels)?;
+        let labels = learned_labels(others.iter().map(|p| &p.record), &req.labels)?;
         let names = &self.settings.dialects.org;
         let mut value = json!({
             "$type": names.pull,
@@ -195,6 +195,19 @@ impl Tangled {
         body: &str,
         reply_to: Option<&str>,
     ) -> Result<Outcome<Comment>> {
+        let ticket = located.pull.record.rkey();
+        self.comment_in_account(&located.repository, ticket, body, reply_to)
+            .await
+    }
+
+    /// Comments on the ticket with this key.
+    pub(crate) async fn comment_in_account(
+        &self,
+        repository: &Repository,
+        ticket: &str,
+        body: &str,
+        reply_to: Option<&str>,
+    ) -> Result<Outcome<Comment>> {
         if body.trim().is_empty() {
             return Err(Error::invalid("body", "the comment is empty"));
         }
@@ -207,14 +220,13 @@ impl Tangled {
                     one_line(key)
                 ),
             )
-            .with_hint("comment on the pull request"));
+            .with_hint("write a comment of its own"));
         }
-        let repository = &located.repository;
         let names = &self.settings.dialects.org;
         let did = repository.did.clone().unwrap_or_default();
         let knot = self.knot(repository).await?;
         // The knot takes a comment on the current version alone.
-        let subject = records::get(&knot, &did, &names.pull, located.pull.record.rkey()).await?;
+        let subject = records::get(&knot, &did, &names.pull, ticket).await?;
         let value = json!({
             "$type": names.comment,
             "subject": {
@@ -249,10 +261,12 @@ impl Tangled {
             check_body("description", description)?;
         }
         let (others, _) = self.tickets(&located.repository).await?;
-        let add = learned_labels(&others, &edit.labels.add)?;
+        let add = learned_labels(others.iter().map(|p| &p.record), &edit.labels.add)?;
         let remove = &edit.labels.remove;
+        let (repository, ticket) = (&located.repository, &located.pull.record);
+        let expected = edit.expected_version.as_deref();
         let changed = self
-            .change_ticket(located, edit.expected_version.as_deref(), |map| {
+            .change_ticket(repository, ticket, expected, |map| {
                 if let Some(title) = &title {
                     map.insert("title".to_owned(), inline_markdown(title));
                 }
@@ -302,7 +316,8 @@ impl Tangled {
         } else {
             self.closed_word(&located.repository).await?
         };
-        self.change_ticket(located, None, |map| {
+        let (repository, ticket) = (&located.repository, &located.pull.record);
+        self.change_ticket(repository, ticket, None, |map| {
             map.insert("state".to_owned(), json!(word));
         })
         .await?;
@@ -315,12 +330,7 @@ impl Tangled {
 
     async fn closed_word(&self, repository: &Repository) -> Result<String> {
         let (all, _) = self.tickets(repository).await?;
-        let words = all.iter().filter_map(|p| p.record.text("state"));
-        let seen = words
-            .filter(|word| *word != "open" && !word.contains("merge"))
-            .map(str::to_owned)
-            .next();
-        Ok(seen.unwrap_or_else(|| "closed".to_owned()))
+        Ok(closed_word(all.iter().map(|p| &p.record)))
     }
 
     async fn again(&self, located: &Located) -> Result<Located> {
@@ -445,7 +455,7 @@ impl Tangled {
 
     /// Creates a record under our key. A lost answer is read back; what is not there is sent once
     /// more, because the knot refuses a key that exists.
-    async fn put_new(&self, repository: &Repository, record: &NewRecord) -> Result<()> {
+    pub(crate) async fn put_new(&self, repository: &Repository, record: &NewRecord) -> Result<()> {
         let did = repository.did.clone().unwrap_or_default();
         let input = json!({
             "repo": did,
@@ -477,16 +487,16 @@ impl Tangled {
 
     /// Reads the ticket, changes it and puts it back unless somebody was faster. Whether there was
     /// anything to change.
-    async fn change_ticket(
+    pub(crate) async fn change_ticket(
         &self,
-        located: &Located,
+        repository: &Repository,
+        ticket: &Record,
         expected: Option<&str>,
         change: impl Fn(&mut Map<String, Value>),
     ) -> Result<bool> {
-        let repository = &located.repository;
         let did = repository.did.clone().unwrap_or_default();
         let collection = &self.settings.dialects.org.pull;
-        let rkey = located.pull.record.rkey();
+        let rkey = ticket.rkey();
         let knot = self.knot(repository).await?;
         for _ in 0..EDITS_MOST {
             let old = records::get(&knot, &did, collection, rkey).await?;
@@ -526,7 +536,7 @@ impl Tangled {
             }
         }
         Err(stale(
-            &located.pull.record.uri,
+            &ticket.uri,
             "the one that was read",
             "another each time",
         ))
@@ -583,16 +593,16 @@ fn wrong_audience(error: &Error) -> bool {
     refused && error.message().to_lowercase().contains("aud")
 }
 
-fn markdown(text: &str) -> Value {
+pub(crate) fn markdown(text: &str) -> Value {
     json!({ "$type": "org.tangled.markup.markdown", "text": text })
 }
 
-fn inline_markdown(text: &str) -> Value {
+pub(crate) fn inline_markdown(text: &str) -> Value {
     json!({ "$type": "org.tangled.markup.markdown#inline", "text": text })
 }
 
 /// Sets the text of the body and keeps what else is in it.
-fn set_text(map: &mut Map<String, Value>, text: &str) {
+pub(crate) fn set_text(map: &mut Map<String, Value>, text: &str) {
     match map.get_mut("body").and_then(Value::as_object_mut) {
         Some(body) => drop(body.insert("text".to_owned(), json!(text))),
         None => drop(map.insert("body".to_owned(), markdown(text))),
@@ -627,10 +637,12 @@ fn relabel(map: &mut Map<String, Value>, add: &[Value], remove: &[String]) {
 
 /// Labels by name, with the keys that they have on other tickets of this repository: how a
 /// definition is named was not seen.
-fn learned_labels(pulls: &[Pull], names: &[String]) -> Result<Vec<Value>> {
-    let known: Vec<_> = pulls
-        .iter()
-        .flat_map(|p| tickets::inline(&p.record).labels)
+pub(crate) fn learned_labels<'a>(
+    tickets: impl Iterator<Item = &'a Record>,
+    names: &[String],
+) -> Result<Vec<Value>> {
+    let known: Vec<_> = tickets
+        .flat_map(|ticket| tickets::inline(ticket).labels)
         .collect();
     names
         .iter()
@@ -641,7 +653,7 @@ fn learned_labels(pulls: &[Pull], names: &[String]) -> Result<Vec<Value>> {
             let found = found.ok_or_else(|| {
                 Error::invalid(
                     "labels",
-                    format!("no pull request here has the label '{}'", one_line(name)),
+                    format!("no ticket here has the label '{}'", one_line(name)),
                 )
                 .with_hint(
                     "on Tangled 1.0 only labels that are in use can be given; give it on the web once",
@@ -652,7 +664,15 @@ fn learned_labels(pulls: &[Pull], names: &[String]) -> Result<Vec<Value>> {
         .collect()
 }
 
-fn no_assignees() -> Error {
+/// How a repository spells a closed ticket, as it was seen on others of the same kind.
+pub(crate) fn closed_word<'a>(tickets: impl Iterator<Item = &'a Record>) -> String {
+    let seen = tickets
+        .filter_map(|ticket| ticket.text("state"))
+        .find(|word| *word != "open" && !word.contains("merge"));
+    seen.unwrap_or("closed").to_owned()
+}
+
+pub(crate) fn no_assignees() -> Error {
     Error::unsupported(
         Capability::PrAssignees,
         "how a ticket of Tangled 1.0 names its assignees is not known",
@@ -674,7 +694,7 @@ fn survived(pull: &Pull, title: &str, base: &str, ends: &Ends) -> Result<()> {
     Err(changed_on_the_way(&pull.record.uri, what))
 }
 
-fn changed_on_the_way(uri: &str, what: &str) -> Error {
+pub(crate) fn changed_on_the_way(uri: &str, what: &str) -> Error {
     Error::new(
         ErrorKind::Protocol,
         format!("{uri} was written, and {what} is not what was sent"),
@@ -706,6 +726,10 @@ pub(crate) fn overrides(
         Capability::PrClose,
         Capability::PrReopen,
         Capability::Comments,
+        Capability::IssueCreate,
+        Capability::IssueEdit,
+        Capability::IssueState,
+        Capability::IssueComment,
     ];
     let why = "what it takes on Tangled 1.0 is not known";
     let instead = "do it on the web";

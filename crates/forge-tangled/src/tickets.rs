@@ -23,7 +23,7 @@ use crate::{
 /// The knot's stamp: whose write the last one was.
 const EDITOR: &str = "x-tngl-editor";
 /// More records than a repository is read for.
-const MOST: usize = 20_000;
+pub(crate) const MOST: usize = 20_000;
 
 /// Who wrote a record of a repository's account.
 pub(crate) fn editor(record: &Record) -> Option<&str> {
@@ -99,7 +99,7 @@ pub(crate) fn inline(record: &Record) -> Inline {
 }
 
 /// A text that is an object of markdown, or a bare string.
-fn markdown<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+pub(crate) fn markdown<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     let field = value.get(name)?;
     field.as_str().or_else(|| field.get("text")?.as_str())
 }
@@ -173,7 +173,7 @@ fn pull(ticket: Record, patches: &[Record]) -> Result<Option<Pull>> {
 }
 
 impl Tangled {
-    async fn account<'a>(&self, repository: &'a Repository) -> Result<(Xrpc, &'a str)> {
+    pub(crate) async fn account<'a>(&self, repository: &'a Repository) -> Result<(Xrpc, &'a str)> {
         let did = repository.did.as_deref().unwrap_or_default();
         Ok((self.knot(repository).await?, did))
     }
@@ -235,7 +235,7 @@ impl Tangled {
     pub(crate) async fn ticket_comments(
         &self,
         repository: &Repository,
-        pull: &Pull,
+        ticket: &Record,
     ) -> Result<Vec<Record>> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects.org;
@@ -243,8 +243,8 @@ impl Tangled {
             records::all(&knot, did, &names.comment, MOST),
             self.ticket_patches(repository),
         )?;
-        let mut subjects = vec![pull.record.uri.as_str()];
-        let own = |p: &&Record| p.text("ticket") == Some(pull.record.rkey());
+        let mut subjects = vec![ticket.uri.as_str()];
+        let own = |p: &&Record| p.text("ticket") == Some(ticket.rkey());
         subjects.extend(patches.records.iter().filter(own).map(|p| p.uri.as_str()));
         let about = |r: &Record| {
             let subject = r.value.get("subject").and_then(|s| s.get("uri"));

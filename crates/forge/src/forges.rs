@@ -189,6 +189,39 @@ impl Forges {
         Ok((self.open(&id, policy).await?, key))
     }
 
+    /// Opens the repository of a locator that names an issue, and says which one. `owner/repo#7`
+    /// and `file:///…#7` name a pull request or an issue, whichever is asked for.
+    ///
+    /// # Errors
+    /// As [`Self::open_locator`]; `invalid_input` for what names no issue.
+    pub async fn open_issue(&self, text: &str, policy: Policy) -> Result<(Repo, PrKey)> {
+        let shown = forge_core::text::one_line(text);
+        let is_url = text.starts_with("http://") || text.starts_with("https://");
+        if is_url && (text.contains("/pull/") || text.contains("/pulls/")) {
+            let message = format!("'{shown}' is a pull request, not an issue");
+            return Err(Error::invalid("issue", message).with_hint("see it with `forge pr view`"));
+        }
+        let locator = locator::parse(text, &self.hosts)?.locator;
+        let (id, key) = match locator {
+            Locator::Issue { repo, key } => (repo, key),
+            Locator::Pull { id, .. } => (id.repo, id.key),
+            #[cfg(feature = "tangled")]
+            Locator::Record(uri) => {
+                let id = self.tangled().issue_of_record(self, &uri).await?;
+                (id.repo, id.key)
+            }
+            #[cfg(not(feature = "tangled"))]
+            Locator::Record(uri) => return Err(registry::no_backend_for_record(&uri)),
+            Locator::Repo(repo) => {
+                let message = format!("'{repo}' is a repository, not an issue");
+                return Err(
+                    Error::invalid("issue", message).with_hint(format!("pass '{repo}#<number>'"))
+                );
+            }
+        };
+        Ok((self.open(&id, policy).await?, key))
+    }
+
     /// The repository that a command without `-R` means to somebody who stands at `place`.
     ///
     /// In this order: `FORGE_REPO`, `GH_REPO`, `forge.repo` of git's configuration, the remote that

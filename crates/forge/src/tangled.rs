@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use forge_core::{AtUri, Error, ErrorKind, Forge, PrId, RepoId, Result};
+use forge_core::{AtUri, Error, ErrorKind, Forge, PrId, RepoId, Result, model::IssueId};
 use forge_http::{Http, Settings as HttpSettings};
 use forge_tangled::{DraftMarker, Login, LoginSource, Origin, Reach, Settings, Tangled};
 
@@ -46,6 +46,14 @@ impl Shared {
     /// As [`Self::open`]; `not_found`; `protocol` for a record that is no pull request.
     pub async fn pull_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<PrId> {
         self.usual_host(forges)?.pull_of_record(uri).await
+    }
+
+    /// The issue that a record is.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; `not_found`; `protocol` for a record that is no issue.
+    pub async fn issue_of_record(&self, forges: &Forges, uri: &AtUri) -> Result<IssueId> {
+        self.usual_host(forges)?.issue_of_record(uri).await
     }
 
     /// The host of what is known without one.
@@ -258,7 +266,8 @@ mod tests {
             .iter()
             .map(|(n, _)| n.as_str())
             .collect();
-        assert_eq!(names, ["sh.tangled.repo.pull.status"]);
+        let states = ["sh.tangled.repo.pull.status", "sh.tangled.repo.issue.state"];
+        assert_eq!(names, states);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod color;
 mod completion;
 pub(crate) mod config;
 mod demo;
+pub mod issue;
 pub(crate) mod label;
 pub mod mcp;
 pub mod output;
@@ -63,6 +64,8 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Work with pull requests
     Pr(pr::PrArgs),
+    /// Work with issues
+    Issue(issue::IssueArgs),
     /// Work with the labels of a repository
     Label(LabelArgs),
     /// Work with the records of tangled
@@ -87,6 +90,7 @@ impl Command {
     pub fn wait(&self) -> Option<Duration> {
         match self {
             Self::Pr(args) => args.command.wait()?.duration(),
+            Self::Issue(args) => args.command.wait()?.duration(),
             Self::Tangled(args) => match &args.command {
                 TangledCommand::Ingestion(args) => args.wait.duration(),
             },

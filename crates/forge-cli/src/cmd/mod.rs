@@ -6,8 +6,10 @@ mod completion;
 mod config;
 mod ctx;
 mod demo;
+mod issue;
 mod label;
 mod mcp;
+mod pages;
 pub(crate) mod pr;
 mod tangled;
 
@@ -25,6 +27,7 @@ pub async fn run(ctx: &Ctx, command: Command) -> Result<Exit> {
     // Boxed: the futures of the commands are large, and one at a time is needed.
     match command {
         Command::Pr(args) => Box::pin(pr::run(ctx, args)).await,
+        Command::Issue(args) => Box::pin(issue::run(ctx, &args)).await,
         Command::Label(args) => Box::pin(label::run(ctx, &args)).await,
         Command::Tangled(args) => Box::pin(tangled::run(ctx, &args)).await,
         Command::Capabilities(args) => Box::pin(capabilities::run(ctx, &args)).await,

@@ -13,6 +13,7 @@ mod check;
 mod comment;
 mod event;
 mod file_edit;
+mod issue;
 mod label;
 mod merge;
 mod pull;
@@ -31,6 +32,10 @@ pub use check::{Check, CheckLog, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
 pub use file_edit::FileEdit;
+pub use issue::{
+    EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason, IssueState,
+    NewIssue, SetIssueState,
+};
 pub use label::{Label, NewLabel};
 pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus};

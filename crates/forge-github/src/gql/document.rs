@@ -10,14 +10,15 @@ macro_rules! files {
 
 /// Every operation, by name.
 pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
-    "Branch", "Branches", "CreatePrepare", "EditPrepare", "Label", "Labels", "MergePrepare", "Node", "PullList", "PullMore",
+    "Branch", "Branches", "CreatePrepare", "EditPrepare", "IssueList", "IssuePrepare",
+    "IssueSearch", "IssueView", "Label", "Labels", "MergePrepare", "Node", "PullList", "PullMore",
     "PullSearch", "PullStatus", "PullView", "ReplyPrepare", "Repository", "Threads", "Timeline",
     "Viewer",
 );
 
 /// Every fragment, by name.
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
-    "Account", "Assignee", "AutoMerge", "Boards", "CheckNode", "CommentNode", "CommitNode", "EventNode", "FileNode", "IssueLink",
+    "Account", "Assignee", "AutoMerge", "Boards", "CheckNode", "CommentNode", "CommitNode", "EventNode", "FileNode", "IssueLink", "IssueNode",
     "LabelNode", "LineComment", "PageEnd", "Person", "ProjectItemNode", "PullCore", "PullRow",
     "Reactions", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode", "ReviewWithComments", "ThreadNode",
 );

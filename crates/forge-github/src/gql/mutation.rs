@@ -54,6 +54,10 @@ mutations! {
     REPLY = "addPullRequestReviewThreadReply", "comment { ...LineComment }";
     RESOLVE = "resolveReviewThread", "thread { ...ThreadNode }";
     UNRESOLVE = "unresolveReviewThread", "thread { ...ThreadNode }";
+    CREATE_ISSUE = "createIssue", "issue { ...IssueNode }";
+    UPDATE_ISSUE = "updateIssue", "issue { ...IssueNode }";
+    CLOSE_ISSUE = "closeIssue", "issue { ...IssueNode }";
+    REOPEN_ISSUE = "reopenIssue", "issue { ...IssueNode }";
     CREATE_LABEL = "createLabel", "label { ...LabelNode }";
     UPDATE_LABEL = "updateLabel", "label { ...LabelNode }";
     DELETE_LABEL = "deleteLabel", "clientMutationId";

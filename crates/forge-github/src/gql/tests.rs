@@ -15,7 +15,7 @@ use super::{
     lookups::Lookups,
     mutation::{self, Batch},
 };
-use crate::pulls::view::comments_document;
+use crate::{issues, pulls::view::comments_document};
 
 static SCHEMA: LazyLock<Valid<Schema>> = LazyLock::new(|| {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/github.graphql");
@@ -93,6 +93,8 @@ fn the_table_has_every_file() {
 fn queries_without_generated_parts() {
     for name in [
         "Branches",
+        "IssueList",
+        "IssueSearch",
         "Label",
         "Labels",
         "MergePrepare",
@@ -197,6 +199,31 @@ fn the_selections_that_operations_bring() {
 }
 
 #[test]
+fn the_selections_of_an_issue() {
+    let document = |selection: &str, pages: bool| {
+        let mut document = Document::query("IssueView");
+        if pages {
+            document.variable("after", "String");
+        }
+        document.fragment("IssueSections", "Issue", selection);
+        document.text()
+    };
+    for selection in [
+        "...IssueNode",
+        "id number newestComment: comments(last: 1) { nodes { id } }",
+        issues::NEWEST,
+        issues::RECENT,
+    ] {
+        check(&document(selection, false));
+    }
+    check(&document(
+        &format!("...IssueNode {}", issues::COMMENTS),
+        true,
+    ));
+    check(&document(issues::COMMENTS, true));
+}
+
+#[test]
 fn every_mutation() {
     for m in mutation::ALL {
         check(&Batch::of("m", *m, serde_json::json!({})).document());
@@ -242,7 +269,7 @@ proptest! {
         if fork {
             lookups.fork("o", "r", "b");
         }
-        for name in ["CreatePrepare", "EditPrepare"] {
+        for name in ["CreatePrepare", "EditPrepare", "IssuePrepare"] {
             let mut document = Document::query(name);
             let mut variables = Map::new();
             lookups.add_to(&mut document, &mut variables);

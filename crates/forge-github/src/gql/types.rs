@@ -158,8 +158,14 @@ wire! {
         target_url: Option<String>, description: Option<String>, created_at: Option<Timestamp>,
         is_required: Option<bool>,
     }
+    /// An issue with whatever was asked for.
     Issue {
         id: String, number: u64, title: String, url: String, state: String, repository: RepoName,
+        body: String, state_reason: Option<String>, created_at: Option<Timestamp>,
+        updated_at: Option<Timestamp>, closed_at: Option<Timestamp>, author: Option<Account>,
+        labels: Nodes<Label>, assignees: Nodes<Account>, comments: Option<Nodes<Comment>>,
+        all_comments: Option<Nodes<Comment>>, newest_comment: Nodes<Id>,
+        recent_comments: Nodes<Comment>,
     }
     /// A pull request with whatever was asked for.
     Pull {

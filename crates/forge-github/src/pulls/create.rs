@@ -2,7 +2,7 @@
 //! more that puts labels, people, the milestone and boards onto it. Edits of files are in the second.
 
 use forge_core::{
-    Error, ErrorKind, Noun, Outcome, PageReq, Precondition, RepoId, Result, Retry, Step, Warning,
+    Error, ErrorKind, Outcome, PageReq, Precondition, RepoId, Result, Retry, Step, Warning,
     model::{CreatePull, PrFields, PullQuery, PullRequest, StateFilter},
 };
 use serde::Deserialize;
@@ -23,7 +23,9 @@ use crate::{
         types::{self as wire, Nodes},
     },
     mutate::{Payloads, PullPayload, failed, last_pull, or_read_back},
-    owner_and_name, repo_variables, validate,
+    owner_and_name,
+    paged::no_repository,
+    repo_variables, validate,
 };
 
 #[derive(Deserialize)]
@@ -141,10 +143,7 @@ impl GitHub {
             self.api.may_change_boards(&answer)?;
         }
         let prepared = self.api.whole(answer)?;
-        let found = prepared.repository.ok_or_else(|| {
-            Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
-                .with_hint("look at the name, and whether the account may see it")
-        })?;
+        let found = prepared.repository.ok_or_else(|| no_repository(repo))?;
         if found.is_archived {
             return Err(
                 Error::precondition(Precondition::Rule, format!("{repo} is archived"))

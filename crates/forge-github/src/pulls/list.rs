@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use forge_core::{
-    Cursor, Error, ErrorKind, Noun, Page, PageReq, RepoId, Result, Retry, Warning,
+    Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Retry, Warning,
     model::{PrFields, PullQuery, PullRequest},
 };
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use crate::{
         fields::{self, Base, Required},
         types::{self as wire, Nodes},
     },
-    paged::LONGEST,
+    paged::{LONGEST, no_repository},
     repo_variables,
 };
 
@@ -203,10 +203,7 @@ impl GitHub {
                 (nodes, total)
             }
             _ if answer.errors.is_empty() => {
-                return Err(
-                    Error::not_found(Noun::Repo, format!("there is no repository {repo}"))
-                        .with_hint("look at the name, and whether the account may see it"),
-                );
+                return Err(no_repository(repo));
             }
             _ => return Err(self.api.first_error(&answer)),
         };

@@ -35,7 +35,7 @@ fn names_state(search: &str) -> bool {
     })
 }
 
-fn quoted(value: &str) -> String {
+pub(crate) fn quoted(value: &str) -> String {
     if !value.is_empty() && !value.contains([' ', ':', '"', '\t', '\r', '\n', '(', ')']) {
         return value.to_owned();
     }

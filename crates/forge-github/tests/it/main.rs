@@ -18,6 +18,7 @@ mod double;
 mod edit;
 mod edits;
 mod fault_plans;
+mod issues;
 mod labels;
 mod lists;
 mod lost;

@@ -13,7 +13,7 @@ use crate::{
     labels::Book,
     paging::{self, SCHEME},
     search::Filter,
-    store::{Index, Pull, Read, Snapshot},
+    store::{Index, LabelRef, Pull, Read, Snapshot},
 };
 
 /// How many candidates are read at once when a filter may drop most of them.
@@ -43,7 +43,7 @@ impl Local {
             scanned: Some(0),
             warnings: Vec::new(),
         };
-        let matches = |s: &Snapshot| filter.matches(s, &label_names(s, &book));
+        let matches = |s: &Snapshot| filter.matches(s, &label_names(&s.labels, &book));
         let (mut scanned, mut last, mut more) = (0, 0, false);
         'chunks: loop {
             // One more than the page holds tells whether there is another page.
@@ -196,9 +196,9 @@ pub(crate) fn in_state(state: PrState, filter: StateFilter) -> bool {
     }
 }
 
-/// The names of the labels of a pull request that still exist.
-fn label_names(snapshot: &Snapshot, book: &Result<Option<Book>>) -> Vec<String> {
-    let labels = snapshot.labels.iter();
+/// The names of those labels that still exist.
+pub(crate) fn label_names(labels: &[LabelRef], book: &Result<Option<Book>>) -> Vec<String> {
+    let labels = labels.iter();
     match book {
         Ok(Some(book)) => labels
             .filter_map(|l| book.current(l))

@@ -17,13 +17,16 @@ mod create;
 mod edit;
 mod edits;
 mod history;
+mod links;
 mod list;
 mod state;
 mod status;
 mod view;
 
-pub(crate) use list::in_state;
+pub(crate) use create::{check_label_count, resolve_labels, resolve_logins};
+pub(crate) use list::{in_state, label_names};
 pub(crate) use state::require_open;
+pub(crate) use view::{shown_labels, warning_of};
 
 #[async_trait]
 impl PullRequests for Local {

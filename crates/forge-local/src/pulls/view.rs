@@ -11,7 +11,7 @@ use forge_git::CatFile;
 use crate::{
     Local,
     labels::Book,
-    store::{LatestReview, Pull},
+    store::{LabelRef, LatestReview, Pull},
 };
 
 /// The colour of a label whose definition cannot be read.
@@ -54,26 +54,8 @@ impl Local {
     fn header(&self, pull: &Pull, book: &Result<Option<Book>>) -> PullRequest {
         let s = &pull.snapshot;
         let id = self.pr(pull.number);
-        let mut warnings = Vec::new();
-        let mut labels: Vec<Label> = match book {
-            Ok(Some(book)) => s
-                .labels
-                .iter()
-                .filter_map(|l| book.current(l).cloned())
-                .collect(),
-            Ok(None) => Vec::new(),
-            Err(e) => {
-                warnings.push(warning_of(e));
-                let unknown = |name: &String| Label {
-                    name: name.clone(),
-                    color: NO_COLOR.to_owned(),
-                    description: None,
-                    id: String::new(),
-                };
-                s.labels.iter().map(|l| unknown(&l.name)).collect()
-            }
-        };
-        labels.sort_by_key(|l| l.name.to_lowercase());
+        let (labels, warning) = shown_labels(&s.labels, book);
+        let warnings = warning.into_iter().collect();
         PullRequest {
             url: id.to_string(),
             id,
@@ -166,6 +148,15 @@ impl Local {
                 Err(e) => keep(e),
             }
         }
+        if wants(PrFields::LINKED_ISSUES) {
+            match self.linked_issues(cat, pull).await {
+                Ok((linked, unread)) => {
+                    view.linked_issues = Some(linked);
+                    view.warnings.extend(unread);
+                }
+                Err(e) => keep(e),
+            }
+        }
         let talk = [PrFields::COMMENTS, PrFields::REVIEWS, PrFields::THREADS];
         if talk.into_iter().any(wants) {
             match self.conversation(cat, pull, None).await {
@@ -180,6 +171,29 @@ impl Local {
         view.warnings.append(&mut warnings);
         Ok(())
     }
+}
+
+/// Labels as they are defined now, by name, and what is wrong with the definitions.
+pub(crate) fn shown_labels(
+    labels: &[LabelRef],
+    book: &Result<Option<Book>>,
+) -> (Vec<Label>, Option<Warning>) {
+    let unknown = |l: &LabelRef| Label {
+        name: l.name.clone(),
+        color: NO_COLOR.to_owned(),
+        description: None,
+        id: String::new(),
+    };
+    let (mut shown, warning): (Vec<Label>, _) = match book {
+        Ok(Some(book)) => {
+            let current = labels.iter().filter_map(|l| book.current(l).cloned());
+            (current.collect(), None)
+        }
+        Ok(None) => (Vec::new(), None),
+        Err(e) => (labels.iter().map(unknown).collect(), Some(warning_of(e))),
+    };
+    shown.sort_by_key(|l| l.name.to_lowercase());
+    (shown, warning)
 }
 
 /// A failure of a part, as a warning of the whole.

@@ -130,7 +130,7 @@ impl Conversation {
 }
 
 /// Names of what an event makes: `c7`, `r7`, `t7.0` and its first comment `c7.0`.
-pub(super) fn comment_id(seq: u64) -> String {
+pub(crate) fn comment_id(seq: u64) -> String {
     format!("c{seq}")
 }
 
@@ -138,13 +138,16 @@ pub(super) fn review_id(seq: u64) -> String {
     format!("r{seq}")
 }
 
-struct Writer<'a> {
-    url: &'a str,
-    viewer: Option<&'a str>,
+/// Makes comments of events.
+pub(crate) struct Writer<'a> {
+    /// What a comment is found under.
+    pub url: &'a str,
+    /// The viewer's login.
+    pub viewer: Option<&'a str>,
 }
 
 impl Writer<'_> {
-    fn comment(&self, id: String, by: &Actor, at: Timestamp, body: &str) -> Comment {
+    pub fn comment(&self, id: String, by: &Actor, at: Timestamp, body: &str) -> Comment {
         Comment {
             id,
             author: by.clone(),

@@ -6,6 +6,8 @@ mod hunks;
 mod submit;
 mod thread;
 
+pub(crate) use conversation::{Writer, comment_id};
+
 use async_trait::async_trait;
 use forge_core::{
     Outcome, Page, PageReq, PrId, Result, Reviews,

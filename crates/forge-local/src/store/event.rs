@@ -1,16 +1,22 @@
-//! One change of a pull request: a commit whose message holds it as JSON.
+//! One change of a pull request (or of an issue): a commit whose message holds it as JSON.
 
 use forge_core::{
     Timestamp,
     model::{Actor, MergeMethod, ReviewState, Reviewer, Side},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::commit::RawCommit;
 
+/// What the line for people says of an event.
+pub(crate) trait Subject {
+    /// In a word or two.
+    fn subject(&self) -> &'static str;
+}
+
 /// An event with who, when and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct Entry<E = Event> {
     /// Its place in the chain, from 1.
     pub seq: u64,
     /// When.
@@ -22,7 +28,7 @@ pub(crate) struct Entry {
     pub head: Option<String>,
     /// What.
     #[serde(flatten)]
-    pub event: Event,
+    pub event: E,
 }
 
 /// What happened.
@@ -143,7 +149,7 @@ pub(crate) struct Intent {
     pub started_at: Timestamp,
 }
 
-impl Entry {
+impl<E: Subject + Serialize> Entry<E> {
     /// The commit message: one line for people, then the JSON.
     pub fn message(&self) -> serde_json::Result<String> {
         let what = self.event.subject();
@@ -153,7 +159,9 @@ impl Entry {
             serde_json::to_string(self)?
         ))
     }
+}
 
+impl<E: DeserializeOwned> Entry<E> {
     /// Reads an event commit. The root of a chain, which holds none, is `Ok(None)`.
     pub fn of(commit: &RawCommit<'_>) -> serde_json::Result<Option<Self>> {
         let message = commit.message;
@@ -164,7 +172,7 @@ impl Entry {
     }
 }
 
-impl Event {
+impl Subject for Event {
     fn subject(&self) -> &'static str {
         match self {
             Self::Opened { .. } => "open",
@@ -245,11 +253,12 @@ mod tests {
             message: message.as_bytes(),
             ..RawCommit::default()
         };
-        assert_eq!(Entry::of(&commit).unwrap().unwrap().event, Event::Unknown);
+        let read = Entry::<Event>::of(&commit).unwrap().unwrap();
+        assert_eq!(read.event, Event::Unknown);
         let root = RawCommit {
             message: b"no event\n",
             ..RawCommit::default()
         };
-        assert_eq!(Entry::of(&root).unwrap(), None);
+        assert_eq!(Entry::<Event>::of(&root).unwrap(), None);
     }
 }

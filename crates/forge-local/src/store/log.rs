@@ -1,18 +1,19 @@
-//! The events of a pull request, in order.
+//! The events of a pull request or an issue, in order.
 
-use forge_core::Result;
+use forge_core::{Error, Result};
 use forge_git::CatFile;
+use serde::de::DeserializeOwned;
 
-use super::{Entry, Pull, RawCommit, Store, read::broken};
+use super::{Entry, Event, Pull, RawCommit, Store, read::broken};
 
 /// How many event commits are held at once while they are read.
 const BATCH: usize = 64;
 
 /// An event and its commit.
 #[derive(Clone, Debug)]
-pub(crate) struct Logged {
+pub(crate) struct Logged<E = Event> {
     pub oid: String,
-    pub entry: Entry,
+    pub entry: Entry<E>,
 }
 
 /// All events, oldest first.
@@ -27,23 +28,35 @@ impl Store {
     /// # Errors
     /// `protocol` when one of them is damaged.
     pub async fn log(&self, cat: &mut CatFile, pull: &Pull) -> Result<Log> {
+        let bad = |why: &str| broken(pull.number, why);
+        let events = self.events(cat, &pull.tip, bad).await?;
+        Ok(Log { events })
+    }
+
+    /// The events of a chain that ends with `tip`; `broken` makes the error of one that is damaged.
+    pub async fn events<E: DeserializeOwned>(
+        &self,
+        cat: &mut CatFile,
+        tip: &str,
+        broken: impl Fn(&str) -> Error + Send,
+    ) -> Result<Vec<Logged<E>>> {
         let args = [
             "rev-list",
             "--first-parent",
             "--reverse",
             "--end-of-options",
-            &pull.tip,
+            tip,
         ];
         let listed = self.git.run(args).await?;
         if listed.status != 0 {
-            return Err(broken(pull.number, listed.error("rev-list").message()));
+            return Err(broken(listed.error("rev-list").message()));
         }
         let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
         let oids: Vec<&str> = listed.lines().collect();
         let mut events = Vec::with_capacity(oids.len());
         for chunk in oids.chunks(BATCH) {
             for (oid, found) in chunk.iter().zip(cat.get_many(chunk).await?) {
-                let bad = |why: &str| broken(pull.number, &format!("event {oid}: {why}"));
+                let bad = |why: &str| broken(&format!("event {oid}: {why}"));
                 let object = found
                     .into_object()
                     .map_err(|e| bad(e.message()))?
@@ -60,6 +73,6 @@ impl Store {
                 }
             }
         }
-        Ok(Log { events })
+        Ok(events)
     }
 }

@@ -1,9 +1,10 @@
-//! Pull requests as git keeps them for us; `docs/local.md` describes the format.
+//! Pull requests and issues as git keeps them for us; `docs/local.md` describes the format.
 
 mod attempts;
 mod commit;
 mod event;
 mod index;
+mod issue;
 mod log;
 mod read;
 mod refs;
@@ -15,6 +16,7 @@ pub(crate) use attempts::Attempts;
 pub(crate) use commit::{RawCommit, parse_signature, signature};
 pub(crate) use event::{Edited, Entry, Event, Intent, OpenedThread};
 pub(crate) use index::Index;
+pub(crate) use issue::{IssueEvent, IssueSnapshot, StoredIssue};
 pub(crate) use log::{Log, Logged};
 pub(crate) use read::{Pull, Read};
 pub(crate) use refs::{LABELS, LABELS_FILE, branch as branch_ref};

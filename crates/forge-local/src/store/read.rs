@@ -242,11 +242,7 @@ impl Store {
             .run_ok(["for-each-ref", "--format=%(refname)", refs::PULLS])
             .await?;
         let names = String::from_utf8_lossy(&names).into_owned();
-        let number = |name: &str| {
-            let digits = name.strip_prefix(refs::PULLS)?;
-            let n: u64 = digits.parse().ok()?;
-            (n > 0 && n <= refs::NUMBER_MAX && n.to_string() == digits).then_some(n)
-        };
+        let number = |name: &str| refs::number(name, refs::PULLS);
         let index = Index::rebuild(names.lines().filter_map(number));
         let old = self
             .git

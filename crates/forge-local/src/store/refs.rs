@@ -2,12 +2,16 @@
 
 /// Below this, each pull request has a ref.
 pub(crate) const PULLS: &str = "refs/forge/pulls/";
+/// Below this, each issue has a ref.
+pub(crate) const ISSUES: &str = "refs/forge/issues/";
 /// The index blob.
 pub(crate) const INDEX: &str = "refs/forge/index";
 /// The chain of label definitions.
 pub(crate) const LABELS: &str = "refs/forge/labels";
 /// The file of a pull request's tree.
 pub(crate) const PULL_FILE: &str = "pull.json";
+/// The file of an issue's tree.
+pub(crate) const ISSUE_FILE: &str = "issue.json";
 /// The file of the labels' tree.
 pub(crate) const LABELS_FILE: &str = "labels.json";
 /// The highest number that is taken for one: far beyond use, and far from overflow.
@@ -16,6 +20,18 @@ pub(crate) const NUMBER_MAX: u64 = 1 << 48;
 /// The ref of pull request `number`.
 pub(crate) fn pull(number: u64) -> String {
     format!("{PULLS}{number}")
+}
+
+/// The ref of issue `number`.
+pub(crate) fn issue(number: u64) -> String {
+    format!("{ISSUES}{number}")
+}
+
+/// The number that the name of a ref below `prefix` ends with.
+pub(crate) fn number(name: &str, prefix: &str) -> Option<u64> {
+    let digits = name.strip_prefix(prefix)?;
+    let n: u64 = digits.parse().ok()?;
+    (n > 0 && n <= NUMBER_MAX && n.to_string() == digits).then_some(n)
 }
 
 /// The ref of `branch`.

@@ -81,7 +81,7 @@ impl Store {
 
     /// The commit at the root of every chain: with it as a parent, the head of a first event is a
     /// second parent, and `--first-parent` never leaves the events.
-    async fn put_root(&self) -> Result<String> {
+    pub async fn put_root(&self) -> Result<String> {
         let tree = self.git.run_ok_with_stdin(["mktree"], b"").await?;
         let tree = String::from_utf8_lossy(&tree).trim().to_owned();
         let root = RawCommit {
@@ -92,6 +92,26 @@ impl Store {
             ..RawCommit::default()
         };
         self.put("commit", &root.encode()).await
+    }
+
+    /// Writes the commit of an event.
+    pub async fn put_event(
+        &self,
+        tree: &str,
+        parents: &[String],
+        by: &Identity,
+        message: &str,
+    ) -> Result<String> {
+        let who = signature(&by.actor, by.at);
+        let commit = RawCommit {
+            tree,
+            parents: parents.iter().map(String::as_str).collect(),
+            author: who.as_bytes(),
+            committer: who.as_bytes(),
+            encoding: None,
+            message: message.as_bytes(),
+        };
+        self.put("commit", &commit.encode()).await
     }
 
     /// Writes the first event of pull request `number`, together with the refs of `before`.
@@ -170,16 +190,7 @@ impl Store {
         };
         let message = entry.message().map_err(no_json)?;
         let tree = self.put_file(refs::PULL_FILE, &snapshot.encode()?).await?;
-        let who = signature(&by.actor, by.at);
-        let commit = RawCommit {
-            tree: &tree,
-            parents: parents.iter().map(String::as_str).collect(),
-            author: who.as_bytes(),
-            committer: who.as_bytes(),
-            encoding: None,
-            message: message.as_bytes(),
-        };
-        let tip = self.put("commit", &commit.encode()).await?;
+        let tip = self.put_event(&tree, &parents, by, &message).await?;
 
         let name = refs::pull(pull.number);
         let new = tip.clone();
@@ -279,6 +290,6 @@ impl Store {
     }
 }
 
-fn no_json(e: serde_json::Error) -> Error {
+pub(super) fn no_json(e: serde_json::Error) -> Error {
     Error::new(ErrorKind::Internal, format!("an event has no JSON: {e}"))
 }

@@ -9,6 +9,7 @@
 )]
 
 mod corrupt;
+mod issues;
 mod life;
 mod recovery;
 mod repo;

@@ -54,7 +54,12 @@ impl Tangled {
             (None, None) => self.default_base(&repository).await?,
         };
         let change = self
-            .label_change(&repository, (&req.labels, &[]), (&req.assignees, &[]))
+            .label_change(
+                &repository,
+                &self.settings.dialects.sh.pull,
+                (&req.labels, &[]),
+                (&req.assignees, &[]),
+            )
             .await?;
         let (patch, source, base_oid) = match &req.patch {
             Some(patch) => (given(patch)?, None, None),

@@ -41,6 +41,7 @@ impl Tangled {
         let change = self
             .label_change(
                 &located.repository,
+                &self.settings.dialects.sh.pull,
                 (&labels.add, &labels.remove),
                 (&assignees.add, &assignees.remove),
             )

@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 use forge_core::{
     Capability, Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
-    text::one_line,
 };
 use futures::{StreamExt as _, stream};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -25,31 +23,10 @@ use crate::{
     skipped,
     sources::{IN_FLIGHT, is_down},
     tickets,
+    walk::{Item, Position, SCAN, Walk},
 };
 
 const SCHEME: &str = "tangled";
-/// How many the index is asked for at once when most of them may be filtered out.
-const SCAN: usize = 100;
-
-/// One row of the index.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Item {
-    #[serde(flatten)]
-    record: Record,
-    #[serde(default)]
-    state: Option<String>,
-    #[serde(default)]
-    comment_count: u64,
-}
-
-#[derive(Debug, Deserialize)]
-struct Items {
-    #[serde(default)]
-    items: Vec<Value>,
-    #[serde(default)]
-    cursor: Option<String>,
-}
 
 /// A row before it is shown.
 #[derive(Clone, Debug)]
@@ -67,35 +44,6 @@ impl Placed for Row {
             created_at: self.pull.created_at,
             uri: self.pull.record.uri.clone(),
         }
-    }
-}
-
-/// Where a list goes on: the index's cursor for a page of `size`, and how many of its rows were
-/// taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Position {
-    size: usize,
-    skip: usize,
-    cursor: String,
-}
-
-impl Position {
-    fn text(&self) -> String {
-        format!("{}|{}|{}", self.size, self.skip, self.cursor)
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(3, '|');
-        let size = parts
-            .next()?
-            .parse()
-            .ok()
-            .filter(|n| (1..=1000).contains(n))?;
-        Some(Self {
-            size,
-            skip: parts.next()?.parse().ok()?,
-            cursor: parts.next()?.to_owned(),
-        })
     }
 }
 
@@ -134,31 +82,21 @@ impl Tangled {
             Err(e) => return Err(e),
         };
         let bound = (repository.record.uri.as_str(), query);
-        let position = match &req.cursor {
-            Some(cursor) => {
-                let text = cursor.position(SCHEME, &bound)?;
-                if let Some(place) = Place::parse(text) {
-                    let down = Error::new(ErrorKind::Network, "the list was begun without it");
-                    return self
-                        .rest_page(
-                            &repository,
-                            query,
-                            &filters,
-                            (&down, Some(place)),
-                            req.limit,
-                        )
-                        .await;
-                }
-                Some(Position::parse(text).ok_or_else(|| {
-                    Error::invalid(
-                        "cursor",
-                        format!("cursor '{}' has no position", cursor.as_str()),
-                    )
-                    .with_hint("start again without a cursor")
-                })?)
-            }
-            None => None,
-        };
+        if let Some(cursor) = &req.cursor
+            && let Some(place) = Place::parse(cursor.position(SCHEME, &bound)?)
+        {
+            let down = Error::new(ErrorKind::Network, "the list was begun without it");
+            return self
+                .rest_page(
+                    &repository,
+                    query,
+                    &filters,
+                    (&down, Some(place)),
+                    req.limit,
+                )
+                .await;
+        }
+        let position = Position::of(&req, SCHEME, &bound)?;
         if query.draft == Some(true) && filters.draft.is_none() {
             return Ok(Page::complete(Vec::new()));
         }
@@ -168,11 +106,7 @@ impl Tangled {
             let end = skip.saturating_add(req.limit);
             let more = rows.len() > end;
             let rows: Vec<Row> = rows.into_iter().skip(skip).take(req.limit).collect();
-            let next = Position {
-                size: 1,
-                skip: end,
-                cursor: String::new(),
-            };
+            let next = Position::in_memory(end);
             return Ok(Page {
                 items: self.models(&repository, rows, query.fields).await,
                 next: more.then(|| Cursor::new(SCHEME, &bound, &next.text())),
@@ -221,8 +155,9 @@ impl Tangled {
         let (rows, scanned, warnings) = match kept {
             Some(rows) => (rows, None, Vec::new()),
             None => {
-                let (rows, scanned, warnings) =
-                    self.without_index(repository, query, filters, down).await?;
+                let (rows, scanned, warnings) = self
+                    .pulls_without_index(repository, query, filters, down)
+                    .await?;
                 (self.listed.keep(asked, rows), Some(scanned), warnings)
             }
         };
@@ -236,7 +171,7 @@ impl Tangled {
         })
     }
 
-    async fn did_filter(&self, name: Option<&str>) -> Result<Option<String>> {
+    pub(crate) async fn did_filter(&self, name: Option<&str>) -> Result<Option<String>> {
         match name {
             Some(name) => Ok(Some(self.did_of(name).await?)),
             None => Ok(None),
@@ -268,54 +203,25 @@ impl Tangled {
             || !query.labels.is_empty()
             || query.base.is_some()
             || query.head.is_some();
-        let mut at = position.unwrap_or(Position {
-            size: if scans { SCAN } else { limit.min(SCAN) },
-            skip: 0,
-            cursor: String::new(),
-        });
-        let (mut rows, mut warnings, mut scanned) = (Vec::new(), Vec::new(), 0);
-        loop {
-            let size = at.size.to_string();
-            let mut params = vec![
-                ("subject", repository.target()),
-                ("limit", &size),
-                ("order", "desc"),
-            ];
-            params.extend(status.map(|s| ("status", s)));
-            params.extend(filters.author.as_deref().map(|a| ("author", a)));
-            if !at.cursor.is_empty() {
-                params.push(("cursor", &at.cursor));
-            }
-            let page: Items = index.query("sh.tangled.repo.listPulls", &params).await?;
-            let got = page.items.len();
-            for (n, item) in page.items.into_iter().enumerate().skip(at.skip) {
-                if rows.len() == limit {
-                    at.skip = n;
-                    return Ok((rows, Some(at), scanned, warnings));
-                }
-                scanned += 1;
-                match self.row(item) {
-                    Ok(row) => {
-                        if self.matches(repository, &row, query, filters).await? {
-                            rows.push(row);
-                        }
+        let size = if scans { SCAN } else { limit.min(SCAN) };
+        let mut params = vec![("subject", repository.target())];
+        params.extend(status.map(|s| ("status", s)));
+        params.extend(filters.author.as_deref().map(|a| ("author", a)));
+        let mut walk = Walk::new(index, "sh.tangled.repo.listPulls", params, position, size);
+        let (mut rows, mut warnings) = (Vec::new(), Vec::new());
+        while rows.len() < limit
+            && let Some(item) = walk.next().await?
+        {
+            match self.row(item) {
+                Ok(row) => {
+                    if self.matches(repository, &row, query, filters).await? {
+                        rows.push(row);
                     }
-                    Err(e) => warnings.push(Warning::new(e.message())),
                 }
-            }
-            let cursor = page.cursor.unwrap_or_default();
-            if got == 0 || cursor.is_empty() || cursor == at.cursor {
-                return Ok((rows, None, scanned, warnings));
-            }
-            at = Position {
-                skip: 0,
-                cursor,
-                ..at
-            };
-            if rows.len() == limit {
-                return Ok((rows, Some(at), scanned, warnings));
+                Err(e) => warnings.push(Warning::new(e.message())),
             }
         }
+        Ok((rows, walk.position(), walk.scanned(), warnings))
     }
 
     /// All pull requests of a repository of 1.0 that match: its knot sends all, and filters none.
@@ -354,20 +260,13 @@ impl Tangled {
     }
 
     fn row(&self, item: Value) -> Result<Row> {
-        let uri = item.get("uri").and_then(Value::as_str).unwrap_or("a row");
-        let uri = one_line(uri).into_owned();
-        let item: Item = serde_json::from_value(item).map_err(|e| {
-            Error::new(
-                forge_core::ErrorKind::Protocol,
-                format!("{uri} of the index is no pull request: {e}"),
-            )
-        })?;
-        let token = item.state.unwrap_or_default();
-        let state = status::state_of(&token, &self.settings.dialects.sh).unwrap_or(PrState::Open);
+        let item = Item::parse(item, "pull request")?;
+        let words = status::Words::of_pulls(&self.settings.dialects.sh);
+        let state = words.state_of(item.state()).unwrap_or(PrState::Open);
         Ok(Row {
+            comments: item.comment_count,
             pull: Pull::parse(item.record)?,
             state,
-            comments: item.comment_count,
             indexed: true,
         })
     }
@@ -414,14 +313,22 @@ impl Tangled {
 
     /// All that match, newest first, without the index: the records and the status records of all
     /// accounts that are known, each account read once.
-    async fn without_index(
+    async fn pulls_without_index(
         &self,
         repository: &Repository,
         query: &PullQuery,
         filters: &Filters,
         down: &Error,
     ) -> Result<(Vec<Row>, u64, Vec<Warning>)> {
-        let found = self.pulls_without_index(repository, down).await;
+        let names = &self.settings.dialects.sh;
+        let found = self
+            .without_index(
+                repository,
+                [&names.pull, &names.status],
+                &["target.repo", "target.repoDid"],
+                down,
+            )
+            .await;
         let mut warnings = found.warnings;
         let (records, statuses) = found.value;
         let mut pulls = Vec::new();
@@ -574,7 +481,7 @@ impl Tangled {
 }
 
 /// The mark of a state that nobody has checked: the index counts whoever has set it last.
-fn as_indexed() -> Warning {
+pub(crate) fn as_indexed() -> Warning {
     Warning::new("the state is as the index has it; who set it is looked at by a view")
         .of_section("state")
 }
@@ -600,7 +507,7 @@ fn plain_match(row: &Row, query: &PullQuery, filters: &Filters) -> bool {
     state && author && base && head && draft
 }
 
-fn nobody(error: &Error) -> bool {
+pub(crate) fn nobody(error: &Error) -> bool {
     error.is_not_found()
         || matches!(
             error.kind(),
@@ -608,22 +515,4 @@ fn nobody(error: &Error) -> bool {
                 field: Some("owner")
             }
         )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_position_round_trips_and_junk_is_none() {
-        let p = Position {
-            size: 30,
-            skip: 2,
-            cursor: "a|b".into(),
-        };
-        assert_eq!(Position::parse(&p.text()), Some(p));
-        for junk in ["", "1", "1|2", "0|0|", "9999|0|", "x|0|", "1|-1|"] {
-            assert_eq!(Position::parse(junk), None, "{junk}");
-        }
-    }
 }

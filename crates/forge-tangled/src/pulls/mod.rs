@@ -8,15 +8,15 @@ mod edit;
 mod edits;
 mod fork;
 mod history;
-mod list;
+pub(crate) mod list;
 mod merge;
-mod number;
+pub(crate) mod number;
 pub(crate) mod record;
 pub(crate) mod rest;
 mod resubmit;
 mod rounds;
 mod stack;
-mod state;
+pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod view;
 

@@ -1,4 +1,5 @@
-//! Numbers of pull requests. No record has one: the web counts, and names the record on its page.
+//! Numbers of pull requests and issues. No record has one: the web counts, and names the record on
+//! its page.
 
 use bytes::Bytes;
 use forge_core::{AtUri, Error, ErrorKind, Noun, Result};
@@ -6,21 +7,55 @@ use http::{Request, StatusCode};
 
 use crate::{Tangled, repository::Repository};
 
+/// What the web counts.
+pub(crate) struct Numbered {
+    /// Where its pages are, below the repository's.
+    pub path: &'static str,
+    /// What it is called.
+    pub title: &'static str,
+    pub noun: Noun,
+    /// The command that lists it.
+    pub list: &'static str,
+}
+
+const PULLS: Numbered = Numbered {
+    path: "pulls",
+    title: "pull request",
+    noun: Noun::PullRequest,
+    list: "forge pr list",
+};
+
 impl Tangled {
-    /// The record that the web shows under a number.
+    /// The record of the pull request that the web shows under a number.
     pub(crate) async fn number_to_uri(
         &self,
         repository: &Repository,
         number: u64,
     ) -> Result<AtUri> {
+        let collection = &self.settings.dialects.of(repository.era).pull;
+        self.web_record(repository, &PULLS, number, collection)
+            .await
+    }
+
+    /// The record of `collection` that the web shows under a number.
+    pub(crate) async fn web_record(
+        &self,
+        repository: &Repository,
+        of: &Numbered,
+        number: u64,
+        collection: &str,
+    ) -> Result<AtUri> {
         let url = format!(
-            "{}/{}/{}/pulls/{number}",
+            "{}/{}/{}/{}/{number}",
             self.settings.web,
             repository.owner.name(),
-            repository.name
+            repository.name,
+            of.path
         );
-        let by_uri = "name it by its at-uri, which `forge pr list` shows: numbers are known to the \
-                      web pages alone";
+        let by_uri = format!(
+            "name it by its at-uri, which `{}` shows: numbers are known to the web pages alone",
+            of.list
+        );
         let request = Request::get(&url)
             .body(Bytes::new())
             .map_err(|e| Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}")))?;
@@ -28,10 +63,10 @@ impl Tangled {
         let status = response.status();
         let missing = || {
             Error::not_found(
-                Noun::PullRequest,
-                format!("{} has no pull request #{number}", repository.id),
+                of.noun,
+                format!("{} has no {} #{number}", repository.id, of.title),
             )
-            .with_hint(by_uri)
+            .with_hint(by_uri.clone())
         };
         if status == StatusCode::NOT_FOUND {
             return Err(missing());
@@ -40,7 +75,7 @@ impl Tangled {
         let page = String::from_utf8_lossy(&page);
         let found = status
             .is_success()
-            .then(|| record_of(&page, &self.settings.dialects.of(repository.era).pull))
+            .then(|| record_of(&page, collection))
             .flatten();
         found.ok_or_else(|| {
             Error::new(
@@ -50,7 +85,7 @@ impl Tangled {
                     status.as_u16()
                 ),
             )
-            .with_hint(by_uri)
+            .with_hint(by_uri.clone())
         })
     }
 }

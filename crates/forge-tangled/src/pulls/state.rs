@@ -29,6 +29,17 @@ pub(crate) struct Standing {
     pub decided: Option<Timestamp>,
 }
 
+impl Standing {
+    /// What these statuses come to.
+    pub fn of(statuses: &[Status]) -> Self {
+        let winner = status::winner(statuses);
+        Self {
+            state: winner.and_then(|s| s.state).unwrap_or(PrState::Open),
+            decided: winner.map(|s| s.at),
+        }
+    }
+}
+
 impl Tangled {
     /// The status record that sets `state`, later than the status that decides now.
     pub(crate) fn status_record(
@@ -63,7 +74,7 @@ impl Tangled {
 
     /// As [`Self::state_of`], with when it came to be.
     pub(crate) async fn standing(&self, repository: &Repository, pull: &Pull) -> Result<Standing> {
-        Ok(standing_of(&self.statuses_of(repository, pull).await?))
+        Ok(Standing::of(&self.statuses_of(repository, pull).await?))
     }
 
     /// All status records, oldest first, as [`Self::state_of`] finds them.
@@ -84,12 +95,20 @@ impl Tangled {
 
     /// Refuses somebody whose status would not count, before it is written.
     pub(crate) async fn may_set_state(&self, repository: &Repository, pull: &Pull) -> Result<()> {
+        self.may_set(repository, &pull.record.uri, pull.author())
+            .await
+    }
+
+    /// As [`Self::may_set_state`], of anything that has a state.
+    pub(crate) async fn may_set(
+        &self,
+        repository: &Repository,
+        uri: &str,
+        author: &str,
+    ) -> Result<()> {
         let viewer = self.session.viewer().await?;
         let writers = self.writers(repository).await;
-        if writers
-            .authority(&viewer.identity.did, pull.author())
-            .is_some()
-        {
+        if writers.authority(&viewer.identity.did, author).is_some() {
             return Ok(());
         }
         Err(Error::new(
@@ -101,7 +120,7 @@ impl Tangled {
                 "{} may not change the state of {}: only its author, the owner of {} and the \
                  collaborators may, and what others write does not count",
                 viewer.identity.name(),
-                pull.record.uri,
+                uri,
                 repository.id
             ),
         )
@@ -125,7 +144,7 @@ impl Tangled {
             return self.set_ticket_state(&located, PrState::Closed).await;
         }
         let statuses = self.ready_to_set(&located).await?;
-        let standing = standing_of(&statuses);
+        let standing = Standing::of(&statuses);
         let state = standing.state;
         if state == PrState::Merged {
             return Err(merged(&located.pull, "closed"));
@@ -190,7 +209,7 @@ impl Tangled {
             return self.set_ticket_state(&located, PrState::Open).await;
         }
         let statuses = self.ready_to_set(&located).await?;
-        let standing = standing_of(&statuses);
+        let standing = Standing::of(&statuses);
         let state = standing.state;
         if state == PrState::Merged {
             return Err(merged(&located.pull, "reopened"));
@@ -284,14 +303,6 @@ impl Tangled {
             }
             _ => None,
         };
-    }
-}
-
-fn standing_of(statuses: &[Status]) -> Standing {
-    let winner = status::winner(statuses);
-    Standing {
-        state: winner.and_then(|s| s.state).unwrap_or(PrState::Open),
-        decided: winner.map(|s| s.at),
     }
 }
 

@@ -1,11 +1,12 @@
-//! What a pull request's state is: worked out from status records by who wrote them.
+//! What the state of a pull request or an issue is: worked out from status records by who wrote
+//! them.
 //!
-//! Anybody can write a status record about any pull request, into their own account. Those of its
+//! Anybody can write a status record about any of them, into their own account. Those of its
 //! author, of the repository's owner and of its collaborators count (tangled's ingester,
 //! `authorizeStateRecord`); of these the newest does, and of two at one time the one with the
 //! greater at-uri (`stateWinner`).
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use forge_core::{Timestamp, model::PrState};
 
@@ -75,20 +76,59 @@ impl Writers {
     }
 }
 
-/// The state that a token means: the full one, or its last word.
-pub(crate) fn state_of(token: &str, dialect: &Dialect) -> Option<PrState> {
-    let states = [PrState::Open, PrState::Closed, PrState::Merged];
-    let full = dialect.states.iter().position(|s| *s == token);
-    let word = || {
-        ["open", "closed", "merged"]
-            .iter()
-            .position(|s| *s == token)
-    };
-    states.get(full.or_else(word)?).copied()
+/// How a kind of status record is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Words<'a> {
+    /// The field that names what it is about.
+    pub subject: &'static str,
+    /// The field with the token.
+    pub state: &'static str,
+    /// The tokens: open, closed, and for pull requests merged.
+    pub tokens: &'a [Cow<'static, str>],
 }
 
-/// The status records about `pull`, oldest first, each with its authority. Records about other
-/// pull requests are passed over.
+impl<'a> Words<'a> {
+    /// Statuses of pull requests.
+    pub fn of_pulls(dialect: &'a Dialect) -> Self {
+        Self {
+            subject: "pull",
+            state: "status",
+            tokens: &dialect.states,
+        }
+    }
+
+    /// States of issues.
+    pub fn of_issues(dialect: &'a Dialect) -> Self {
+        Self {
+            subject: "issue",
+            state: "state",
+            tokens: &dialect.issue_states,
+        }
+    }
+
+    /// The state that a token means: the full one, or its last word.
+    pub fn state_of(&self, token: &str) -> Option<PrState> {
+        let states = [
+            (PrState::Open, "open"),
+            (PrState::Closed, "closed"),
+            (PrState::Merged, "merged"),
+        ];
+        let mut known = states.into_iter().zip(self.tokens);
+        let found = known.find(|((_, word), full)| token == *word || token == **full);
+        found.map(|((state, _), _)| state)
+    }
+
+    /// Why a record about its subject is no status.
+    pub fn broken(&self, record: &Record) -> Option<&'static str> {
+        if record.text(self.state).is_none() {
+            return Some("it names no status");
+        }
+        let no_time = record.created_at("createdAt").is_none();
+        no_time.then_some("it has no time, and its key is none")
+    }
+}
+
+/// As [`read_as`], of pull requests.
 pub(crate) fn read(
     records: Vec<Record>,
     pull_uri: &str,
@@ -96,16 +136,29 @@ pub(crate) fn read(
     writers: &Writers,
     dialect: &Dialect,
 ) -> Vec<Status> {
+    let words = Words::of_pulls(dialect);
+    read_as(words, records, pull_uri, pull_author, writers)
+}
+
+/// The status records about `subject`, oldest first, each with its authority. Records about
+/// anything else are passed over.
+pub(crate) fn read_as(
+    words: Words<'_>,
+    records: Vec<Record>,
+    subject: &str,
+    author: &str,
+    writers: &Writers,
+) -> Vec<Status> {
     let mut statuses: Vec<Status> = records
         .into_iter()
-        .filter(|r| r.text("pull") == Some(pull_uri))
+        .filter(|r| r.text(words.subject) == Some(subject))
         .filter_map(|r| {
-            let token = r.text("status")?.to_owned();
+            let token = r.text(words.state)?.to_owned();
             Some(Status {
-                state: state_of(&token, dialect),
+                state: words.state_of(&token),
                 token,
                 at: r.created_at("createdAt")?,
-                authority: writers.authority(r.author(), pull_author),
+                authority: writers.authority(r.author(), author),
                 author: r.author().to_owned(),
                 uri: r.uri,
             })
@@ -118,11 +171,12 @@ pub(crate) fn read(
 
 /// Why a record about a pull request is no status.
 pub(crate) fn broken(record: &Record) -> Option<&'static str> {
-    if record.text("status").is_none() {
-        return Some("it names no status");
-    }
-    let no_time = record.created_at("createdAt").is_none();
-    no_time.then_some("it has no time, and its key is none")
+    let words = Words {
+        subject: "pull",
+        state: "status",
+        tokens: &[],
+    };
+    words.broken(record)
 }
 
 /// The status that decides: the newest known one of somebody who may say so. Without any, a pull

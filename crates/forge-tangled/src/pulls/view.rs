@@ -21,7 +21,7 @@ use crate::{
     records::{self, Record},
     repository::Repository,
     skipped,
-    sources::{Found, Fresh},
+    sources::Found,
     tickets, verdicts,
 };
 
@@ -188,16 +188,10 @@ impl Tangled {
         )
         .await;
         let [statuses, comments, operations] = fresh;
-        let over = |found: Result<Found<Vec<Record>>>, fresh: Fresh| {
-            found.map(|found| Found {
-                value: fresh.over(found.value),
-                warnings: found.warnings,
-            })
-        };
         let said = Said {
-            statuses: over(said.statuses, statuses),
-            comments: over(said.comments, comments),
-            operations: over(said.operations, operations),
+            statuses: statuses.over_found(said.statuses),
+            comments: comments.over_found(said.comments),
+            operations: operations.over_found(said.operations),
             writers: said.writers,
         };
         self.view_with(located, said, fields).await
@@ -308,7 +302,7 @@ impl Tangled {
             repository, pull, ..
         } = located;
         let (comments, patch) = future::join(
-            self.ticket_comments(repository, pull),
+            self.ticket_comments(repository, &pull.record),
             self.latest_patch(repository, pull),
         )
         .await;
@@ -487,7 +481,11 @@ impl Tangled {
     }
 }
 
-fn section<T: Default>(what: &str, found: Result<Found<T>>, warnings: &mut Vec<Warning>) -> T {
+pub(crate) fn section<T: Default>(
+    what: &str,
+    found: Result<Found<T>>,
+    warnings: &mut Vec<Warning>,
+) -> T {
     match found {
         Ok(found) => {
             for warning in found.warnings {

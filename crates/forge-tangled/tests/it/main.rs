@@ -14,6 +14,7 @@ mod forks;
 mod hostile;
 mod identity;
 mod ingestion;
+mod issues;
 mod kill;
 mod merge;
 mod opt_in;

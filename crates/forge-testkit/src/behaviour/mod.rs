@@ -22,6 +22,7 @@ mod files;
 mod find;
 mod handle;
 mod history;
+mod issues;
 mod labels;
 mod list;
 mod merge;
@@ -61,6 +62,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
         comments::cases,
         reviews::cases,
         threads::cases,
+        issues::cases,
         labels::cases,
         branches::cases,
         diff::cases,

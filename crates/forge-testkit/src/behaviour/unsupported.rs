@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use forge_core::{
     Capability, Error, ErrorKind, PrId, Repo, Result, Support,
     model::{
-        Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull,
-        FileEdit, HeadRef, MergeMethod, MergeReq, NewAttachment, NewLabel, NewReview, NewThread,
-        PrFields, PullQuery, Resubmit, Reviewer, Rounds, SetChange, Side, ThreadId, UpdateBranch,
+        Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditIssue,
+        EditPull, FileEdit, HeadRef, IssueFields, IssueQuery, IssueReason, IssueState, MergeMethod,
+        MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields, PullQuery,
+        Resubmit, Reviewer, Rounds, SetChange, SetIssueState, Side, ThreadId, UpdateBranch,
         Verdict,
     },
 };
@@ -329,6 +330,25 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         C::ThreadResolve => refusal(repo.resolve_thread(&thread, true).await),
         C::Checks => refusal(repo.checks(pr).await),
         C::CheckLogs => refusal(repo.check_log(pr, &a_check(), 1).await),
+        C::IssueReason => {
+            let req = SetIssueState {
+                reason: Some(IssueReason::NotPlanned),
+                ..SetIssueState::to(IssueState::Closed)
+            };
+            refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
+        }
+        C::IssueList => refusal(repo.issues(&IssueQuery::default(), page()).await),
+        C::IssueView => refusal(repo.issue(&repo.issue_id(1), IssueFields::default()).await),
+        C::IssueCreate => refusal(repo.create_issue(&NewIssue::default()).await),
+        C::IssueEdit => refusal(
+            repo.edit_issue(&repo.issue_id(1), &EditIssue::default())
+                .await,
+        ),
+        C::IssueState => {
+            let req = SetIssueState::to(IssueState::Closed);
+            refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
+        }
+        C::IssueComment => refusal(repo.comment_issue(&repo.issue_id(1), "Text").await),
         C::LabelList => refusal(repo.labels(page()).await),
         C::LabelEdit => refusal(repo.define_label(&NewLabel::default()).await),
         _ => None,

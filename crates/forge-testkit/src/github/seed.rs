@@ -487,6 +487,7 @@ impl Seed<'_> {
                 body: body.to_owned(),
                 author,
                 state: PullState::Open,
+                reason: None,
                 labels: Vec::new(),
                 assignees: Vec::new(),
                 milestone: None,

@@ -11,7 +11,7 @@ use crate::args::output::BodyArgs;
 ///
 /// # Errors
 /// `invalid_input` when a file is empty, not UTF-8, or longer than the forge takes.
-pub(super) fn read(args: &BodyArgs, repo: &Repo) -> Result<Option<String>> {
+pub(crate) fn read(args: &BodyArgs, repo: &Repo) -> Result<Option<String>> {
     read_parts(args.body.as_deref(), args.body_file.as_deref(), repo)
 }
 

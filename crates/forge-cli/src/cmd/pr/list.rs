@@ -1,7 +1,7 @@
 //! `forge pr list`.
 
 use forge_core::{
-    PageReq, Repo, Result, WebPage,
+    Repo, Result, WebPage,
     model::{PrFields, PrState, PullQuery, PullRequest, StateFilter},
     text,
 };
@@ -9,7 +9,10 @@ use forge_core::{
 use super::shared::{head_label, names, repo_name, state_word};
 use crate::{
     args::pr::{ListArgs, StateArg},
-    cmd::Ctx,
+    cmd::{
+        Ctx,
+        pages::{Found, collect},
+    },
     exit::Exit,
     ui::{
         browser,
@@ -35,12 +38,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
         browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &url)?;
         return Ok(Exit::Ok);
     }
-    let found = read(ctx, &repo, &query, args.limit).await?;
+    let found = collect(ctx, &repo, args.limit, async |page| {
+        repo.list(&query, page).await
+    })
+    .await?;
     match selection {
-        Some(selection) => selection.print(&ctx.ui, &selection.array(&found.pulls))?,
+        Some(selection) => selection.print(&ctx.ui, &selection.array(&found.items))?,
         None if ctx.ui.is_tty() => shown(ctx, &repo, &query, &found)?,
         None => {
-            for pull in &found.pulls {
+            for pull in &found.items {
                 ctx.ui.line(&row(pull))?;
             }
         }
@@ -68,37 +74,6 @@ fn query(args: &ListArgs, selection: Option<&Selection<PullRequest, PrFields>>) 
     }
 }
 
-struct Found {
-    pulls: Vec<PullRequest>,
-    total: Option<u64>,
-}
-
-async fn read(ctx: &Ctx, repo: &Repo, query: &PullQuery, limit: u32) -> Result<Found> {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let page_max = repo.client().forge().capabilities().limits.page_max.max(1);
-    let mut found = Found {
-        pulls: Vec::new(),
-        total: None,
-    };
-    let mut request = PageReq::first(limit.min(page_max));
-    loop {
-        let page = repo.list(query, request).await?;
-        for warning in &page.warnings {
-            ctx.ui.warning(warning);
-        }
-        found.total = found.total.or(page.total);
-        found.pulls.extend(page.items);
-        let left = limit.saturating_sub(found.pulls.len());
-        match page.next {
-            Some(next) if left > 0 => request = PageReq::after(next, left.min(page_max)),
-            _ => {
-                found.pulls.truncate(limit);
-                return Ok(found);
-            }
-        }
-    }
-}
-
 /// A line for a pipe: gh's columns, separated by tabs.
 fn row(p: &PullRequest) -> String {
     format!(
@@ -122,7 +97,7 @@ fn is_filtered(q: &PullQuery) -> bool {
         || q.search.is_some()
 }
 
-fn shown(ctx: &Ctx, repo: &Repo, query: &PullQuery, found: &Found) -> Result<()> {
+fn shown(ctx: &Ctx, repo: &Repo, query: &PullQuery, found: &Found<PullRequest>) -> Result<()> {
     let name = repo_name(repo.id());
     let state = match query.state {
         StateFilter::Open => "open ",
@@ -131,7 +106,7 @@ fn shown(ctx: &Ctx, repo: &Repo, query: &PullQuery, found: &Found) -> Result<()>
         StateFilter::All => "",
     };
     let filtered = is_filtered(query);
-    if found.pulls.is_empty() {
+    if found.items.is_empty() {
         ctx.ui.note(&if filtered {
             format!("no pull requests match your search in {name}")
         } else {
@@ -139,20 +114,8 @@ fn shown(ctx: &Ctx, repo: &Repo, query: &PullQuery, found: &Found) -> Result<()>
         });
         return Ok(());
     }
-    let count = found.pulls.len();
-    let total = found.total.unwrap_or(count as u64);
-    let noun = if total == 1 {
-        "pull request"
-    } else {
-        "pull requests"
-    };
-    let heading = if filtered {
-        let verb = if total == 1 { "matches" } else { "match" };
-        format!("Showing {count} of {total} {noun} in {name} that {verb} your search")
-    } else {
-        format!("Showing {count} of {total} {state}{noun} in {name}")
-    };
-    let rows: Vec<Vec<Cell>> = found.pulls.iter().map(|p| cells(ctx, p)).collect();
+    let heading = found.heading(["pull request", "pull requests"], state, filtered, &name);
+    let rows: Vec<Vec<Cell>> = found.items.iter().map(|p| cells(ctx, p)).collect();
     let columns = [
         Column {
             title: "ID",

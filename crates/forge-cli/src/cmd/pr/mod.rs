@@ -1,11 +1,11 @@
 //! `forge pr …`.
 
 mod attach;
-mod body;
+pub(crate) mod body;
 mod checks;
 mod clone_branch;
 mod close;
-mod comment;
+pub(crate) mod comment;
 mod create;
 mod create_text;
 mod diff;
@@ -28,7 +28,7 @@ mod templates;
 mod thread;
 mod update_branch;
 mod view;
-mod view_text;
+pub(crate) mod view_text;
 
 use forge_core::Result;
 

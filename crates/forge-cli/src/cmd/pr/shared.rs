@@ -7,7 +7,7 @@ use forge_core::{
 use crate::ui::json::is_cross_repository;
 
 /// `owner/name`, or the whole locator of a repository that has no owner.
-pub(super) fn repo_name(id: &RepoId) -> String {
+pub(crate) fn repo_name(id: &RepoId) -> String {
     match id.owner_and_name() {
         Some((owner, name)) => format!("{owner}/{name}"),
         None => id.to_string(),
@@ -53,7 +53,7 @@ pub(super) fn state_word(p: &PullRequest) -> &'static str {
 
 /// Names that were given in one list, where gh lets quotes keep a comma inside of a name:
 /// `bug,"good, first"`. They come here split at every comma.
-pub(super) fn names(pieces: &[String]) -> Vec<String> {
+pub(crate) fn names(pieces: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut open: Option<String> = None;
     for piece in pieces {

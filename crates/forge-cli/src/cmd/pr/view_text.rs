@@ -61,7 +61,7 @@ pub(super) fn piped(p: &PullRequest) -> String {
 }
 
 /// One key of [`piped`]. A value with line breaks could pass for other keys.
-fn key_of(out: &mut String, name: &str, value: &str) {
+pub(crate) fn key_of(out: &mut String, name: &str, value: &str) {
     let _ = writeln!(out, "{name}:\t{}", value.replace(['\r', '\n'], " "));
 }
 
@@ -158,38 +158,45 @@ fn said(p: &PullRequest) -> Vec<Said<'_>> {
 pub(super) fn piped_comments(p: &PullRequest) -> String {
     let mut out = String::new();
     for said in said(p) {
-        let round = said.round();
-        let (author, association, edited, status, body) = match said {
-            Said::Comment(c) => (
-                &c.author,
-                &c.author_association,
-                c.updated_at.is_some(),
-                "none",
-                c.body.as_str(),
-            ),
-            Said::Review(r) => (
-                &r.author,
-                &r.author_association,
-                false,
-                review_word(r.state),
-                r.body.as_deref().unwrap_or(""),
-            ),
-        };
-        let association = association
-            .as_deref()
-            .unwrap_or("none")
-            .to_ascii_lowercase();
-        let _ = writeln!(
-            out,
-            "author:\t{}\nassociation:\t{association}\nedited:\t{edited}\nstatus:\t{status}",
-            author.login
-        );
-        if let Some(round) = round {
-            let _ = writeln!(out, "round:\t{round}");
-        }
-        let _ = writeln!(out, "--\n{body}\n--");
+        out.push_str(&said_on_pipe(&said));
     }
     text::neutralise(&out).into_owned()
+}
+
+/// A comment's block on a pipe.
+pub(crate) fn comment_on_pipe(comment: &Comment) -> String {
+    said_on_pipe(&Said::Comment(comment))
+}
+
+fn said_on_pipe(said: &Said<'_>) -> String {
+    let (author, association, edited, status, body) = match said {
+        Said::Comment(c) => (
+            &c.author,
+            &c.author_association,
+            c.updated_at.is_some(),
+            "none",
+            c.body.as_str(),
+        ),
+        Said::Review(r) => (
+            &r.author,
+            &r.author_association,
+            false,
+            review_word(r.state),
+            r.body.as_deref().unwrap_or(""),
+        ),
+    };
+    let association = association
+        .as_deref()
+        .unwrap_or("none")
+        .to_ascii_lowercase();
+    let round = said
+        .round()
+        .map(|n| format!("round:\t{n}\n"))
+        .unwrap_or_default();
+    format!(
+        "author:\t{}\nassociation:\t{association}\nedited:\t{edited}\nstatus:\t{status}\n{round}--\n{body}\n--\n",
+        author.login
+    )
 }
 
 fn review_word(state: ReviewState) -> &'static str {
@@ -203,7 +210,7 @@ fn review_word(state: ReviewState) -> &'static str {
 }
 
 /// `login (Name)`.
-fn with_name(a: &Actor) -> String {
+pub(crate) fn with_name(a: &Actor) -> String {
     match &a.name {
         Some(name) if !name.is_empty() => format!("{} ({name})", a.login),
         _ => a.login.clone(),
@@ -393,7 +400,7 @@ fn stats(c: Palette, p: &PullRequest) -> String {
     format!("{added} {deleted} • {checks}")
 }
 
-fn body(ui: &Ui, source: &str, nothing: &str) -> String {
+pub(crate) fn body(ui: &Ui, source: &str, nothing: &str) -> String {
     if source.trim().is_empty() {
         return format!("  {}\n", ui.palette().gray(nothing));
     }
@@ -402,6 +409,11 @@ fn body(ui: &Ui, source: &str, nothing: &str) -> String {
         .lines()
         .map(|l| format!("  {l}").trim_end().to_owned() + "\n")
         .collect()
+}
+
+/// A comment as a terminal shows it.
+pub(crate) fn comment_shown(ui: &Ui, shown: &Comment) -> String {
+    comment(ui, &Said::Comment(shown))
 }
 
 fn comment(ui: &Ui, said: &Said<'_>) -> String {

@@ -1,13 +1,19 @@
 //! `--json`, `--jq`, `--template`: fields by gh's names, printed as gh prints them.
 
 mod ingestion;
+mod issue;
 mod pull;
 mod thread;
 mod value;
 
-use forge_core::{Error, Result, model::PrFields, near};
+use forge_core::{
+    Error, Result,
+    model::{IssueFields, PrFields},
+    near,
+};
 
 pub(crate) use ingestion::ingestion;
+pub use issue::ISSUE_FIELDS;
 pub use pull::PULL_FIELDS;
 use pull::ROW_FIELDS;
 pub(crate) use pull::is_cross_repository;
@@ -52,6 +58,16 @@ impl<T> Selection<T, PrFields> {
             return PrFields::ROW;
         }
         self.sections()
+    }
+}
+
+impl<T> Selection<T, IssueFields> {
+    /// The sections that the fields need.
+    #[must_use]
+    pub fn issue_sections(&self) -> IssueFields {
+        IssueFields {
+            comments: self.fields.iter().any(|f| f.needs.comments),
+        }
     }
 }
 

@@ -102,7 +102,7 @@ pub(super) fn time(at: Option<Timestamp>) -> Json {
     at.map_or(Json::Null, |at| Json::text(at.to_string()))
 }
 
-fn section<T>(items: Option<&[T]>, each: impl Fn(&T) -> Json) -> Json {
+pub(super) fn section<T>(items: Option<&[T]>, each: impl Fn(&T) -> Json) -> Json {
     Json::list(items.unwrap_or_default(), each)
 }
 
@@ -222,7 +222,7 @@ fn project_item(item: &ProjectItem) -> Json {
     ])
 }
 
-fn assignee(a: &Actor) -> Json {
+pub(super) fn assignee(a: &Actor) -> Json {
     Json::Object(vec![
         ("id", Json::text(&a.id)),
         ("login", Json::text(&a.login)),
@@ -231,7 +231,7 @@ fn assignee(a: &Actor) -> Json {
     ])
 }
 
-fn author(a: &Actor) -> Json {
+pub(super) fn author(a: &Actor) -> Json {
     if a.bot {
         return Json::Object(vec![
             ("is_bot", Json::Bool(true)),
@@ -250,7 +250,7 @@ pub(super) fn login(a: &Actor) -> Json {
     Json::Object(vec![("login", Json::text(&a.login))])
 }
 
-fn label(l: &Label) -> Json {
+pub(super) fn label(l: &Label) -> Json {
     Json::Object(vec![
         ("id", Json::text(&l.id)),
         ("name", Json::text(&l.name)),

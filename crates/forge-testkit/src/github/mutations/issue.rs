@@ -54,6 +54,7 @@ pub(super) fn create(ctx: &Ctx<'_>, input: &Args) -> Payload {
             body,
             author: ctx.viewer,
             state: PullState::Open,
+            reason: None,
             labels,
             assignees,
             milestone,
@@ -101,20 +102,22 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
         issue.milestone = milestone;
     }
     match input.str("state") {
-        Some("CLOSED") => set_closed(issue, true, &now),
-        Some("OPEN") => set_closed(issue, false, &now),
+        Some("CLOSED") => set_closed(issue, true, None, &now),
+        Some("OPEN") => set_closed(issue, false, None, &now),
         _ => {}
     }
     issue.updated_at = now;
     payload(id)
 }
 
-fn set_closed(issue: &mut Issue, closed: bool, now: &str) {
+fn set_closed(issue: &mut Issue, closed: bool, reason: Option<&str>, now: &str) {
     if closed {
         issue.state = PullState::Closed;
+        issue.reason = Some(reason.unwrap_or("COMPLETED").to_owned());
         issue.closed_at = Some(now.to_owned());
     } else {
         issue.state = PullState::Open;
+        issue.reason = Some("REOPENED".to_owned());
         issue.closed_at = None;
     }
 }
@@ -122,10 +125,11 @@ fn set_closed(issue: &mut Issue, closed: bool, now: &str) {
 pub(super) fn close(ctx: &Ctx<'_>, input: &Args, closed: bool) -> Payload {
     let mutation = if closed { "CloseIssue" } else { "ReopenIssue" };
     let id = issue_target(ctx, input, "issueId", mutation)?;
+    let reason = input.string("stateReason");
     let mut state = ctx.state();
     let now = state.tick();
     if let Some(issue) = state.issues.get_mut(&id) {
-        set_closed(issue, closed, &now);
+        set_closed(issue, closed, reason.as_deref(), &now);
         issue.updated_at = now;
     }
     payload(id)

@@ -11,11 +11,23 @@ use crate::github::{
 
 pub(super) fn list(ctx: &Ctx<'_>, args: &Args, of: impl Fn(&Issue) -> bool) -> Val {
     let states = args.strings("states").filter(|states| !states.is_empty());
+    let filter = args.object("filterBy").unwrap_or_default();
     let state = ctx.state();
+    let is = |id: &Id, name: &str| {
+        let login = state.accounts.get(id).map_or("", |it| it.login.as_str());
+        filter
+            .string(name)
+            .is_none_or(|wanted| wanted.eq_ignore_ascii_case(login))
+    };
     let mut issues: Vec<_> = state
         .issues
         .values()
         .filter(|issue| of(issue))
+        .filter(|issue| is(&issue.author, "createdBy"))
+        .filter(|issue| {
+            filter.string("assignee").is_none()
+                || issue.assignees.iter().any(|id| is(id, "assignee"))
+        })
         .filter(|issue| {
             states
                 .as_ref()
@@ -40,7 +52,19 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
         "title" => (&issue.title).into(),
         "url" => format!("{}/issues/{}", ctx.repo_url(issue.repo), issue.number).into(),
         "state" => issue.state.name().into(),
-        "stateReason" => Val::option((issue.state == PullState::Closed).then_some("COMPLETED")),
+        // Who does not ask for duplicates is told that they are not planned.
+        "stateReason" => {
+            Val::option(
+                issue
+                    .reason
+                    .as_deref()
+                    .map(|reason| match args.bool("enableDuplicate") {
+                        Some(true) => reason,
+                        _ if reason == "DUPLICATE" => "NOT_PLANNED",
+                        _ => reason,
+                    }),
+            )
+        }
         "closed" => (issue.state == PullState::Closed).into(),
         "closedAt" => Val::option(issue.closed_at.as_ref()),
         "labels" => common::labels(&ctx.state(), &issue.labels),

@@ -19,6 +19,8 @@ pub struct Issue {
     pub author: Id,
     /// Open or closed.
     pub state: PullState,
+    /// Why, in GitHub's words.
+    pub reason: Option<String>,
     /// Labels.
     pub labels: Vec<Id>,
     /// Assignees.

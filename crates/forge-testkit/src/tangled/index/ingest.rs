@@ -53,6 +53,15 @@ fn take(index: &Index, state: &mut State, change: &Change) {
             .patches
             .insert(uri.clone(), patches(change, &entry).unwrap_or_default());
     }
+    if entry.collection == ISSUE {
+        let numbers = state
+            .issues
+            .entry(entry.text("/repo").to_owned())
+            .or_default();
+        if !numbers.contains(&uri) {
+            numbers.push(uri);
+        }
+    }
     state.insert(entry);
 }
 

@@ -78,6 +78,8 @@ struct State {
     losses: Vec<(String, usize)>,
     /// The pull requests of a repository in the order they arrived, which gives their numbers.
     numbers: BTreeMap<String, Vec<String>>,
+    /// The same of issues.
+    issues: BTreeMap<String, Vec<String>>,
     /// The patches of the rounds of pull requests.
     patches: BTreeMap<String, Vec<String>>,
     /// What was dropped, and why.

@@ -82,7 +82,16 @@ fn call(index: &Index, state: &State, nsid: &str, request: &Incoming) -> Answer 
         }
         "repo.listIssues" => {
             let repo = did(request)?;
-            let fits = |it: &&Entry| it.collection == ISSUE && it.text("/repo") == repo;
+            let author = request.param("author");
+            let wanted = request.param("state");
+            let fits = |it: &&Entry| {
+                it.collection == ISSUE
+                    && it.text("/repo") == repo
+                    && author.as_ref().is_none_or(|author| it.did == *author)
+                    && wanted
+                        .as_ref()
+                        .is_none_or(|wanted| issue_item(state, it)["state"] == wanted.as_str())
+            };
             page(state, request, nsid, fits, issue_item)
         }
         "repo.getIssue" => get(state, &param(request, "issue")?, ISSUE, issue_item),

@@ -18,20 +18,22 @@ impl Service for Answers {
     }
 }
 
-/// `/<owner>/<name>/pulls/<number>[/round/<round>[.patch]]`, with or without an `@`.
+/// `/<owner>/<name>/pulls/<number>[/round/<round>[.patch]]` or `/<owner>/<name>/issues/<number>`,
+/// with or without an `@`.
 fn page(index: &Index, path: &str) -> Option<Reply> {
     let mut parts = path
         .trim_start_matches('/')
         .trim_start_matches('@')
         .split('/');
     let (owner, name) = (parts.next()?, parts.next()?);
-    let number: usize = match (parts.next()?, parts.next()?.parse()) {
-        ("pulls", Ok(number)) => number,
+    let kind = parts.next()?;
+    let number: usize = match (kind, parts.next()?.parse()) {
+        ("pulls" | "issues", Ok(number)) => number,
         _ => return None,
     };
     let round = match (parts.next(), parts.next()) {
         (None, _) => None,
-        (Some("round"), Some(round)) => Some(round),
+        (Some("round"), Some(round)) if kind == "pulls" => Some(round),
         _ => return None,
     };
     let mut state = lock(&index.state);
@@ -41,7 +43,10 @@ fn page(index: &Index, path: &str) -> Option<Reply> {
             it.owner == owner || index.identities.handle(&it.owner).as_deref() == Some(owner);
         is_owner && it.name == name
     })?;
-    let numbers = state.numbers.get(&repo.did?)?;
+    let numbers = match kind {
+        "issues" => state.issues.get(&repo.did?)?,
+        _ => state.numbers.get(&repo.did?)?,
+    };
     let uri = numbers.get(number.checked_sub(1)?)?;
     if let Some(round) = round.and_then(|it| it.strip_suffix(".patch")) {
         let patch = state.patches.get(uri)?.get(round.parse::<usize>().ok()?)?;

@@ -1,0 +1,54 @@
+//! `forge issue create`.
+
+use forge_core::{Error, Result, model::NewIssue};
+
+use crate::{
+    args::issue::IssueCreateArgs,
+    cmd::{
+        Ctx,
+        pr::{
+            body,
+            shared::{names, repo_name},
+        },
+    },
+    exit::Exit,
+    ui::{editor, prompt},
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When there is no title, or the forge refuses it; then nothing is made.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Result<Exit> {
+    let has_body = args.body.body.is_some() || args.body.body_file.is_some();
+    let complete = args.title.is_some() && has_body;
+    if !complete && !ctx.ui.can_prompt() {
+        return Err(Error::invalid(
+            "title",
+            "must provide `--title` and `--body` when not running interactively",
+        ));
+    }
+    let repo = ctx.repo(repo).await?;
+    let text = body::read(&args.body, &repo)?;
+    let title = match &args.title {
+        Some(title) => title.clone(),
+        None => prompt::line("Title", "")?,
+    };
+    let text = match text {
+        Some(text) => text,
+        None => editor::edit(ctx.config()?.editor().as_deref(), "")?,
+    };
+    let new = NewIssue {
+        title,
+        body: text,
+        labels: names(&args.label),
+        assignees: args.assignee.clone(),
+    };
+    if ctx.ui.is_tty() {
+        let name = repo_name(repo.id());
+        ctx.ui.note(&format!("\nCreating issue in {name}\n"));
+    }
+    let made = ctx.ui.outcome(repo.create_issue(&new).await?)?;
+    ctx.ui.line(&made.url)?;
+    Ok(Exit::Ok)
+}

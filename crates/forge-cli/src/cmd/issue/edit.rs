@@ -1,0 +1,31 @@
+//! `forge issue edit`.
+
+use forge_core::{Error, Result, model::EditIssue};
+
+use super::shared::select;
+use crate::{
+    args::issue::IssueEditArgs,
+    cmd::{Ctx, pr::body},
+    exit::Exit,
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When nothing is named that is to change, or the forge refuses it.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<Exit> {
+    let has_body = args.body.body.is_some() || args.body.body_file.is_some();
+    if args.title.is_none() && !has_body {
+        return Err(Error::invalid("title", "nothing to change was named")
+            .with_hint("pass --title, --body or --body-file"));
+    }
+    let selected = select(ctx, repo, &args.selector).await?;
+    let edit = EditIssue {
+        title: args.title.clone(),
+        body: body::read(&args.body, &selected.repo)?,
+    };
+    let edited = selected.repo.edit_issue(&selected.id, &edit).await?;
+    let edited = ctx.ui.outcome(edited)?;
+    ctx.ui.line(&edited.url)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,131 @@
+//! `forge issue list`.
+
+use forge_core::{
+    Repo, Result,
+    model::{Issue, IssueFilter, IssueQuery, IssueState},
+    text,
+};
+
+use super::shared::{label_names, state_word};
+use crate::{
+    args::issue::{IssueListArgs, IssueStateArg},
+    cmd::{
+        Ctx,
+        pages::{Found, collect},
+        pr::shared::{names, repo_name},
+    },
+    exit::Exit,
+    ui::{
+        color::Palette,
+        json::{ISSUE_FIELDS, Selection},
+        table::{self, Cell, Column},
+    },
+};
+
+const COLUMNS: [Column; 4] = [
+    Column {
+        title: "ID",
+        shrinks: false,
+    },
+    Column {
+        title: "TITLE",
+        shrinks: true,
+    },
+    Column {
+        title: "LABELS",
+        shrinks: true,
+    },
+    Column {
+        title: "UPDATED",
+        shrinks: false,
+    },
+];
+
+/// Runs it.
+///
+/// # Errors
+/// When the list cannot be read.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
+    let repo = ctx.repo(repo).await?;
+    let query = IssueQuery {
+        state: match args.state {
+            IssueStateArg::Open => IssueFilter::Open,
+            IssueStateArg::Closed => IssueFilter::Closed,
+            IssueStateArg::All => IssueFilter::All,
+        },
+        author: args.author.clone(),
+        assignee: args.assignee.clone(),
+        labels: names(&args.label),
+    };
+    let mut found = collect(ctx, &repo, args.limit, async |page| {
+        repo.issues(&query, page).await
+    })
+    .await?;
+    match selection {
+        Some(selection) => {
+            let fields = selection.issue_sections();
+            if fields.comments {
+                for issue in &mut found.items {
+                    *issue = repo.issue(&issue.id, fields).await?;
+                }
+            }
+            selection.print(&ctx.ui, &selection.array(&found.items))?;
+        }
+        None if ctx.ui.is_tty() => shown(ctx, &repo, &query, &found)?,
+        None => {
+            for issue in &found.items {
+                ctx.ui.line(&row(issue))?;
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// A line for a pipe: gh's columns, separated by tabs.
+fn row(issue: &Issue) -> String {
+    format!(
+        "{}\t{}\t{}\t{}\t{}",
+        issue.id.key,
+        state_word(issue.state),
+        text::one_line(&issue.title),
+        text::one_line(&label_names(issue).join(", ")),
+        issue.updated_at
+    )
+}
+
+fn shown(ctx: &Ctx, repo: &Repo, query: &IssueQuery, found: &Found<Issue>) -> Result<()> {
+    let name = repo_name(repo.id());
+    let state = match query.state {
+        IssueFilter::Open => "open ",
+        IssueFilter::Closed => "closed ",
+        IssueFilter::All => "",
+    };
+    let filtered = query.author.is_some() || query.assignee.is_some() || !query.labels.is_empty();
+    if found.items.is_empty() {
+        ctx.ui.note(&if filtered {
+            format!("no issues match your search in {name}")
+        } else {
+            format!("no {state}issues in {name}")
+        });
+        return Ok(());
+    }
+    let heading = found.heading(["issue", "issues"], state, filtered, &name);
+    let rows: Vec<Vec<Cell>> = found.items.iter().map(|i| cells(ctx, i)).collect();
+    let table = table::render(&COLUMNS, &rows, ctx.ui.width(), ctx.ui.palette());
+    ctx.ui
+        .page(&format!("\n{}\n\n{table}", text::one_line(&heading)))
+}
+
+fn cells(ctx: &Ctx, issue: &Issue) -> Vec<Cell> {
+    let color: fn(Palette, &str) -> String = match issue.state {
+        IssueState::Open => Palette::green,
+        IssueState::Closed => Palette::magenta,
+    };
+    vec![
+        Cell::painted(format!("#{}", issue.id.key), color),
+        Cell::plain(text::one_line(&issue.title)),
+        Cell::plain(text::one_line(&label_names(issue).join(", "))),
+        Cell::painted(ctx.ui.ago(issue.updated_at), Palette::gray),
+    ]
+}

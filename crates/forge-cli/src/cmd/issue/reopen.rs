@@ -1,0 +1,31 @@
+//! `forge issue reopen`.
+
+use forge_core::{
+    Result,
+    model::{IssueState, SetIssueState},
+};
+
+use super::shared::{select, with_title};
+use crate::{args::issue::IssueReopenArgs, cmd::Ctx, exit::Exit};
+
+/// Runs it.
+///
+/// # Errors
+/// When the issue cannot be reopened.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Result<Exit> {
+    let selected = select(ctx, repo, &args.selector).await?;
+    let req = SetIssueState {
+        comment: args.comment.clone(),
+        ..SetIssueState::to(IssueState::Open)
+    };
+    let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
+    if outcome.unchanged {
+        let name = with_title(&outcome.value);
+        ctx.ui.caution(&format!("Issue {name} is already open"));
+        return Ok(Exit::Ok);
+    }
+    let reopened = ctx.ui.outcome(outcome)?;
+    ctx.ui
+        .success(&format!("Reopened issue {}", with_title(&reopened)));
+    Ok(Exit::Ok)
+}

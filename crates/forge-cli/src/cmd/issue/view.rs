@@ -1,0 +1,48 @@
+//! `forge issue view`.
+
+use forge_core::{Result, model::IssueFields};
+
+use super::{
+    shared::select,
+    view_text::{piped, piped_comments, shown},
+};
+use crate::{
+    args::issue::IssueViewArgs,
+    cmd::Ctx,
+    exit::Exit,
+    ui::{
+        browser,
+        json::{ISSUE_FIELDS, Selection},
+    },
+};
+
+/// Runs it.
+///
+/// # Errors
+/// When the issue cannot be read.
+pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueViewArgs) -> Result<Exit> {
+    let selection = Selection::from_args(&args.json, ISSUE_FIELDS)?;
+    let fields = match &selection {
+        Some(selection) => selection.issue_sections(),
+        None => IssueFields {
+            comments: args.comments && !args.web,
+        },
+    };
+    let selected = select(ctx, repo, &args.selector).await?;
+    let issue = selected.repo.issue(&selected.id, fields).await?;
+    for warning in &issue.warnings {
+        ctx.ui.warning(warning);
+    }
+    if args.web {
+        browser::open(&ctx.ui, ctx.config()?.browser().as_deref(), &issue.url)?;
+    } else if let Some(selection) = selection {
+        selection.print(&ctx.ui, &selection.object(&issue))?;
+    } else if ctx.ui.is_tty() {
+        ctx.ui.page(&shown(ctx, &issue))?;
+    } else if args.comments {
+        ctx.ui.write(piped_comments(&issue).as_bytes())?;
+    } else {
+        ctx.ui.write(piped(&issue).as_bytes())?;
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,193 @@
+use std::{fmt, hash::Hash};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Actor, Comment, Label};
+use crate::{PrKey, RepoId, Timestamp};
+
+/// An issue of a repository.
+///
+/// Its text is a locator, as that of a [`PrId`](crate::PrId) is. Whether issues and pull requests
+/// share their numbers is a matter of the forge.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct IssueId {
+    /// The repository that it is about.
+    pub repo: RepoId,
+    /// Its key there.
+    pub key: PrKey,
+}
+
+impl IssueId {
+    /// An issue by number.
+    #[must_use]
+    pub fn number(repo: RepoId, number: u64) -> Self {
+        Self {
+            repo,
+            key: PrKey::Number(number),
+        }
+    }
+}
+
+impl fmt::Display for IssueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            PrKey::Number(n) => write!(f, "{}#{n}", self.repo),
+            PrKey::Record(uri) => f.write_str(uri),
+        }
+    }
+}
+
+/// The state of an issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IssueState {
+    /// Open.
+    Open,
+    /// Closed.
+    Closed,
+}
+
+/// Why an issue is in its state, where the forge keeps that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IssueReason {
+    /// Closed: it is done.
+    Completed,
+    /// Closed: nobody is going to do it.
+    NotPlanned,
+    /// Closed: another one says the same.
+    Duplicate,
+    /// Open again.
+    Reopened,
+}
+
+/// An issue.
+#[derive(Clone, Debug, Serialize)]
+pub struct Issue {
+    /// What names it.
+    pub id: IssueId,
+    /// The forge's own id (a node id, a record's at-uri); empty where there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub node_id: String,
+    /// Its number, where the forge numbers them.
+    pub number: Option<u64>,
+    /// One line.
+    pub title: String,
+    /// Markdown; may be empty.
+    pub body: String,
+    /// Who opened it.
+    pub author: Actor,
+    /// Open or closed.
+    pub state: IssueState,
+    /// Why; `None` where the forge does not keep it.
+    pub state_reason: Option<IssueReason>,
+    /// Labels, by name.
+    pub labels: Vec<Label>,
+    /// Assignees.
+    pub assignees: Vec<Actor>,
+    /// When it was opened.
+    pub created_at: Timestamp,
+    /// When anything about it last changed.
+    pub updated_at: Timestamp,
+    /// When it was closed; `None` while it is open.
+    pub closed_at: Option<Timestamp>,
+    /// How many comments it has.
+    pub comments_count: u64,
+    /// Its page, or a locator where it has none.
+    pub url: String,
+    /// Comments, oldest first. ([`IssueFields::comments`])
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comments: Option<Vec<Comment>>,
+    /// Sections that could not be read in full, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<crate::Warning>,
+}
+
+/// Which costly sections of an issue are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct IssueFields {
+    /// Comments.
+    pub comments: bool,
+}
+
+/// Which states a list of issues shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IssueFilter {
+    /// Open ones.
+    #[default]
+    Open,
+    /// Closed ones.
+    Closed,
+    /// All.
+    All,
+}
+
+impl IssueFilter {
+    /// Whether it shows issues in `state`.
+    #[must_use]
+    pub fn shows(self, state: IssueState) -> bool {
+        match self {
+            Self::Open => state == IssueState::Open,
+            Self::Closed => state == IssueState::Closed,
+            Self::All => true,
+        }
+    }
+}
+
+/// Which issues, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct IssueQuery {
+    /// By state.
+    pub state: IssueFilter,
+    /// By author's login; `@me` is the viewer.
+    pub author: Option<String>,
+    /// By assignee's login; `@me` is the viewer.
+    pub assignee: Option<String>,
+    /// By labels: all of them must be on it.
+    pub labels: Vec<String>,
+}
+
+/// An issue to open.
+#[derive(Clone, Debug, Default)]
+pub struct NewIssue {
+    /// One line, not empty.
+    pub title: String,
+    /// Markdown.
+    pub body: String,
+    /// Labels, by name without regard to case; each must exist.
+    pub labels: Vec<String>,
+    /// Assignees, by login; `@me` is the viewer.
+    pub assignees: Vec<String>,
+}
+
+/// Changes to the text of an issue; what is not named stays.
+#[derive(Clone, Debug, Default)]
+pub struct EditIssue {
+    /// New title.
+    pub title: Option<String>,
+    /// New body.
+    pub body: Option<String>,
+}
+
+/// How to close or reopen an issue.
+#[derive(Clone, Debug)]
+pub struct SetIssueState {
+    /// Closed, or open again.
+    pub state: IssueState,
+    /// Why it is closed; `None` is the forge's own default.
+    pub reason: Option<IssueReason>,
+    /// A comment to leave with it.
+    pub comment: Option<String>,
+}
+
+impl SetIssueState {
+    /// That state, without a reason and without a comment.
+    #[must_use]
+    pub fn to(state: IssueState) -> Self {
+        Self {
+            state,
+            reason: None,
+            comment: None,
+        }
+    }
+}

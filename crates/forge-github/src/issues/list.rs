@@ -1,0 +1,176 @@
+//! Lists of issues: the repository's own list, or a search where a filter needs one.
+
+use std::collections::HashSet;
+
+use forge_core::{
+    Cursor, Page, PageReq, RepoId, Result, Warning,
+    model::{Issue, IssueFilter, IssueQuery},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    GitHub,
+    api::Answer,
+    gql::{
+        Document,
+        types::{self as wire, Nodes},
+    },
+    map, owner_and_name,
+    paged::{LONGEST, no_repository},
+    pulls::quoted,
+    repo_variables,
+};
+
+const SCHEME: &str = "github-issues";
+
+#[derive(Deserialize)]
+struct ListOf {
+    repository: Option<IssuesOf>,
+    search: Option<Found>,
+}
+
+#[derive(Deserialize)]
+struct IssuesOf {
+    issues: Option<Nodes<wire::Issue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    issue_count: Option<u64>,
+    #[serde(flatten)]
+    nodes: Nodes<wire::Issue>,
+}
+
+impl GitHub {
+    pub(super) async fn list_issues(
+        &self,
+        repo: &RepoId,
+        query: &IssueQuery,
+        page: PageReq,
+    ) -> Result<Page<Issue>> {
+        let key = (repo.comparison_key(), query);
+        let cursor = page.cursor.as_ref().map(|c| c.position(SCHEME, &key));
+        let mut after = cursor.transpose()?.map(str::to_owned);
+        let searches = needs_search(query);
+        let name = if searches { "IssueSearch" } else { "IssueList" };
+        let text = Document::query(name).text();
+        let mut variables = if searches {
+            json!({ "query": search(repo, query)? })
+        } else {
+            let mut own = repo_variables(repo)?;
+            own.insert("states".into(), json!(states(query.state)));
+            Value::Object(own)
+        };
+        let mut result = Page {
+            items: Vec::new(),
+            next: None,
+            total: None,
+            scanned: None,
+            warnings: Vec::new(),
+        };
+        let (mut seen, mut scanned) = (HashSet::new(), 0);
+        loop {
+            if let Value::Object(map) = &mut variables {
+                let first = LONGEST.min(page.limit - result.items.len());
+                map.insert("first".into(), json!(first));
+                map.insert("after".into(), json!(after));
+            }
+            let answer = self.api.query(&text, &variables).await?;
+            let (nodes, total) = self.issue_nodes(repo, answer, &mut result.warnings)?;
+            result.total = total;
+            let next = nodes.next().filter(|n| Some(n) != after.as_ref());
+            for issue in nodes.into_vec() {
+                scanned += 1;
+                let number = issue.number;
+                // A search also finds what has changed since the index that it runs on.
+                let fits = number > 0 && state_fits(query.state, &issue.state);
+                if !fits || !seen.insert(number) {
+                    continue;
+                }
+                match map::issue(&self.info.host, repo, issue) {
+                    Ok(issue) => result.items.push(issue),
+                    Err(e) => result.warnings.push(Warning::new(format!(
+                        "issue {number} could not be read: {}",
+                        e.message()
+                    ))),
+                }
+            }
+            after = next;
+            if after.is_none() || result.items.len() >= page.limit {
+                break;
+            }
+        }
+        result.scanned = Some(scanned).filter(|n| *n > result.items.len() as u64);
+        result.next = after.map(|position| Cursor::new(SCHEME, &key, &position));
+        Ok(result)
+    }
+
+    fn issue_nodes(
+        &self,
+        repo: &RepoId,
+        mut answer: Answer<ListOf>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<(Nodes<wire::Issue>, Option<u64>)> {
+        let found = match answer.data.take() {
+            Some(ListOf {
+                search: Some(found),
+                ..
+            }) => (found.nodes, found.issue_count),
+            Some(ListOf {
+                repository:
+                    Some(IssuesOf {
+                        issues: Some(nodes),
+                    }),
+                ..
+            }) => {
+                let total = nodes.total_count;
+                (nodes, total)
+            }
+            _ if answer.errors.is_empty() => {
+                return Err(no_repository(repo));
+            }
+            _ => return Err(self.api.first_error(&answer)),
+        };
+        warnings.extend(
+            self.api
+                .warnings(&answer, |_| ("a part of an issue".to_owned(), None)),
+        );
+        Ok(found)
+    }
+}
+
+/// Whether only a search can answer this.
+fn needs_search(q: &IssueQuery) -> bool {
+    q.author.is_some() || q.assignee.is_some() || !q.labels.is_empty()
+}
+
+/// The search, in GitHub's syntax.
+fn search(repo: &RepoId, q: &IssueQuery) -> Result<String> {
+    let (owner, name) = owner_and_name(repo)?;
+    let mut words = vec![format!("repo:{owner}/{name}"), "is:issue".to_owned()];
+    words.extend(match q.state {
+        IssueFilter::Open => Some("state:open".to_owned()),
+        IssueFilter::Closed => Some("state:closed".to_owned()),
+        IssueFilter::All => None,
+    });
+    for (key, value) in [("author", &q.author), ("assignee", &q.assignee)] {
+        words.extend(value.as_ref().map(|v| format!("{key}:{}", quoted(v))));
+    }
+    words.extend(q.labels.iter().map(|l| format!("label:{}", quoted(l))));
+    words.push("sort:created-desc".to_owned());
+    Ok(words.join(" "))
+}
+
+fn states(state: IssueFilter) -> &'static [&'static str] {
+    match state {
+        IssueFilter::Open => &["OPEN"],
+        IssueFilter::Closed => &["CLOSED"],
+        IssueFilter::All => &["OPEN", "CLOSED"],
+    }
+}
+
+fn state_fits(wanted: IssueFilter, state: &str) -> bool {
+    states(wanted).contains(&state)
+}

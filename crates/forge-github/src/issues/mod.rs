@@ -1,0 +1,82 @@
+//! Issues: one file for each thing that is done with them.
+
+mod create;
+mod edit;
+mod list;
+mod state;
+mod view;
+
+#[cfg(test)]
+pub(crate) use self::{
+    state::{NEWEST, RECENT},
+    view::COMMENTS,
+};
+
+use async_trait::async_trait;
+use forge_core::{
+    Error, Issues, Noun, Outcome, Page, PageReq, PrKey, RepoId, Result,
+    model::{Comment, EditIssue, Issue, IssueFields, IssueId, IssueQuery, NewIssue, SetIssueState},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{GitHub, repo_variables};
+
+#[async_trait]
+impl Issues for GitHub {
+    async fn issues(
+        &self,
+        repo: &RepoId,
+        query: &IssueQuery,
+        page: PageReq,
+    ) -> Result<Page<Issue>> {
+        self.list_issues(repo, query, page).await
+    }
+
+    async fn issue(&self, issue: &IssueId, fields: IssueFields) -> Result<Issue> {
+        self.fetch_issue(issue, fields).await
+    }
+
+    async fn create_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {
+        self.open_issue(repo, new).await
+    }
+
+    async fn edit_issue(&self, issue: &IssueId, edit: &EditIssue) -> Result<Outcome<Issue>> {
+        self.change_issue(issue, edit).await
+    }
+
+    async fn set_issue_state(
+        &self,
+        issue: &IssueId,
+        req: &SetIssueState,
+    ) -> Result<Outcome<Issue>> {
+        self.close_or_reopen(issue, req).await
+    }
+
+    async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
+        self.say_on_issue(issue, body).await
+    }
+}
+
+/// The variables that name an issue.
+fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
+    let number = match &issue.key {
+        // GraphQL's numbers have 31 bits.
+        PrKey::Number(number) if i32::try_from(*number).is_ok() => *number,
+        PrKey::Number(_) => return Err(missing(issue)),
+        PrKey::Record(uri) => {
+            return Err(
+                Error::invalid("issue", format!("'{uri}' is not an issue on GitHub"))
+                    .with_hint("name it by its number"),
+            );
+        }
+    };
+    let mut variables = repo_variables(&issue.repo)?;
+    variables.insert("number".to_owned(), json!(number));
+    Ok(variables)
+}
+
+/// There is no such issue, and GitHub did not say so itself.
+fn missing(issue: &IssueId) -> Error {
+    Error::not_found(Noun::Issue, format!("there is no issue {issue}"))
+        .with_hint("look at the numbers with 'forge issue list --state all'")
+}

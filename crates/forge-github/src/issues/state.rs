@@ -1,0 +1,177 @@
+//! Closing, reopening and commenting: one query for the id and the state, one document of
+//! mutations.
+
+use forge_core::{
+    Outcome, Result, Retry, Warning,
+    model::{Comment, Issue, IssueId, IssueReason, IssueState, SetIssueState},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    GitHub,
+    gql::{
+        mutation::{ADD_COMMENT, Batch, CLOSE_ISSUE, REOPEN_ISSUE},
+        types as wire,
+    },
+    map,
+    mutate::{CommentEdge, failed, or_read_back},
+    pulls::is_mine,
+    validate,
+};
+
+/// What tells a comment that was made from those that were there.
+pub(crate) const NEWEST: &str = "...IssueNode newestComment: comments(last: 1) { nodes { id } }";
+/// The comments among which it is looked for when its answer was lost.
+pub(crate) const RECENT: &str =
+    "...IssueNode recentComments: comments(last: 20) { nodes { ...CommentNode } }";
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Changed {
+    issue: Option<wire::Issue>,
+    comment_edge: Option<CommentEdge>,
+}
+
+impl GitHub {
+    pub(super) async fn close_or_reopen(
+        &self,
+        id: &IssueId,
+        req: &SetIssueState,
+    ) -> Result<Outcome<Issue>> {
+        if let Some(comment) = &req.comment {
+            validate::said("body", comment)?;
+        }
+        let (mut wire, warnings) = self.lookup_issue(id, NEWEST).await?;
+        let newest = newest(&mut wire);
+        let before = self.issue_of(id, wire, warnings)?;
+        if before.state == req.state {
+            let word = match req.state {
+                IssueState::Open => "open",
+                IssueState::Closed => "closed",
+            };
+            let warning = Warning::new(format!("{id} is {word} already; nothing was changed"));
+            return Ok(Outcome::unchanged(before, warning));
+        }
+        let node = &before.node_id;
+        let mut batch = Batch::default();
+        if let Some(comment) = &req.comment {
+            let input = json!({ "subjectId": node, "body": comment });
+            batch.push("comment", ADD_COMMENT, input);
+        }
+        match req.state {
+            IssueState::Closed => {
+                let mut input = json!({ "issueId": node });
+                if let (Some(map), Some(reason)) = (input.as_object_mut(), req.reason) {
+                    map.insert("stateReason".to_owned(), json!(reason_word(reason)));
+                }
+                batch.push("change", CLOSE_ISSUE, input);
+            }
+            IssueState::Open => {
+                batch.push("change", REOPEN_ISSUE, json!({ "issueId": node }));
+            }
+        }
+        let written = self.state_changed(id, &batch).await;
+        let (mut outcome, warning) = or_read_back(written, || async {
+            let (mut wire, warnings) = self.lookup_issue(id, RECENT).await?;
+            let recent = std::mem::take(&mut wire.recent_comments).into_vec();
+            let issue = self.issue_of(id, wire, warnings)?;
+            if issue.state != req.state {
+                return Ok(None);
+            }
+            let mut outcome = Outcome::immediate(issue);
+            if let Some(body) = &req.comment
+                && mine_since(recent, newest.as_deref(), body).is_none()
+            {
+                outcome
+                    .warnings
+                    .push(comment_failed(id, "its answer was lost"));
+            }
+            Ok(Some(outcome))
+        })
+        .await?;
+        outcome.warnings.extend(warning);
+        Ok(outcome)
+    }
+
+    async fn state_changed(&self, id: &IssueId, batch: &Batch) -> Result<Outcome<Issue>> {
+        let mut answer = self.send::<Changed>(batch).await?;
+        if let Some(e) = failed(&answer, "change") {
+            return Err(self.api.error(&answer, e));
+        }
+        let comment = failed(&answer, "comment").map(|e| self.api.error(&answer, e));
+        let payload = answer.data.take().and_then(|mut d| d.remove("change")?);
+        let Some(issue) = payload.and_then(|p| p.issue) else {
+            return Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous));
+        };
+        let mut outcome = Outcome::immediate(self.issue_of(id, issue, vec![])?);
+        outcome
+            .warnings
+            .extend(comment.map(|e| comment_failed(id, e.message())));
+        Ok(outcome)
+    }
+
+    pub(super) async fn say_on_issue(&self, id: &IssueId, body: &str) -> Result<Outcome<Comment>> {
+        validate::said("body", body)?;
+        let selection = "id number newestComment: comments(last: 1) { nodes { id } }";
+        let (mut wire, _) = self.lookup_issue(id, selection).await?;
+        let newest = newest(&mut wire);
+        self.say_on_node(id, &wire.id, newest.as_deref(), body)
+            .await
+    }
+
+    /// Comments on the issue `node`, whose newest comment was `newest`.
+    async fn say_on_node(
+        &self,
+        id: &IssueId,
+        node: &str,
+        newest: Option<&str>,
+        body: &str,
+    ) -> Result<Outcome<Comment>> {
+        let input = json!({ "subjectId": node, "body": body });
+        let written = self
+            .send_one::<Changed>(ADD_COMMENT, input)
+            .await
+            .map(|made| made.comment_edge.and_then(|e| e.node).unwrap_or_default());
+        let (comment, warning) = or_read_back(written, || async {
+            let (wire, _) = self.lookup_issue(id, RECENT).await?;
+            Ok(mine_since(wire.recent_comments.into_vec(), newest, body))
+        })
+        .await?;
+        let mut outcome = Outcome::immediate(map::comment(comment));
+        outcome.warnings.extend(warning);
+        Ok(outcome)
+    }
+}
+
+/// The id of the newest comment.
+fn newest(issue: &mut wire::Issue) -> Option<String> {
+    let newest = std::mem::take(&mut issue.newest_comment);
+    newest.into_vec().pop().map(|c| c.id)
+}
+
+/// The viewer's comment of this text among those that are newer than `newest`.
+fn mine_since(
+    recent: Vec<wire::Comment>,
+    newest: Option<&str>,
+    body: &str,
+) -> Option<wire::Comment> {
+    let old = recent.iter().rposition(|c| Some(c.id.as_str()) == newest);
+    let mut new = recent.into_iter().skip(old.map_or(0, |i| i + 1));
+    new.find(|c| is_mine(c, body))
+}
+
+fn comment_failed(id: &IssueId, why: &str) -> Warning {
+    Warning::new(format!("the comment was not made: {why}")).with_hint(format!(
+        "make it with 'forge issue comment {} -R {} --body …'",
+        id.key, id.repo
+    ))
+}
+
+fn reason_word(reason: IssueReason) -> &'static str {
+    match reason {
+        IssueReason::NotPlanned => "NOT_PLANNED",
+        IssueReason::Duplicate => "DUPLICATE",
+        IssueReason::Completed | IssueReason::Reopened => "COMPLETED",
+    }
+}

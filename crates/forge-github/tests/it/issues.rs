@@ -1,0 +1,303 @@
+//! Issues: what is sent, and what an answer becomes; writes whose answer is lost.
+
+use forge_core::{
+    Error, PageReq, Retry,
+    model::{
+        EditIssue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason, IssueState,
+        NewIssue, SetIssueState,
+    },
+};
+use insta::assert_json_snapshot;
+use serde_json::{Value, json};
+
+use crate::{
+    script::{Script, data, gateway, refused, repo_id},
+    wire::{comment, label, nodes, page, user},
+};
+
+fn id() -> IssueId {
+    IssueId::number(repo_id(), 7)
+}
+
+fn issue(number: u64, other: Value) -> Value {
+    let mut issue = json!({
+        "__typename": "Issue",
+        "id": format!("I_{number}"),
+        "number": number,
+        "title": format!("Title {number}"),
+        "body": "Text.",
+        "state": "OPEN",
+        "stateReason": null,
+        "url": format!("https://github.com/octo/tools/issues/{number}"),
+        "createdAt": "2026-01-02T03:04:05Z",
+        "updatedAt": "2026-01-03T03:04:05Z",
+        "closedAt": null,
+        "author": user("ada"),
+        "labels": { "nodes": [label("bug")] },
+        "assignees": { "nodes": [user("grace")] },
+        "comments": { "totalCount": 2 },
+    });
+    for (key, value) in other.as_object().unwrap() {
+        issue[key] = value.clone();
+    }
+    issue
+}
+
+fn one(issue: Value) -> Value {
+    json!({ "repository": { "issue": issue } })
+}
+
+fn closed() -> Value {
+    issue(
+        7,
+        json!({ "state": "CLOSED", "stateReason": "NOT_PLANNED", "closedAt": "2026-01-04T00:00:00Z" }),
+    )
+}
+
+fn close() -> SetIssueState {
+    SetIssueState {
+        reason: Some(IssueReason::NotPlanned),
+        comment: Some("Not now.".into()),
+        ..SetIssueState::to(IssueState::Closed)
+    }
+}
+
+fn prepared() -> Value {
+    json!({
+        "viewer": { "login": "ada" },
+        "repository": {
+            "id": "R_1", "isArchived": false, "hasIssuesEnabled": true,
+            "newest": { "nodes": [{ "number": 6 }] },
+            "label0": { "id": "LA_bug", "name": "bug" },
+            "labels": { "nodes": [label("bug")] },
+        },
+        "me": { "id": "U_ada", "login": "ada" },
+    })
+}
+
+fn new() -> NewIssue {
+    NewIssue {
+        title: "Title 7".into(),
+        body: "Text.".into(),
+        labels: vec!["bug".into()],
+        assignees: vec!["@me".into()],
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_one_request_a_page_and_a_filter_is_a_search() {
+    let list = |list: Value| json!({ "repository": { "issues": list } });
+    let found = json!({
+        "issueCount": 2,
+        "nodes": [issue(5, json!({})), issue(4, json!({ "state": "CLOSED" }))],
+        "pageInfo": { "hasNextPage": false, "endCursor": null },
+    });
+    let script = Script::play(vec![
+        data("IssueList", list(page(vec![issue(9, json!({}))], "c1"))),
+        data("IssueList", list(nodes(vec![issue(8, json!({}))]))),
+        data("IssueSearch", json!({ "search": found })),
+    ])
+    .await;
+    let query = IssueQuery {
+        state: IssueFilter::All,
+        ..IssueQuery::default()
+    };
+    let first = script.repo.issues(&query, PageReq::first(1)).await.unwrap();
+    let next = PageReq::after(first.next.clone().unwrap(), 1);
+    let second = script.repo.issues(&query, next).await.unwrap();
+    let query = IssueQuery {
+        author: Some("ada".into()),
+        assignee: Some("@me".into()),
+        labels: vec!["help wanted".into(), "bug".into()],
+        ..IssueQuery::default()
+    };
+    let found = script
+        .repo
+        .issues(&query, PageReq::first(30))
+        .await
+        .unwrap();
+    assert_json_snapshot!("issue_lists", (script.sent(), [first, second, found]));
+}
+
+#[tokio::test]
+async fn a_view_is_one_request_and_one_for_each_further_hundred_comments() {
+    let with = |list: Value| one(issue(7, json!({ "allComments": list })));
+    let script = Script::play(vec![
+        data("IssueView", one(issue(7, json!({})))),
+        data(
+            "IssueView",
+            with(page(vec![comment("IC_1", "ada", "One")], "c1")),
+        ),
+        data(
+            "IssueView",
+            with(nodes(vec![comment("IC_2", "grace", "Two")])),
+        ),
+    ])
+    .await;
+    let plain = script
+        .repo
+        .issue(&id(), IssueFields::default())
+        .await
+        .unwrap();
+    let fields = IssueFields { comments: true };
+    let full = script.repo.issue(&id(), fields).await.unwrap();
+    assert_json_snapshot!("issue_view", (script.sent(), [plain, full]));
+}
+
+#[tokio::test]
+async fn one_that_is_not_there_is_not_found() {
+    let script = Script::play(vec![
+        refused(
+            "IssueView",
+            "repository",
+            "NOT_FOUND",
+            "Could not resolve to an Issue with the number of 7.",
+        ),
+        data("IssueView", one(Value::Null)),
+    ])
+    .await;
+    for _ in 0..2 {
+        let e = script.repo.issue(&id(), IssueFields::default()).await;
+        assert_eq!(e.unwrap_err().code(), "not_found");
+    }
+    let too_large = IssueId::number(repo_id(), 1 << 40);
+    let e = script.repo.issue(&too_large, IssueFields::default()).await;
+    assert_eq!(e.unwrap_err().code(), "not_found");
+    script.sent();
+}
+
+#[tokio::test]
+async fn issues_are_opened_edited_closed_reopened_and_commented_on() {
+    let newest = json!({ "newestComment": { "nodes": [{ "id": "IC_0" }] } });
+    let made = json!({ "commentEdge": { "node": comment("IC_1", "ada", "Not now.") } });
+    let script = Script::play(vec![
+        data("IssuePrepare", prepared()),
+        data(
+            "createIssue",
+            json!({ "m": { "issue": issue(7, json!({})) } }),
+        ),
+        data("IssueView", one(issue(7, json!({})))),
+        data(
+            "updateIssue",
+            json!({ "m": { "issue": issue(7, json!({ "title": "New" })) } }),
+        ),
+        data("IssueView", one(issue(7, newest.clone()))),
+        data(
+            "addComment",
+            json!({ "comment": made, "change": { "issue": closed() } }),
+        ),
+        data("IssueView", one(closed())),
+        data(
+            "reopenIssue",
+            json!({ "change": { "issue": issue(7, json!({ "stateReason": "REOPENED" })) } }),
+        ),
+        data("IssueView", one(issue(7, newest))),
+        data("addComment", json!({ "m": made })),
+    ])
+    .await;
+    let repo = &script.repo;
+    let opened = repo.create_issue(&new()).await.unwrap();
+    let edit = EditIssue {
+        title: Some("New".into()),
+        ..EditIssue::default()
+    };
+    let edited = repo.edit_issue(&id(), &edit).await.unwrap();
+    let done = repo.set_issue_state(&id(), &close()).await.unwrap();
+    let again = SetIssueState::to(IssueState::Open);
+    let again = repo.set_issue_state(&id(), &again).await.unwrap();
+    let said = repo.comment_issue(&id(), "Not now.").await.unwrap();
+    let outcomes = [opened, edited, done, again].map(|o| o.value);
+    assert_json_snapshot!("issue_writes", (script.sent(), outcomes, said.value));
+}
+
+#[tokio::test]
+async fn what_is_so_already_is_not_written() {
+    let script = Script::play(vec![
+        data("IssueView", one(closed())),
+        data("IssueView", one(closed())),
+    ])
+    .await;
+    let outcome = script.repo.set_issue_state(&id(), &close()).await.unwrap();
+    assert!(outcome.unchanged);
+    let edit = EditIssue {
+        body: Some("Text.".into()),
+        ..EditIssue::default()
+    };
+    assert!(
+        script
+            .repo
+            .edit_issue(&id(), &edit)
+            .await
+            .unwrap()
+            .unchanged
+    );
+    assert_eq!(script.names(), ["IssueView", "IssueView"]);
+}
+
+#[tokio::test]
+async fn a_repository_without_issues_is_refused_before_the_write() {
+    let mut without = prepared();
+    without["repository"]["hasIssuesEnabled"] = json!(false);
+    let script = Script::play(vec![data("IssuePrepare", without)]).await;
+    let e = script.repo.create_issue(&new()).await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed");
+    assert_eq!(script.names(), ["IssuePrepare"]);
+}
+
+/// A write whose answer was lost: done with a warning where it is read back, else ambiguous.
+fn told<T>(result: Result<forge_core::Outcome<T>, Error>, happened: bool) {
+    match result {
+        Ok(outcome) => assert!(happened && !outcome.warnings.is_empty()),
+        Err(e) => {
+            assert!(!happened, "{e:?}");
+            assert_eq!(e.retry(), Retry::Ambiguous);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_read_back_and_never_sent_again() {
+    let list = |list: Vec<Value>| json!({ "repository": { "issues": nodes(list) } });
+    let other = issue(6, json!({ "title": "Title 7" }));
+    for happened in [true, false] {
+        let mut all = vec![other.clone()];
+        if happened {
+            all.insert(0, issue(7, json!({})));
+        }
+        let script = Script::play(vec![
+            data("IssuePrepare", prepared()),
+            gateway("createIssue"),
+            data("IssueList", list(all)),
+        ])
+        .await;
+        told(script.repo.create_issue(&new()).await, happened);
+        script.sent();
+
+        let newest = json!({ "newestComment": { "nodes": [{ "id": "IC_0" }] } });
+        let mut recent = vec![comment("IC_0", "ada", "Not now.")];
+        if happened {
+            recent.push(comment("IC_1", "ada", "Not now."));
+        }
+        let now = |mut issue: Value| {
+            issue["recentComments"] = json!({ "nodes": recent.clone() });
+            one(issue)
+        };
+        let after = if happened {
+            closed()
+        } else {
+            issue(7, json!({}))
+        };
+        let script = Script::play(vec![
+            data("IssueView", one(issue(7, newest.clone()))),
+            gateway("addComment"),
+            data("IssueView", now(after.clone())),
+            data("IssueView", one(issue(7, newest))),
+            gateway("addComment"),
+            data("IssueView", now(after)),
+        ])
+        .await;
+        told(script.repo.set_issue_state(&id(), &close()).await, happened);
+        told(script.repo.comment_issue(&id(), "Not now.").await, happened);
+        script.sent();
+    }
+}

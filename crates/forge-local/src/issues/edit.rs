@@ -1,0 +1,56 @@
+//! Changing the text of an issue.
+
+use forge_core::{
+    Outcome, Result, Warning,
+    model::{EditIssue, Issue, IssueFields},
+};
+
+use crate::{
+    Local,
+    ident::identity,
+    store::{Attempts, IssueEvent},
+    validate,
+};
+
+impl Local {
+    pub(super) async fn change_issue(
+        &self,
+        number: u64,
+        edit: &EditIssue,
+    ) -> Result<Outcome<Issue>> {
+        let title = edit.title.as_deref().map(validate::title).transpose()?;
+        if let Some(body) = &edit.body {
+            validate::body_size("body", body)?;
+        }
+        let by = identity(self.git()).await?;
+        let mut cat = self.store.cat();
+        let mut attempts = Attempts::begin(&self.store).await;
+        let fields = IssueFields::default();
+        loop {
+            let before = self.store.read_issue(&mut cat, number).await?;
+            let mut snapshot = before.snapshot.clone();
+            let title = title.clone().filter(|t| *t != snapshot.title);
+            let body = edit.body.clone().filter(|b| *b != snapshot.body);
+            if title.is_none() && body.is_none() {
+                let view = self.present_issue(&mut cat, &before, fields).await?;
+                let warning = Warning::new(format!("issue #{number} is so already"));
+                return Ok(Outcome::unchanged(view, warning));
+            }
+            if let Some(title) = &title {
+                snapshot.title.clone_from(title);
+            }
+            if let Some(body) = &body {
+                snapshot.body.clone_from(body);
+            }
+            let event = IssueEvent::Edited { title, body };
+            let written = self.store.write_issue(Some(&before), snapshot, &by, event);
+            match written.await? {
+                Ok(issue) => {
+                    let view = self.present_issue(&mut cat, &issue, fields).await?;
+                    return Ok(Outcome::immediate(view));
+                }
+                Err(lost) => attempts.again(lost).await?,
+            }
+        }
+    }
+}

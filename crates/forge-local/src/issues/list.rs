@@ -1,0 +1,90 @@
+//! Lists of issues. There is no index of them: a list reads the state of each until its page is
+//! full.
+
+use forge_core::{
+    Cursor, Page, PageReq, Result,
+    model::{Issue, IssueQuery},
+};
+
+use crate::{
+    Local,
+    ident::identity,
+    paging::{self, SCHEME},
+    pulls::{label_names, warning_of},
+    store::{IssueSnapshot, same_login},
+};
+
+/// How many are read at once.
+const BATCH: usize = 64;
+
+impl Local {
+    pub(super) async fn list_issues(
+        &self,
+        query: &IssueQuery,
+        page: &PageReq,
+    ) -> Result<Page<Issue>> {
+        let bound = ("issues", query);
+        let below = paging::position(page, &bound)?.unwrap_or(u64::MAX);
+        let mut query = query.clone();
+        for login in [&mut query.author, &mut query.assignee] {
+            if login.as_deref() == Some("@me") {
+                *login = Some(identity(self.git()).await?.actor.login);
+            }
+        }
+        let limit = paging::limit(page);
+        let mut cat = self.store.cat();
+        let book = self.store.labels(&mut cat).await.map(|l| Some(l.book));
+        let mut result = Page {
+            items: Vec::new(),
+            next: None,
+            total: None,
+            scanned: None,
+            warnings: Vec::new(),
+        };
+        let numbers = self.store.issue_numbers().await?;
+        let numbers: Vec<u64> = numbers.into_iter().filter(|n| *n < below).collect();
+        let (mut scanned, mut last, mut more) = (0, 0, false);
+        'chunks: for chunk in numbers.chunks(BATCH) {
+            for read in self.store.read_issues(&mut cat, chunk).await? {
+                scanned += 1;
+                let issue = match read {
+                    Some(Ok(issue)) => issue,
+                    Some(Err(e)) => {
+                        result.warnings.push(warning_of(&e));
+                        continue;
+                    }
+                    None => continue,
+                };
+                let labels = label_names(&issue.snapshot.labels, &book);
+                if !matches(&query, &issue.snapshot, &labels) {
+                    continue;
+                }
+                if result.items.len() == limit {
+                    more = true;
+                    break 'chunks;
+                }
+                last = issue.number();
+                result.items.push(self.issue_header(&issue, &book));
+            }
+        }
+        if more {
+            result.next = Some(Cursor::new(SCHEME, &bound, &last.to_string()));
+        } else if page.cursor.is_none() {
+            result.total = Some(result.items.len() as u64);
+        }
+        result.scanned = Some(scanned);
+        Ok(result)
+    }
+}
+
+fn matches(query: &IssueQuery, s: &IssueSnapshot, labels: &[String]) -> bool {
+    let author = query.author.as_ref();
+    let assignee = query.assignee.as_ref();
+    query.state.shows(s.state)
+        && author.is_none_or(|login| same_login(&s.author.login, login))
+        && assignee.is_none_or(|login| s.assignees.iter().any(|a| same_login(a, login)))
+        && query
+            .labels
+            .iter()
+            .all(|wanted| labels.iter().any(|l| same_login(l, wanted)))
+}

@@ -1,0 +1,343 @@
+//! Issues: the chain of events below each of `refs/forge/issues/`, and `issue.json`, the state
+//! after the last of them.
+
+use forge_core::{
+    Error, ErrorKind, Noun, Result, Timestamp,
+    model::{Actor, IssueReason, IssueState},
+};
+use forge_git::{CatFile, Found};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Entry, LabelRef, Lost, RefChange, Store, event::Subject, log::Logged, refs, write::no_json,
+};
+use crate::ident::Identity;
+
+/// The format that this version writes, and the newest that it reads.
+const FORMAT: u32 = 1;
+/// How many issues are looked at together.
+const BATCH: usize = 64;
+
+/// What happened to an issue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum IssueEvent {
+    /// It was opened.
+    Opened { title: String, body: String },
+    /// Its text changed.
+    Edited {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<String>,
+    },
+    /// Somebody commented.
+    Commented { body: String },
+    /// It was closed.
+    Closed {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<IssueReason>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+    },
+    /// It was reopened.
+    Reopened {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+    },
+    /// Something that a newer version wrote.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Subject for IssueEvent {
+    fn subject(&self) -> &'static str {
+        match self {
+            Self::Opened { .. } => "open",
+            Self::Edited { .. } => "edit",
+            Self::Commented { .. } => "comment",
+            Self::Closed { .. } => "close",
+            Self::Reopened { .. } => "reopen",
+            Self::Unknown => "event",
+        }
+    }
+}
+
+/// All that a list and the default view show.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct IssueSnapshot {
+    pub format: u32,
+    pub number: u64,
+    pub title: String,
+    pub body: String,
+    pub author: Actor,
+    pub state: IssueState,
+    pub state_reason: Option<IssueReason>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub closed_at: Option<Timestamp>,
+    pub labels: Vec<LabelRef>,
+    pub assignees: Vec<String>,
+    pub comments: u64,
+    /// How many events there are.
+    pub events: u64,
+}
+
+impl IssueSnapshot {
+    /// The state of an issue that is being opened; the caller fills the rest.
+    pub fn new(author: Actor, at: Timestamp) -> Self {
+        Self {
+            format: FORMAT,
+            number: 0,
+            title: String::new(),
+            body: String::new(),
+            author,
+            state: IssueState::Open,
+            state_reason: None,
+            created_at: at,
+            updated_at: at,
+            closed_at: None,
+            labels: Vec::new(),
+            assignees: Vec::new(),
+            comments: 0,
+            events: 0,
+        }
+    }
+
+    fn encode(&self) -> Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec_pretty(self).map_err(no_json)?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// Reads the blob of issue `number`; the error is a part of a sentence.
+    fn decode(data: &[u8], number: u64) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+        }
+        let bad = |e: serde_json::Error| format!("issue.json: {e}");
+        let head: Head = serde_json::from_slice(data).map_err(bad)?;
+        if head.format > FORMAT {
+            return Err(format!(
+                "it has format {}, which a newer version of forge wrote (this one reads up to {FORMAT})",
+                head.format
+            ));
+        }
+        let snapshot: Self = serde_json::from_slice(data).map_err(bad)?;
+        if snapshot.number != number {
+            return Err(format!("issue.json says that it is #{}", snapshot.number));
+        }
+        Ok(snapshot)
+    }
+}
+
+/// An issue as it stands now.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredIssue {
+    /// The last event's commit.
+    pub tip: String,
+    pub snapshot: IssueSnapshot,
+}
+
+impl StoredIssue {
+    pub fn number(&self) -> u64 {
+        self.snapshot.number
+    }
+}
+
+impl Store {
+    /// The numbers of all issues, from the highest down.
+    ///
+    /// # Errors
+    /// `git` when git cannot be run.
+    pub async fn issue_numbers(&self) -> Result<Vec<u64>> {
+        let names = self
+            .git
+            .run_ok(["for-each-ref", "--format=%(refname)", refs::ISSUES])
+            .await?;
+        let names = String::from_utf8_lossy(&names).into_owned();
+        let mut numbers: Vec<u64> = names
+            .lines()
+            .filter_map(|name| refs::number(name, refs::ISSUES))
+            .collect();
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(numbers)
+    }
+
+    /// The lowest number above all that were given.
+    ///
+    /// # Errors
+    /// As [`Self::issue_numbers`].
+    pub async fn next_issue(&self) -> Result<u64> {
+        let mut number = self.issue_numbers().await?.first().copied().unwrap_or(0) + 1;
+        // A damaged ref keeps its number.
+        while self.common_dir.join(refs::issue(number)).is_file() {
+            number += 1;
+        }
+        Ok(number)
+    }
+
+    /// Issue `number`.
+    ///
+    /// # Errors
+    /// `not_found`; `protocol` when it is damaged.
+    pub async fn read_issue(&self, cat: &mut CatFile, number: u64) -> Result<StoredIssue> {
+        let found = self.read_issues(cat, &[number]).await?.pop().flatten();
+        found.unwrap_or_else(|| {
+            Err(Error::not_found(
+                Noun::Issue,
+                format!("issue #{number} was not found in {}", self.url),
+            )
+            .with_hint("forge issue list --state all shows those that exist"))
+        })
+    }
+
+    /// Those of `numbers`, in order; `None` for one that is not there.
+    ///
+    /// # Errors
+    /// `git` when git cannot be run; what is wrong with one of them is in its place.
+    pub async fn read_issues(
+        &self,
+        cat: &mut CatFile,
+        numbers: &[u64],
+    ) -> Result<Vec<Option<Result<StoredIssue>>>> {
+        let mut all = Vec::with_capacity(numbers.len());
+        for chunk in numbers.chunks(BATCH) {
+            let names: Vec<_> = chunk.iter().map(|n| refs::issue(*n)).collect();
+            let tips = cat.info_many(&names).await?;
+            let files: Vec<_> = tips
+                .iter()
+                .map(|tip| match tip {
+                    Some(tip) => format!("{}:{}", tip.oid, refs::ISSUE_FILE),
+                    None => String::new(),
+                })
+                .collect();
+            let files = cat.get_many(&files).await?;
+            for ((number, tip), file) in chunk.iter().zip(tips).zip(files) {
+                all.push(match tip {
+                    None if self.common_dir.join(refs::issue(*number)).is_file() => Some(Err(
+                        broken(*number, "the object that its ref names is gone"),
+                    )),
+                    None => None,
+                    Some(tip) => Some(decode(*number, tip.oid, file)),
+                });
+            }
+        }
+        Ok(all)
+    }
+
+    /// The events of `issue`, oldest first.
+    ///
+    /// # Errors
+    /// `protocol` when one of them is damaged.
+    pub async fn issue_log(
+        &self,
+        cat: &mut CatFile,
+        issue: &StoredIssue,
+    ) -> Result<Vec<Logged<IssueEvent>>> {
+        let number = issue.number();
+        self.events(cat, &issue.tip, |why| broken(number, why))
+            .await
+    }
+
+    /// Writes an event: the first one without `before`. `Err` inside when another writer was faster.
+    ///
+    /// # Errors
+    /// `git` when git cannot write.
+    pub async fn write_issue(
+        &self,
+        before: Option<&StoredIssue>,
+        mut snapshot: IssueSnapshot,
+        by: &Identity,
+        event: IssueEvent,
+    ) -> Result<Result<StoredIssue, Lost>> {
+        snapshot.events += 1;
+        snapshot.updated_at = by.at;
+        let parent = match before {
+            Some(before) => before.tip.clone(),
+            None => self.put_root().await?,
+        };
+        let entry = Entry {
+            seq: snapshot.events,
+            at: by.at,
+            actor: by.actor.clone(),
+            head: None,
+            event,
+        };
+        let message = entry.message().map_err(no_json)?;
+        let tree = self.put_file(refs::ISSUE_FILE, &snapshot.encode()?).await?;
+        let tip = self.put_event(&tree, &[parent], by, &message).await?;
+        let (name, new) = (refs::issue(snapshot.number), tip.clone());
+        let change = match before {
+            Some(before) => RefChange::Update {
+                name,
+                new,
+                old: before.tip.clone(),
+            },
+            None => RefChange::Create { name, new },
+        };
+        let line = message.lines().next().unwrap_or("");
+        let reason = format!("forge: issue #{} {line}", snapshot.number);
+        Ok(match self.update_refs(&reason, &[change]).await? {
+            Some(lost) => Err(lost),
+            None => Ok(StoredIssue { tip, snapshot }),
+        })
+    }
+}
+
+fn decode(number: u64, tip: String, file: Found) -> Result<StoredIssue> {
+    let object = match file {
+        Found::Object(object) if object.kind == "blob" => object,
+        Found::Object(_) => return Err(broken(number, "issue.json is no file")),
+        Found::Missing => return Err(broken(number, "it has no issue.json")),
+        Found::Unreadable(e) => return Err(broken(number, e.message())),
+    };
+    match IssueSnapshot::decode(&object.data, number) {
+        Ok(snapshot) => Ok(StoredIssue { tip, snapshot }),
+        Err(why) => Err(broken(number, &why)),
+    }
+}
+
+/// An issue that is there and cannot be read.
+fn broken(number: u64, why: &str) -> Error {
+    let name = refs::issue(number);
+    let why = forge_core::text::one_line(why).into_owned();
+    Error::new(
+        ErrorKind::Protocol,
+        format!("issue #{number} ({name}) cannot be read: {why}"),
+    )
+    .with_hint(format!(
+        "look at it with 'git log --first-parent {name}'; 'git update-ref -d {name}' drops this one"
+    ))
+    .with_context("ref", name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_round_trip_and_strangers_are_refused() {
+        let mut s = IssueSnapshot::new(Actor::new("a"), Timestamp::from_unix(9));
+        s.number = 7;
+        let bytes = s.encode().unwrap();
+        assert_eq!(IssueSnapshot::decode(&bytes, 7).unwrap(), s);
+        let other = IssueSnapshot::decode(&bytes, 8).unwrap_err();
+        assert!(other.contains("#7"), "{other}");
+        let newer = String::from_utf8(bytes)
+            .unwrap()
+            .replace("\"format\": 1", "\"format\": 2");
+        let newer = IssueSnapshot::decode(newer.as_bytes(), 7).unwrap_err();
+        assert!(newer.contains("newer"), "{newer}");
+        assert!(IssueSnapshot::decode(b"{", 7).is_err());
+    }
+
+    #[test]
+    fn an_event_of_a_newer_version_is_kept_apart() {
+        let json =
+            r#"{"seq":1,"at":"2026-11-01T00:00:00Z","actor":{"login":"a"},"event":"pinned"}"#;
+        let entry: Entry<IssueEvent> = serde_json::from_str(json).unwrap();
+        assert_eq!(entry.event, IssueEvent::Unknown);
+    }
+}

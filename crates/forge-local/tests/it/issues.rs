@@ -1,0 +1,147 @@
+//! Issues inside a git repository: their refs, writers at once, damage, and what closes them.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use forge_core::{
+    Issues, PageReq, PullRequests,
+    model::{
+        CreatePull, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueState, NewIssue,
+        PrFields, SetIssueState,
+    },
+};
+use forge_local::Local;
+
+use crate::repo::Repo;
+
+async fn open(local: &Local, title: &str) -> Issue {
+    let new = NewIssue {
+        title: title.to_owned(),
+        ..NewIssue::default()
+    };
+    let made = local.create_issue(local.id(), &new).await.unwrap();
+    assert_eq!(made.ingestion.word(), "immediate");
+    made.value
+}
+
+fn id(local: &Local, number: u64) -> IssueId {
+    IssueId::number(local.id().clone(), number)
+}
+
+async fn all(local: &Local) -> forge_core::Page<Issue> {
+    let query = IssueQuery {
+        state: IssueFilter::All,
+        ..IssueQuery::default()
+    };
+    let page = local.issues(local.id(), &query, PageReq::first(50)).await;
+    page.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twelve_creates_have_twelve_numbers_and_no_comment_is_lost() {
+    let repo = Repo::new();
+    let local: Arc<Local> = repo.open().await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..12 {
+        let local = local.clone();
+        tasks.spawn(async move {
+            let made = open(&local, &format!("Issue {n}")).await;
+            made.number.unwrap()
+        });
+    }
+    let mut numbers = BTreeSet::new();
+    while let Some(number) = tasks.join_next().await {
+        numbers.insert(number.unwrap());
+    }
+    assert_eq!(numbers, (1..=12).collect());
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..12 {
+        let local = local.clone();
+        tasks.spawn(async move {
+            let id = id(&local, 1);
+            local.comment_issue(&id, &format!("{n}")).await.unwrap();
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    let fields = IssueFields { comments: true };
+    let read = local.issue(&id(&local, 1), fields).await.unwrap();
+    assert_eq!(
+        (read.comments_count, read.comments.unwrap().len()),
+        (12, 12)
+    );
+    let events = repo.git(&[
+        "rev-list",
+        "--first-parent",
+        "--count",
+        "refs/forge/issues/1",
+    ]);
+    assert_eq!(events, "14", "the root, the opening and the comments");
+}
+
+#[tokio::test]
+async fn the_history_of_an_issue_is_that_of_its_ref() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    open(&local, "One").await;
+    let close = SetIssueState {
+        comment: Some("Done.".into()),
+        ..SetIssueState::to(IssueState::Closed)
+    };
+    local.set_issue_state(&id(&local, 1), &close).await.unwrap();
+    let log = repo.git(&[
+        "log",
+        "--first-parent",
+        "--format=%s",
+        "refs/forge/issues/1",
+    ]);
+    let subjects: Vec<&str> = log.lines().take(2).collect();
+    assert_eq!(subjects, ["close: alice", "open: alice"]);
+    let file = repo.git(&["show", "refs/forge/issues/1:issue.json"]);
+    assert!(file.contains("\"state_reason\": \"completed\""), "{file}");
+}
+
+#[tokio::test]
+async fn one_damaged_issue_leaves_the_others_and_keeps_its_number() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for title in ["One", "Two"] {
+        open(&local, title).await;
+    }
+    let blob = repo.git(&["rev-parse", "main:base.txt"]);
+    for bad in [blob, "1".repeat(40), "garbage".to_owned()] {
+        let file = repo.path.join(".git/refs/forge/issues/2");
+        std::fs::write(file, format!("{bad}\n")).unwrap();
+        let e = local.issue(&id(&local, 2), IssueFields::default()).await;
+        let e = e.unwrap_err();
+        assert_eq!(e.code(), "protocol", "{bad}: {e}");
+        assert!(e.message().contains("refs/forge/issues/2"), "{e}");
+        let page = all(&local).await;
+        assert!(page.items.iter().any(|i| i.title == "One"), "{bad}");
+        assert!(page.items.iter().all(|i| i.title != "Two"), "{bad}");
+    }
+    assert_eq!(open(&local, "Three").await.number, Some(3));
+}
+
+#[tokio::test]
+async fn a_description_names_the_issues_that_it_closes() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for title in ["One", "Two", "Three"] {
+        open(&local, title).await;
+    }
+    let close = SetIssueState::to(IssueState::Closed);
+    local.set_issue_state(&id(&local, 3), &close).await.unwrap();
+    repo.branch("topic", "new.txt", "new\n");
+    let req = CreatePull {
+        description: "Fixes #3, see #2.\n\nCloses: #1, resolves #9".into(),
+        ..CreatePull::new("topic", "T")
+    };
+    let made = local.create(local.id(), &req).await.unwrap().value;
+    let view = local.view(&made.id, PrFields::LINKED_ISSUES).await.unwrap();
+    let linked: Vec<_> = view.linked_issues.unwrap();
+    let linked: Vec<_> = linked.iter().map(|i| (i.number, i.open)).collect();
+    assert_eq!(linked, [(3, false), (1, true)]);
+    let plain = local.view(&made.id, PrFields::NONE).await.unwrap();
+    assert!(plain.linked_issues.is_none());
+}

@@ -1,0 +1,148 @@
+//! Opening an issue.
+
+use forge_core::{
+    AtUri, Capability, Outcome, RepoId, Result,
+    model::{Issue, IssueFields, NewIssue},
+};
+use serde_json::{Value, json};
+
+use super::{record::Stored, view::Located};
+use crate::{
+    Era, Tangled, fault,
+    ingest::{Seen, worse},
+    kinds,
+    pulls::{check_body, check_title},
+    records::NewRecord,
+    repository::Repository,
+    ticket_writes::{
+        changed_on_the_way, done, inline_markdown, learned_labels, markdown, no_assignees,
+    },
+    write,
+};
+
+impl Tangled {
+    /// See [`forge_core::Issues::create_issue`].
+    ///
+    /// The issue and its labels are one write, all or none. Without a state an issue is open, so
+    /// that none is written with it.
+    pub(super) async fn open_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {
+        let title = check_title(&new.title)?;
+        check_body("body", &new.body)?;
+        let repository = self.repository(repo).await?;
+        if repository.era == Era::Org10 {
+            return self.open_ticket(repository, &title, new).await;
+        }
+        self.speaks_2026(&repository, Capability::IssueCreate)?;
+        let did = self.session.viewer().await?.identity.did.clone();
+        let names = &self.settings.dialects.sh;
+        let change = self
+            .label_change(
+                &repository,
+                &names.issue,
+                (&new.labels, &[]),
+                (&new.assignees, &[]),
+            )
+            .await?;
+        let mut value = json!({
+            "$type": names.issue,
+            "repo": repository.target(),
+            "title": title,
+            "createdAt": write::now(),
+        });
+        if let Some(map) = value.as_object_mut().filter(|_| !new.body.is_empty()) {
+            map.insert("body".to_owned(), json!(new.body));
+        }
+        let issue = write::checked(NewRecord::new(&names.issue, value))?;
+        let uri = issue.uri(&did);
+        let labels = match change.is_empty() {
+            true => None,
+            false => Some(change.record(&names.label_op, &uri)?),
+        };
+        let mut records = vec![issue.clone()];
+        records.extend(labels.clone());
+        let cids = self.create_records(&records).await.map_err(|e| {
+            if fault::is_ambiguous(&e) {
+                e.with_hint(format!(
+                    "look whether it is there before trying again: `forge issue view {uri}`"
+                ))
+            } else {
+                e
+            }
+        })?;
+        let last = cids.last().cloned().into_iter().collect();
+        let written = issue.written(&did, cids);
+        let told = self.ingestion(Seen::Issue, &written).await;
+        let mut ingestion = told.ingestion;
+        if let Some(labels) = labels {
+            let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
+            let told = self.ingestion(seen, &labels.written(&did, last)).await;
+            ingestion = worse(ingestion, told.ingestion);
+        }
+        let located = Located {
+            repository,
+            issue: Stored::parse(written)?,
+            number: None,
+        };
+        let mut outcome = Outcome::immediate(self.view_issue_fresh(&located).await?);
+        outcome.ingestion = ingestion;
+        Ok(outcome)
+    }
+
+    /// Opens one in the account of a repository of 1.0.
+    async fn open_ticket(
+        &self,
+        repository: std::sync::Arc<Repository>,
+        title: &str,
+        new: &NewIssue,
+    ) -> Result<Outcome<Issue>> {
+        self.session.viewer().await?;
+        if !new.assignees.is_empty() {
+            return Err(no_assignees());
+        }
+        let (others, _) = match new.labels.is_empty() {
+            true => Default::default(),
+            false => self.issue_tickets(&repository).await?,
+        };
+        let labels = learned_labels(others.iter().map(|o| &o.record), &new.labels)?;
+        let names = &self.settings.dialects.org;
+        let mut value = json!({
+            "$type": names.issue,
+            "title": inline_markdown(title),
+            "state": "open",
+            "createdAt": write::now(),
+        });
+        if let Some(map) = value.as_object_mut() {
+            // The knot refuses an empty body.
+            if !new.body.trim().is_empty() {
+                map.insert("body".to_owned(), markdown(&new.body));
+            }
+            if !labels.is_empty() {
+                map.insert("tangledLabels".to_owned(), Value::Array(labels));
+            }
+        }
+        let record = write::checked(NewRecord::new(&names.issue, value))?;
+        self.put_new(&repository, &record).await?;
+        let did = repository.did.clone().unwrap_or_default();
+        let uri = AtUri::parse(&record.uri(&did))?;
+        let located = self.read_back_issue(repository, &uri).await?;
+        if located.issue.title != title {
+            return Err(changed_on_the_way(&located.issue.record.uri, "the title"));
+        }
+        let view = self.view_issue(&located, IssueFields::default()).await?;
+        Ok(done(view))
+    }
+
+    /// An issue as it is after a write to the account of its repository.
+    pub(super) async fn read_back_issue(
+        &self,
+        repository: std::sync::Arc<Repository>,
+        uri: &AtUri,
+    ) -> Result<Located> {
+        let issue = self.issue_at(&repository, uri).await?;
+        Ok(Located {
+            repository,
+            issue,
+            number: None,
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! Changing the text of an issue.
+
+use forge_core::{
+    Capability, Outcome, Result, Warning,
+    model::{EditIssue, Issue, IssueFields, IssueId},
+};
+use serde_json::json;
+
+use super::{record::Stored, view::Located};
+use crate::{
+    Era, Tangled,
+    ingest::Seen,
+    pulls::{check_body, check_title},
+    ticket_writes::{changed_on_the_way, done, inline_markdown, set_text},
+};
+
+impl Tangled {
+    /// See [`forge_core::Issues::edit_issue`].
+    pub(super) async fn change_issue(
+        &self,
+        id: &IssueId,
+        edit: &EditIssue,
+    ) -> Result<Outcome<Issue>> {
+        let title = edit.title.as_deref().map(check_title).transpose()?;
+        if let Some(body) = &edit.body {
+            check_body("body", body)?;
+        }
+        let located = self.locate_issue(id).await?;
+        if located.repository.era == Era::Org10 {
+            return self.change_ticket_issue(&located, title, edit).await;
+        }
+        self.speaks_2026(&located.repository, Capability::IssueEdit)?;
+        let record = self
+            .edit_record(&located.issue.uri, None, |value| {
+                if let Some(title) = &title {
+                    value.insert("title".to_owned(), json!(title));
+                }
+                match edit.body.as_deref() {
+                    Some("") => drop(value.remove("body")),
+                    Some(body) => drop(value.insert("body".to_owned(), json!(body))),
+                    None => {}
+                }
+                Ok(())
+            })
+            .await?;
+        if record.cid() == located.issue.record.cid() {
+            return Ok(unchanged(self.view_issue_fresh(&located).await?));
+        }
+        let told = self.ingestion(Seen::Issue, &record).await;
+        let located = Located {
+            issue: Stored::parse(record)?,
+            ..located
+        };
+        let mut outcome = Outcome::immediate(self.view_issue_fresh(&located).await?);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+
+    async fn change_ticket_issue(
+        &self,
+        located: &Located,
+        title: Option<String>,
+        edit: &EditIssue,
+    ) -> Result<Outcome<Issue>> {
+        let ticket = &located.issue.record;
+        let changed = self
+            .change_ticket(&located.repository, ticket, None, |map| {
+                if let Some(title) = &title {
+                    map.insert("title".to_owned(), inline_markdown(title));
+                }
+                match edit.body.as_deref() {
+                    Some(text) if text.trim().is_empty() => drop(map.remove("body")),
+                    Some(text) => set_text(map, text),
+                    None => {}
+                }
+            })
+            .await?;
+        let repository = std::sync::Arc::clone(&located.repository);
+        let again = self.read_back_issue(repository, &located.issue.uri).await?;
+        let view = self.view_issue(&again, IssueFields::default()).await?;
+        if !changed {
+            return Ok(unchanged(view));
+        }
+        if title.as_ref().is_some_and(|t| *t != again.issue.title) {
+            return Err(changed_on_the_way(&ticket.uri, "the title"));
+        }
+        Ok(done(view))
+    }
+}
+
+fn unchanged(view: Issue) -> Outcome<Issue> {
+    Outcome::unchanged(view, Warning::new("there was nothing to change"))
+}

@@ -1,0 +1,338 @@
+//! Lists of issues.
+
+use std::collections::{BTreeSet, HashMap};
+
+use forge_core::{
+    Cursor, Error, Page, PageReq, RepoId, Result, Warning,
+    model::{Issue, IssueFilter, IssueQuery, PrState},
+};
+use futures::{StreamExt as _, stream};
+use serde_json::Value;
+
+use super::{record::Stored, view::Beside};
+use crate::{
+    Era, Tangled, kinds,
+    pulls::{
+        list::{as_indexed, nobody},
+        status::{self, Words},
+    },
+    records::{self, Record},
+    repository::Repository,
+    skipped,
+    sources::{IN_FLIGHT, is_down},
+    tickets,
+    walk::{Item, Position, SCAN, Walk},
+};
+
+const SCHEME: &str = "tangled-issues";
+
+/// A row before it is shown.
+struct Row {
+    issue: Stored,
+    beside: Beside,
+}
+
+/// The people of a query, by DID.
+struct People {
+    author: Option<String>,
+    assignee: Option<String>,
+}
+
+/// What was found, and how many were looked at.
+struct Found {
+    rows: Vec<Row>,
+    next: Option<Position>,
+    scanned: u64,
+    warnings: Vec<Warning>,
+}
+
+impl Tangled {
+    /// See [`forge_core::Issues::issues`].
+    pub(super) async fn list_issues(
+        &self,
+        repo: &RepoId,
+        query: &IssueQuery,
+        req: PageReq,
+    ) -> Result<Page<Issue>> {
+        let repository = self.repository(repo).await?;
+        let people = futures::try_join!(
+            self.did_filter(query.author.as_deref()),
+            self.did_filter(query.assignee.as_deref()),
+        );
+        let people = match people {
+            Ok((author, assignee)) => People { author, assignee },
+            // Nobody of that name has written anything.
+            Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
+            Err(e) => return Err(e),
+        };
+        let bound = (repository.record.uri.as_str(), query);
+        let position = Position::of(&req, SCHEME, &bound)?;
+        let found = if repository.era == Era::Org10 {
+            let skip = position.map_or(0, |p| p.skip);
+            let all = self.issues_of_account(&repository, query, &people).await?;
+            page_of(all, skip, req.limit)
+        } else {
+            let page = self.issues_of_index(&repository, query, &people, position, req.limit);
+            match page.await {
+                Ok(found) => found,
+                Err(e) if is_down(&e) && req.cursor.is_none() => {
+                    let all = self.issues_without_index(&repository, query, &people, &e);
+                    let mut found = page_of(all.await?, 0, req.limit);
+                    if found.next.take().is_some() {
+                        found.warnings.push(
+                            Warning::new("there are more, which only the index can page through")
+                                .with_hint("raise --limit"),
+                        );
+                    }
+                    found
+                }
+                Err(e) => return Err(e),
+            }
+        };
+        let models = found
+            .rows
+            .into_iter()
+            .map(|row| self.issue_row(&repository, row));
+        Ok(Page {
+            items: stream::iter(models).buffered(IN_FLIGHT).collect().await,
+            next: found.next.map(|p| Cursor::new(SCHEME, &bound, &p.text())),
+            total: None,
+            scanned: Some(found.scanned),
+            warnings: found.warnings,
+        })
+    }
+
+    async fn issue_row(&self, repository: &Repository, row: Row) -> Issue {
+        self.build_issue(repository, &row.issue, None, row.beside)
+            .await
+    }
+
+    /// Rows from the index until `limit` match, or there are no more.
+    async fn issues_of_index(
+        &self,
+        repository: &Repository,
+        query: &IssueQuery,
+        people: &People,
+        position: Option<Position>,
+        limit: usize,
+    ) -> Result<Found> {
+        // Behind the first page nobody else can go on.
+        let index = match position {
+            Some(_) => self.index(),
+            None => self.index_or_others(),
+        };
+        let state = match query.state {
+            IssueFilter::Open => Some("open"),
+            IssueFilter::Closed => Some("closed"),
+            IssueFilter::All => None,
+        };
+        let scans = people.assignee.is_some() || !query.labels.is_empty();
+        let size = if scans { SCAN } else { limit.min(SCAN) };
+        let mut params = vec![("subject", repository.target())];
+        params.extend(state.map(|s| ("state", s)));
+        params.extend(people.author.as_deref().map(|a| ("author", a)));
+        let name = "sh.tangled.repo.listIssues";
+        let mut walk = Walk::new(index, name, params, position, size);
+        let (mut rows, mut warnings) = (Vec::new(), Vec::new());
+        while rows.len() < limit
+            && let Some(item) = walk.next().await?
+        {
+            match self.issue_of_item(item) {
+                Ok(row) => rows.extend(self.wanted(repository, row, query, people).await?),
+                Err(e) => warnings.push(Warning::new(e.message())),
+            }
+        }
+        Ok(Found {
+            rows,
+            next: walk.position(),
+            scanned: walk.scanned(),
+            warnings,
+        })
+    }
+
+    fn issue_of_item(&self, item: Value) -> Result<Row> {
+        let item = Item::parse(item, "issue")?;
+        let words = Words::of_issues(&self.settings.dialects.sh);
+        let state = words.state_of(item.state()).unwrap_or(PrState::Open);
+        Ok(Row {
+            beside: Beside {
+                state: Some(state),
+                comments: item.comment_count,
+                warnings: vec![as_indexed()],
+                ..Beside::default()
+            },
+            issue: Stored::parse(item.record)?,
+        })
+    }
+
+    /// The row, if the query wants it. Labels and assignees are looked up where a filter names them.
+    async fn wanted(
+        &self,
+        repository: &Repository,
+        mut row: Row,
+        query: &IssueQuery,
+        people: &People,
+    ) -> Result<Option<Row>> {
+        if !plain_match(&row, query, people) {
+            return Ok(None);
+        }
+        if query.labels.is_empty() && people.assignee.is_none() {
+            return Ok(Some(row));
+        }
+        if repository.era != Era::Org10 {
+            let uri = row.issue.record.uri.as_str();
+            let kind = kinds::label_ops(&self.settings.dialects);
+            let accounts = self.known_accounts(repository, Some(&row.issue.author));
+            let found = self.about(&kind, uri, accounts).await?;
+            let (labels, assignees) = self.labels_of(repository, uri, found.value).await?;
+            row.beside.labels = labels;
+            row.beside.assignees = assignees;
+        }
+        let has = |wanted: &String| {
+            let mut labels = row.beside.labels.iter();
+            labels.any(|l| l.name.eq_ignore_ascii_case(wanted))
+        };
+        let labelled = query.labels.iter().all(has);
+        let assigned = match &people.assignee {
+            Some(did) => {
+                let name = self.identities.name_of(did).await;
+                row.beside.assignees.iter().any(|a| a.login == name)
+            }
+            None => true,
+        };
+        Ok((labelled && assigned).then_some(row))
+    }
+
+    /// All that match, newest first, without the index.
+    async fn issues_without_index(
+        &self,
+        repository: &Repository,
+        query: &IssueQuery,
+        people: &People,
+        down: &Error,
+    ) -> Result<Found> {
+        let names = &self.settings.dialects.sh;
+        let words = Words::of_issues(names);
+        let collections = [names.issue.as_ref(), names.issue_state.as_ref()];
+        let found = self
+            .without_index(repository, collections, &["repo"], down)
+            .await;
+        let mut warnings = found.warnings;
+        let (records, states) = found.value;
+        let scanned = records.len() as u64;
+        warnings.extend(skipped::told(&states, |r| words.broken(r)));
+        let mut by_issue: HashMap<String, Vec<Record>> = HashMap::new();
+        for record in states {
+            if let Some(issue) = record.text(words.subject).map(str::to_owned) {
+                by_issue.entry(issue).or_default().push(record);
+            }
+        }
+        let writers = self.writers(repository).await;
+        let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
+        for record in records {
+            let issue = match Stored::parse(record) {
+                Ok(issue) if repository.is_target(&issue.target) => issue,
+                Ok(_) => continue,
+                Err(e) => {
+                    warnings.push(Warning::new(e.message()));
+                    continue;
+                }
+            };
+            let uri = issue.record.uri.clone();
+            if !seen.insert(uri.clone()) {
+                continue;
+            }
+            let about = by_issue.remove(&uri).unwrap_or_default();
+            let statuses = status::read_as(words, about, &uri, &issue.author, &writers);
+            let beside = Beside {
+                statuses,
+                ..Beside::default()
+            };
+            let row = Row { issue, beside };
+            rows.extend(self.wanted(repository, row, query, people).await?);
+        }
+        newest_first(&mut rows);
+        Ok(Found {
+            rows,
+            next: None,
+            scanned,
+            warnings,
+        })
+    }
+
+    /// All of a repository of 1.0 that match: its knot sends all, and filters none.
+    async fn issues_of_account(
+        &self,
+        repository: &Repository,
+        query: &IssueQuery,
+        people: &People,
+    ) -> Result<Found> {
+        let (tickets, mut warnings) = self.issue_tickets(repository).await?;
+        let scanned = tickets.len() as u64;
+        let mut rows = Vec::new();
+        for issue in tickets {
+            let beside = self.beside_of_ticket(&issue.record).await;
+            let row = Row { issue, beside };
+            if let Some(row) = self.wanted(repository, row, query, people).await? {
+                warnings.extend(row.beside.warnings.iter().cloned());
+                rows.push(row);
+            }
+        }
+        newest_first(&mut rows);
+        Ok(Found {
+            rows,
+            next: None,
+            scanned,
+            warnings,
+        })
+    }
+
+    /// The issues among the tickets of a repository of 1.0, and what could not be read.
+    pub(super) async fn issue_tickets(
+        &self,
+        repository: &Repository,
+    ) -> Result<(Vec<Stored>, Vec<Warning>)> {
+        let (knot, did) = self.account(repository).await?;
+        let collection = &self.settings.dialects.org.issue;
+        let all = records::all(&knot, did, collection, tickets::MOST).await?;
+        let (mut issues, mut warnings) = (Vec::new(), all.warnings);
+        for ticket in all.records {
+            match Stored::of_ticket(ticket) {
+                Ok(found) => issues.extend(found),
+                Err(e) => warnings.push(Warning::new(e.message())),
+            }
+        }
+        Ok((issues, warnings))
+    }
+}
+
+fn newest_first(rows: &mut [Row]) {
+    rows.sort_by(|a, b| {
+        let key = |r: &Row| (r.issue.created_at, r.issue.record.uri.clone());
+        key(b).cmp(&key(a))
+    });
+}
+
+/// The page of a list that is in memory.
+fn page_of(all: Found, skip: usize, limit: usize) -> Found {
+    let end = skip.saturating_add(limit);
+    let more = all.rows.len() > end;
+    Found {
+        rows: all.rows.into_iter().skip(skip).take(limit).collect(),
+        next: more.then(|| Position::in_memory(end)),
+        ..all
+    }
+}
+
+/// The filters that need nothing but the record and its state.
+fn plain_match(row: &Row, query: &IssueQuery, people: &People) -> bool {
+    let decided = status::winner(&row.beside.statuses).and_then(|s| s.state);
+    let state = row.beside.state.or(decided).unwrap_or(PrState::Open);
+    let fits = match query.state {
+        IssueFilter::Open => state == PrState::Open,
+        IssueFilter::Closed => state != PrState::Open,
+        IssueFilter::All => true,
+    };
+    let author = people.author.as_ref();
+    fits && author.is_none_or(|author| *author == row.issue.author)
+}

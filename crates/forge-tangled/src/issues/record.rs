@@ -1,0 +1,127 @@
+//! An issue as it is stored: a record in its author's account, or in 1.0 a ticket.
+
+use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
+
+use crate::{
+    records::Record,
+    tickets::{editor, markdown},
+};
+
+/// An issue.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub uri: AtUri,
+    /// The DID of its author; for a ticket of 1.0 whoever wrote it last, which is all that it says.
+    pub author: String,
+    pub record: Record,
+    pub title: String,
+    pub body: String,
+    /// The repository: a DID, or in 2025 an at-uri.
+    pub target: String,
+    pub created_at: Timestamp,
+}
+
+fn broken(record: &Record, what: &str) -> Error {
+    Error::new(
+        ErrorKind::Protocol,
+        format!("{} is no issue: {what}", record.uri),
+    )
+}
+
+impl Stored {
+    /// Reads a record. Fields of the wrong type count as missing; only what an issue cannot be
+    /// without is insisted on.
+    pub fn parse(record: Record) -> Result<Self> {
+        let target = record.text("repo").map(str::to_owned);
+        let target = target.ok_or_else(|| broken(&record, "it names no repository"))?;
+        let title = record.text("title").map(str::to_owned);
+        let body = record.text("body").unwrap_or_default().to_owned();
+        let author = record.author().to_owned();
+        Self::of(record, title, body, target, author)
+    }
+
+    /// Reads a ticket; `None` for one that is a pull request, because it names a branch.
+    pub fn of_ticket(ticket: Record) -> Result<Option<Self>> {
+        if ticket.text("targetBranch").is_some() {
+            return Ok(None);
+        }
+        let title = markdown(&ticket.value, "title").map(str::to_owned);
+        let body = markdown(&ticket.value, "body").unwrap_or_default();
+        let body = body.to_owned();
+        let target = ticket.author().to_owned();
+        let author = editor(&ticket).unwrap_or(&target).to_owned();
+        Self::of(ticket, title, body, target, author).map(Some)
+    }
+
+    fn of(
+        record: Record,
+        title: Option<String>,
+        body: String,
+        target: String,
+        author: String,
+    ) -> Result<Self> {
+        let uri = AtUri::parse(&record.uri).map_err(|_| broken(&record, "its address is none"))?;
+        let title = title.ok_or_else(|| broken(&record, "it has no title"))?;
+        let created_at = record
+            .created_at("createdAt")
+            .ok_or_else(|| broken(&record, "it has no time"))?;
+        Ok(Self {
+            uri,
+            author,
+            title,
+            body,
+            target,
+            created_at,
+            record,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn record(value: Value) -> Record {
+        Record {
+            uri: "at://did:plc:a/sh.tangled.repo.issue/3mkuuamwfj322".into(),
+            cid: Some("c".into()),
+            value,
+        }
+    }
+
+    #[test]
+    fn what_an_issue_cannot_be_without_is_insisted_on() {
+        let found = Stored::parse(record(
+            json!({"repo": "did:plc:r", "title": "T", "body": 7}),
+        ))
+        .unwrap();
+        assert_eq!((found.title.as_str(), found.body.as_str()), ("T", ""));
+        assert_eq!(found.author, "did:plc:a");
+        assert_eq!(found.created_at.date(), "2026-05-02");
+        for (value, why) in [
+            (json!(null), "no repository"),
+            (json!({"repo": []}), "no repository"),
+            (json!({"repo": "did:plc:r", "title": {}}), "no title"),
+        ] {
+            let e = Stored::parse(record(value)).unwrap_err();
+            assert_eq!(e.code(), "protocol");
+            assert!(e.message().contains(why), "{e}");
+        }
+    }
+
+    #[test]
+    fn a_ticket_with_a_branch_is_no_issue() {
+        let ticket = json!({
+            "title": {"text": "T"}, "body": {"text": "B"}, "state": "open",
+            "createdAt": "2026-11-01T00:00:00Z", "x-tngl-editor": "did:plc:who",
+        });
+        let found = Stored::of_ticket(record(ticket.clone())).unwrap().unwrap();
+        assert_eq!((found.title.as_str(), found.body.as_str()), ("T", "B"));
+        assert_eq!(found.author, "did:plc:who");
+        let mut pull = ticket;
+        pull["targetBranch"] = json!("main");
+        assert!(Stored::of_ticket(record(pull)).unwrap().is_none());
+    }
+}

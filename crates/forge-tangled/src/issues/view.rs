@@ -1,0 +1,336 @@
+//! One issue, from the account of its author, and what others have said about it.
+
+use std::sync::Arc;
+
+use forge_core::{
+    AtUri, Error, ForgeKind, Noun, PrKey, RepoId, RepoPath, Result, Warning,
+    model::{Actor, Comment, Issue, IssueFields, IssueId, IssueState, Label, PrState},
+};
+use futures::future;
+
+use super::record::Stored;
+use crate::{
+    Era, Tangled, comments, kinds, labels,
+    pulls::{
+        number::Numbered,
+        status::{self, Status, Words},
+        view::{section, unread},
+    },
+    records::{self, Record},
+    repository::Repository,
+    skipped,
+    sources::Found,
+    tickets,
+};
+
+const ISSUES: Numbered = Numbered {
+    path: "issues",
+    title: "issue",
+    noun: Noun::Issue,
+    list: "forge issue list",
+};
+
+/// An issue and where it belongs.
+#[derive(Clone, Debug)]
+pub(crate) struct Located {
+    pub repository: Arc<Repository>,
+    pub issue: Stored,
+    pub number: Option<u64>,
+}
+
+/// What is known of an issue beside its record.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    pub state: Option<PrState>,
+    pub statuses: Vec<Status>,
+    pub labels: Vec<Label>,
+    pub assignees: Vec<Actor>,
+    pub comments: u64,
+    pub comment_models: Option<Vec<Comment>>,
+    pub warnings: Vec<Warning>,
+}
+
+/// What others have said, before it is made sense of.
+struct Said {
+    states: Result<Found<Vec<Record>>>,
+    comments: Result<Found<Vec<Record>>>,
+    operations: Result<Found<Vec<Record>>>,
+}
+
+fn missing(uri: &AtUri) -> Error {
+    Error::not_found(Noun::Issue, format!("there is no issue {uri}"))
+        .with_hint("`forge issue list` shows those that are there")
+}
+
+impl Tangled {
+    /// The repository of an issue that is known by its record alone, and its key there.
+    ///
+    /// # Errors
+    /// `not_found`; `protocol` for a record that is no issue.
+    pub async fn issue_of_record(&self, uri: &AtUri) -> Result<IssueId> {
+        let uri = self.with_did(uri.clone()).await?;
+        let path = if uri.collection == self.settings.dialects.org.issue {
+            RepoPath::Did(uri.authority.clone())
+        } else {
+            let pds = self.identities.pds(&uri.authority).await?;
+            let stored = Stored::parse(records::get_uri(&pds, &uri).await?)?;
+            match AtUri::parse(&stored.target) {
+                Ok(uri) => RepoPath::Record(uri),
+                Err(_) => RepoPath::Did(stored.target.clone()),
+            }
+        };
+        let id = RepoId {
+            kind: ForgeKind::TANGLED,
+            host: self.settings.host.clone(),
+            path,
+        };
+        Ok(IssueId {
+            repo: self.repository(&id).await?.id.clone(),
+            key: PrKey::Record(uri.to_string()),
+        })
+    }
+
+    /// Finds an issue by at-uri, or by the number that the web gave it.
+    pub(crate) async fn locate_issue(&self, id: &IssueId) -> Result<Located> {
+        let repository = self.repository(&id.repo).await?;
+        let names = self.settings.dialects.of(repository.era);
+        let (uri, number) = match &id.key {
+            PrKey::Number(number) => {
+                let found = self.web_record(&repository, &ISSUES, *number, &names.issue);
+                (found.await?, Some(*number))
+            }
+            PrKey::Record(uri) => (AtUri::parse(uri)?, None),
+        };
+        let uri = self.with_did(uri).await?;
+        if uri.collection != names.issue {
+            return Err(missing(&uri));
+        }
+        let issue = self.issue_at(&repository, &uri).await?;
+        Ok(Located {
+            repository,
+            issue,
+            number,
+        })
+    }
+
+    /// The issue of a record, as its server has it now.
+    pub(super) async fn issue_at(&self, repository: &Repository, uri: &AtUri) -> Result<Stored> {
+        if repository.era == Era::Org10 {
+            let (knot, did) = self.account(repository).await?;
+            if uri.authority != did {
+                return Err(missing(uri));
+            }
+            let ticket = records::find(&knot, did, &uri.collection, &uri.rkey).await?;
+            let found = ticket.map(Stored::of_ticket).transpose()?.flatten();
+            return found.ok_or_else(|| missing(uri));
+        }
+        let pds = self.identities.pds(&uri.authority).await?;
+        let record = records::get_uri(&pds, uri)
+            .await
+            .map_err(|e| if e.is_not_found() { missing(uri) } else { e })?;
+        let issue = Stored::parse(record)?;
+        if !repository.is_target(&issue.target) {
+            return Err(Error::not_found(
+                Noun::Issue,
+                format!(
+                    "{uri} is an issue of {}, not of {}",
+                    issue.target, repository.id
+                ),
+            ));
+        }
+        Ok(issue)
+    }
+
+    /// A view of what has been located.
+    pub(super) async fn view_issue(&self, located: &Located, fields: IssueFields) -> Result<Issue> {
+        if located.repository.era == Era::Org10 {
+            return Ok(self.view_ticket_issue(located, fields).await);
+        }
+        let Located {
+            repository, issue, ..
+        } = located;
+        let names = &self.settings.dialects;
+        let uri = issue.record.uri.as_str();
+        let accounts = || self.known_accounts(repository, Some(&issue.author));
+        let (states, comments, operations) = (
+            kinds::issue_states(names),
+            kinds::comments(names),
+            kinds::label_ops(names),
+        );
+        let (states, comments, operations) = future::join3(
+            self.about(&states, uri, accounts()),
+            self.about(&comments, uri, accounts()),
+            self.about(&operations, uri, accounts()),
+        )
+        .await;
+        let said = Said {
+            states,
+            comments,
+            operations,
+        };
+        Ok(self.view_issue_with(located, said, fields).await)
+    }
+
+    /// A view behind a write: what the accounts that we know of say is taken from their own servers,
+    /// where an index may be behind.
+    pub(super) async fn view_issue_fresh(&self, located: &Located) -> Result<Issue> {
+        let Located {
+            repository, issue, ..
+        } = located;
+        if repository.era == Era::Org10 {
+            return self.view_issue(located, IssueFields::default()).await;
+        }
+        let names = &self.settings.dialects;
+        let kinds = [
+            kinds::issue_states(names),
+            kinds::comments(names),
+            kinds::label_ops(names),
+        ];
+        let [of_state, of_comment, of_label] = &kinds;
+        let uri = issue.record.uri.as_str();
+        let accounts = self.known_accounts(repository, Some(&issue.author)).await;
+        let known = || future::ready(accounts.clone());
+        let (states, comments, operations, fresh) = future::join4(
+            self.about(of_state, uri, known()),
+            self.about(of_comment, uri, known()),
+            self.about(of_label, uri, known()),
+            self.fresh(kinds.each_ref(), uri, &accounts),
+        )
+        .await;
+        let [new_states, new_comments, new_operations] = fresh;
+        let said = Said {
+            states: new_states.over_found(states),
+            comments: new_comments.over_found(comments),
+            operations: new_operations.over_found(operations),
+        };
+        Ok(self
+            .view_issue_with(located, said, IssueFields::default())
+            .await)
+    }
+
+    async fn view_issue_with(&self, located: &Located, said: Said, fields: IssueFields) -> Issue {
+        let Located {
+            repository, issue, ..
+        } = located;
+        let words = Words::of_issues(&self.settings.dialects.sh);
+        let uri = issue.record.uri.as_str();
+        let mut warnings = Vec::new();
+        let states = section("the state", said.states, &mut warnings);
+        let comments = section("the comments", said.comments, &mut warnings);
+        let operations = section("the labels", said.operations, &mut warnings);
+        warnings.extend(skipped::told(&states, |r| words.broken(r)));
+        warnings.extend(skipped::told(&comments, comments::broken));
+        warnings.extend(skipped::told(&operations, labels::broken));
+        let writers = self.writers(repository).await;
+        let statuses = status::read_as(words, states, uri, &issue.author, &writers);
+        let labels = self.labels_of(repository, uri, operations).await;
+        let (labels, assignees) = labels.unwrap_or_else(|e| {
+            warnings.push(unread("the labels", &e));
+            Default::default()
+        });
+        let comments = comments::sorted(comments);
+        let beside = Beside {
+            state: None,
+            statuses,
+            labels,
+            assignees,
+            comments: comments.len() as u64,
+            comment_models: match fields.comments {
+                true => Some(self.comment_models(&comments).await),
+                false => None,
+            },
+            warnings,
+        };
+        self.build_issue(repository, issue, located.number, beside)
+            .await
+    }
+
+    /// One of Tangled 1.0, where all of it is in one account.
+    async fn view_ticket_issue(&self, located: &Located, fields: IssueFields) -> Issue {
+        let Located {
+            repository, issue, ..
+        } = located;
+        let comments = self.ticket_comments(repository, &issue.record).await;
+        let mut beside = self.beside_of_ticket(&issue.record).await;
+        let comments = comments.unwrap_or_else(|e| {
+            beside.warnings.push(unread("the comments", &e));
+            Vec::new()
+        });
+        beside
+            .warnings
+            .extend(skipped::told(&comments, comments::broken));
+        let comments = comments::sorted(comments);
+        beside.comments = comments.len() as u64;
+        if fields.comments {
+            beside.comment_models = Some(self.comment_models(&comments).await);
+        }
+        self.build_issue(repository, issue, located.number, beside)
+            .await
+    }
+
+    /// What a ticket says of itself.
+    pub(super) async fn beside_of_ticket(&self, ticket: &Record) -> Beside {
+        let said = tickets::inline(ticket);
+        let mut assignees = Vec::new();
+        for did in &said.assignees {
+            assignees.push(self.actor(did).await);
+        }
+        Beside {
+            state: said.state,
+            labels: said.labels,
+            assignees,
+            warnings: said.warnings,
+            ..Beside::default()
+        }
+    }
+
+    /// The model's issue of a record.
+    pub(super) async fn build_issue(
+        &self,
+        repository: &Repository,
+        issue: &Stored,
+        number: Option<u64>,
+        beside: Beside,
+    ) -> Issue {
+        let decided = status::winner(&beside.statuses);
+        let state = beside
+            .state
+            .or_else(|| decided.and_then(|s| s.state))
+            .unwrap_or(PrState::Open);
+        let is_open = state == PrState::Open;
+        let decided = decided.map(|s| s.at);
+        Issue {
+            id: IssueId {
+                repo: repository.id.clone(),
+                key: PrKey::Record(issue.record.uri.clone()),
+            },
+            node_id: issue.record.uri.clone(),
+            number,
+            title: issue.title.clone(),
+            body: issue.body.clone(),
+            author: self.actor(&issue.author).await,
+            state: match is_open {
+                true => IssueState::Open,
+                false => IssueState::Closed,
+            },
+            state_reason: None,
+            labels: beside.labels,
+            assignees: beside.assignees,
+            created_at: issue.created_at,
+            updated_at: decided.map_or(issue.created_at, |at| at.max(issue.created_at)),
+            closed_at: decided.filter(|_| !is_open),
+            comments_count: beside.comments,
+            url: match number {
+                Some(number) => format!(
+                    "{}/{}/{}/issues/{number}",
+                    self.settings.web,
+                    repository.owner.name(),
+                    repository.name
+                ),
+                None => issue.record.uri.clone(),
+            },
+            comments: beside.comment_models,
+            warnings: beside.warnings,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Rows of one of the index's lists, one after another, and where to go on.
+
+use std::{collections::VecDeque, hash::Hash};
+
+use forge_core::{Error, ErrorKind, PageReq, Result, text::one_line};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{records::Record, sources::Items, xrpc::Xrpc};
+
+/// How many the index is asked for at once when most of them may be filtered out.
+pub(crate) const SCAN: usize = 100;
+
+/// A row of a list of pull requests or issues.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Item {
+    #[serde(flatten)]
+    pub record: Record,
+    #[serde(default)]
+    state: Option<String>,
+    #[serde(default)]
+    pub comment_count: u64,
+}
+
+impl Item {
+    /// Reads a row; `what` is what it should be: `pull request`.
+    pub fn parse(row: Value, what: &str) -> Result<Self> {
+        let uri = row.get("uri").and_then(Value::as_str).unwrap_or("a row");
+        let uri = one_line(uri).into_owned();
+        serde_json::from_value(row).map_err(|e| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!("{uri} of the index is no {what}: {e}"),
+            )
+        })
+    }
+
+    /// The word for its state.
+    pub fn state(&self) -> &str {
+        self.state.as_deref().unwrap_or_default()
+    }
+}
+
+/// Where a list goes on: the index's cursor for a page of `size`, and how many of its rows were
+/// taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    size: usize,
+    pub skip: usize,
+    cursor: String,
+}
+
+impl Position {
+    /// Behind so many rows of a list that is in memory.
+    pub fn in_memory(skip: usize) -> Self {
+        Self {
+            size: 1,
+            skip,
+            cursor: String::new(),
+        }
+    }
+
+    /// The position of a request's cursor; `query` is what it is bound to.
+    pub fn of(req: &PageReq, scheme: &str, query: &impl Hash) -> Result<Option<Self>> {
+        let Some(cursor) = &req.cursor else {
+            return Ok(None);
+        };
+        let text = cursor.position(scheme, query)?;
+        let position = Self::parse(text).ok_or_else(|| {
+            Error::invalid(
+                "cursor",
+                format!("cursor '{}' has no position", cursor.as_str()),
+            )
+            .with_hint("start again without a cursor")
+        })?;
+        Ok(Some(position))
+    }
+
+    pub fn text(&self) -> String {
+        format!("{}|{}|{}", self.size, self.skip, self.cursor)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, '|');
+        let size = parts
+            .next()?
+            .parse()
+            .ok()
+            .filter(|n| (1..=1000).contains(n))?;
+        Some(Self {
+            size,
+            skip: parts.next()?.parse().ok()?,
+            cursor: parts.next()?.to_owned(),
+        })
+    }
+}
+
+/// A walk through a list of the index. It asks for a page when a row of it is wanted, and not
+/// before.
+pub(crate) struct Walk<'a> {
+    index: Xrpc,
+    query: &'static str,
+    params: Vec<(&'a str, &'a str)>,
+    at: Position,
+    page: VecDeque<Value>,
+    /// The cursor behind the page; `None` before the first, and empty at the end.
+    next: Option<String>,
+    scanned: u64,
+}
+
+impl<'a> Walk<'a> {
+    /// From `position`, else from the beginning with pages of `size`.
+    pub fn new(
+        index: Xrpc,
+        query: &'static str,
+        params: Vec<(&'a str, &'a str)>,
+        position: Option<Position>,
+        size: usize,
+    ) -> Self {
+        let begin = Position {
+            size,
+            skip: 0,
+            cursor: String::new(),
+        };
+        Self {
+            index,
+            query,
+            params,
+            at: position.unwrap_or(begin),
+            page: VecDeque::new(),
+            next: None,
+            scanned: 0,
+        }
+    }
+
+    /// The next row; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Value>> {
+        while self.page.is_empty() {
+            match self.next.take() {
+                Some(end) if end.is_empty() => {
+                    self.next = Some(end);
+                    return Ok(None);
+                }
+                Some(cursor) => {
+                    self.at.skip = 0;
+                    self.at.cursor = cursor;
+                }
+                None => {}
+            }
+            self.fetch().await?;
+        }
+        let row = self.page.pop_front();
+        if row.is_some() {
+            self.at.skip += 1;
+            self.scanned += 1;
+        }
+        Ok(row)
+    }
+
+    async fn fetch(&mut self) -> Result<()> {
+        let size = self.at.size.to_string();
+        let mut params = self.params.clone();
+        params.extend([("limit", size.as_str()), ("order", "desc")]);
+        if !self.at.cursor.is_empty() {
+            params.push(("cursor", &self.at.cursor));
+        }
+        let page: Items = self.index.query(self.query, &params).await?;
+        let got = page.items.len();
+        self.page = page.items.into_iter().skip(self.at.skip).collect();
+        // An empty page, no cursor, or the one that it was asked with is the end.
+        let next = page.cursor.unwrap_or_default();
+        let ends = got == 0 || next == self.at.cursor;
+        self.next = Some(if ends { String::new() } else { next });
+        Ok(())
+    }
+
+    /// Where the next row is; `None` at the end.
+    pub fn position(&self) -> Option<Position> {
+        if !self.page.is_empty() {
+            return Some(self.at.clone());
+        }
+        let cursor = self.next.clone().filter(|next| !next.is_empty())?;
+        Some(Position {
+            skip: 0,
+            cursor,
+            ..self.at.clone()
+        })
+    }
+
+    /// How many rows were taken.
+    pub fn scanned(&self) -> u64 {
+        self.scanned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_round_trips_and_junk_is_none() {
+        let p = Position {
+            size: 30,
+            skip: 2,
+            cursor: "a|b".into(),
+        };
+        assert_eq!(Position::parse(&p.text()), Some(p));
+        for junk in ["", "1", "1|2", "0|0|", "9999|0|", "x|0|", "1|-1|"] {
+            assert_eq!(Position::parse(junk), None, "{junk}");
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! Issues: the words of their writes, who may set a state, and reading when the index is down.
+
+use std::time::Duration;
+
+use forge_core::{
+    Ingestion, Issues, PageReq, RepoId, RepoPath, Warning,
+    model::{
+        EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueState, NewIssue,
+        SetIssueState,
+    },
+};
+use forge_tangled::Settings;
+use forge_testkit::tangled::Moods;
+use serde_json::json;
+
+use crate::stage::{PASSWORD, Stage};
+
+const ISSUE: &str = "sh.tangled.repo.issue";
+const STATE: &str = "sh.tangled.repo.issue.state";
+const TICKET: &str = "org.tangled.track.ticket";
+const COMMENTS: IssueFields = IssueFields { comments: true };
+
+fn new(title: &str) -> NewIssue {
+    NewIssue {
+        title: title.to_owned(),
+        body: "Why".to_owned(),
+        ..NewIssue::default()
+    }
+}
+
+async fn open(stage: &Stage, title: &str) -> Issue {
+    let forge = stage.tangled(&stage.alice);
+    forge
+        .create_issue(&stage.id(), &new(title))
+        .await
+        .unwrap()
+        .value
+}
+
+fn to(state: IssueState) -> SetIssueState {
+    SetIssueState::to(state)
+}
+
+fn all() -> IssueQuery {
+    IssueQuery {
+        state: IssueFilter::All,
+        ..IssueQuery::default()
+    }
+}
+
+fn said(warnings: &[Warning], part: &str) -> bool {
+    warnings.iter().any(|w| w.message.contains(part))
+}
+
+#[tokio::test]
+async fn every_write_has_a_word() {
+    let stage = Stage::new();
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
+    assert_eq!(made.ingestion.word(), "confirmed");
+    let id = made.value.id.clone();
+    assert_eq!(made.value.state, IssueState::Open);
+    assert!(stage.world.index().knows(&made.value.node_id).is_some());
+    // Without a state it is open: none is written with it.
+    let did = &stage.alice.did;
+    assert!(stage.world.pds().records(did, STATE).is_empty());
+    let comment = forge.comment_issue(&id, "Nice").await.unwrap();
+    assert_eq!(comment.ingestion.word(), "confirmed");
+    let (_, record) = stage.world.pds().record(&comment.value.id).unwrap();
+    assert!(record.get("pullRoundIdx").is_none(), "{record}");
+    let edit = EditIssue {
+        title: Some("Two".into()),
+        ..EditIssue::default()
+    };
+    let edited = forge.edit_issue(&id, &edit).await.unwrap();
+    assert_eq!(edited.ingestion.word(), "confirmed");
+    let close = to(IssueState::Closed);
+    let closed = forge.set_issue_state(&id, &close).await.unwrap();
+    assert_eq!(closed.ingestion.word(), "confirmed");
+    assert_eq!(closed.value.state, IssueState::Closed);
+    let states = stage.world.pds().records(did, STATE);
+    assert_eq!(states.len(), 1);
+    let (_, state) = stage.world.pds().record(&states[0].0).unwrap();
+    assert_eq!(state["state"], "sh.tangled.repo.issue.state.closed");
+    assert!(state["createdAt"].is_string(), "{state}");
+    assert!(forge.set_issue_state(&id, &close).await.unwrap().unchanged);
+}
+
+#[tokio::test]
+async fn what_is_not_shown_is_pending_and_what_is_not_taken_in_is_pds_only() {
+    let stage = Stage::new();
+    let impatient = Settings {
+        wait: Duration::from_millis(150),
+        ..stage.settings()
+    };
+    stage.world.index().lose_next(ISSUE, 9);
+    let forge = stage.tangled_with(impatient.clone(), Some(&stage.alice));
+    let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
+    let Ingestion::Pending { uri, .. } = &made.ingestion else {
+        panic!("{:?}", made.ingestion);
+    };
+    assert_eq!(*uri, made.value.node_id);
+    let old = Settings {
+        not_ingested: forge_tangled::not_ingested_in("2026-06"),
+        ..impatient
+    };
+    let forge = stage.tangled_with(old, Some(&stage.alice));
+    let close = to(IssueState::Closed);
+    let closed = forge.set_issue_state(&made.value.id, &close).await.unwrap();
+    assert_eq!(closed.ingestion.word(), "pds_only");
+    assert_eq!(closed.value.state, IssueState::Closed);
+}
+
+#[tokio::test]
+async fn what_the_index_lost_is_put_once_more() {
+    let stage = Stage::new();
+    stage.world.index().lose_next(ISSUE, 1);
+    let settings = Settings {
+        wait: Duration::from_secs(2),
+        ..stage.settings()
+    };
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
+    assert_eq!(made.ingestion.word(), "confirmed");
+}
+
+#[tokio::test]
+async fn a_strangers_state_is_refused_and_does_not_count() {
+    let stage = Stage::new();
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    let issue = open(&stage, "One").await;
+    let forge = stage.tangled(&carol);
+    let close = to(IssueState::Closed);
+    let refused = forge.set_issue_state(&issue.id, &close).await.unwrap_err();
+    assert_eq!(refused.code(), "permission_denied");
+    assert!(stage.world.pds().records(&carol.did, STATE).is_empty());
+    // One that another client wrote all the same: the index shows it, a view does not believe it.
+    let state = json!({
+        "issue": issue.node_id,
+        "state": "sh.tangled.repo.issue.state.closed",
+        "createdAt": "2036-01-01T00:00:00Z",
+    });
+    stage
+        .world
+        .pds()
+        .put(&carol.did, STATE, "3mkuuamwfj322", state);
+    let bob = stage.tangled(&stage.bob);
+    let view = bob.issue(&issue.id, COMMENTS).await.unwrap();
+    assert_eq!(view.state, IssueState::Open);
+    let rows = bob.issues(&stage.id(), &all(), PageReq::first(9)).await;
+    let row = &rows.unwrap().items[0];
+    assert_eq!(row.state, IssueState::Closed);
+    assert!(said(&row.warnings, "as the index has it"), "{row:?}");
+    // A collaborator may.
+    let closed = bob.set_issue_state(&issue.id, &close).await.unwrap();
+    assert_eq!(closed.value.state, IssueState::Closed);
+}
+
+#[tokio::test]
+async fn the_time_of_a_state_is_behind_the_one_that_it_answers() {
+    let stage = Stage::new();
+    let issue = open(&stage, "One").await;
+    let state = json!({
+        "issue": issue.node_id,
+        "state": "sh.tangled.repo.issue.state.closed",
+        "createdAt": "2036-01-01T00:00:00Z",
+    });
+    let did = &stage.bob.did;
+    stage.world.pds().put(did, STATE, "3mkuuamwfj322", state);
+    let forge = stage.tangled(&stage.alice);
+    let reopen = to(IssueState::Open);
+    let open = forge.set_issue_state(&issue.id, &reopen).await.unwrap();
+    assert_eq!(open.value.state, IssueState::Open);
+    let view = forge.issue(&issue.id, COMMENTS).await.unwrap();
+    assert_eq!(view.state, IssueState::Open);
+}
+
+#[tokio::test]
+async fn without_the_index_all_that_is_known_is_read() {
+    let stage = Stage::new();
+    let first = open(&stage, "First").await;
+    let bob = stage.tangled(&stage.bob);
+    bob.create_issue(&stage.id(), &new("Second")).await.unwrap();
+    bob.comment_issue(&first.id, "Nice").await.unwrap();
+    let close = to(IssueState::Closed);
+    bob.set_issue_state(&first.id, &close).await.unwrap();
+    for backlinks in [true, false] {
+        stage.world.index().host().set_down(true);
+        stage.world.index().backlinks().set_down(!backlinks);
+        let forge = stage.tangled(&stage.alice);
+        let rows = forge.issues(&stage.id(), &all(), PageReq::first(9)).await;
+        let rows = rows.unwrap();
+        let titles: Vec<_> = rows.items.iter().map(|i| i.title.as_str()).collect();
+        assert_eq!(titles, ["Second", "First"], "backlinks: {backlinks}");
+        assert_eq!(rows.items[1].state, IssueState::Closed);
+        assert!(said(&rows.warnings, "read from"), "{:?}", rows.warnings);
+        let open = IssueQuery::default();
+        let rows = forge.issues(&stage.id(), &open, PageReq::first(1)).await;
+        assert_eq!(rows.unwrap().items[0].title, "Second");
+        let view = forge.issue(&first.id, COMMENTS).await.unwrap();
+        assert_eq!(view.state, IssueState::Closed);
+        assert_eq!(view.comments.unwrap()[0].body, "Nice");
+        assert!(said(&view.warnings, "read from"), "{:?}", view.warnings);
+    }
+}
+
+#[tokio::test]
+async fn a_number_is_read_from_the_web_page() {
+    let stage = Stage::new();
+    open(&stage, "First").await;
+    let second = open(&stage, "Second").await;
+    let forge = stage.tangled(&stage.bob);
+    let id = IssueId::number(stage.id(), 2);
+    let found = forge.issue(&id, IssueFields::default()).await.unwrap();
+    assert_eq!((found.id, found.number), (second.id, Some(2)));
+    assert!(found.url.ends_with("/alice.test/widget/issues/2"));
+    let none = IssueId::number(stage.id(), 3);
+    let e = forge
+        .issue(&none, IssueFields::default())
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "not_found");
+}
+
+#[tokio::test]
+async fn a_list_is_one_request_a_page() {
+    let stage = Stage::new();
+    for n in 0..3 {
+        open(&stage, &format!("Issue {n}")).await;
+    }
+    let repo = stage.handle(&stage.bob);
+    let query = all();
+    let list = || repo.issues(&query, PageReq::first(2));
+    list().await.unwrap();
+    let index = stage.world.index().host();
+    index.reset_record();
+    stage.world.pds().host().reset_record();
+    let page = list().await.unwrap();
+    assert!(page.next.is_some());
+    assert_eq!(index.requests().len(), 1);
+    assert!(stage.world.pds().host().requests().is_empty());
+}
+
+#[tokio::test]
+async fn the_record_of_an_issue_can_be_inspected() {
+    let stage = Stage::new();
+    let issue = open(&stage, "One").await;
+    let forge = stage.tangled(&stage.alice);
+    let uri = forge_core::AtUri::parse(&issue.node_id).unwrap();
+    let report = forge.check_ingestion(&uri).await.unwrap();
+    assert_eq!(report.ingestion.word(), "confirmed");
+    let id = forge.issue_of_record(&uri).await.unwrap();
+    assert_eq!(id.key, issue.id.key);
+    stage.world.index().set_moods(Moods {
+        drops_unauthorised: true,
+        ..Moods::default()
+    });
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    let state = json!({
+        "issue": issue.node_id,
+        "state": "sh.tangled.repo.issue.state.closed",
+        "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let (uri, _) = stage
+        .world
+        .pds()
+        .put(&carol.did, STATE, "3mkuuamwfj322", state);
+    let uri = forge_core::AtUri::parse(&uri).unwrap();
+    let report = forge.check_ingestion(&uri).await.unwrap();
+    assert_eq!(report.ingestion.word(), "ineffective");
+    assert!(report.because.contains("not authorised"), "{report:?}");
+}
+
+#[tokio::test]
+async fn issues_of_2025_are_read_and_not_written() {
+    let stage = Stage::new();
+    let old = stage.world.repository_2025(&stage.alice, "old");
+    let id = RepoId {
+        path: RepoPath::Named {
+            owner: stage.alice.handle.clone(),
+            name: old.name.clone(),
+        },
+        ..stage.id()
+    };
+    let issue = json!({
+        "repo": old.uri, "title": "Old", "body": "B", "createdAt": "2025-11-01T00:00:00Z",
+    });
+    let (uri, _) = stage
+        .world
+        .pds()
+        .put(&stage.bob.did, ISSUE, "3mkuuamwfj322", issue);
+    let state = json!({"issue": uri, "state": "sh.tangled.repo.issue.state.closed"});
+    stage
+        .world
+        .pds()
+        .put(&stage.alice.did, STATE, "3mkuuamwfj323", state);
+    // No index takes a state without a time in; its own server has it.
+    stage.world.index().host().set_down(true);
+    let forge = stage.tangled(&stage.alice);
+    let key = IssueId {
+        repo: id.clone(),
+        key: forge_core::PrKey::Record(uri),
+    };
+    let view = forge.issue(&key, COMMENTS).await.unwrap();
+    assert_eq!(
+        (view.title.as_str(), view.state),
+        ("Old", IssueState::Closed)
+    );
+    let e = forge.create_issue(&id, &new("One")).await.unwrap_err();
+    assert_eq!(e.code(), "unsupported");
+}
+
+#[tokio::test]
+async fn tickets_without_a_branch_are_issues() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let knot = stage.world.knot();
+    let ticket = |title: &str, state: &str, branch: Option<&str>| {
+        let mut value = json!({
+            "title": {"text": title}, "body": {"text": "Why"}, "state": state,
+            "tangledLabels": [{"key": "bug"}], "createdAt": "2026-11-01T00:00:00Z",
+            "x-tngl-editor": stage.bob.did,
+        });
+        if let Some(branch) = branch {
+            value["targetBranch"] = json!(branch);
+        }
+        value
+    };
+    knot.put_record(
+        &repo.did,
+        TICKET,
+        "3mkuuamwfj322",
+        ticket("Pull", "open", Some("main")),
+    );
+    knot.put_record(
+        &repo.did,
+        TICKET,
+        "3mkuuamwfj323",
+        ticket("Done", "completed", None),
+    );
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create_issue(&id, &new("One")).await.unwrap();
+    assert_eq!(made.ingestion.word(), "immediate");
+    assert!(said(&made.warnings, "experimental"));
+    let titles = |page: forge_core::Page<Issue>| {
+        let items = page.items.into_iter();
+        items.map(|i| i.title).collect::<Vec<_>>()
+    };
+    let rows = forge.issues(&id, &all(), PageReq::first(9)).await.unwrap();
+    assert_eq!(titles(rows), ["One", "Done"]);
+    let rows = forge
+        .issues(&id, &IssueQuery::default(), PageReq::first(9))
+        .await;
+    assert_eq!(titles(rows.unwrap()), ["One"]);
+    let labelled = IssueQuery {
+        labels: vec!["BUG".into()],
+        ..all()
+    };
+    let rows = forge
+        .issues(&id, &labelled, PageReq::first(9))
+        .await
+        .unwrap();
+    assert_eq!(titles(rows), ["Done"]);
+
+    let issue = &made.value.id;
+    forge.comment_issue(issue, "Nice").await.unwrap();
+    let edit = EditIssue {
+        title: Some("Two".into()),
+        ..EditIssue::default()
+    };
+    let edited = forge.edit_issue(issue, &edit).await.unwrap();
+    assert_eq!(edited.value.title, "Two");
+    // How a closed one is spelled is learned from the others.
+    let close = to(IssueState::Closed);
+    let closed = forge.set_issue_state(issue, &close).await.unwrap();
+    assert_eq!(closed.value.state, IssueState::Closed);
+    let records = knot.records(&repo.did, TICKET);
+    let ours = records.iter().find(|(uri, ..)| *uri == made.value.node_id);
+    assert_eq!(ours.unwrap().2["state"], "completed");
+    let view = forge.issue(issue, COMMENTS).await.unwrap();
+    assert_eq!(view.comments.unwrap()[0].body, "Nice");
+    let reopened = forge.set_issue_state(issue, &to(IssueState::Open)).await;
+    assert_eq!(reopened.unwrap().value.state, IssueState::Open);
+    let written = stage.world.pds().records(&stage.alice.did, ISSUE);
+    assert!(written.is_empty(), "nothing of sh.tangled is written there");
+}

@@ -1,0 +1,125 @@
+//! Issues: what one opens, the other lists, views, closes, reopens and comments on. gh's `issue view`
+//! without `--json` asks for types of issues and summaries of sub-issues, which the double does not
+//! cover.
+
+use forge_testkit::github::Seed;
+
+use crate::{
+    twins::Twins,
+    world::{REPO, REVIEWER, Tool, World},
+};
+
+/// What both have of gh's fields.
+const FIELDS: &str = "assignees,author,body,closed,closedAt,comments,createdAt,id,labels,number,\
+    state,stateReason,title,updatedAt,url";
+
+fn two(seed: &mut Seed<'_>) {
+    seed.open_issue(REPO, "octocat", "  Ünïcode\t✓", "First line\r\n\r\nSecond.");
+    seed.open_issue(REPO, "reviewer", "Theirs", "");
+}
+
+#[test]
+fn every_command_ends_alike() {
+    let twins = Twins::with(two);
+    for line in [
+        "issue create -t 'Made here' -b 'Why.' -l bug,'\"good, first\"' -a @me",
+        "issue new --title Plain --body ''",
+        "issue comment 1 -b 'A comment.'",
+        "issue comment 2 --body 'Another.'",
+        "issue edit 1 --title Renamed",
+        "issue edit 2 -b 'Now with a body.'",
+        "issue list",
+        "issue ls",
+        "issue list -s ALL",
+        "issue list -L 2",
+        "issue list --limit 1 --state all",
+        "issue list -l bug",
+        "issue list --label bug,'\"good, first\"'",
+        "issue list --label 'help wanted'",
+        "issue list --assignee @me",
+        "issue list -a reviewer",
+        "issue list --author @me",
+        "issue list -A reviewer",
+        "issue list -R octocat/tools",
+        "issue list --repo http://github.localhost/octocat/tools",
+        "issue list --json number,title,state,stateReason,url",
+        "issue list --json number --jq '.[].number'",
+        "issue list --json title -t '{{range .}}{{.title}}{{end}}'",
+        "issue list -s closed --json number",
+        "issue view '#2' --json title --jq .title",
+        "issue view http://github.localhost/octocat/tools/issues/1 --json title,body,labels",
+        "issue view 3 --json assignees -t '{{range .assignees}}{{.login}}{{end}}'",
+    ] {
+        twins.same(line);
+    }
+    for line in [
+        "issue close 1",
+        "issue close 1",
+        "issue close 2 -c 'Not now.' -r 'not planned'",
+        "issue close 2 --comment Again",
+        "issue close 3 --reason completed",
+        "issue reopen 1",
+        "issue reopen 1 -c 'Unheard.'",
+        "issue reopen 2 --comment 'After all.'",
+    ] {
+        twins.same_words(line);
+    }
+    for line in ["issue list -s all", "issue list -s closed"] {
+        twins.same(line);
+    }
+}
+
+#[test]
+fn an_empty_list_is_no_failure_and_says_nothing_on_a_pipe() {
+    Twins::new().same_words("issue list");
+}
+
+#[test]
+fn what_one_opens_the_other_reads_and_closes() {
+    for (maker, other) in Tool::TURNS {
+        let world = World::new();
+        let create = [
+            "issue",
+            "create",
+            "-t",
+            "Ünïcode ✓",
+            "-b",
+            "Why.",
+            "-l",
+            "bug",
+        ];
+        let url = world.ok(maker, &create);
+        assert!(url.trim().ends_with("/octocat/tools/issues/1"), "{url}");
+        world.same_json(&["issue", "view", "1", "--json", FIELDS]);
+        let url = world.ok(other, &["issue", "comment", "1", "-b", "From the other"]);
+        assert!(url.contains("#issuecomment-"), "{url}");
+        world.says(
+            other,
+            &["issue", "close", "1", "-r", "not planned"],
+            "Closed issue octocat/tools#1",
+        );
+        world.same_json(&["issue", "view", "1", "--json", FIELDS]);
+        let reopen = ["issue", "reopen", "1", "-c", "Wait."];
+        let out = world.tool_as(maker, REVIEWER, &reopen).success();
+        assert!(out.stderr_text().contains("Reopened issue octocat/tools#1"));
+        world.same_json(&["issue", "list", "--json", FIELDS]);
+        world.same_json(&["issue", "view", "1", "--json", FIELDS]);
+    }
+}
+
+#[test]
+fn both_refuse_the_same() {
+    let twins = Twins::with(two);
+    for line in [
+        "issue view 77 --json title",
+        "issue view feature",
+        "issue close 77",
+        "issue comment 1",
+        "issue create -t 'No body'",
+        "issue close 1 -r maybe",
+        "issue view 1 --json nothing",
+        "issue list -L 0",
+    ] {
+        twins.refused(line);
+    }
+}
