@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use forge_testkit::github::{Action, Fault};
 
-use crate::github::{Hub, REPO};
+use crate::hub::{Hub, REPO};
 
 /// In the year 2100: longer than anybody waits.
 const FAR: i64 = 4_102_444_800;

@@ -3,65 +3,11 @@
 
 use std::fs;
 
-use forge_testkit::{
-    Identity, Output, Run, Scratch, git_program,
-    github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
-};
+use forge_testkit::{Output, git_program, github::PullSeed};
 
-pub const REPO: &str = "octo/tools";
-const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
-
-pub struct Hub {
-    pub double: GitHubDouble,
-    scratch: Scratch,
-}
+use crate::hub::{Hub, REPO, TOKEN};
 
 impl Hub {
-    fn new() -> Self {
-        let double = GitHubDouble::start(Options::default()).unwrap();
-        {
-            let mut seed = double.seed();
-            seed.org("octo", &[("ada", Permission::Admin)]);
-            seed.token(TOKEN, "ada", ALL_SCOPES);
-            seed.repo_with_readme(REPO);
-            seed.collaborator(REPO, "grace", Permission::Write);
-            seed.team("octo", "core", &["grace"]);
-            seed.label(REPO, "bug");
-            seed.milestone(REPO, "v1.0");
-            seed.project("octo", "Roadmap", &["Todo"]);
-            seed.commit(REPO, "feature", &[("a.txt", Some("one\n"))], "Add a");
-        }
-        Self {
-            double,
-            scratch: Scratch::new(),
-        }
-    }
-
-    /// With pull request 1, from `work`.
-    pub fn with_pull() -> Self {
-        let hub = Self::new();
-        hub.double.seed().open_pull(
-            REPO,
-            &PullSeed {
-                author: "grace",
-                title: "Work",
-                head: "work",
-                ..PullSeed::default()
-            },
-        );
-        hub
-    }
-
-    pub fn forge(&self, args: &[&str]) -> Run {
-        let run = self.scratch.forge(&self.scratch.path(""), &Identity::ADA);
-        let run = self
-            .double
-            .env(TOKEN)
-            .into_iter()
-            .fold(run, |run, (key, value)| run.env(key, value));
-        run.args(args)
-    }
-
     /// Runs it and wants exactly so many requests.
     #[track_caller]
     fn costs(&self, requests: usize, args: &[&str]) -> Output {
@@ -86,15 +32,7 @@ impl Hub {
     /// A clone with the branch `topic`, which is not pushed.
     fn clone(&self) -> std::path::PathBuf {
         let dir = self.scratch.path("clone");
-        let git = |args: &[&str]| {
-            let run = self.scratch.run(git_program());
-            let run = self
-                .double
-                .env(TOKEN)
-                .into_iter()
-                .fold(run, |run, (key, value)| run.env(key, value));
-            run.args(args)
-        };
+        let git = |args: &[&str]| self.as_ada(self.scratch.run(git_program())).args(args);
         let config = self.scratch.path("home/.gitconfig");
         let mut text = fs::read_to_string(&config).unwrap();
         text.push_str(

@@ -22,6 +22,7 @@ mod escapes;
 mod faults;
 mod general;
 mod github;
+mod hub;
 mod issues;
 mod json;
 mod list;

@@ -36,7 +36,8 @@ impl World {
         self.forge_as(&Identity::GRACE, args)
     }
 
-    fn forge_as(&self, who: &Identity, args: &[&str]) -> Run {
+    /// `forge` as somebody.
+    pub fn forge_as(&self, who: &Identity, args: &[&str]) -> Run {
         self.scratch
             .forge(self.git.path(), who)
             .env("GIT_AUTHOR_DATE", DATE)

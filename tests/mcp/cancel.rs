@@ -11,8 +11,8 @@ use forge_testkit::github::Fault;
 use serde_json::json;
 
 use crate::{
-    github::{Hub, REPO},
     http::Http,
+    hub::{Hub, REPO},
     world::{LEGACY, MODERN},
 };
 
@@ -21,7 +21,7 @@ const SLOW: Duration = Duration::from_millis(700);
 
 /// A pull request whose next look at it is slow.
 fn slow() -> Hub {
-    let hub = Hub::with_pull(1);
+    let hub = Hub::with_files(1);
     hub.double.fault(Fault::delayed(SLOW).on_path("/graphql"));
     hub
 }

@@ -6,7 +6,7 @@ use forge_testkit::{Identity, Run, workspace_root};
 use serde_json::{Value, json};
 
 use crate::{
-    github::{Hub, REPO},
+    hub::{Hub, REPO},
     tangled_world::{Tangled, WIDGET},
     world::{LEGACY, MODERN, Wire, World},
 };
@@ -84,7 +84,7 @@ struct Place {
 }
 
 fn places() -> [Place; 3] {
-    let hub = Hub::with_pull(1);
+    let hub = Hub::with_files(1);
     let github = Place {
         repo: REPO.to_owned(),
         title: "Work",
@@ -97,11 +97,11 @@ fn places() -> [Place; 3] {
         title: "T",
         forge: Box::new(move |args| tangled.forge(&tangled.alice, args)),
     };
-    let world = World::with_pull();
+    let world = World::with_feature();
     let local = Place {
         repo: world.git.path().display().to_string(),
         title: "Add a feature",
-        forge: Box::new(move |args| world.forge(&Identity::GRACE).args(args)),
+        forge: Box::new(move |args| world.forge_as(&Identity::GRACE, &[]).args(args)),
     };
     [github, tangled, local]
 }
@@ -131,7 +131,7 @@ fn every_snippet_starts_a_server_that_answers_on_every_forge() {
 
 #[test]
 fn what_the_pages_print_is_what_the_program_prints() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     for page in ["README.md", "docs/mcp.md"] {
         let page = fs::read_to_string(workspace_root().join(page)).unwrap();
         // The line for one client.
@@ -153,7 +153,7 @@ fn what_the_pages_print_is_what_the_program_prints() {
         let mut count = 0;
         for line in typed {
             let line = line.split(" #").next().unwrap();
-            let run = world.forge(&Identity::ADA);
+            let run = world.forge_as(&Identity::ADA, &[]);
             let snippet = run.args(["mcp", "config"]).args(words(line)).text();
             assert!(snippet.contains("mcp"), "{line}: {snippet}");
             count += 1;

@@ -5,7 +5,7 @@ use crate::world::{LEGACY, MODERN, User, World};
 #[test]
 fn who_declines_is_obeyed() {
     for era in [LEGACY, MODERN] {
-        let world = World::with_pull();
+        let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
         wire.user = User::Declines;
         wire.call("pr_merge", json!({"number": 1}))
@@ -32,7 +32,7 @@ fn who_declines_is_obeyed() {
 
 #[test]
 fn a_client_that_cannot_ask_names_what_it_means() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     wire.user = User::Absent;
     let asked = wire
@@ -72,7 +72,7 @@ fn a_client_that_cannot_ask_names_what_it_means() {
 
 #[test]
 fn a_client_that_can_ask_is_asked_whatever_it_says() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let head = world.git.oid("feature").unwrap();
     let args =

@@ -53,7 +53,7 @@ fn five_thousand_files_come_once_each() {
     }
     world.git.import(stream.into_bytes());
     world
-        .forge(&Identity::ADA)
+        .forge_as(&Identity::ADA, &[])
         .args(["pr", "create", "-H", "wide", "-t", "Wide", "-b", ""])
         .ok();
     let mut wire = world.server(MODERN, &[]);
@@ -129,7 +129,7 @@ fn one_file_that_is_too_long_is_cut_between_hunks_and_lines() {
     ];
     world.git.commit("edit", "Edit", &files);
     world
-        .forge(&Identity::ADA)
+        .forge_as(&Identity::ADA, &[])
         .args(["pr", "create", "-H", "edit", "-t", "Edit", "-b", ""])
         .ok();
     let mut wire = world.server(MODERN, &[]);
@@ -170,7 +170,7 @@ fn lock_files_are_counted_alone_unless_they_are_named() {
         &[("Cargo.lock", Some(&lock)), ("a.rs", Some("fn a() {}\n"))],
     );
     world
-        .forge(&Identity::ADA)
+        .forge_as(&Identity::ADA, &[])
         .args(["pr", "create", "-H", "deps", "-t", "Deps", "-b", ""])
         .ok();
     let mut wire = world.server(MODERN, &[]);

@@ -1,44 +1,17 @@
 //! The server on the GitHub double: how many requests its calls take, and what they find.
 
-use forge_testkit::{
-    Identity, Run, Scratch,
-    github::{
-        ALL_SCOPES, GitHubDouble, Options, PullSeed,
-        state::{Permission, ReviewState},
-    },
-};
+use forge_testkit::{Run, github::state::ReviewState};
 use serde_json::json;
 
-use crate::world::{MODERN, Wire};
-
-pub const REPO: &str = "octo/tools";
-const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
-
-pub struct Hub {
-    pub double: GitHubDouble,
-    scratch: Scratch,
-}
+use crate::{
+    hub::{Hub, REPO},
+    world::{MODERN, Wire},
+};
 
 impl Hub {
-    pub fn new() -> Self {
-        let double = GitHubDouble::start(Options::default()).unwrap();
-        {
-            let mut seed = double.seed();
-            seed.org("octo", &[("ada", Permission::Admin)]);
-            seed.token(TOKEN, "ada", ALL_SCOPES);
-            seed.repo_with_readme(REPO);
-            seed.collaborator(REPO, "grace", Permission::Write);
-        }
-        Self {
-            double,
-            scratch: Scratch::new(),
-        }
-    }
-
     /// With pull request 1 of Grace's, from `work`, with `files` files.
-    pub fn with_pull(files: usize) -> Self {
+    pub fn with_files(files: usize) -> Self {
         let hub = Self::new();
-        let mut seed = hub.double.seed();
         let names: Vec<(String, String)> = (0..files)
             .map(|n| (format!("d/{n:04}.txt"), format!("file {n}\n")))
             .collect();
@@ -46,34 +19,14 @@ impl Hub {
             .iter()
             .map(|(n, c)| (n.as_str(), Some(c.as_str())))
             .collect();
-        seed.commit(REPO, "work", &changes, "Work");
-        seed.open_pull(
-            REPO,
-            &PullSeed {
-                author: "grace",
-                title: "Work",
-                head: "work",
-                ..PullSeed::default()
-            },
-        );
-        drop(seed);
+        hub.double.seed().commit(REPO, "work", &changes, "Work");
+        hub.open_work();
         hub
     }
 
     /// `forge mcp` with Ada's token.
     pub fn run(&self, args: &[&str]) -> Run {
         self.forge(&["mcp"]).args(args)
-    }
-
-    /// `forge` with Ada's token.
-    pub fn forge(&self, args: &[&str]) -> Run {
-        let run = self.scratch.forge(&self.scratch.path(""), &Identity::ADA);
-        let run = self
-            .double
-            .env(TOKEN)
-            .into_iter()
-            .fold(run, |run, (k, v)| run.env(k, v));
-        run.args(args)
     }
 
     pub fn server(&self, args: &[&str]) -> Wire {
@@ -87,7 +40,7 @@ impl Hub {
 
 #[test]
 fn a_view_with_everything_is_one_request() {
-    let hub = Hub::with_pull(90);
+    let hub = Hub::with_files(90);
     {
         let mut seed = hub.double.seed();
         for n in 0..90 {
@@ -159,7 +112,7 @@ fn a_view_with_everything_is_one_request() {
 
 #[test]
 fn what_the_forge_withholds_is_counted() {
-    let hub = Hub::with_pull(3_010);
+    let hub = Hub::with_files(3_010);
     let mut wire = hub.server(&[]);
     let mut args = json!({"repo": REPO, "number": 1});
     let first = wire.call("pr_diff", args.clone()).ok();
@@ -198,7 +151,7 @@ fn what_the_forge_withholds_is_counted() {
 
 #[test]
 fn the_end_of_a_failed_log_is_there_where_it_is_asked_for() {
-    let hub = Hub::with_pull(1);
+    let hub = Hub::with_files(1);
     {
         let mut seed = hub.double.seed();
         let failed = seed.check(REPO, 1, "ci", "test", "FAILURE");
@@ -254,7 +207,7 @@ fn the_end_of_a_failed_log_is_there_where_it_is_asked_for() {
 
 #[test]
 fn what_is_not_on_the_list_is_not_asked_about() {
-    let hub = Hub::with_pull(1);
+    let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write", "--allow-repo", "https://github.localhost/octo/*"]);
     wire.call("pr_list", json!({"repo": "OCTO/Tools.git"})).ok();
     hub.double.reset_record();
@@ -271,7 +224,7 @@ fn what_is_not_on_the_list_is_not_asked_about() {
 #[test]
 fn a_limit_says_how_long_to_wait() {
     use forge_testkit::github::Fault;
-    let hub = Hub::with_pull(1);
+    let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
     wire.call("pr_view", json!({"repo": REPO, "number": 1}))
         .ok();

@@ -21,7 +21,7 @@ pub struct Http {
 impl Http {
     pub fn start(world: &World, args: &[&str]) -> Self {
         let run = world
-            .forge(&Identity::GRACE)
+            .forge_as(&Identity::GRACE, &[])
             .args(["mcp", "--http", "127.0.0.1:0"])
             .args(args);
         Self::of(&run)
@@ -153,7 +153,7 @@ impl Drop for Http {
 
 #[test]
 fn both_eras_are_served() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let http = Http::start(&world, &["--write"]);
     for era in [LEGACY, MODERN] {
         let list = http.call(
@@ -189,7 +189,7 @@ fn both_eras_are_served() {
 
 #[test]
 fn who_may_come_in() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
     let version = format!("MCP-Protocol-Version: {LEGACY}\r\n");
@@ -229,10 +229,10 @@ fn who_may_come_in() {
 
 #[test]
 fn a_token_can_be_chosen_and_is_then_not_printed() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let token = format!("{CANARY}-and-more-of-it");
     let run = world
-        .forge(&Identity::GRACE)
+        .forge_as(&Identity::GRACE, &[])
         .args(["mcp", "--http", "127.0.0.1:0"])
         .env("FORGE_MCP_TOKEN", &token);
     let mut child = run.command().stdout(Stdio::piped()).spawn().unwrap();
@@ -252,7 +252,7 @@ fn a_token_can_be_chosen_and_is_then_not_printed() {
     let list = http.call(MODERN, "tools/list", json!({}));
     assert!(list["result"]["tools"].is_array());
     let weak = world
-        .forge(&Identity::GRACE)
+        .forge_as(&Identity::GRACE, &[])
         .args(["mcp", "--http", "127.0.0.1:0"])
         .env("FORGE_MCP_TOKEN", "short");
     let _ = weak.output().exits(1).says("16 characters");

@@ -4,7 +4,7 @@ use forge_testkit::Identity;
 use serde_json::json;
 
 use crate::{
-    github::{Hub, REPO},
+    hub::{Hub, REPO},
     tangled_world::{Tangled, WIDGET},
     world::{MODERN, Wire, World},
 };
@@ -17,7 +17,7 @@ struct Two {
 
 impl Two {
     fn new() -> Self {
-        let world = World::with_pull();
+        let world = World::with_feature();
         let private = world.scratch.repository("private");
         private.commit("secret", "Secret", &[("s", Some("s"))]);
         world
@@ -161,7 +161,7 @@ fn what_may_be_read_need_not_be_changed() {
 
 #[test]
 fn a_repository_that_was_given_away_has_left_the_list() {
-    let hub = Hub::with_pull(1);
+    let hub = Hub::with_files(1);
     hub.double.seed().user("mallory");
     let lists = ["--write", "--allow-repo", "github.localhost/octo/*"];
     let mut wire = hub.server(&lists);
@@ -199,7 +199,7 @@ fn a_repository_that_was_given_away_has_left_the_list() {
 
 #[test]
 fn a_renamed_repository_of_the_same_owner_stays_on_the_owners_list() {
-    let hub = Hub::with_pull(1);
+    let hub = Hub::with_files(1);
     hub.double.seed().move_repo(REPO, "octo", "instruments");
     let mut wire = hub.server(&["--allow-repo", "github.localhost/octo/*"]);
     wire.call("pr_list", json!({"repo": REPO})).ok();

@@ -14,7 +14,12 @@ mod confirm;
 mod diffs;
 mod github;
 mod http;
+#[path = "../cli/hub.rs"]
+mod hub;
 mod lists;
+#[path = "../cli/world.rs"]
+#[allow(dead_code, reason = "shared with the tests of the command line")]
+mod local_world;
 mod reading;
 mod resources;
 mod surface;

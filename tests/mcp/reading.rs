@@ -5,7 +5,7 @@ use crate::world::{LEGACY, MODERN, World};
 
 #[test]
 fn both_eras_read_the_same() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let mut texts = Vec::new();
     for era in [LEGACY, MODERN] {
         let mut wire = world.server(era, &[]);
@@ -65,7 +65,7 @@ fn without_ids(text: &str) -> String {
 
 #[test]
 fn names_numbers_and_lists_in_any_spelling() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let path = world.git.path().display().to_string();
     for args in [
@@ -86,7 +86,7 @@ fn names_numbers_and_lists_in_any_spelling() {
 
 #[test]
 fn a_failure_says_what_to_do_next() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let missing = wire
         .call("pr_view", json!({"number": 9}))
@@ -138,7 +138,7 @@ fn a_failure_says_what_to_do_next() {
 fn a_list_goes_on_where_it_stopped() {
     let world = World::new();
     for n in 0..7 {
-        world.open(&format!("b{n}"), &format!("Title {n}"), "");
+        world.propose(&format!("b{n}"), &format!("Title {n}"), "");
     }
     let mut wire = world.server(MODERN, &[]);
     let (mut seen, mut cursor) = (Vec::new(), None::<String>);
@@ -171,11 +171,11 @@ fn a_list_goes_on_where_it_stopped() {
 
 #[test]
 fn a_view_that_is_too_long_goes_on_and_is_bound_to_the_head() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     for n in 0..60 {
         let body = format!("Comment {n}\n{}", "word ".repeat(60));
         world
-            .forge(&Identity::ADA)
+            .forge_as(&Identity::ADA, &[])
             .args(["pr", "comment", "1", "-b", &body])
             .ok();
     }

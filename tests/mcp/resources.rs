@@ -12,7 +12,7 @@ fn read(wire: &mut Wire, uri: &str) -> String {
 
 #[test]
 fn resources_and_their_completions() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let path = world.git.path().canonicalize().unwrap();
     let repo = format!("forge://local{}", path.display());
     for era in [LEGACY, MODERN] {
@@ -62,7 +62,7 @@ fn resources_and_their_completions() {
 
 #[test]
 fn prompts_are_filled_in() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);
     let params = json!({"name": "review_pr", "arguments": {"number": "7", "repo": "octo/tools"}});
     let text =

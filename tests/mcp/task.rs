@@ -5,7 +5,7 @@ use forge_testkit::github::PullSeed;
 use serde_json::json;
 
 use crate::{
-    github::{Hub, REPO},
+    hub::{Hub, REPO},
     world::{Called, User},
 };
 

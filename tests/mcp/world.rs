@@ -5,70 +5,41 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Stdio},
 };
 
-use forge_testkit::{CANARY, GitDir, Identity, Run, Scratch};
+use forge_testkit::{CANARY, Run};
 use serde_json::{Value, json};
+
+pub use crate::local_world::World;
 
 pub const MODERN: &str = "2026-07-28";
 pub const LEGACY: &str = "2025-11-25";
 
-/// When everything happens: git's dates decide over the clock.
-pub const DATE: &str = "2026-03-01T12:00:00Z";
-
-/// A repository without remotes, with one pull request.
-pub struct World {
-    pub scratch: Scratch,
-    pub git: GitDir,
-}
-
 impl World {
-    pub fn new() -> Self {
-        let scratch = Scratch::new();
-        let git = scratch.repository("repo");
-        Self { scratch, git }
-    }
-
     /// With pull request 1 from `feature`, of Ada's.
-    pub fn with_pull() -> Self {
+    pub fn with_feature() -> Self {
         let world = Self::new();
-        world.open("feature", "Add a feature", "Closes nothing.");
+        world.propose("feature", "Add a feature", "Closes nothing.");
         world
     }
 
-    pub fn open(&self, branch: &str, title: &str, body: &str) {
+    /// Opens a pull request of Ada's.
+    pub fn propose(&self, branch: &str, title: &str, body: &str) {
         let file = format!("{branch}.txt");
-        self.git.commit(
-            branch,
-            &format!("Add {file}"),
-            &[(&file, Some("one\ntwo\nthree\n"))],
-        );
-        self.forge(&Identity::ADA)
-            .args(["pr", "create", "-H", branch, "-t", title, "-b", body])
+        let text = Some("one\ntwo\nthree\n");
+        self.git
+            .commit(branch, &format!("Add {file}"), &[(&file, text)]);
+        self.forge(&["pr", "create", "-H", branch, "-t", title, "-b", body])
             .ok();
-    }
-
-    pub fn forge(&self, who: &Identity) -> Run {
-        self.scratch
-            .forge(self.git.path(), who)
-            .env("GIT_AUTHOR_DATE", DATE)
-            .env("GIT_COMMITTER_DATE", DATE)
     }
 
     /// A server that Grace started in the repository.
     pub fn server(&self, era: &str, args: &[&str]) -> Wire {
-        Wire::start(&self.forge(&Identity::GRACE).arg("mcp").args(args), era)
+        Wire::start(&self.grace(&["mcp"]).args(args), era)
     }
 
     /// The repository as results name it.
     pub fn name(&self) -> String {
-        format!(
-            "file://{}",
-            self.git.path().canonicalize().unwrap().display()
-        )
-    }
-
-    pub fn stable(&self, text: &str) -> String {
-        let root = self.scratch.path("").canonicalize().unwrap();
-        text.replace(root.display().to_string().trim_end_matches('/'), "[dir]")
+        let path = self.git.path().canonicalize().unwrap();
+        format!("file://{}", path.display())
     }
 }
 

@@ -30,7 +30,7 @@ fn the_life_of_a_pull_request() {
         assert_eq!(view.data()["pull_request"]["state"], "open");
         // What was hidden from the model is still there.
         let stored = world
-            .forge(&forge_testkit::Identity::ADA)
+            .forge_as(&forge_testkit::Identity::ADA, &[])
             .args(["pr", "view", "1", "--json", "body"])
             .text();
         assert!(stored.contains("<!-- keep -->"), "{stored}");
@@ -88,7 +88,7 @@ fn the_life_of_a_pull_request() {
 
 #[test]
 fn what_cannot_be_merged_asks_nobody() {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     wire.call("pr_edit", json!({"number": 1, "draft": true}))
         .ok();
@@ -174,7 +174,7 @@ fn a_pull_request_without_a_clone() {
 #[test]
 fn the_head_branch_is_brought_up_to_date() {
     for era in [LEGACY, MODERN] {
-        let world = World::with_pull();
+        let world = World::with_feature();
         let mut wire = world.server(era, &["--write"]);
         wire.call("pr_update_branch", json!({"number": 1}))
             .ok()

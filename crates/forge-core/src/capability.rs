@@ -2,6 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::op::{Effect, Op};
+
 macro_rules! capabilities {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $title:literal;)*) => {
         /// One thing that a forge can or cannot do.
@@ -144,6 +146,23 @@ capabilities! {
     LabelList = "label.list", "Listing labels";
     /// Define labels.
     LabelEdit = "label.edit", "Defining a label";
+}
+
+impl Capability {
+    /// Whether it changes nothing: a repository that can only be read has it too.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        // Parts of a reading operation, which have no operation of their own.
+        let part = matches!(
+            self,
+            Self::PrListSearch | Self::PrListApp | Self::PrPatch | Self::PrRounds
+        );
+        let of = |op: &&Op| op.capability() == Some(self);
+        part || Op::ALL
+            .iter()
+            .find(of)
+            .is_some_and(|op| op.effect() == Effect::Read)
+    }
 }
 
 impl Serialize for Capability {

@@ -163,23 +163,7 @@ fn info(host: &str, repo: wire::Repo) -> RepoInfo {
     }
     if repo.is_archived {
         overrides.clear();
-        let reads = |c: &Capability| {
-            matches!(
-                c,
-                Capability::PrList
-                    | Capability::PrListSearch
-                    | Capability::PrView
-                    | Capability::PrMergeability
-                    | Capability::PrDiff
-                    | Capability::PrPatch
-                    | Capability::PrFiles
-                    | Capability::PrCommits
-                    | Capability::PrHistory
-                    | Capability::Checks
-                    | Capability::LabelList
-            )
-        };
-        let writes = Capability::ALL.iter().filter(|c| !reads(c));
+        let writes = Capability::ALL.iter().filter(|c| !c.reads());
         overrides.extend(writes.map(|c| {
             (
                 *c,

@@ -1,4 +1,4 @@
-use forge_core::{Capability, Support};
+use forge_core::{Capability, Effect, Op, Support};
 use insta::assert_json_snapshot;
 use serde_json::json;
 
@@ -39,8 +39,13 @@ async fn an_archived_repository_can_be_read_alone() {
     let script = Script::play(vec![data("Repository", repository(true))]).await;
     let caps = script.repo.capabilities().await.unwrap();
     let yes = |c: Capability| caps.iter().any(|(k, s)| *k == c && s.is_yes());
-    assert!(yes(Capability::PrView) && yes(Capability::Checks));
-    assert!(!yes(Capability::Comments) && !yes(Capability::PrCreate));
+    for op in Op::ALL {
+        if let Some(needed) = op.capability() {
+            assert_eq!(yes(needed), op.effect() == Effect::Read, "{op:?}");
+        }
+    }
+    assert!(yes(Capability::PrPatch) && yes(Capability::PrListSearch));
+    assert!(!yes(Capability::MergeSquash) && !yes(Capability::PrCreateDraft));
     assert!(
         caps.iter()
             .any(|(_, s)| matches!(s, Support::No { why, .. } if why.contains("archived")))

@@ -1,5 +1,6 @@
 //! The tools: one file each. To add one, write its file and name it twice here.
 
+mod agreed;
 mod forge_status;
 mod pr_checks;
 mod pr_comment;

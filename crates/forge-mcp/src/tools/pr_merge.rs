@@ -1,16 +1,18 @@
 use std::time::Duration;
 
 use forge_core::{
-    Error, ErrorKind, Precondition, Warning,
+    Error, Precondition, Warning,
     model::{CheckRollup, MergeMethod, MergeReq, MergeState, PrFields, PrState, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use super::written;
+use super::{
+    agreed::{Said, agreed, same_head},
+    written,
+};
 use crate::{
     output::{WarningOut, Written, checks_word},
-    safety::confirm::Ask,
     server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
@@ -78,23 +80,19 @@ impl Tool for PrMerge {
     async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let pull = settled(call, &target).await?;
-        let head = pull.head_oid.as_deref();
+        let said = Said {
+            head: args.expected_head.as_deref(),
+            confirm: args.confirm.as_deref(),
+        };
         if pull.state != PrState::Merged {
-            same_head(args.expected_head.as_deref(), head)?;
+            same_head(said.head, pull.head_oid.as_deref())?;
         }
         let mut warnings = Vec::new();
         let method = method(call, &target, args.method).await?;
         if pull.state == PrState::Open {
             ready(&target, &pull, &args, &mut warnings)?;
             let question = question(call, &target, &pull, &args, method, &warnings);
-            let ask = Ask {
-                id: &target.id,
-                head,
-                question: &question,
-                confirm: args.confirm.as_deref(),
-                head_named: args.expected_head.is_some(),
-            };
-            call.confirm(ask).await?;
+            agreed(call, &target, &pull, &said, &question).await?;
         }
         let req = MergeReq {
             method,
@@ -163,37 +161,6 @@ async fn settled(call: &Call, target: &Target) -> Result<PullRequest, Error> {
         pull = target.repo.view(&target.id, fields).await?;
     }
     Ok(pull)
-}
-
-/// Fails when the head is not the expected one.
-///
-/// # Errors
-/// `conflict` with the head that was found; `invalid_input` for something that names no commit.
-pub(super) fn same_head(expected: Option<&str>, head: Option<&str>) -> Result<(), Error> {
-    let Some(expected) = expected else {
-        return Ok(());
-    };
-    if expected.len() < 7 || !expected.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(Error::invalid(
-            "expected_head",
-            format!("'{expected}' is no commit id of at least 7 hex digits"),
-        )
-        .with_hint("pass the head that pr_view shows"));
-    }
-    let actual = head.unwrap_or("gone");
-    if actual.starts_with(&expected.to_ascii_lowercase()) {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Conflict {
-            expected: expected.to_owned(),
-            actual: actual.to_owned(),
-        },
-        format!("the head has moved: expected {expected}, found {actual}"),
-    )
-    .with_hint(format!(
-        "read what has changed with pr_diff, then pass expected_head={actual}"
-    )))
 }
 
 /// The method: named, configured, or squash where the repository allows it, else its first.

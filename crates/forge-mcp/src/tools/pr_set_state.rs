@@ -5,10 +5,12 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::written;
+use super::{
+    agreed::{Said, agreed, same_head},
+    written,
+};
 use crate::{
     output::Written,
-    safety::confirm::Ask,
     server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
 
@@ -67,25 +69,20 @@ impl Tool for PrSetState {
         }
         if args.delete_branch {
             let pull = target.repo.view(&target.id, PrFields::ROW).await?;
-            let head = pull.head_oid.as_deref();
-            super::pr_merge::same_head(args.expected_head.as_deref(), head)?;
             let question = format!(
                 "Close {} \"{}\" and delete its branch {}?",
                 target.id,
                 call.cleaner.line(&pull.title),
                 call.cleaner.line(&pull.head_branch),
             );
-            let ask = Ask {
-                id: &target.id,
-                head,
-                question: &question,
+            let said = Said {
+                head: args.expected_head.as_deref(),
                 confirm: args.confirm.as_deref(),
-                head_named: args.expected_head.is_some(),
             };
-            call.confirm(ask).await?;
+            agreed(call, &target, &pull, &said, &question).await?;
             // The user may have thought for minutes: what was looked at is what goes.
             let now = target.repo.view(&target.id, PrFields::ROW).await?;
-            super::pr_merge::same_head(head, now.head_oid.as_deref())?;
+            same_head(pull.head_oid.as_deref(), now.head_oid.as_deref())?;
         }
         let req = CloseReq {
             comment: args.comment,

@@ -2,10 +2,12 @@ use forge_core::model::{PrFields, UpdateBranch, UpdateMethod};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::written;
+use super::{
+    agreed::{Said, agreed},
+    written,
+};
 use crate::{
     output::Written,
-    safety::confirm::Ask,
     server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
 
@@ -51,8 +53,6 @@ impl Tool for PrUpdateBranch {
         if args.method == Some(Method::Rebase) {
             req.method = UpdateMethod::Rebase;
             let pull = target.repo.view(&target.id, PrFields::ROW).await?;
-            let head = pull.head_oid.as_deref();
-            super::pr_merge::same_head(args.expected_head.as_deref(), head)?;
             let question = format!(
                 "Rewrite the branch {} of {} \"{}\" on top of {}? Whoever has it has to fetch it again.",
                 call.cleaner.line(&pull.head_branch),
@@ -60,14 +60,11 @@ impl Tool for PrUpdateBranch {
                 call.cleaner.line(&pull.title),
                 call.cleaner.line(&pull.base_branch),
             );
-            let ask = Ask {
-                id: &target.id,
-                head,
-                question: &question,
+            let said = Said {
+                head: args.expected_head.as_deref(),
                 confirm: args.confirm.as_deref(),
-                head_named: args.expected_head.is_some(),
             };
-            call.confirm(ask).await?;
+            agreed(call, &target, &pull, &said, &question).await?;
             // What was agreed to is what is rewritten.
             req.expected_head = pull.head_oid;
         }

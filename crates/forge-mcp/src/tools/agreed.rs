@@ -1,0 +1,70 @@
+//! What somebody agrees to is what is done: the head that was looked at is the one that counts.
+
+use forge_core::{Error, ErrorKind, model::PullRequest};
+
+use crate::{
+    safety::confirm::Ask,
+    server::{Call, Stop, Target},
+};
+
+/// What a caller says about what is to be agreed to.
+pub(super) struct Said<'a> {
+    /// `expected_head`.
+    pub head: Option<&'a str>,
+    /// `confirm`.
+    pub confirm: Option<&'a str>,
+}
+
+/// Asks whether it is to be done, once the head is the expected one.
+///
+/// # Errors
+/// Those of [`same_head`]; a stop while the user is asked, and when nobody agrees.
+pub(super) async fn agreed(
+    call: &Call,
+    target: &Target,
+    pull: &PullRequest,
+    said: &Said<'_>,
+    question: &str,
+) -> Result<(), Stop> {
+    let head = pull.head_oid.as_deref();
+    same_head(said.head, head)?;
+    let ask = Ask {
+        id: &target.id,
+        head,
+        question,
+        confirm: said.confirm,
+        head_named: said.head.is_some(),
+    };
+    call.confirm(ask).await
+}
+
+/// Fails when the head is not the expected one.
+///
+/// # Errors
+/// `conflict` with the head that was found; `invalid_input` for something that names no commit.
+pub(super) fn same_head(expected: Option<&str>, head: Option<&str>) -> Result<(), Error> {
+    let Some(expected) = expected else {
+        return Ok(());
+    };
+    if expected.len() < 7 || !expected.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(Error::invalid(
+            "expected_head",
+            format!("'{expected}' is no commit id of at least 7 hex digits"),
+        )
+        .with_hint("pass the head that pr_view shows"));
+    }
+    let actual = head.unwrap_or("gone");
+    if actual.starts_with(&expected.to_ascii_lowercase()) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Conflict {
+            expected: expected.to_owned(),
+            actual: actual.to_owned(),
+        },
+        format!("the head has moved: expected {expected}, found {actual}"),
+    )
+    .with_hint(format!(
+        "read what has changed with pr_diff, then pass expected_head={actual}"
+    )))
+}
