@@ -3,7 +3,7 @@
 use forge_core::{
     Error, Noun, PrId, PrKey, PrSelector, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts},
-    model::{HeadRef, PrFields, PrState, PullRequest, StateFilter},
+    model::{HeadRef, LocalClone, PrFields, PrState, PullRequest, StateFilter},
 };
 use forge_git::{CurrentPull, GitConfig, PushedTo, current_pull};
 
@@ -237,6 +237,11 @@ pub async fn own_remote(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> Option<S
     };
     let found = config.remotes.iter().find(|r| is_it(&r.url));
     found.map(|remote| remote.name.clone())
+}
+
+/// The clone that the user stands in, if it is one of this repository.
+pub async fn clone(ctx: &Ctx, repo: &Repo) -> Option<LocalClone> {
+    ctx.forges().ok()?.clone_of(ctx.place(), repo.id()).await
 }
 
 async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected> {

@@ -4,11 +4,14 @@
 //! [`CatFile`] keeps one process that answers many object lookups.
 
 mod cat_file;
+mod commit;
 mod current;
 mod diff;
 mod error;
 mod git;
+mod merge;
 mod place;
+mod rebase;
 mod refname;
 mod remotes;
 mod stream;
@@ -16,10 +19,13 @@ mod tree;
 mod version;
 
 pub use cat_file::{CatFile, Found, Info, Object};
+pub use commit::{RawCommit, parse_signature, signature};
 pub use current::{CurrentPull, PushedTo, current_branch, current_pull};
 pub use diff::{diff_args, mail_args};
 pub use git::{Git, Output};
+pub use merge::Merged;
 pub use place::Place;
+pub use rebase::{Rebase, Rebased};
 pub use refname::{branch_problem, refname_problem};
 pub use remotes::{BranchConfig, GitConfig, Remote, root};
 pub use tree::TreeEntry;

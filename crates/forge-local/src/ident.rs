@@ -1,9 +1,9 @@
 //! Who the viewer is, and what time it is.
 
 use forge_core::{Error, ErrorKind, Result, Timestamp, model::Actor};
-use forge_git::Git;
+use forge_git::{Git, parse_signature};
 
-use crate::store::{parse_signature, same_login};
+use crate::store::same_login;
 
 /// Who acts, and when.
 #[derive(Clone, Debug)]

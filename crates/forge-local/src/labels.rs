@@ -6,17 +6,14 @@ use forge_core::{
     model::{Label, NewLabel},
     text,
 };
-use forge_git::CatFile;
+use forge_git::{CatFile, RawCommit, signature};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Local,
     ident::{Identity, identity},
     paging,
-    store::{
-        Attempts, LABELS, LABELS_FILE, LabelRef, Lost, RawCommit, RefChange, Store, same_login,
-        signature,
-    },
+    store::{Attempts, LABELS, LABELS_FILE, LabelRef, Lost, RefChange, Store, same_login},
     validate,
 };
 
@@ -253,7 +250,7 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        let new = self.store.put("commit", &commit.encode()).await?;
+        let new = self.git().put("commit", &commit.encode()).await?;
         let name = LABELS.to_owned();
         let change = match old {
             Some(old) => RefChange::Update { name, new, old },

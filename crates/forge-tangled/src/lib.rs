@@ -53,6 +53,7 @@ mod session;
 mod settings;
 mod skipped;
 mod sources;
+mod ticket_merge;
 mod ticket_writes;
 mod tickets;
 mod tid;

@@ -330,10 +330,11 @@ impl Tangled {
 
     async fn closed_word(&self, repository: &Repository) -> Result<String> {
         let (all, _) = self.tickets(repository).await?;
-        Ok(closed_word(all.iter().map(|p| &p.record)))
+        Ok(learned_word(all.iter().map(|p| &p.record), PrState::Closed))
     }
 
-    async fn again(&self, located: &Located) -> Result<Located> {
+    /// The same pull request as it is now.
+    pub(crate) async fn again(&self, located: &Located) -> Result<Located> {
         let pull = self.ticket(&located.repository, &located.pull.uri).await?;
         Ok(Located {
             pull,
@@ -664,12 +665,20 @@ pub(crate) fn learned_labels<'a>(
         .collect()
 }
 
-/// How a repository spells a closed ticket, as it was seen on others of the same kind.
-pub(crate) fn closed_word<'a>(tickets: impl Iterator<Item = &'a Record>) -> String {
+/// How a repository spells the state `closed` or `merged`, as it was seen on others of the same kind.
+pub(crate) fn learned_word<'a>(
+    tickets: impl Iterator<Item = &'a Record>,
+    state: PrState,
+) -> String {
     let seen = tickets
         .filter_map(|ticket| ticket.text("state"))
-        .find(|word| *word != "open" && !word.contains("merge"));
-    seen.unwrap_or("closed").to_owned()
+        .find(|word| tickets::state(word).0 == state);
+    let usual = match state {
+        PrState::Merged => "merged",
+        PrState::Open => "open",
+        PrState::Closed => "closed",
+    };
+    seen.unwrap_or(usual).to_owned()
 }
 
 pub(crate) fn no_assignees() -> Error {
@@ -731,6 +740,9 @@ pub(crate) fn overrides(
         Capability::IssueState,
         Capability::IssueComment,
     ];
+    let merge =
+        "experimental: in a clone, by rebase and push; the protocol is not published as a whole";
+    let merging = [Capability::MergeRebase, Capability::MergeExpectedHead];
     let why = "what it takes on Tangled 1.0 is not known";
     let instead = "do it on the web";
     let missing = [
@@ -738,8 +750,6 @@ pub(crate) fn overrides(
         Capability::PrAssignees,
         Capability::PrDeleteBranch,
         Capability::PrMergeability,
-        Capability::MergeRebase,
-        Capability::MergeExpectedHead,
         Capability::CommentReply,
         Capability::CommentEdit,
         Capability::CommentDelete,
@@ -757,6 +767,7 @@ pub(crate) fn overrides(
     experimental
         .into_iter()
         .map(|c| (c, Emulated { how }))
+        .chain(merging.map(|c| (c, Emulated { how: merge })))
         .chain(missing.map(|c| (c, No { why, instead })))
         .collect()
 }

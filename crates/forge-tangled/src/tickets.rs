@@ -41,7 +41,7 @@ pub(crate) struct Inline {
 }
 
 /// The state by its word: `open` was seen. What has "merge" in it is merged, the rest is closed.
-fn state(word: &str) -> (PrState, Option<Warning>) {
+pub(crate) fn state(word: &str) -> (PrState, Option<Warning>) {
     match word {
         "open" => (PrState::Open, None),
         "closed" => (PrState::Closed, None),

@@ -8,6 +8,7 @@ use std::{
 use forge_core::{
     Error, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts},
+    model::LocalClone,
 };
 use forge_git::Place;
 
@@ -234,6 +235,12 @@ impl Forges {
     /// hosts; `invalid_input` for a variable that is no locator.
     pub async fn base_repo(&self, place: &Place) -> Result<RepoId> {
         resolve::base_repo(self, place).await
+    }
+
+    /// The clone at `place`, if one of its remotes stands for `repo`: what some forges need for a
+    /// large diff, or for a merge that is a push.
+    pub async fn clone_of(&self, place: &Place, repo: &RepoId) -> Option<LocalClone> {
+        resolve::clone_of(self, place, repo).await
     }
 
     /// Splits a locator into repository and pull request.

@@ -5,6 +5,7 @@ use std::path::Path;
 use forge_core::{
     Error, ErrorKind, Locator, RepoId, RepoPath, Result,
     locator::{self, Hosts, ParseLocatorError},
+    model::LocalClone,
 };
 use forge_git::{Git, Place, Remote};
 
@@ -29,6 +30,22 @@ pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> 
         return Ok(RepoId::local(forge_git::root(git).await?));
     }
     choose(&candidates, hosts)
+}
+
+/// See [`Forges::clone_of`].
+pub(crate) async fn clone_of(forges: &Forges, place: &Place, repo: &RepoId) -> Option<LocalClone> {
+    let config = place.config().await.ok()?;
+    let hosts = forges.hosts();
+    let key = repo.comparison_key();
+    let is_it = |remote: &&Remote| {
+        let id = locator::parse_remote(&remote.url, hosts);
+        id.is_ok_and(|id| id.comparison_key() == key)
+    };
+    let remote = config.remotes.iter().find(is_it)?;
+    Some(LocalClone {
+        dir: place.git().dir().to_owned(),
+        remote: remote.name.clone(),
+    })
 }
 
 fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {

@@ -62,6 +62,11 @@ impl Ctx {
         self
     }
 
+    /// Where the user stands.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// Configuration, hosts and accounts.
     ///
     /// # Errors

@@ -102,8 +102,8 @@ pub struct Rounds {
     pub since: Option<usize>,
 }
 
-/// A clone of the repository on this machine. A forge may fetch into its object store, and writes
-/// no ref.
+/// A clone of the repository on this machine. A forge may fetch into its object store and push from
+/// it, and writes no ref of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalClone {
     /// Its directory.

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, PullRequest};
+use super::{Actor, LocalClone, PullRequest};
 use crate::Timestamp;
 
 /// How to merge.
@@ -91,6 +91,8 @@ pub struct MergeReq {
     pub auto: bool,
     /// Merge past unmet requirements.
     pub admin: bool,
+    /// A clone on this machine, for forges where a merge is a push.
+    pub clone: Option<LocalClone>,
 }
 
 /// A merge that was made, or was there.

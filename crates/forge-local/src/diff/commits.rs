@@ -4,12 +4,9 @@ use forge_core::{
     Error, Noun, Page, PageReq, Result,
     model::{Commit, Signature},
 };
-use forge_git::CatFile;
+use forge_git::{CatFile, RawCommit, parse_signature};
 
-use crate::{
-    Local, paging,
-    store::{Pull, RawCommit, parse_signature},
-};
+use crate::{Local, paging, store::Pull};
 
 impl Local {
     pub(crate) async fn pull_commits(&self, number: u64, page: &PageReq) -> Result<Page<Commit>> {

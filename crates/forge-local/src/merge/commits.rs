@@ -1,14 +1,10 @@
 //! The commits that each method makes.
 
-use forge_core::{Error, Noun, Precondition, Result, model::MergeReq, text};
-use forge_git::CatFile;
+use forge_core::{Error, Precondition, Result, model::MergeReq, text};
+use forge_git::{CatFile, Merged, RawCommit, Rebase, Rebased, signature};
 
-use super::tree::{Merged, conflict};
-use crate::{
-    Local,
-    ident::Identity,
-    store::{Pull, RawCommit, signature},
-};
+use super::conflict;
+use crate::{Local, ident::Identity, store::Pull};
 
 impl Local {
     /// A commit with two parents.
@@ -59,64 +55,16 @@ impl Local {
         pull: &Pull,
         by: &Identity,
     ) -> Result<String> {
-        let base = pull.base()?;
-        let not_base = format!("^{base}");
-        let args = [
-            "rev-list",
-            "--reverse",
-            "--topo-order",
-            "--no-merges",
-            "--end-of-options",
-        ];
-        let args = args.into_iter().chain([pull.head()?, &not_base]);
-        let listed = self.git().run_ok(args).await?;
         let who = signature(&by.actor, by.at);
-        let mut tip = base.to_owned();
-        let mut tip_tree = tree_of(cat, base).await?;
-        for oid in String::from_utf8_lossy(&listed).lines() {
-            let object = cat.get(oid).await?.ok_or_else(|| gone(oid))?;
-            let commit = RawCommit::parse(&object.data).ok_or_else(|| gone(oid))?;
-            let parent = commit.parents.first().copied();
-            if parent == Some(tip.as_str()) {
-                // It stands where it would be put.
-                tip = oid.to_owned();
-                tip_tree = commit.tree.to_owned();
-                continue;
-            }
-            // A commit of the new tree with the old parent makes that parent the merge base.
-            let stand_in = RawCommit {
-                tree: &tip_tree,
-                parents: parent.into_iter().collect(),
-                author: who.as_bytes(),
-                committer: who.as_bytes(),
-                encoding: None,
-                message: b"stand-in for a rebase\n",
-            };
-            let stand_in = self.store.put("commit", &stand_in.encode()).await?;
-            let tree = match self.merge_trees(&stand_in, oid, parent.is_none()).await? {
-                Merged::Clean(tree) => tree,
-                Merged::Conflicts(files) => return Err(conflict(pull, files, Some(oid))),
-            };
-            let changed_something = match parent {
-                Some(parent) => tree_of(cat, parent).await? != commit.tree,
-                None => true,
-            };
-            if tree == tip_tree && changed_something {
-                continue;
-            }
-            let again = RawCommit {
-                tree: &tree,
-                parents: vec![&tip],
-                author: commit.author,
-                committer: who.as_bytes(),
-                encoding: commit.encoding,
-                message: commit.message,
-            };
-            tip = self.store.put("commit", &again.encode()).await?;
-            tip_tree = tree;
-        }
-        if tip == base {
-            return Err(Error::precondition(
+        let rebase = Rebase {
+            base: pull.base()?,
+            head: pull.head()?,
+            committer: who.as_bytes(),
+        };
+        match self.git().rebase(cat, rebase).await? {
+            Rebased::Onto(tip) => Ok(tip),
+            Rebased::Conflicts { files, commit } => Err(conflict(pull, files, Some(&commit))),
+            Rebased::Nothing => Err(Error::precondition(
                 Precondition::NothingToMerge,
                 format!(
                     "every change of #{} is in '{}' already, so a rebase leaves no commit",
@@ -124,14 +72,17 @@ impl Local {
                     text::one_line(&pull.snapshot.base_branch)
                 ),
             )
-            .with_hint(format!("close it with forge pr close {}", pull.number)));
+            .with_hint(format!("close it with forge pr close {}", pull.number))),
         }
-        Ok(tip)
     }
 
     /// The tree of a merge that does not conflict.
     async fn clean(&self, pull: &Pull) -> Result<String> {
-        match self.merge_trees(pull.base()?, pull.head()?, false).await? {
+        match self
+            .git()
+            .merge_trees(pull.base()?, pull.head()?, false)
+            .await?
+        {
             Merged::Clean(tree) => Ok(tree),
             Merged::Conflicts(files) => Err(conflict(pull, files, None)),
         }
@@ -158,7 +109,7 @@ impl Local {
             message: message.as_bytes(),
         }
         .encode();
-        self.store.put("commit", &commit).await
+        self.git().put("commit", &commit).await
     }
 }
 
@@ -172,14 +123,4 @@ fn message(req: &MergeReq, subject: String, body: &str) -> String {
         body => format!("{}\n\n{body}\n", subject.trim()),
     };
     message.replace('\0', "")
-}
-
-async fn tree_of(cat: &mut CatFile, commit: &str) -> Result<String> {
-    let info = cat.info(&format!("{commit}^{{tree}}")).await?;
-    info.map(|i| i.oid).ok_or_else(|| gone(commit))
-}
-
-fn gone(oid: &str) -> Error {
-    Error::not_found(Noun::Commit, format!("the commit {oid} cannot be read"))
-        .with_hint("git fsck names what is damaged")
 }

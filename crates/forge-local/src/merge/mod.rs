@@ -1,7 +1,6 @@
 //! Merging, on the refs alone.
 
 mod commits;
-mod tree;
 mod update;
 mod work_tree;
 
@@ -10,7 +9,7 @@ use forge_core::{
     model::{Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState},
     text,
 };
-use forge_git::CatFile;
+use forge_git::{CatFile, Merged};
 
 use crate::{
     Local,
@@ -19,10 +18,11 @@ use crate::{
     store::{Attempts, Draft, Event, IndexChange, Intent, Pull, RefChange, Written, branch_ref},
     validate,
 };
-use tree::Merged;
 
 /// The shortest prefix of an expected head.
 const PREFIX_MIN: usize = 7;
+/// How many conflicting files a message names; the error itself has all of them.
+const NAMED: usize = 5;
 
 impl Local {
     pub(crate) async fn pull_mergeability(&self, number: u64) -> Result<Mergeability> {
@@ -35,8 +35,8 @@ impl Local {
     pub(crate) async fn mergeability_of(&self, pull: &Pull) -> Result<Mergeability> {
         let (base, head) = (pull.base()?, pull.head()?);
         let (merged, contained) = tokio::join!(
-            self.merge_trees(base, head, false),
-            self.contains(base, head)
+            self.git().merge_trees(base, head, false),
+            self.git().contains(base, head)
         );
         let (state, conflicts) = match merged? {
             Merged::Clean(_) => (MergeState::Mergeable, Vec::new()),
@@ -56,15 +56,6 @@ impl Local {
             head_oid: head.to_owned(),
             base_oid: base.to_owned(),
         })
-    }
-
-    /// Whether `commit` is an ancestor of `of`.
-    async fn contains(&self, of: &str, commit: &str) -> Result<bool> {
-        let asked = self
-            .git()
-            .run(["merge-base", "--is-ancestor", "--", commit, of])
-            .await?;
-        Ok(asked.status == 0)
     }
 
     pub(crate) async fn merge_pull(&self, number: u64, req: &MergeReq) -> Result<Outcome<Merge>> {
@@ -141,7 +132,7 @@ impl Local {
         if let Some(expected) = &req.expected_head {
             check_head(number, expected, head)?;
         }
-        if self.contains(base, head).await? {
+        if self.git().contains(base, head).await? {
             return Err(Error::precondition(
                 Precondition::NothingToMerge,
                 format!(
@@ -369,6 +360,30 @@ pub(crate) fn check_head(number: u64, expected: &str, head: &str) -> Result<()> 
         format!("the head of #{number} is {head} and not {expected}: it has moved"),
     )
     .with_hint("look at the new commits, then try again with the new head"))
+}
+
+/// The refusal of a merge that conflicts.
+pub(super) fn conflict(pull: &Pull, files: Vec<String>, at: Option<&str>) -> Error {
+    let shown: Vec<_> = files
+        .iter()
+        .take(NAMED)
+        .map(|f| text::one_line(f).into_owned())
+        .collect();
+    let more = match files.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let at = at.map_or(String::new(), |oid| format!(" at commit {oid}"));
+    let base = text::one_line(&pull.snapshot.base_branch).into_owned();
+    let head = text::one_line(&pull.snapshot.head_branch).into_owned();
+    let message = format!(
+        "#{} conflicts with '{base}'{at} in {}{more}; nothing was changed",
+        pull.number,
+        shown.join(", ")
+    );
+    Error::precondition(Precondition::Conflicts(files), message).with_hint(format!(
+        "merge '{base}' into '{head}' (or rebase '{head}' onto it), solve the conflicts there, and try again"
+    ))
 }
 
 #[cfg(test)]

@@ -4,15 +4,13 @@ use forge_core::{
     Outcome, Result,
     model::{PrFields, PullRequest, UpdateBranch, UpdateMethod},
 };
+use forge_git::{Merged, RawCommit, signature};
 
-use super::{
-    both_there, check_head,
-    tree::{Merged, conflict},
-};
+use super::{both_there, check_head, conflict};
 use crate::{
     Local,
     ident::{Identity, identity},
-    store::{Attempts, Pull, RawCommit, RefChange, branch_ref, signature},
+    store::{Attempts, Pull, RefChange, branch_ref},
 };
 
 impl Local {
@@ -34,7 +32,7 @@ impl Local {
             if let Some(expected) = &req.expected_head {
                 check_head(number, expected, head)?;
             }
-            if self.contains(head, base).await? {
+            if self.git().contains(head, base).await? {
                 return self.unchanged(&mut cat, pull, "up to date already").await;
             }
             let new = match req.method {
@@ -63,7 +61,7 @@ impl Local {
     /// A merge commit on the head, as `git merge` on that branch makes it.
     async fn base_into_head(&self, pull: &Pull, by: &Identity) -> Result<String> {
         let (base, head) = (pull.base()?, pull.head()?);
-        let tree = match self.merge_trees(head, base, false).await? {
+        let tree = match self.git().merge_trees(head, base, false).await? {
             Merged::Clean(tree) => tree,
             Merged::Conflicts(files) => return Err(conflict(pull, files, None)),
         };
@@ -79,6 +77,6 @@ impl Local {
             message: message.as_bytes(),
         }
         .encode();
-        self.store.put("commit", &commit).await
+        self.git().put("commit", &commit).await
     }
 }

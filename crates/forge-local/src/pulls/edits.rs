@@ -3,13 +3,9 @@
 use std::collections::BTreeMap;
 
 use forge_core::{Error, Result, model::FileEdit, text};
-use forge_git::{CatFile, TreeEntry, branch_problem};
+use forge_git::{CatFile, RawCommit, TreeEntry, branch_problem, signature};
 
-use crate::{
-    Local,
-    ident::Identity,
-    store::{RawCommit, branch_ref, signature},
-};
+use crate::{Local, ident::Identity, store::branch_ref};
 
 /// A branch to change, as it is.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +46,7 @@ impl Local {
         for (edit, mode) in edits.iter().zip(modes) {
             let entry = match (mode, &edit.content) {
                 (Some(mode), Some(content)) => {
-                    let oid = self.store.put("blob", content).await?;
+                    let oid = self.git().put("blob", content).await?;
                     Some(TreeEntry { mode, oid })
                 }
                 _ => None,
@@ -75,7 +71,7 @@ impl Local {
             message: format!("{title}\n").as_bytes(),
         }
         .encode();
-        self.store.put("commit", &commit).await
+        self.git().put("commit", &commit).await
     }
 
     /// Refuses a name that a new branch cannot have.

@@ -4,11 +4,11 @@ use forge_core::{
     Page, PageReq, Result, Timestamp,
     model::{Actor, StatusEvent, StatusEventKind as Kind},
 };
-use forge_git::CatFile;
+use forge_git::{CatFile, RawCommit, parse_signature};
 
 use crate::{
     Local, paging,
-    store::{Event, Intent, Logged, Pull, RawCommit, parse_signature},
+    store::{Event, Intent, Logged, Pull},
 };
 
 impl Local {

@@ -4,9 +4,8 @@ use forge_core::{
     Timestamp,
     model::{Actor, MergeMethod, ReviewState, Reviewer, Side},
 };
+use forge_git::RawCommit;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-
-use super::commit::RawCommit;
 
 /// What the line for people says of an event.
 pub(crate) trait Subject {

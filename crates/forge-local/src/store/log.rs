@@ -1,10 +1,10 @@
 //! The events of a pull request or an issue, in order.
 
 use forge_core::{Error, Result};
-use forge_git::CatFile;
+use forge_git::{CatFile, RawCommit};
 use serde::de::DeserializeOwned;
 
-use super::{Entry, Event, Pull, RawCommit, Store, read::broken};
+use super::{Entry, Event, Pull, Store, read::broken};
 
 /// How many event commits are held at once while they are read.
 const BATCH: usize = 64;

@@ -1,7 +1,6 @@
 //! Pull requests and issues as git keeps them for us; `docs/local.md` describes the format.
 
 mod attempts;
-mod commit;
 mod event;
 mod index;
 mod issue;
@@ -13,7 +12,6 @@ mod transaction;
 mod write;
 
 pub(crate) use attempts::Attempts;
-pub(crate) use commit::{RawCommit, parse_signature, signature};
 pub(crate) use event::{Edited, Entry, Event, Intent, OpenedThread};
 pub(crate) use index::Index;
 pub(crate) use issue::{IssueEvent, IssueSnapshot, StoredIssue};

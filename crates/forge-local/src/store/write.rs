@@ -1,12 +1,9 @@
 //! Writing events.
 
 use forge_core::{Error, ErrorKind, Result, model::PrState};
-use forge_git::CatFile;
+use forge_git::{CatFile, RawCommit, signature};
 
-use super::{
-    Attempts, Entry, Event, Index, Lost, Pull, RawCommit, RefChange, Snapshot, Store,
-    commit::signature, refs,
-};
+use super::{Attempts, Entry, Event, Index, Lost, Pull, RefChange, Snapshot, Store, refs};
 use crate::ident::Identity;
 
 /// What the commit at the root of every chain says.
@@ -61,16 +58,9 @@ pub(crate) enum Written {
 }
 
 impl Store {
-    /// Writes an object of `kind`; its id.
-    pub async fn put(&self, kind: &str, data: &[u8]) -> Result<String> {
-        let args = ["hash-object", "-w", "-t", kind, "--stdin"];
-        let oid = self.git.run_ok_with_stdin(args, data).await?;
-        Ok(String::from_utf8_lossy(&oid).trim().to_owned())
-    }
-
     /// Writes a tree with one file.
     pub async fn put_file(&self, name: &str, data: &[u8]) -> Result<String> {
-        let blob = self.put("blob", data).await?;
+        let blob = self.git.put("blob", data).await?;
         let entry = format!("100644 blob {blob}\t{name}\n");
         let oid = self
             .git
@@ -91,7 +81,7 @@ impl Store {
             message: ROOT,
             ..RawCommit::default()
         };
-        self.put("commit", &root.encode()).await
+        self.git.put("commit", &root.encode()).await
     }
 
     /// Writes the commit of an event.
@@ -111,7 +101,7 @@ impl Store {
             encoding: None,
             message: message.as_bytes(),
         };
-        self.put("commit", &commit.encode()).await
+        self.git.put("commit", &commit.encode()).await
     }
 
     /// Writes the first event of pull request `number`, together with the refs of `before`.
@@ -252,7 +242,7 @@ impl Store {
             IndexChange::Closed => index.close(number),
             _ => index.open(number),
         }
-        let new = self.put("blob", index.encode().as_bytes()).await?;
+        let new = self.git.put("blob", index.encode().as_bytes()).await?;
         let name = refs::INDEX.to_owned();
         Ok(match loaded.old {
             Some(old) if old == new => None,

@@ -13,6 +13,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 use forge::Forges;
 use forge_core::{
     Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, Result, locator,
+    model::LocalClone,
 };
 use forge_git::Place;
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
@@ -187,6 +188,12 @@ impl Server {
             )
             .with_hint("pass the repository's own locator, and the at-uri as number")),
         }
+    }
+
+    /// The clone that the server was started in, if it is one of this repository.
+    pub(crate) async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
+        let place = Place::at(&self.0.options.dir);
+        self.0.forges.clone_of(&place, repo.id()).await
     }
 
     /// Opens a repository, if that is allowed.

@@ -105,6 +105,7 @@ impl Tool for PrMerge {
             body: args.body,
             delete_branch: args.delete_branch,
             auto: args.auto,
+            clone: call.server.clone_of(&target.repo).await,
             ..MergeReq::default()
         };
         let outcome = target.repo.merge(&target.id, &req).await?;

@@ -17,7 +17,7 @@ use crate::{
         status::{self, Words},
     },
     records::NewRecord,
-    ticket_writes::{changed_on_the_way, closed_word, done},
+    ticket_writes::{changed_on_the_way, done, learned_word},
     write,
 };
 
@@ -127,7 +127,7 @@ impl Tangled {
             IssueState::Open => "open".to_owned(),
             IssueState::Closed => {
                 let (others, _) = self.issue_tickets(repository).await?;
-                closed_word(others.iter().map(|o| &o.record))
+                learned_word(others.iter().map(|o| &o.record), PrState::Closed)
             }
         };
         self.change_ticket(repository, ticket, None, |map| {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{state::Standing, view::Located};
 use crate::{
-    Tangled, fault,
+    Era, Tangled, fault,
     ingest::Seen,
     kinds,
     knot::{Branch, Checked, merge_input, no_branch},
@@ -66,6 +66,9 @@ impl Tangled {
     pub(crate) async fn merge_pull(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         let located = self.locate(pr).await?;
         let (repository, pull) = (&located.repository, &located.pull);
+        if repository.era == Era::Org {
+            return self.merge_ticket(&located, req).await;
+        }
         self.speaks_2026(repository, Capability::MergeRebase)?;
         let standing = self.standing(repository, pull).await?;
         match standing.state {
@@ -83,7 +86,10 @@ impl Tangled {
         self.may_merge(repository).await?;
         self.nothing_open_below(&located).await?;
         let patch = self.latest_patch(repository, pull).await?;
-        expect_head(req, &patch)?;
+        expect_head(
+            req.expected_head.as_deref(),
+            patch.head().unwrap_or_default(),
+        )?;
         let before = self
             .branch(repository, &pull.base)
             .await?
@@ -393,18 +399,18 @@ impl Tangled {
     }
 }
 
-fn expect_head(req: &MergeReq, patch: &Patch) -> Result<()> {
-    let Some(expected) = &req.expected_head else {
+/// Fails unless the head of the newest round is the expected one.
+pub(crate) fn expect_head(expected: Option<&str>, head: &str) -> Result<()> {
+    let Some(expected) = expected else {
         return Ok(());
     };
-    let head = patch.head().unwrap_or_default();
     let fits = expected.len() >= 7 && head.starts_with(&expected.to_ascii_lowercase());
     if fits {
         return Ok(());
     }
     Err(Error::new(
         ErrorKind::Conflict {
-            expected: expected.clone(),
+            expected: expected.to_owned(),
             actual: head.to_owned(),
         },
         format!("the head of the newest round is {head}, not {expected}"),

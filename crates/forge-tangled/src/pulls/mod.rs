@@ -9,7 +9,7 @@ mod edits;
 mod fork;
 mod history;
 pub(crate) mod list;
-mod merge;
+pub(crate) mod merge;
 pub(crate) mod number;
 pub(crate) mod record;
 pub(crate) mod rest;

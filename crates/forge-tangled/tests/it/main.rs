@@ -23,5 +23,6 @@ mod requests;
 mod rounds;
 mod sessions;
 mod stage;
+mod ticket_merge;
 mod tickets;
 mod writes;

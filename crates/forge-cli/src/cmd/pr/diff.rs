@@ -2,7 +2,7 @@
 
 use forge_core::{
     Error, Locator, PageReq, Result, WebPage, locator,
-    model::{DiffFormat, DiffReq, LocalClone, PrFields, Rounds},
+    model::{DiffFormat, DiffReq, PrFields, Rounds},
     text,
 };
 use futures::StreamExt as _;
@@ -84,14 +84,6 @@ fn quoted(path: &str) -> String {
     out + "\""
 }
 
-/// The clone that the user stands in, if it is one of this repository.
-async fn clone(ctx: &Ctx, selected: &Selected) -> Option<LocalClone> {
-    Some(LocalClone {
-        remote: select::own_remote(ctx, &selected.repo, None).await?,
-        dir: ctx.git().dir().to_owned(),
-    })
-}
-
 /// The rounds that are asked for: by flags, or by an address that names one.
 fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
     let hosts = ctx.forges()?.hosts();
@@ -139,7 +131,7 @@ async fn stream(
                 format,
                 context_lines: None,
                 rounds,
-                clone: clone(ctx, selected).await,
+                clone: select::clone(ctx, &selected.repo).await,
             },
         )
         .await?;

@@ -8,19 +8,24 @@ use forge_core::{Timestamp, model::Actor};
 
 /// A commit object, taken apart. Names and messages are bytes in whatever encoding it declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RawCommit<'a> {
+pub struct RawCommit<'a> {
+    /// Its tree, hex.
     pub tree: &'a str,
+    /// Its parents, hex, in order.
     pub parents: Vec<&'a str>,
     /// `Name <email> seconds offset`.
     pub author: &'a [u8],
     /// The same for the committer.
     pub committer: &'a [u8],
+    /// The encoding of names and message, where it is not UTF-8.
     pub encoding: Option<&'a [u8]>,
+    /// Subject, an empty line, and the rest.
     pub message: &'a [u8],
 }
 
 impl<'a> RawCommit<'a> {
     /// Takes `data` apart; `None` when it is no commit.
+    #[must_use]
     pub fn parse(data: &'a [u8]) -> Option<Self> {
         let mut commit = Self::default();
         let mut rest = data;
@@ -48,6 +53,7 @@ impl<'a> RawCommit<'a> {
     }
 
     /// The object's bytes.
+    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = format!("tree {}\n", self.tree).into_bytes();
         for parent in &self.parents {
@@ -70,7 +76,8 @@ impl<'a> RawCommit<'a> {
 }
 
 /// `Name <email> seconds +0000`, without what would break the line.
-pub(crate) fn signature(actor: &Actor, at: Timestamp) -> String {
+#[must_use]
+pub fn signature(actor: &Actor, at: Timestamp) -> String {
     let clean = |text: &str| -> String {
         let kept: String = text
             .chars()
@@ -91,7 +98,8 @@ pub(crate) fn signature(actor: &Actor, at: Timestamp) -> String {
 }
 
 /// Name, e-mail address and time of `Name <email> seconds offset`, lossy.
-pub(crate) fn parse_signature(line: &[u8]) -> Option<(String, String, Timestamp)> {
+#[must_use]
+pub fn parse_signature(line: &[u8]) -> Option<(String, String, Timestamp)> {
     let line = String::from_utf8_lossy(line);
     let (who, when) = line.rsplit_once("> ")?;
     let (name, email) = who.rsplit_once('<')?;

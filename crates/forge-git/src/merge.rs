@@ -1,0 +1,74 @@
+//! Three-way merges, without a work tree.
+
+use forge_core::Result;
+
+use crate::Git;
+
+/// What a merge came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merged {
+    /// The merged tree, hex.
+    Clean(String),
+    /// The files that conflict, sorted.
+    Conflicts(Vec<String>),
+}
+
+impl Git {
+    /// Merges `theirs` into `ours` from the merge base that their histories give; `unrelated` ones
+    /// have none. No ref and no work tree is touched.
+    ///
+    /// # Errors
+    /// `git` when one of them is not there, or they share nothing and are not `unrelated`.
+    pub async fn merge_trees(&self, ours: &str, theirs: &str, unrelated: bool) -> Result<Merged> {
+        let mut args = vec![
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            "--name-only",
+            "--no-messages",
+        ];
+        if unrelated {
+            args.push("--allow-unrelated-histories");
+        }
+        args.extend(["--end-of-options", ours, theirs]);
+        let output = self.run(args).await?;
+        let mut fields = output.stdout.split(|b| *b == 0);
+        let tree = fields
+            .next()
+            .map(|t| String::from_utf8_lossy(t).trim().to_owned());
+        match (output.status, tree.filter(|t| !t.is_empty())) {
+            (0, Some(tree)) => Ok(Merged::Clean(tree)),
+            (1, Some(_)) => {
+                let names = fields.take_while(|f| !f.is_empty());
+                let mut files: Vec<String> = names
+                    .map(|f| String::from_utf8_lossy(f).into_owned())
+                    .collect();
+                files.sort();
+                files.dedup();
+                Ok(Merged::Conflicts(files))
+            }
+            _ => Err(output.error("merge-tree")),
+        }
+    }
+
+    /// Whether `commit` is an ancestor of `of`, or `of` itself.
+    ///
+    /// # Errors
+    /// `git` when the program cannot be run.
+    pub async fn contains(&self, of: &str, commit: &str) -> Result<bool> {
+        let asked = self
+            .run(["merge-base", "--is-ancestor", "--", commit, of])
+            .await?;
+        Ok(asked.status == 0)
+    }
+
+    /// Writes an object of this kind (`blob`, `commit`); its id, hex.
+    ///
+    /// # Errors
+    /// `git` when it is none of that kind, or cannot be written.
+    pub async fn put(&self, kind: &str, data: &[u8]) -> Result<String> {
+        let args = ["hash-object", "-w", "-t", kind, "--stdin"];
+        let oid = self.run_ok_with_stdin(args, data).await?;
+        Ok(String::from_utf8_lossy(&oid).trim().to_owned())
+    }
+}

@@ -1,0 +1,397 @@
+//! Merging on Tangled 1.0: a rebase in the user's clone, a push, then the state.
+//!
+//! How the knot's own merge is asked was seen in part alone (not its styles, not what it answers,
+//! not who sets the state), so it is left alone: a push needs no guess. What was pushed is never
+//! pushed twice: the branch decides. Whoever runs it again after a failure finds the change there,
+//! and only the state is written.
+
+use std::time::Duration;
+
+use forge_core::{
+    Error, ErrorKind, Ingestion, Noun, Outcome, Precondition, Result, Step, Warning,
+    model::{LocalClone, Merge, MergeMethod, MergeReq, PrFields, PrState},
+    text::one_line,
+};
+use forge_git::{Git, Rebase, Rebased};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    Tangled,
+    knot::{Branch, no_branch},
+    pulls::{merge::expect_head, view::Located},
+    ticket_writes::{changed_on_the_way, experimental, learned_word},
+    tickets,
+};
+
+/// How long a knot has to notice by itself that a pull request was merged.
+const NOTICES: Duration = Duration::from_secs(2);
+const PUSH: &str = "push to the target branch";
+const RECORD: &str = "record the merge";
+
+/// What is on the target branch now.
+struct Landed {
+    tip: String,
+    /// It was there before we did anything.
+    earlier: bool,
+}
+
+impl Tangled {
+    /// Merges a ticket by rebasing its newest round onto the target branch.
+    pub(crate) async fn merge_ticket(
+        &self,
+        located: &Located,
+        req: &MergeReq,
+    ) -> Result<Outcome<Merge>> {
+        let (repository, pull) = (&located.repository, &located.pull);
+        let uri = &pull.record.uri;
+        match tickets::inline(&pull.record).state {
+            Some(PrState::Merged) => return self.ticket_was_merged(located).await,
+            Some(PrState::Closed) => {
+                return Err(
+                    Error::precondition(Precondition::Closed, format!("{uri} is closed"))
+                        .with_hint("reopen it first"),
+                );
+            }
+            Some(PrState::Open) | None => {}
+        }
+        let head = pull.source_sha.as_deref().ok_or_else(|| {
+            Error::precondition(
+                Precondition::NothingToMerge,
+                format!("{uri} has no round with commits"),
+            )
+            .with_hint("its author submits one: forge pr resubmit")
+        })?;
+        expect_head(req.expected_head.as_deref(), head)?;
+        let clone = req.clone.as_ref().ok_or_else(|| no_clone(located))?;
+        self.session.viewer().await?;
+        let before = self
+            .branch(repository, &pull.base)
+            .await?
+            .ok_or_else(|| no_branch("base", repository, &pull.base))?;
+        let git = Git::at(&clone.dir);
+        fetch(&git, clone, located, &before, head).await?;
+        let landed = match rebased(&git, &before, head).await? {
+            Rebased::Nothing => Landed {
+                tip: before.hash,
+                earlier: true,
+            },
+            Rebased::Conflicts { files, commit } => {
+                return Err(conflict(located, files, &commit));
+            }
+            Rebased::Onto(tip) => {
+                self.ticket_as_read(located).await?;
+                self.push(&git, clone, located, &before, &tip).await?;
+                Landed {
+                    tip,
+                    earlier: false,
+                }
+            }
+        };
+        self.record_ticket_merge(located, landed).await
+    }
+
+    /// One that is merged, and recorded.
+    async fn ticket_was_merged(&self, located: &Located) -> Result<Outcome<Merge>> {
+        let view = self.view_located(located, PrFields::NONE).await?;
+        let warning = Warning::new(format!("{} is merged already", located.pull.record.uri));
+        let merge = Merge {
+            commit: None,
+            pull_request: view,
+            method: None,
+            already_merged: true,
+            queued: false,
+            queue_position: None,
+            branch_deleted: false,
+        };
+        Ok(Outcome::unchanged(merge, warning))
+    }
+
+    /// A round that was added after we looked must not be merged unseen, nor the old one after it.
+    async fn ticket_as_read(&self, located: &Located) -> Result<()> {
+        let now = self.again(located).await?.pull;
+        let (was, is) = (&located.pull, &now);
+        if was.record.cid() == is.record.cid() && was.source_sha == is.source_sha {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Conflict {
+                expected: was.record.cid().to_owned(),
+                actual: is.record.cid().to_owned(),
+            },
+            format!(
+                "{} was changed while it was about to be merged",
+                was.record.uri
+            ),
+        )
+        .with_hint("look at it again, then merge"))
+    }
+
+    /// Puts `tip` on the target branch, unless that has moved. Whether it is there is decided by
+    /// the branch, not by what the push said.
+    async fn push(
+        &self,
+        git: &Git,
+        clone: &LocalClone,
+        located: &Located,
+        before: &Branch,
+        tip: &str,
+    ) -> Result<()> {
+        let (repository, base) = (&located.repository, &located.pull.base);
+        let lease = format!("--force-with-lease=refs/heads/{base}:{}", before.hash);
+        let change = format!("{tip}:refs/heads/{base}");
+        let args = [
+            "push",
+            "--quiet",
+            &lease,
+            "--end-of-options",
+            &clone.remote,
+            &change,
+        ];
+        let pushed = git.run_with_locks(args, b"").await?;
+        let after = self.branch(repository, base).await;
+        if let Ok(Some(after)) = &after
+            && after.hash == tip
+        {
+            return Ok(());
+        }
+        if pushed.status == 0 {
+            // Somebody may have pushed on top of it since, or the knot's answer is an old one.
+            let refname = format!("refs/heads/{base}");
+            let there = git.run_ok(["ls-remote", "--", &clone.remote, &refname]);
+            let there = there.await.unwrap_or_default();
+            if String::from_utf8_lossy(&there).starts_with(tip) {
+                return Ok(());
+            }
+        }
+        let unmoved = matches!(&after, Ok(Some(after)) if after.hash == before.hash);
+        let said = pushed.error("push");
+        let base = one_line(base);
+        if pushed.status != 0 && unmoved {
+            return Err(said.with_hint(format!(
+                "nothing was merged: see that `git push {} HEAD:refs/heads/{base} --dry-run` works \
+                 in {}, then merge again",
+                clone.remote,
+                clone.dir.display()
+            )));
+        }
+        Err(Error::new(
+            ErrorKind::Conflict {
+                expected: before.hash.clone(),
+                actual: match after {
+                    Ok(Some(after)) => after.hash,
+                    _ => "unknown".to_owned(),
+                },
+            },
+            format!("'{base}' moved while {tip} was pushed to it"),
+        )
+        .with_hint(
+            "merge again: it looks first whether the change is on the branch, and pushes it if not",
+        ))
+    }
+
+    /// Writes that it is merged, unless the knot has noticed, and says what happened also when that
+    /// fails.
+    async fn record_ticket_merge(
+        &self,
+        located: &Located,
+        landed: Landed,
+    ) -> Result<Outcome<Merge>> {
+        let uri = located.pull.record.uri.clone();
+        let mut warnings = vec![experimental()];
+        let mut steps = Vec::new();
+        if landed.earlier {
+            warnings.push(Warning::new(
+                "the branch held the change already; only the record of it was missing",
+            ));
+        } else {
+            steps.push(Step {
+                name: PUSH.to_owned(),
+                done: true,
+            });
+        }
+        let recorded = self.ticket_is_merged(located, landed.earlier).await;
+        steps.push(Step {
+            name: RECORD.to_owned(),
+            done: recorded.is_ok(),
+        });
+        let ingestion = match &recorded {
+            Ok(()) => Ingestion::Immediate,
+            Err(e) => {
+                let what = "merged on the branch, but not recorded, so that it still shows as open";
+                warnings.push(
+                    Warning::new(format!("{what}: {}", e.message())).with_hint(format!(
+                        "run `forge pr merge --rebase {uri}` again: it finds the change on the \
+                         branch and only writes the record"
+                    )),
+                );
+                Ingestion::Pending {
+                    uri,
+                    waited: Duration::ZERO,
+                }
+            }
+        };
+        let located = self
+            .again(located)
+            .await
+            .unwrap_or_else(|_| located.clone());
+        let mut view = self.view_located(&located, PrFields::NONE).await?;
+        view.merge_commit = Some(landed.tip.clone());
+        Ok(Outcome {
+            value: Merge {
+                pull_request: view,
+                commit: Some(landed.tip),
+                method: Some(MergeMethod::Rebase),
+                already_merged: landed.earlier,
+                queued: false,
+                queue_position: None,
+                branch_deleted: false,
+            },
+            ingestion,
+            unchanged: false,
+            steps,
+            warnings,
+        })
+    }
+
+    /// Who sets the state was not seen: the knot gets time to do it, then we do.
+    async fn ticket_is_merged(&self, located: &Located, earlier: bool) -> Result<()> {
+        let mut pause = self.settings.poll;
+        let end = Instant::now() + NOTICES.min(self.settings.wait);
+        while !earlier && Instant::now() + pause < end {
+            sleep(pause).await;
+            pause *= 2;
+            let now = self.again(located).await;
+            if now.is_ok_and(|now| is_merged(&now)) {
+                return Ok(());
+            }
+        }
+        let repository = &located.repository;
+        let (others, _) = self.tickets(repository).await?;
+        let word = learned_word(others.iter().map(|p| &p.record), PrState::Merged);
+        let ticket = &located.pull.record;
+        let changed = self
+            .change_ticket(repository, ticket, None, |map| {
+                // Somebody who closed it meanwhile is not overruled.
+                if map.get("state").and_then(|s| s.as_str()) == Some("open") {
+                    map.insert("state".to_owned(), json!(word));
+                }
+            })
+            .await?;
+        match (is_merged(&self.again(located).await?), changed) {
+            (true, _) => Ok(()),
+            (false, true) => Err(changed_on_the_way(&ticket.uri, "the state")),
+            (false, false) => Err(Error::precondition(
+                Precondition::Closed,
+                format!("{} was closed in the meantime", ticket.uri),
+            )),
+        }
+    }
+}
+
+fn is_merged(located: &Located) -> bool {
+    tickets::inline(&located.pull.record).state == Some(PrState::Merged)
+}
+
+/// Brings the tip of the target branch and the head of the newest round into the clone, which gets
+/// no ref of them.
+async fn fetch(
+    git: &Git,
+    clone: &LocalClone,
+    located: &Located,
+    before: &Branch,
+    head: &str,
+) -> Result<()> {
+    let pull = &located.pull;
+    let base_ref = format!("refs/heads/{}", pull.base);
+    let options = [
+        "fetch",
+        "--quiet",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--no-recurse-submodules",
+        // Not into the remote-tracking branch either.
+        "--refmap=",
+        "--end-of-options",
+        &clone.remote,
+    ];
+    let get = |wanted: &str| {
+        let args: Vec<String> = options
+            .iter()
+            .map(|o| (*o).to_owned())
+            .chain([wanted.to_owned()])
+            .collect();
+        async move { git.run_ok(args).await }
+    };
+    if !has(git, &before.hash).await {
+        get(&base_ref).await?;
+    }
+    if !has(git, head).await && get(head).await.is_err() && !pull.is_from_fork() {
+        // A server that gives branches alone.
+        let _ = get(&format!("refs/heads/{}", pull.head)).await;
+    }
+    for (oid, what) in [
+        (before.hash.as_str(), "the target branch"),
+        (head, "the newest round"),
+    ] {
+        if !has(git, oid).await {
+            return Err(Error::not_found(
+                Noun::Commit,
+                format!(
+                    "the commit {oid} of {what} could not be fetched from the remote '{}'",
+                    one_line(&clone.remote)
+                ),
+            )
+            .with_hint(format!(
+                "fetch '{}' from where its author pushed it, then merge again",
+                one_line(&pull.head)
+            )));
+        }
+    }
+    Ok(())
+}
+
+async fn has(git: &Git, oid: &str) -> bool {
+    let commit = format!("{oid}^{{commit}}");
+    git.run_ok(["cat-file", "-e", &commit]).await.is_ok()
+}
+
+async fn rebased(git: &Git, before: &Branch, head: &str) -> Result<Rebased> {
+    let committer = git.run_ok(["var", "GIT_COMMITTER_IDENT"]).await?;
+    let rebase = Rebase {
+        base: &before.hash,
+        head,
+        committer: committer.trim_ascii_end(),
+    };
+    git.rebase(&mut git.cat_file(), rebase).await
+}
+
+fn no_clone(located: &Located) -> Error {
+    let repository = &located.repository;
+    Error::invalid(
+        "clone",
+        format!(
+            "on Tangled 1.0 a merge is a push of yours, and this is no clone of {}",
+            repository.id
+        ),
+    )
+    .with_hint(format!(
+        "run `forge pr merge --rebase {}` in a clone that has a remote of it which you can push to",
+        located.pull.record.uri
+    ))
+}
+
+fn conflict(located: &Located, files: Vec<String>, commit: &str) -> Error {
+    let shown: Vec<_> = files
+        .iter()
+        .map(|file| one_line(file).into_owned())
+        .collect();
+    let message = format!(
+        "{} does not apply to '{}' at commit {commit} in {}; nothing was changed",
+        located.pull.record.uri,
+        one_line(&located.pull.base),
+        shown.join(", ")
+    );
+    Error::precondition(Precondition::Conflicts(files), message)
+        .with_hint("its author rebases the branch and submits another round")
+}

@@ -1,0 +1,277 @@
+//! Merging on Tangled 1.0: in a clone, by rebase and push, then the state.
+
+use forge_core::{
+    PrId, PullRequests, RepoId, RepoPath,
+    model::{CreatePull, LocalClone, MergeReq, PrState, Resubmit},
+};
+use forge_tangled::Tangled;
+use forge_testkit::{
+    GitDir,
+    tangled::{Fault, Repository},
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::stage::Stage;
+
+const TICKET: &str = "org.tangled.track.ticket";
+const PUT: &str = "com.atproto.repo.putRecord";
+
+/// A repository of 1.0 with one pull request, and a clone of it.
+struct Ground {
+    stage: Stage,
+    repo: Repository,
+    forge: Tangled,
+    pr: PrId,
+    dir: TempDir,
+}
+
+impl Ground {
+    async fn new() -> Self {
+        let stage = Stage::new();
+        let repo = stage.world.repository_1_0(&stage.alice, "new");
+        repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+        repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
+        let id = RepoId {
+            path: RepoPath::Did(repo.did.clone()),
+            ..stage.id()
+        };
+        let forge = stage.tangled(&stage.alice);
+        let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+        let pr = made.unwrap().value.id;
+        let ground = Self {
+            stage,
+            repo,
+            forge,
+            pr,
+            dir: tempfile::tempdir().unwrap(),
+        };
+        let path = ground.repo.path().to_string_lossy().into_owned();
+        let clone = GitDir::init(ground.dir.path(), &[]);
+        for args in [
+            ["remote", "add", "knot", &path],
+            ["config", "--add", "user.name", "Alice"],
+            ["config", "--add", "user.email", "alice@example.org"],
+        ] {
+            clone.run(args).ok();
+        }
+        ground
+    }
+
+    fn req(&self) -> MergeReq {
+        MergeReq {
+            clone: Some(LocalClone {
+                dir: self.dir.path().to_owned(),
+                remote: "knot".to_owned(),
+            }),
+            ..MergeReq::default()
+        }
+    }
+
+    fn state(&self) -> String {
+        let records = self.stage.world.knot().records(&self.repo.did, TICKET);
+        let key = self.pr.key.to_string();
+        let ours = records.iter().find(|(uri, ..)| *uri == key).unwrap();
+        ours.2["state"].as_str().unwrap().to_owned()
+    }
+
+    fn subjects(&self) -> String {
+        self.repo.git.log("main", "%s")
+    }
+}
+
+#[tokio::test]
+async fn a_round_goes_on_top_of_what_the_branch_has_now() {
+    let ground = Ground::new().await;
+    ground
+        .repo
+        .git
+        .commit("main", "Meanwhile", &[("c", Some("1\n"))]);
+    let refs = GitDir::at(ground.dir.path()).refs();
+    let merged = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
+    assert_eq!(merged.ingestion.word(), "immediate");
+    assert!(merged.warnings[0].message.contains("experimental"));
+    assert!(merged.steps.iter().all(|s| s.done), "{:?}", merged.steps);
+    assert_eq!(merged.value.pull_request.state, PrState::Merged);
+    assert_eq!(merged.value.commit, ground.repo.git.oid("main"));
+    assert!(
+        ground.subjects().starts_with("Add b\nAdd a\nMeanwhile\n"),
+        "{}",
+        ground.subjects()
+    );
+    assert_eq!(ground.repo.git.log("main", "%P").matches(' ').count(), 0);
+    assert_eq!(ground.state(), "merged");
+    assert_eq!(
+        GitDir::at(ground.dir.path()).refs(),
+        refs,
+        "no ref was written"
+    );
+    let again = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
+    assert!(again.unchanged && again.value.already_merged);
+    let closed = ground.forge.close(&ground.pr, &Default::default()).await;
+    assert_eq!(closed.unwrap_err().code(), "precondition_failed");
+}
+
+#[tokio::test]
+async fn commits_that_stand_where_they_belong_stay_what_they_are() {
+    let ground = Ground::new().await;
+    let spelled = json!({
+        "title": {"text": "Old"}, "state": "merge-completed", "targetBranch": "main",
+        "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let knot = ground.stage.world.knot();
+    knot.put_record(&ground.repo.did, TICKET, "3mkuuamwfj322", spelled);
+    let head = ground.repo.git.oid("topic");
+    let req = MergeReq {
+        expected_head: head.clone(),
+        ..ground.req()
+    };
+    let merged = ground.forge.merge(&ground.pr, &req).await.unwrap();
+    assert_eq!(merged.value.commit, head);
+    // As the repository's other tickets spell it.
+    assert_eq!(ground.state(), "merge-completed");
+}
+
+#[tokio::test]
+async fn what_stops_a_merge_changes_nothing() {
+    let ground = Ground::new().await;
+    let before = ground.repo.git.refs();
+    let without = ground.forge.merge(&ground.pr, &MergeReq::default()).await;
+    let without = without.unwrap_err();
+    assert_eq!(without.code(), "invalid_input");
+    assert!(
+        without.hint().unwrap().contains("in a clone"),
+        "{without:?}"
+    );
+    let moved = MergeReq {
+        expected_head: Some("0123456789".to_owned()),
+        ..ground.req()
+    };
+    let moved = ground.forge.merge(&ground.pr, &moved).await.unwrap_err();
+    assert_eq!(moved.code(), "conflict");
+    // The knot takes no push over HTTP.
+    let url = format!(
+        "{}/{}",
+        ground.stage.world.knot().host().url(),
+        ground.repo.did
+    );
+    let clone = GitDir::at(ground.dir.path());
+    clone
+        .run(["remote", "set-url", "--push", "knot", &url])
+        .ok();
+    let refused = ground.forge.merge(&ground.pr, &ground.req()).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), "git", "{refused:?}");
+    assert!(refused.hint().unwrap().contains("nothing was merged"));
+    assert_eq!(ground.repo.git.refs(), before);
+    assert_eq!(ground.state(), "open");
+
+    let path = ground.repo.path().to_string_lossy().into_owned();
+    clone
+        .run(["remote", "set-url", "--push", "knot", &path])
+        .ok();
+    ground
+        .repo
+        .git
+        .commit("main", "Another a", &[("a", Some("2\n"))]);
+    let before = ground.repo.git.refs();
+    let conflict = ground.forge.merge(&ground.pr, &ground.req()).await;
+    let conflict = conflict.unwrap_err();
+    assert_eq!(conflict.code(), "precondition_failed");
+    assert!(conflict.message().contains(" in a;"), "{conflict:?}");
+    assert_eq!(ground.repo.git.refs(), before);
+    ground
+        .forge
+        .close(&ground.pr, &Default::default())
+        .await
+        .unwrap();
+    let closed = ground.forge.merge(&ground.pr, &ground.req()).await;
+    assert_eq!(closed.unwrap_err().code(), "precondition_failed");
+}
+
+/// The newest round counts, not what its branch has come to since.
+#[tokio::test]
+async fn what_was_pushed_after_the_round_is_not_merged() {
+    let ground = Ground::new().await;
+    ground
+        .repo
+        .git
+        .commit("topic", "Unseen", &[("unseen", Some("1\n"))]);
+    ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
+    assert!(
+        !ground.subjects().contains("Unseen"),
+        "{}",
+        ground.subjects()
+    );
+    assert!(ground.subjects().starts_with("Add b\n"));
+}
+
+#[tokio::test]
+async fn a_merge_that_could_not_be_recorded_is_recorded_by_the_next_one() {
+    let ground = Ground::new().await;
+    let knot = ground.stage.world.knot();
+    knot.host().fault(
+        Fault::error(500, "InternalServerError", "no")
+            .on(PUT)
+            .always(),
+    );
+    let merged = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
+    let done: Vec<_> = merged.steps.iter().map(|s| s.done).collect();
+    assert_eq!(done, [true, false]);
+    let told = merged
+        .warnings
+        .iter()
+        .find_map(|w| w.hint.as_deref().filter(|h| h.contains("again")));
+    let key = ground.pr.key.to_string();
+    assert!(
+        told.unwrap()
+            .contains(&format!("forge pr merge --rebase {key}"))
+    );
+    assert_eq!(ground.state(), "open");
+    let tip = ground.repo.git.oid("main");
+    knot.host().clear_faults();
+    let again = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
+    assert!(again.value.already_merged && !again.unchanged);
+    assert_eq!(
+        (ground.state().as_str(), ground.repo.git.oid("main")),
+        ("merged", tip)
+    );
+}
+
+/// A knot that sets the state by itself is not written to.
+#[tokio::test]
+async fn a_knot_that_notices_is_left_alone() {
+    let ground = Ground::new().await;
+    let head = ground
+        .repo
+        .git
+        .commit("topic", "Add c", &[("c", Some("1\n"))]);
+    let round = ground
+        .forge
+        .resubmit(&ground.pr, &Resubmit::default())
+        .await;
+    assert_eq!(
+        round.unwrap().value.head_oid.as_deref(),
+        Some(head.as_str())
+    );
+    let knot = ground.stage.world.knot();
+    let records = knot.records(&ground.repo.did, TICKET);
+    let (uri, _, mut value) = records[0].clone();
+    let rkey = uri.rsplit('/').next().unwrap().to_owned();
+    value["state"] = json!("merged");
+    let notices = async {
+        while ground.repo.git.oid("main").as_deref() != Some(head.as_str()) {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        knot.put_record(&ground.repo.did, TICKET, &rkey, value.clone());
+        knot.host().reset_record();
+    };
+    let req = ground.req();
+    let (merged, ()) = tokio::join!(ground.forge.merge(&ground.pr, &req), notices);
+    assert_eq!(merged.unwrap().value.pull_request.state, PrState::Merged);
+    let sent = knot.host().requests();
+    assert!(
+        sent.iter().all(|r| !r.path.contains("putRecord")),
+        "{sent:?}"
+    );
+}
