@@ -241,7 +241,7 @@ pub async fn own_remote(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> Option<S
 
 /// The clone that the user stands in, if it is one of this repository.
 pub async fn clone(ctx: &Ctx, repo: &Repo) -> Option<LocalClone> {
-    ctx.forges().ok()?.clone_of(ctx.place(), repo.id()).await
+    ctx.forges().ok()?.clone_of(ctx.place(), repo).await
 }
 
 async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected> {

@@ -238,8 +238,9 @@ impl Forges {
     }
 
     /// The clone at `place`, if one of its remotes stands for `repo`: what some forges need for a
-    /// large diff, or for a merge that is a push.
-    pub async fn clone_of(&self, place: &Place, repo: &RepoId) -> Option<LocalClone> {
+    /// large diff, or for a merge that is a push. A repository that is named by DID or at-uri is
+    /// asked for its other names.
+    pub async fn clone_of(&self, place: &Place, repo: &Repo) -> Option<LocalClone> {
         resolve::clone_of(self, place, repo).await
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use forge_core::{
-    Error, ErrorKind, Locator, RepoId, RepoPath, Result,
+    Error, ErrorKind, Locator, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
@@ -33,19 +33,35 @@ pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> 
 }
 
 /// See [`Forges::clone_of`].
-pub(crate) async fn clone_of(forges: &Forges, place: &Place, repo: &RepoId) -> Option<LocalClone> {
+pub(crate) async fn clone_of(forges: &Forges, place: &Place, repo: &Repo) -> Option<LocalClone> {
     let config = place.config().await.ok()?;
-    let hosts = forges.hosts();
-    let key = repo.comparison_key();
-    let is_it = |remote: &&Remote| {
-        let id = locator::parse_remote(&remote.url, hosts);
-        id.is_ok_and(|id| id.comparison_key() == key)
+    let remotes: Vec<(&str, RepoId)> = config
+        .remotes
+        .iter()
+        .filter_map(|remote| {
+            let id = locator::parse_remote(&remote.url, forges.hosts()).ok()?;
+            Some((remote.name.as_str(), id))
+        })
+        .collect();
+    let of = |ids: &[RepoId]| {
+        let keys: Vec<_> = ids.iter().map(RepoId::comparison_key).collect();
+        let found = remotes
+            .iter()
+            .find(|(_, id)| keys.contains(&id.comparison_key()))?;
+        Some(LocalClone {
+            dir: place.git().dir().to_owned(),
+            remote: found.0.to_owned(),
+        })
     };
-    let remote = config.remotes.iter().find(is_it)?;
-    Some(LocalClone {
-        dir: place.git().dir().to_owned(),
-        remote: remote.name.clone(),
-    })
+    if let Some(found) = of(std::slice::from_ref(repo.id())) {
+        return Some(found);
+    }
+    let unnamed = matches!(repo.id().path, RepoPath::Did(_) | RepoPath::Record(_));
+    if !unnamed || remotes.is_empty() {
+        return None;
+    }
+    let info = repo.info().await.ok()?;
+    of(&[&[info.id][..], &info.aliases].concat())
 }
 
 fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {

@@ -3,6 +3,7 @@
 mod check;
 mod opt_in;
 mod rounds;
+mod tickets;
 mod walk;
 mod words;
 mod world;

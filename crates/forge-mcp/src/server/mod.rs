@@ -193,7 +193,7 @@ impl Server {
     /// The clone that the server was started in, if it is one of this repository.
     pub(crate) async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
         let place = Place::at(&self.0.options.dir);
-        self.0.forges.clone_of(&place, repo.id()).await
+        self.0.forges.clone_of(&place, repo).await
     }
 
     /// Opens a repository, if that is allowed.

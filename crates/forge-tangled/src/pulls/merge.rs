@@ -66,7 +66,7 @@ impl Tangled {
     pub(crate) async fn merge_pull(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
         let located = self.locate(pr).await?;
         let (repository, pull) = (&located.repository, &located.pull);
-        if repository.era == Era::Org {
+        if repository.era == Era::Org10 {
             return self.merge_ticket(&located, req).await;
         }
         self.speaks_2026(repository, Capability::MergeRebase)?;

@@ -1,0 +1,36 @@
+//! A repository of Tangled 1.0, from a clone.
+
+use super::world::Tangled;
+
+const NEW: &str = "https://tangled.org/alice.test/new";
+
+#[test]
+fn a_pull_request_is_opened_and_merged_from_a_clone() {
+    let t = Tangled::new();
+    let repo = t.world.repository_1_0(&t.alice, "new");
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    repo.git.commit("main", "Meanwhile", &[("b", Some("1\n"))]);
+    let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
+    git(&["clone", "--quiet", repo.path().to_str().unwrap(), "clone"]).ok();
+    let clone = t.scratch.path("clone");
+    git(&["remote", "set-url", "origin", NEW]).dir(&clone).ok();
+    let instead = format!("url.{}.insteadOf", repo.path().display());
+    git(&["config", &instead, NEW]).dir(&clone).ok();
+    let forge = |args: &[&str]| t.forge_in(clone.clone(), &t.alice, args);
+
+    let made = forge(&["pr", "create", "-H", "topic", "-t", "T", "-b", "B"]);
+    let made = made.output().success().says("experimental");
+    let url = made.stdout_text().trim().to_owned();
+    let merge = ["pr", "merge", "--rebase", &url];
+    let elsewhere = t.forge(&t.alice, &merge).output().exits(1);
+    let _ = elsewhere.says("no clone of").says("in a clone");
+    let squash = ["pr", "merge", "--squash", &url];
+    let _ = forge(&squash).output().exits(1).says("Recovery: ");
+    assert_eq!(repo.git.log("main", "%s").lines().next(), Some("Meanwhile"));
+    let _ = forge(&merge).output().success().says("experimental");
+    let log = repo.git.log("main", "%s");
+    assert!(log.starts_with("Add a\nMeanwhile\n"), "{log}");
+    let view = forge(&["pr", "view", &url, "--json", "state"]);
+    assert_eq!(view.output().success().json()["state"], "MERGED");
+    let _ = forge(&merge).output().success().says("already merged");
+}
