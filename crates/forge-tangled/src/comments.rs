@@ -278,6 +278,7 @@ impl Reviews for Tangled {
         check_body("body", body)?;
         let uri = self.comment_uri(&comment.key)?;
         let located = self.locate(&comment.pr).await?;
+        self.speaks_2026(&located.repository, Capability::CommentEdit)?;
         let record = self
             .edit_record(&uri, None, |value| {
                 match value.get_mut("body").and_then(Value::as_object_mut) {
@@ -305,6 +306,8 @@ impl Reviews for Tangled {
 
     async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
         let uri = self.comment_uri(&comment.key)?;
+        let repository = self.repository(&comment.pr.repo).await?;
+        self.speaks_2026(&repository, Capability::CommentDelete)?;
         let pds = self.identities.pds(&uri.authority).await?;
         records::get_uri(&pds, &uri)
             .await

@@ -208,7 +208,6 @@ impl Tangled {
     /// Asks for the record itself.
     async fn look_at(&self, query: &str, name: &str, uri: &str, cid: &str) -> Look {
         match self.index().query::<Record>(query, &[(name, uri)]).await {
-            // Without a CID nothing says that it is this version.
             Ok(found) if found.uri == uri => version(Some(found.cid()), cid),
             Ok(_) => Look::Absent,
             Err(e) if says_no(&e) => Look::Absent,
@@ -238,8 +237,9 @@ impl Tangled {
 
 fn version(found: Option<&str>, wanted: &str) -> Look {
     match found {
-        Some(found) if found != wanted => Look::Other(found.to_owned()),
-        _ => Look::Shown,
+        Some(found) if found == wanted => Look::Shown,
+        // Without a CID nothing says that it is this version.
+        other => Look::Other(other.unwrap_or("without a CID").to_owned()),
     }
 }
 

@@ -2,11 +2,26 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, ForgeKind, Page, PageReq, RepoId, RepoPath, Repos, Result,
+    AtUri, Capability, Error, ForgeKind, Page, PageReq, RepoId, RepoPath, Repos, Result, Support,
     model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
 };
 
 use crate::{Era, Tangled, page, repository::Repository, ticket_writes};
+
+const ONLY_READ: &str = "this repository has no DID of its own: it speaks tangled's protocol of 2025, in \
+     which nothing shows what a client writes";
+const GIVE_A_DID: &str =
+    "its owner gives it a DID by opening it on the web after its knot was updated";
+
+/// What a repository of 2025 lacks: all that writes.
+fn only_read() -> Vec<(Capability, Support)> {
+    let no = Support::No {
+        why: ONLY_READ,
+        instead: GIVE_A_DID,
+    };
+    let writes = Capability::ALL.iter().filter(|c| !c.reads());
+    writes.map(|c| (*c, no)).collect()
+}
 
 impl Tangled {
     /// Refuses to write to a repository that speaks an older or newer protocol: a record of the
@@ -14,12 +29,7 @@ impl Tangled {
     pub(crate) fn speaks_2026(&self, repository: &Repository, what: Capability) -> Result<()> {
         match repository.era {
             Era::Sh2026 => Ok(()),
-            Era::Sh2025 => Err(Error::unsupported(
-                what,
-                "this repository has no DID of its own: it speaks tangled's protocol of 2025, in \
-                 which nothing shows what a client writes",
-                "its owner gives it a DID by opening it on the web after its knot was updated",
-            )),
+            Era::Sh2025 => Err(Error::unsupported(what, ONLY_READ, GIVE_A_DID)),
             Era::Org10 => Err(Error::unsupported(
                 what,
                 "what it takes on Tangled 1.0 is not known: its protocol is not published as a whole",
@@ -90,7 +100,8 @@ impl Repos for Tangled {
             merge_methods: vec![MergeMethod::Rebase],
             overrides: match repository.era {
                 Era::Org10 => ticket_writes::overrides(self.settings.capabilities()),
-                Era::Sh2025 | Era::Sh2026 => Vec::new(),
+                Era::Sh2025 => only_read(),
+                Era::Sh2026 => Vec::new(),
             },
             id: repository.id.clone(),
         })

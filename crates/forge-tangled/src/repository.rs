@@ -85,12 +85,12 @@ impl Tangled {
         let pds = self.identities.pds(&owner.did).await?;
         let slug = name.to_lowercase();
         let names = &self.settings.dialects;
-        let (declared, record) = future::try_join(
-            records::find(&pds, &owner.did, &names.org.repo, &slug),
+        let (declarations, record) = future::try_join(
+            records::all(&pds, &owner.did, &names.org.repo, REPOS_MOST),
             self.sh_record(&pds, &owner, name, &slug),
         )
         .await?;
-        if let Some(declaration) = declared {
+        if let Some(declaration) = declaration_of(declarations.records, &slug, record.as_ref()) {
             return self.declared(owner, declaration).await;
         }
         match record {
@@ -171,15 +171,9 @@ impl Tangled {
             .query::<Described>("sh.tangled.repo.describeRepo", &[("repoDid", did)])
             .await;
         match said {
-            Ok(said) if said.owner_did != owner.did => Err(Error::not_found(
-                Noun::Repo,
-                format!(
-                    "{} claims the repository {did}, which belongs to {} on its knot {}",
-                    owner.name(),
-                    one_line(&said.owner_did),
-                    knot.origin().host()
-                ),
-            )),
+            Ok(said) if said.owner_did != owner.did => {
+                Err(claimed(owner, did, &said.owner_did, knot.origin()))
+            }
             _ => Ok(()),
         }
     }
@@ -193,6 +187,15 @@ impl Tangled {
         })?;
         let account = self.identities.of_did(&did).await?;
         let knot = account.document.knot(self.settings.reach)?;
+        // Anybody can declare a repository; its own manifest says whose it is. The keys of a
+        // manifest were seen in prose alone, so one that cannot be read refuses nobody.
+        let service = self.identities.service(knot.clone()).await?;
+        if let Ok((said, _)) = self.manifest(&service, &did).await
+            && said.starts_with("did:")
+            && said != owner.did
+        {
+            return Err(claimed(&owner, &did, &said, &knot));
+        }
         let name = record.rkey().to_owned();
         Ok(Repository {
             id: self.canonical(&owner, &name),
@@ -258,4 +261,37 @@ impl Tangled {
             },
         }
     }
+}
+
+/// The declaration that a name means, or the one of the repository that an older record is about:
+/// what was declared is of Tangled 1.0, by whatever name somebody asks for it.
+fn declaration_of(declarations: Vec<Record>, slug: &str, older: Option<&Record>) -> Option<Record> {
+    let did = older.and_then(|r| r.text("repoDid"));
+    // A repository of 2025 has nothing but its name to know it by.
+    let name = older
+        .filter(|_| did.is_none())
+        .and_then(|r| r.text("name"))
+        .map(str::to_lowercase);
+    let (mut named, mut same) = (None, None);
+    for declaration in declarations {
+        let declares_it = did.is_some() && declaration.text("repo") == did;
+        if declaration.rkey() == slug {
+            named = Some(declaration);
+        } else if declares_it || Some(declaration.rkey()) == name.as_deref() {
+            same = Some(declaration);
+        }
+    }
+    named.or(same)
+}
+
+fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {
+    Error::not_found(
+        Noun::Repo,
+        format!(
+            "{} claims the repository {did}, which belongs to {} on its knot {}",
+            owner.name(),
+            one_line(whose),
+            knot.host()
+        ),
+    )
 }

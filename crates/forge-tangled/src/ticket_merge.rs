@@ -71,7 +71,11 @@ impl Tangled {
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
         let git = Git::at(&clone.dir);
         fetch(&git, clone, located, &before, head).await?;
-        let landed = match rebased(&git, &before, head).await? {
+        let rebased = match has_landed(&git, &before.hash, head).await? {
+            true => Rebased::Nothing,
+            false => rebased(&git, &before, head).await?,
+        };
+        let landed = match rebased {
             Rebased::Nothing => Landed {
                 tip: before.hash,
                 earlier: true,
@@ -88,7 +92,13 @@ impl Tangled {
                 }
             }
         };
-        self.record_ticket_merge(located, landed).await
+        let mut outcome = self.record_ticket_merge(located, landed).await?;
+        if req.subject.is_some() || req.body.is_some() {
+            outcome.warnings.push(Warning::new(
+                "the commits keep their own messages; the one that was given is not used",
+            ));
+        }
+        Ok(outcome)
     }
 
     /// One that is merged, and recorded.
@@ -354,6 +364,36 @@ async fn fetch(
 async fn has(git: &Git, oid: &str) -> bool {
     let commit = format!("{oid}^{{commit}}");
     git.run_ok(["cat-file", "-e", &commit]).await.is_ok()
+}
+
+/// Whether the branch has every change of the round already, as it is or as it was put on top of
+/// another commit: an earlier merge may have been cut off before it was recorded. One that was
+/// reverted there is not there.
+async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
+    let both = format!("{base}...{head}");
+    let missing = [
+        "rev-list",
+        "--right-only",
+        "--cherry-pick",
+        "--no-merges",
+        "--end-of-options",
+        &both,
+    ];
+    if !git.run_ok(missing).await?.is_empty() {
+        return Ok(false);
+    }
+    let subjects = async |range: String| {
+        let args = ["log", "--format=%s", "--end-of-options", &range];
+        let said = git.run_ok(args).await?;
+        Ok::<_, Error>(String::from_utf8_lossy(&said).into_owned())
+    };
+    let ours = subjects(format!("{base}..{head}")).await?;
+    let theirs = subjects(format!("{head}..{base}")).await?;
+    let reverted = |subject: &str| {
+        let revert = format!("Revert \"{subject}\"");
+        theirs.lines().any(|line| line == revert)
+    };
+    Ok(!ours.lines().any(reverted))
 }
 
 async fn rebased(git: &Git, before: &Branch, head: &str) -> Result<Rebased> {

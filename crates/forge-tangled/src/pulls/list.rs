@@ -115,9 +115,18 @@ impl Tangled {
                 warnings,
             });
         }
-        let first = self
-            .index_page(&repository, query, &filters, position, req.limit)
-            .await;
+        let pulls = &self.settings.dialects.sh.pull;
+        let first = match self.settings.not_ingested(pulls) {
+            // What it shows of them, if anything, is not all of them.
+            Some(_) => Err(Error::new(
+                ErrorKind::Network,
+                format!("{} does not take in {pulls}", self.settings.index.host()),
+            )),
+            None => {
+                self.index_page(&repository, query, &filters, position, req.limit)
+                    .await
+            }
+        };
         let (rows, next, scanned, warnings) = match first {
             Ok((rows, next, scanned, warnings)) => {
                 let next = next.map(|p| Cursor::new(SCHEME, &bound, &p.text()));

@@ -1,7 +1,10 @@
-use forge_core::{ForgeKind, RepoId, RepoPath, Repos, locator};
+use forge_core::{Capability, ForgeKind, RepoId, RepoPath, Repos, locator};
 use forge_tangled::{Era, Reach, Settings};
+use serde_json::json;
 
 use crate::stage::Stage;
+
+const DECLARATION: &str = "org.tangled.repo.declaration";
 
 fn id(path: RepoPath) -> RepoId {
     RepoId {
@@ -95,6 +98,76 @@ async fn a_repository_that_somebody_else_claims_is_not_theirs() {
         e.is_not_found() && e.message().contains("belongs to"),
         "{e:?}"
     );
+}
+
+#[tokio::test]
+async fn a_declaration_of_somebody_elses_repository_is_refused() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let declaration = json!({ "repo": repo.did, "createdAt": "2026-11-01T00:00:00Z" });
+    let pds = stage.world.pds();
+    pds.put(&stage.bob.did, DECLARATION, "mine-now", declaration);
+    let forge = stage.tangled(&stage.bob);
+    let e = forge.repo(&named("bob.test", "mine-now")).await;
+    let e = e.unwrap_err();
+    assert!(
+        e.is_not_found() && e.message().contains("belongs to"),
+        "{e:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_repository_of_2025_says_that_it_can_only_be_read() {
+    let stage = Stage::new();
+    let _ = stage.world.repository_2025(&stage.alice, "old");
+    let forge = stage.tangled(&stage.alice);
+    let info = forge.repo(&named("alice.test", "old")).await.unwrap();
+    let no = |c| info.overrides.iter().any(|(o, s)| *o == c && !s.is_yes());
+    assert!(no(Capability::PrCreate) && no(Capability::Comments) && no(Capability::LabelEdit));
+    assert!(!no(Capability::PrView) && !no(Capability::PrDiff));
+}
+
+/// By whatever name one asks: what has a declaration is never written to as before.
+#[tokio::test]
+async fn a_repository_that_was_declared_since_is_of_1_0() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "renamed");
+    let pds = stage.world.pds();
+    let host = stage.world.knot().host();
+    let older = |name: &str, did: Option<&str>| {
+        let mut record = json!({
+            "name": name, "knot": host.authority(), "createdAt": "2026-05-01T00:00:00Z",
+        });
+        if let Some(did) = did {
+            record["repoDid"] = did.into();
+        }
+        record
+    };
+    let sh = "sh.tangled.repo";
+    pds.put(
+        &stage.alice.did,
+        sh,
+        "3mkuuamwfj322",
+        older("old", Some(&repo.did)),
+    );
+    pds.put(
+        &stage.alice.did,
+        sh,
+        "3mkuuamwfj323",
+        older("Renamed", None),
+    );
+    for name in [
+        "old",
+        "3mkuuamwfj322",
+        "3mkuuamwfj323",
+        "renamed",
+        "RENAMED",
+    ] {
+        let forge = stage.tangled(&stage.alice);
+        let info = forge.repo(&named("alice.test", name)).await.unwrap();
+        assert_eq!(info.id, named("alice.test", "renamed"), "{name}");
+        assert!(!info.overrides.is_empty(), "{name}");
+    }
 }
 
 #[tokio::test]

@@ -238,6 +238,45 @@ async fn a_merge_that_could_not_be_recorded_is_recorded_by_the_next_one() {
     );
 }
 
+/// The changes are known by what they are, also where they could not be made once more.
+#[tokio::test]
+async fn what_landed_on_a_branch_that_had_moved_is_recorded_by_the_next_one() {
+    let ground = Ground::new().await;
+    let git = &ground.repo.git;
+    git.commit("topic", "Change a", &[("a", Some("2\n"))]);
+    let round = ground
+        .forge
+        .resubmit(&ground.pr, &Resubmit::default())
+        .await;
+    round.unwrap();
+    git.commit("main", "Meanwhile", &[("c", Some("1\n"))]);
+    let knot = ground.stage.world.knot();
+    let refused = Fault::error(500, "InternalServerError", "no");
+    knot.host().fault(refused.on(PUT).always());
+    ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
+    let tip = git.oid("main");
+    knot.host().clear_faults();
+    let again = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
+    assert!(again.value.already_merged);
+    assert_eq!((ground.state().as_str(), git.oid("main")), ("merged", tip));
+}
+
+/// A change that was taken back is not there, whatever the history says.
+#[tokio::test]
+async fn what_was_reverted_has_not_landed() {
+    let ground = Ground::new().await;
+    let git = &ground.repo.git;
+    let base = git.oid("main").unwrap();
+    git.commit("other", "Elsewhere", &[("c", Some("1\n"))]);
+    git.commit("other", "Add a", &[("a", Some("1\n"))]);
+    git.commit("other", "Add b", &[("b", Some("1\n"))]);
+    git.commit("other", "Revert \"Add b\"", &[("b", None)]);
+    git.set_branch("main", "other");
+    assert_ne!(git.oid("main").unwrap(), base);
+    ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
+    assert_eq!(git.show("main", "b"), "1\n");
+}
+
 /// A knot that sets the state by itself is not written to.
 #[tokio::test]
 async fn a_knot_that_notices_is_left_alone() {
