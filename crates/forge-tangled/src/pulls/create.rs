@@ -2,6 +2,7 @@
 
 use forge_core::{
     Capability, Error, ErrorKind, Ingestion, Outcome, PageReq, Precondition, RepoId, Result,
+    Warning,
     model::{CreatePull, HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
     text::one_line,
 };
@@ -99,6 +100,16 @@ impl Tangled {
             .await?;
         let mut outcome = self.opened(repository, written, &patch).await?;
         outcome.value.base_oid = base_oid;
+        if req.description.trim().is_empty() {
+            let uri = &outcome.value.node_id;
+            let add = format!("add one: `forge pr edit {uri} --body TEXT`");
+            outcome.warnings.push(
+                Warning::new(
+                    "tangled's older web pages leave out a pull request without a description",
+                )
+                .with_hint(add),
+            );
+        }
         Ok(outcome)
     }
 
