@@ -15,6 +15,7 @@ mod diffs;
 mod github;
 mod http;
 #[path = "../cli/hub.rs"]
+#[allow(dead_code, reason = "shared with the tests of the command line")]
 mod hub;
 mod lists;
 #[path = "../cli/world.rs"]
