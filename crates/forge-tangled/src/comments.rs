@@ -101,10 +101,10 @@ impl Tangled {
     async fn comment_records(&self, located: &Located) -> Result<(Vec<Record>, Vec<Warning>)> {
         let pull = &located.pull;
         if located.repository.era == Era::Org10 {
-            let records = self
+            let (records, mut warnings) = self
                 .ticket_comments(&located.repository, &pull.record)
                 .await?;
-            let warnings = skipped::told(&records, broken);
+            warnings.extend(skipped::told(&records, broken));
             return Ok((sorted(records), warnings));
         }
         let accounts = self.known_accounts(&located.repository, Some(pull.author()));

@@ -5,7 +5,7 @@ use forge_http::Class;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Tangled, fault, repository::Repository, xrpc::Xrpc};
+use crate::{Era, Tangled, fault, repository::Repository, xrpc::Xrpc};
 
 /// A branch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -83,6 +83,9 @@ impl Tangled {
         repository: &Repository,
         name: &str,
     ) -> Result<Option<Branch>> {
+        if repository.era == Era::Org10 {
+            return Ok(self.remote_refs(repository).await?.branch(name));
+        }
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let params = [("repo", repo.as_str()), ("name", name)];
@@ -95,6 +98,9 @@ impl Tangled {
 
     /// The default branch; `None` in an empty repository.
     pub(crate) async fn default_branch(&self, repository: &Repository) -> Result<Option<Branch>> {
+        if repository.era == Era::Org10 {
+            return Ok(self.remote_refs(repository).await?.default_branch());
+        }
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let found = knot
@@ -113,6 +119,9 @@ impl Tangled {
     /// All branches; their cursor is how many came before (`sh.tangled.repo.branches` names none in
     /// its answer).
     pub(crate) async fn all_branches(&self, repository: &Repository) -> Result<Vec<model::Branch>> {
+        if repository.era == Era::Org10 {
+            return Ok(self.remote_refs(repository).await?.all());
+        }
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let mut all: Vec<model::Branch> = Vec::new();

@@ -24,6 +24,7 @@ use forge_core::{
 };
 use forge_http::Http;
 
+mod account;
 mod attachments;
 mod cache;
 mod caps;
@@ -47,12 +48,14 @@ mod patch;
 mod proof;
 mod pulls;
 mod records;
+mod remote_refs;
 mod repos;
 mod repository;
 mod session;
 mod settings;
 mod skipped;
 mod sources;
+mod ticket_comments;
 mod ticket_merge;
 mod ticket_writes;
 mod tickets;

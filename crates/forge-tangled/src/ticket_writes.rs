@@ -5,30 +5,34 @@
 //! repository's own tickets, whom a token has to be for is tried out, every write is read back, and
 //! what cannot be known is refused.
 
+use std::collections::BTreeMap;
+
 use forge_core::{
-    Capability, Error, ErrorKind, Noun, Outcome, Precondition, Result, Warning,
-    model::{Comment, CreatePull, EditPull, PrFields, PrState, PullRequest},
+    Capability, Error, ErrorKind, Outcome, Precondition, Result, Warning,
+    model::{CreatePull, EditPull, PrFields, PrState, PullRequest},
     text::one_line,
 };
-use forge_http::Class;
 use serde_json::{Map, Value, json};
 
+pub(crate) use crate::account::changed_on_the_way;
 use crate::{
-    Tangled, fault,
+    Tangled,
+    account::survived,
+    fault,
     knot::no_branch,
     pulls::{
         check_body, check_title,
-        record::{Content, Pull},
+        record::{Content, Pull, Round},
         view::Located,
     },
-    records::{self, NewRecord, Record},
+    records::{NewRecord, Record},
+    remote_refs::is_oid,
     repository::Repository,
-    tickets, write,
-    xrpc::Xrpc,
+    ticket_comments::check_comment,
+    tickets::{self, editor},
+    write,
 };
 
-/// How often an edit is tried again because somebody else was faster.
-const EDITS_MOST: u32 = 20;
 /// The type of a label on a ticket.
 const TOKEN: &str = "org.tangled.label.defs#labelToken";
 
@@ -58,7 +62,7 @@ impl Tangled {
     ) -> Result<Outcome<PullRequest>> {
         let title = check_title(&req.title)?;
         check_body("description", &req.description)?;
-        self.session.viewer().await?;
+        let viewer = self.session.viewer().await?.identity.did.as_str();
         if req.patch.is_some() || !req.edits.is_empty() || req.depends_on.is_some() {
             let (what, why) = match req.patch {
                 Some(_) => (
@@ -80,13 +84,6 @@ impl Tangled {
                 "open it from a branch, by itself",
             ));
         }
-        if req.head.owner.is_some() {
-            return Err(Error::unsupported(
-                Capability::PrCreateCrossRepository,
-                "how Tangled 1.0 writes where a fork's changes are was not seen",
-                "push the branch to the repository itself",
-            ));
-        }
         if !req.assignees.is_empty() {
             return Err(no_assignees());
         }
@@ -98,14 +95,19 @@ impl Tangled {
             },
         };
         let head = &req.head.branch;
-        let ends = self.ends(&repository, &base, head).await?;
+        let fork = self.fork_of_head(&repository, &req.head).await?;
+        let source = fork.as_deref().unwrap_or(&repository);
+        let ends = self.ends(&repository, source, &base, head).await?;
         let (others, _) = self.tickets(&repository).await?;
-        let twin = others.iter().find(|p| {
-            p.base == base
-                && p.head == *head
-                && tickets::inline(&p.record).state == Some(PrState::Open)
-        });
-        if let Some(twin) = twin {
+        let open: Vec<&Pull> = others
+            .iter()
+            .filter(|p| p.base == base && tickets::inline(&p.record).state == Some(PrState::Open))
+            .collect();
+        let from_there = |p: &&&Pull| {
+            let named = p.source.as_deref().unwrap_or(repository.target());
+            p.head == *head && named == source.target()
+        };
+        if let Some(twin) = open.iter().find(from_there) {
             let uri = twin.record.uri.clone();
             return Err(Error::new(
                 ErrorKind::AlreadyExists {
@@ -115,54 +117,76 @@ impl Tangled {
             ));
         }
         let labels = learned_labels(others.iter().map(|p| &p.record), &req.labels)?;
-        let names = &self.settings.dialects.org;
-        let mut value = json!({
-            "$type": names.pull,
-            "title": inline_markdown(&title),
-            "state": "open",
-            "targetBranch": base,
-            "createdAt": write::now(),
-        });
-        if let Some(map) = value.as_object_mut() {
-            // The knot refuses an empty body.
-            if !req.description.trim().is_empty() {
-                map.insert("body".to_owned(), markdown(&req.description));
+        let begun = open
+            .iter()
+            .find(|p| p.rounds.is_empty() && p.title == title && editor(&p.record) == Some(viewer));
+        let mut warnings = vec![experimental()];
+        let uri = match begun {
+            Some(begun) => {
+                let uri = begun.record.uri.clone();
+                warnings.push(Warning::new(format!(
+                    "a command that was cut off had begun this pull request, and it was finished: \
+                     {uri}"
+                )));
+                self.change_ticket(&repository, &begun.record, None, |map| {
+                    describe(map, &req.description);
+                    set_labels(map, labels.clone());
+                })
+                .await?;
+                uri
             }
-            if !labels.is_empty() {
-                map.insert("tangledLabels".to_owned(), Value::Array(labels));
+            None => {
+                let mut map = Map::new();
+                map.insert("$type".to_owned(), json!(self.settings.dialects.org.pull));
+                map.insert("title".to_owned(), inline_markdown(&title));
+                map.insert("state".to_owned(), json!("open"));
+                map.insert("targetBranch".to_owned(), json!(base));
+                map.insert("createdAt".to_owned(), json!(write::now()));
+                describe(&mut map, &req.description);
+                set_labels(&mut map, labels);
+                let record = NewRecord::new(&self.settings.dialects.org.pull, Value::Object(map));
+                let record = write::checked(record)?;
+                self.put_new(&repository, &record).await?.uri
             }
+        };
+        let uri = forge_core::AtUri::parse(&uri)?;
+        let round = self
+            .submit(&repository, &uri.rkey, (source, head), &ends, 0)
+            .await;
+        if let Err(e) = round {
+            return Err(self.take_back(&repository, &uri, e).await);
         }
-        let record = write::checked(NewRecord::new(&names.pull, value))?;
-        self.put_new(&repository, &record).await?;
-        let rkey = record.rkey.clone();
-        if let Err(e) = self.submit(&repository, &rkey, head, &ends).await {
-            return Err(self.take_back(&repository, &record, e).await);
-        }
-        let did = repository.did.clone().unwrap_or_default();
-        let uri = forge_core::AtUri::parse(&record.uri(&did))?;
         let pull = self.ticket(&repository, &uri).await?;
-        survived(&pull, &title, &base, &ends)?;
         let located = Located {
-            repository,
             pull,
             number: None,
+            repository: std::sync::Arc::clone(&repository),
         };
         let mut view = self.view_located(&located, PrFields::NONE).await?;
         view.base_oid = Some(ends.base);
-        Ok(done(view))
+        let mut outcome = Outcome::immediate(view);
+        outcome.warnings = warnings;
+        Ok(outcome)
     }
 
-    /// Submits what the head branch has now as another round.
-    pub(crate) async fn resubmit_ticket(&self, located: &Located) -> Result<Outcome<PullRequest>> {
+    /// Submits what the head branch has now as another round; `head` is another branch of the same
+    /// repository, or the first one that is named at all.
+    pub(crate) async fn resubmit_ticket(
+        &self,
+        located: &Located,
+        head: Option<&str>,
+    ) -> Result<Outcome<PullRequest>> {
         let (repository, pull) = (&located.repository, &located.pull);
-        if pull.head.is_empty() {
+        let uri = &pull.record.uri;
+        let head = head.unwrap_or(&pull.head);
+        if head.is_empty() {
             return Err(Error::invalid(
-                "pr",
-                format!(
-                    "{} does not say which branch it was made from",
-                    pull.record.uri
-                ),
-            ));
+                "head",
+                format!("no round of {uri} says which branch it was made from"),
+            )
+            .with_hint(format!(
+                "name the branch: forge pr resubmit {uri} --head BRANCH"
+            )));
         }
         let state = tickets::inline(&pull.record).state;
         if state != Some(PrState::Open) {
@@ -175,76 +199,32 @@ impl Tangled {
                 format!("{} is not open", pull.record.uri),
             ));
         }
-        let ends = self.ends(repository, &pull.base, &pull.head).await?;
+        let fork = match &pull.source {
+            Some(source) if !repository.is_target(source) => {
+                Some(self.fork_of_source(source, repository.era).await?)
+            }
+            _ => None,
+        };
+        let source = fork.as_deref().unwrap_or(repository);
+        let ends = self.ends(repository, source, &pull.base, head).await?;
         if pull.source_sha.as_ref() == Some(&ends.head) {
             let view = self.view_located(located, PrFields::NONE).await?;
             let warning =
                 Warning::new("the newest round has these very commits; nothing was submitted");
             return Ok(Outcome::unchanged(view, warning));
         }
-        self.submit(repository, pull.record.rkey(), &pull.head, &ends)
-            .await?;
+        let of_head = |round: &&Round| matches!(&round.content, Content::Commits { head, .. } if *head == ends.head);
+        let before = pull.rounds.iter().filter(of_head).count();
+        self.submit(
+            repository,
+            pull.record.rkey(),
+            (source, head),
+            &ends,
+            before,
+        )
+        .await?;
         let located = self.again(located).await?;
         Ok(done(self.view_located(&located, PrFields::NONE).await?))
-    }
-
-    /// Comments on a ticket.
-    pub(crate) async fn comment_on_ticket(
-        &self,
-        located: &Located,
-        body: &str,
-        reply_to: Option<&str>,
-    ) -> Result<Outcome<Comment>> {
-        let ticket = located.pull.record.rkey();
-        self.comment_in_account(&located.repository, ticket, body, reply_to)
-            .await
-    }
-
-    /// Comments on the ticket with this key.
-    pub(crate) async fn comment_in_account(
-        &self,
-        repository: &Repository,
-        ticket: &str,
-        body: &str,
-        reply_to: Option<&str>,
-    ) -> Result<Outcome<Comment>> {
-        if body.trim().is_empty() {
-            return Err(Error::invalid("body", "the comment is empty"));
-        }
-        check_body("body", body)?;
-        if let Some(key) = reply_to {
-            return Err(Error::invalid(
-                "reply_to",
-                format!(
-                    "answers to a comment are not written on Tangled 1.0: {}",
-                    one_line(key)
-                ),
-            )
-            .with_hint("write a comment of its own"));
-        }
-        let names = &self.settings.dialects.org;
-        let did = repository.did.clone().unwrap_or_default();
-        let knot = self.knot(repository).await?;
-        // The knot takes a comment on the current version alone.
-        let subject = records::get(&knot, &did, &names.pull, ticket).await?;
-        let value = json!({
-            "$type": names.comment,
-            "subject": {
-                "$type": "com.atproto.repo.strongRef",
-                "uri": subject.uri,
-                "cid": subject.cid(),
-            },
-            "body": markdown(body),
-            "createdAt": write::now(),
-        });
-        let record = write::checked(NewRecord::new(&names.comment, value))?;
-        self.put_new(repository, &record).await?;
-        let written = records::get(&knot, &did, &names.comment, &record.rkey).await?;
-        let models = self.comment_models(std::slice::from_ref(&written)).await;
-        match models.into_iter().next() {
-            Some(comment) if comment.body == body => Ok(done(comment)),
-            _ => Err(changed_on_the_way(&written.uri, "the text")),
-        }
     }
 
     /// Changes title, description and labels.
@@ -270,10 +250,8 @@ impl Tangled {
                 if let Some(title) = &title {
                     map.insert("title".to_owned(), inline_markdown(title));
                 }
-                match edit.description.as_deref() {
-                    Some(text) if text.trim().is_empty() => drop(map.remove("body")),
-                    Some(text) => set_text(map, text),
-                    None => {}
+                if let Some(text) = &edit.description {
+                    describe(map, text);
                 }
                 relabel(map, &add, remove);
             })
@@ -286,51 +264,61 @@ impl Tangled {
             ));
         }
         let located = self.again(located).await?;
-        if title.as_ref().is_some_and(|t| *t != located.pull.title) {
-            return Err(changed_on_the_way(&located.pull.record.uri, "the title"));
-        }
         Ok(done(self.view_located(&located, PrFields::NONE).await?))
     }
 
-    /// Closes or reopens. How this repository spells a closed one is learned from its tickets.
+    /// Closes or reopens, then says why. How this repository spells a closed one is learned from
+    /// its tickets.
     pub(crate) async fn set_ticket_state(
         &self,
         located: &Located,
         to: PrState,
+        comment: Option<&str>,
     ) -> Result<Outcome<PullRequest>> {
-        let uri = &located.pull.record.uri;
-        let now = tickets::inline(&located.pull.record).state;
+        let (repository, ticket) = (&located.repository, &located.pull.record);
+        let uri = &ticket.uri;
+        if let Some(comment) = comment {
+            check_comment(comment)?;
+        }
+        let now = tickets::inline(ticket).state;
         if now == Some(PrState::Merged) {
             return Err(Error::precondition(
                 Precondition::Merged,
                 format!("{uri} is merged"),
             ));
         }
-        if now == Some(to) {
-            let view = self.view_located(located, PrFields::NONE).await?;
-            let warning = Warning::new(format!("{uri} is that already"));
-            return Ok(Outcome::unchanged(view, warning));
+        let mut warnings = vec![experimental()];
+        if now != Some(to) {
+            let word = match to {
+                PrState::Open => "open".to_owned(),
+                _ => {
+                    let (all, _) = self.tickets(repository).await?;
+                    learned_word(all.iter().map(|p| &p.record), to)
+                }
+            };
+            warnings.extend(spelled(&word, to));
+            self.change_ticket(repository, ticket, None, |map| {
+                map.insert("state".to_owned(), json!(word));
+            })
+            .await?;
         }
-        let word = if to == PrState::Open {
-            "open".to_owned()
-        } else {
-            self.closed_word(&located.repository).await?
-        };
-        let (repository, ticket) = (&located.repository, &located.pull.record);
-        self.change_ticket(repository, ticket, None, |map| {
-            map.insert("state".to_owned(), json!(word));
-        })
-        .await?;
+        let changed = now != Some(to);
+        let (steps, told) = self
+            .comment_with_state(repository, ticket.rkey(), comment, changed)
+            .await?;
         let located = self.again(located).await?;
-        if located.pull.record.text("state") != Some(word.as_str()) {
-            return Err(changed_on_the_way(&located.pull.record.uri, "the state"));
-        }
-        Ok(done(self.view_located(&located, PrFields::NONE).await?))
-    }
-
-    async fn closed_word(&self, repository: &Repository) -> Result<String> {
-        let (all, _) = self.tickets(repository).await?;
-        Ok(learned_word(all.iter().map(|p| &p.record), PrState::Closed))
+        let view = self.view_located(&located, PrFields::NONE).await?;
+        let mut outcome = match changed {
+            true => Outcome::immediate(view),
+            false => {
+                warnings.clear();
+                Outcome::unchanged(view, Warning::new(format!("{uri} is that already")))
+            }
+        };
+        outcome.warnings.extend(warnings);
+        outcome.warnings.extend(told);
+        outcome.steps = steps;
+        Ok(outcome)
     }
 
     /// The same pull request as it is now.
@@ -342,38 +330,42 @@ impl Tangled {
         })
     }
 
-    /// Merge base and head of two branches.
-    async fn ends(&self, repository: &Repository, base: &str, head: &str) -> Result<Ends> {
-        if base == head {
+    /// Merge base and head of two branches; that of the head is in `source`, a fork or the same
+    /// repository.
+    async fn ends(
+        &self,
+        repository: &Repository,
+        source: &Repository,
+        base: &str,
+        head: &str,
+    ) -> Result<Ends> {
+        let same = repository.did == source.did;
+        if base == head && same {
             return Err(Error::invalid(
                 "head",
                 format!("'{}' is head and base at once", one_line(head)),
             ));
         }
-        let (onto, from) =
-            futures::try_join!(self.branch(repository, base), self.branch(repository, head))?;
-        let onto = onto.ok_or_else(|| no_branch("base", repository, base))?;
-        let from = from.ok_or_else(|| no_branch("head", repository, head))?;
-        let knot = self.knot(repository).await?;
-        let did = repository.did.clone().unwrap_or_default();
-        let params = [
-            ("repo", did.as_str()),
-            ("base", onto.hash.as_str()),
-            ("head", from.hash.as_str()),
-        ];
-        let found: Value = knot
-            .query("org.tangled.temp.git.getMergeBase", &params)
-            .await?;
-        let common = found.get("commit").and_then(|c| {
-            let oid = c.get("oid").unwrap_or(c);
-            oid.as_str().map(str::to_owned)
-        });
-        let common = common.ok_or_else(|| {
-            Error::new(
-                ErrorKind::Protocol,
-                format!("the knot named no commit that '{base}' and '{head}' share"),
-            )
-        })?;
+        let onto = self.remote_refs(repository).await?;
+        let from = match same {
+            true => onto.branch(head),
+            false => self.remote_refs(source).await?.branch(head),
+        };
+        let onto = onto
+            .branch(base)
+            .ok_or_else(|| no_branch("base", repository, base))?;
+        let from = from.ok_or_else(|| no_branch("head", source, head))?;
+        let common = match self.merge_base(source, &onto.hash, &from.hash).await {
+            // A fork need not have what its upstream has by now, nor the other way round.
+            Err(e) if !same && says_no(&e) => {
+                let there = self.merge_base(repository, &onto.hash, &from.hash).await;
+                there.map_err(|e| match says_no(&e) {
+                    true => behind(source, repository, base),
+                    false => e,
+                })?
+            }
+            other => other?,
+        };
         if common == from.hash {
             return Err(Error::precondition(
                 Precondition::NothingToMerge,
@@ -390,208 +382,129 @@ impl Tangled {
         })
     }
 
-    /// A round. A lost answer is decided by the patches that are there.
+    /// The commit that two commits of a repository share.
+    async fn merge_base(&self, repository: &Repository, base: &str, head: &str) -> Result<String> {
+        let (knot, did) = self.account(repository).await?;
+        let params = [("repo", did), ("base", base), ("head", head)];
+        let found: Value = knot
+            .query("org.tangled.temp.git.getMergeBase", &params)
+            .await?;
+        let common = found.get("commit").and_then(|commit| {
+            let oid = commit.get("oid").unwrap_or(commit);
+            oid.as_str().filter(|oid| is_oid(oid)).map(str::to_owned)
+        });
+        common.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Protocol,
+                format!("the knot named no commit that {base} and {head} share"),
+            )
+        })
+    }
+
+    /// A round of a branch of `source`. A lost answer is decided by the patches that are there,
+    /// which are read back in any case; `before` is how many of them had this head already.
     async fn submit(
         &self,
         repository: &Repository,
         ticket: &str,
-        branch: &str,
+        (source, branch): (&Repository, &str),
         ends: &Ends,
+        before: usize,
     ) -> Result<()> {
         let did = repository.did.clone().unwrap_or_default();
+        let wanted = json!({
+            "ticket": ticket,
+            "base": { "oid": ends.base },
+            "head": { "oid": ends.head },
+            "source": { "repo": source.target(), "branch": branch },
+        });
         let input = json!({
             "repo": did,
             "patch": {
                 "ticket": ticket,
                 "base": { "oid": ends.base },
                 "head": { "oid": ends.head },
-                "sourceRepo": did,
+                "sourceRepo": source.target(),
                 "sourceBranch": branch,
             },
         });
         let sent = self
             .account_call(repository, "org.tangled.review.submitPatch", &input)
             .await;
-        match sent {
-            Ok(_) => Ok(()),
-            Err(e) if fault::is_ambiguous(&e) => {
-                let knot = self.knot(repository).await?;
-                let collection = &self.settings.dialects.org.patch;
-                let patches = records::all(&knot, &did, collection, usize::MAX).await?;
-                let ours = |p: &Record| {
-                    let head = p.value.get("head").and_then(|h| h.get("oid"));
-                    p.text("ticket") == Some(ticket)
-                        && head.and_then(Value::as_str) == Some(ends.head.as_str())
-                };
-                if patches.records.iter().any(ours) {
-                    Ok(())
-                } else {
-                    Err(e)
-                }
-            }
-            Err(e) => Err(e),
+        let lost = match sent {
+            Ok(_) => None,
+            Err(e) if fault::is_ambiguous(&e) => Some(e),
+            Err(e) => return Err(e),
+        };
+        let patches = match (self.ticket_patches(repository).await, lost.as_ref()) {
+            (Ok(patches), _) => patches.records,
+            (Err(e), None) => return Err(e),
+            (Err(_), Some(_)) => Vec::new(),
+        };
+        let of_head = patches.iter().filter(|p| {
+            p.text("ticket") == Some(ticket)
+                && p.text_at(&["head", "oid"]) == Some(ends.head.as_str())
+        });
+        let read: Vec<Result<()>> = of_head.map(|p| survived(&wanted, p)).collect();
+        match lost {
+            Some(e) if read.len() <= before => Err(e),
+            _ if read.iter().any(Result::is_ok) => Ok(()),
+            _ => read.into_iter().next().unwrap_or_else(|| {
+                let uri = format!("at://{did}/{}/{ticket}", self.settings.dialects.org.pull);
+                Err(changed_on_the_way(&uri, "its newest round"))
+            }),
         }
     }
 
     /// Erases a ticket whose patch was refused. That needs the right to push, so it may stay.
-    async fn take_back(&self, repository: &Repository, ticket: &NewRecord, why: Error) -> Error {
-        let did = repository.did.clone().unwrap_or_default();
-        let uri = ticket.uri(&did);
-        if fault::is_ambiguous(&why) {
-            return why.with_hint(format!(
-                "look at it before trying again: `forge pr view {uri}`"
-            ));
+    async fn take_back(
+        &self,
+        repository: &Repository,
+        ticket: &forge_core::AtUri,
+        why: Error,
+    ) -> Error {
+        let finish =
+            format!("the same command again finishes it, or close it: `forge pr close {ticket}`");
+        let written = matches!(why.kind(), ErrorKind::Protocol);
+        if fault::is_ambiguous(&why) || written {
+            return why.with_hint(finish);
         }
-        let input = json!({ "repo": did, "collection": ticket.collection, "rkey": ticket.rkey });
+        let input = json!({
+            "repo": ticket.authority,
+            "collection": ticket.collection,
+            "rkey": ticket.rkey,
+        });
         let erased = self
             .account_call(repository, "com.atproto.repo.deleteRecord", &input)
             .await;
         match erased {
             Ok(_) => why,
             Err(_) => why.with_hint(format!(
-                "its ticket is there without any changes: {uri}; submit a round to it, or close it"
+                "its ticket is there without any changes: {ticket}; {finish}"
             )),
         }
     }
-
-    /// Creates a record under our key. A lost answer is read back; what is not there is sent once
-    /// more, because the knot refuses a key that exists.
-    pub(crate) async fn put_new(&self, repository: &Repository, record: &NewRecord) -> Result<()> {
-        let did = repository.did.clone().unwrap_or_default();
-        let input = json!({
-            "repo": did,
-            "collection": record.collection,
-            "rkey": record.rkey,
-            "record": record.value,
-        });
-        let knot = self.knot(repository).await?;
-        let mut tried = 0;
-        loop {
-            let sent = self
-                .account_call(repository, "com.atproto.repo.createRecord", &input)
-                .await;
-            let error = match sent {
-                Ok(_) => return Ok(()),
-                Err(e) if fault::is_ambiguous(&e) => e,
-                Err(e) => return Err(e),
-            };
-            let found = records::find(&knot, &did, &record.collection, &record.rkey).await;
-            if matches!(found, Ok(Some(_))) {
-                return Ok(());
-            }
-            tried += 1;
-            if tried > 1 {
-                return Err(error.with_context("uri", record.uri(&did)));
-            }
-        }
-    }
-
-    /// Reads the ticket, changes it and puts it back unless somebody was faster. Whether there was
-    /// anything to change.
-    pub(crate) async fn change_ticket(
-        &self,
-        repository: &Repository,
-        ticket: &Record,
-        expected: Option<&str>,
-        change: impl Fn(&mut Map<String, Value>),
-    ) -> Result<bool> {
-        let did = repository.did.clone().unwrap_or_default();
-        let collection = &self.settings.dialects.org.pull;
-        let rkey = ticket.rkey();
-        let knot = self.knot(repository).await?;
-        for _ in 0..EDITS_MOST {
-            let old = records::get(&knot, &did, collection, rkey).await?;
-            if let Some(expected) = expected.filter(|e| *e != old.cid()) {
-                return Err(stale(&old.uri, expected, old.cid()));
-            }
-            let Value::Object(mut map) = old.value.clone() else {
-                return Err(Error::not_found(
-                    Noun::PullRequest,
-                    format!("{} is no ticket", old.uri),
-                ));
-            };
-            change(&mut map);
-            if Value::Object(map.clone()) == old.value {
-                return Ok(false);
-            }
-            // The knot's own stamps are not sent back.
-            map.retain(|name, _| !name.starts_with("x-tngl-"));
-            let input = json!({
-                "repo": did,
-                "collection": collection,
-                "rkey": rkey,
-                "record": map,
-                "swapRecord": old.cid(),
-            });
-            let sent = self
-                .account_call(repository, "com.atproto.repo.putRecord", &input)
-                .await;
-            match sent {
-                Ok(_) => return Ok(true),
-                Err(e) if fault::is_conflict(&e) => {
-                    if let Some(expected) = expected {
-                        return Err(stale(&old.uri, expected, "another"));
-                    }
-                }
-                Err(e) => return Err(e),
-            }
-        }
-        Err(stale(
-            &ticket.uri,
-            "the one that was read",
-            "another each time",
-        ))
-    }
-
-    /// A write through the knot. Whom the token has to be for was seen in two forms: the knot, or
-    /// the repository. The first that is taken is remembered; one that is refused has changed
-    /// nothing.
-    async fn account_call(
-        &self,
-        repository: &Repository,
-        method: &str,
-        input: &Value,
-    ) -> Result<Value> {
-        let known = self.audiences.cell(repository.knot.as_str());
-        let knot = self.knot(repository).await?;
-        let host = repository.knot.service_did();
-        let did = repository.did.clone().unwrap_or_default();
-        let first = known.get().cloned().unwrap_or_else(|| host.clone());
-        let second = if first == host { did } else { host };
-        match self.call_for(&knot, &first, method, input).await {
-            Err(e) if known.get().is_none() && wrong_audience(&e) => {
-                let answer = self.call_for(&knot, &second, method, input).await?;
-                // Another call may have found out at the same time.
-                let _ = known.set(second);
-                Ok(answer)
-            }
-            Ok(answer) => {
-                let _ = known.set(first);
-                Ok(answer)
-            }
-            Err(e) => Err(e),
-        }
-    }
-
-    async fn call_for(
-        &self,
-        knot: &Xrpc,
-        audience: &str,
-        method: &str,
-        input: &Value,
-    ) -> Result<Value> {
-        let token = self.session.service_token(audience, method).await?;
-        let knot = knot.clone().with_token(token).with_class(Class::Write);
-        knot.procedure(method, input).await
-    }
 }
 
-fn wrong_audience(error: &Error) -> bool {
-    let refused = matches!(
-        error.kind(),
-        ErrorKind::PermissionDenied { .. } | ErrorKind::Unauthenticated { .. }
-    );
-    refused && error.message().to_lowercase().contains("aud")
+/// Whether a knot has answered that it cannot, and not failed.
+fn says_no(error: &Error) -> bool {
+    error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
+}
+
+fn behind(fork: &Repository, upstream: &Repository, base: &str) -> Error {
+    let base = one_line(base);
+    Error::invalid(
+        "head",
+        format!(
+            "neither knot has both the newest commit of '{base}' of {} and the branch of {}, so \
+             that nobody says where they part",
+            upstream.id, fork.id
+        ),
+    )
+    .with_hint(format!(
+        "bring the fork up to date: push the newest '{base}' of {} to it, then try again",
+        upstream.id
+    ))
 }
 
 pub(crate) fn markdown(text: &str) -> Value {
@@ -602,8 +515,24 @@ pub(crate) fn inline_markdown(text: &str) -> Value {
     json!({ "$type": "org.tangled.markup.markdown#inline", "text": text })
 }
 
+/// Sets the description, or takes it out: the knot refuses an empty one.
+pub(crate) fn describe(map: &mut Map<String, Value>, text: &str) {
+    match text.trim().is_empty() {
+        true => drop(map.remove("body")),
+        false => set_text(map, text),
+    }
+}
+
+/// Sets all labels; a ticket without any has no list of them.
+pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>) {
+    match labels.is_empty() {
+        true => drop(map.remove("tangledLabels")),
+        false => drop(map.insert("tangledLabels".to_owned(), Value::Array(labels))),
+    }
+}
+
 /// Sets the text of the body and keeps what else is in it.
-pub(crate) fn set_text(map: &mut Map<String, Value>, text: &str) {
+fn set_text(map: &mut Map<String, Value>, text: &str) {
     match map.get_mut("body").and_then(Value::as_object_mut) {
         Some(body) => drop(body.insert("text".to_owned(), json!(text))),
         None => drop(map.insert("body".to_owned(), markdown(text))),
@@ -629,11 +558,7 @@ fn relabel(map: &mut Map<String, Value>, add: &[Value], remove: &[String]) {
             labels.push(token.clone());
         }
     }
-    if labels.is_empty() {
-        map.remove("tangledLabels");
-    } else {
-        map.insert("tangledLabels".to_owned(), Value::Array(labels));
-    }
+    set_labels(map, labels);
 }
 
 /// Labels by name, with the keys that they have on other tickets of this repository: how a
@@ -665,20 +590,43 @@ pub(crate) fn learned_labels<'a>(
         .collect()
 }
 
-/// How a repository spells the state `closed` or `merged`, as it was seen on others of the same kind.
+/// How a repository spells the state `closed` or `merged`: with these words, unless others of the
+/// same kind have another and none has these; then the one that most have.
 pub(crate) fn learned_word<'a>(
     tickets: impl Iterator<Item = &'a Record>,
     state: PrState,
 ) -> String {
-    let seen = tickets
-        .filter_map(|ticket| ticket.text("state"))
-        .find(|word| tickets::state(word).0 == state);
-    let usual = match state {
+    let usual = usual(state);
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for word in tickets.filter_map(|ticket| ticket.text("state")) {
+        if tickets::state(word).0 == state {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    if counts.contains_key(usual) {
+        return usual.to_owned();
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    most.map_or(usual, |(word, _)| word).to_owned()
+}
+
+/// The warning for a state that is written with a word that was learned.
+pub(crate) fn spelled(word: &str, state: PrState) -> Option<Warning> {
+    let usual = usual(state);
+    (word != usual).then(|| {
+        let word = one_line(word);
+        Warning::new(format!(
+            "the state was written as '{word}', as most others here have it, and none has '{usual}'"
+        ))
+    })
+}
+
+fn usual(state: PrState) -> &'static str {
+    match state {
         PrState::Merged => "merged",
         PrState::Open => "open",
         PrState::Closed => "closed",
-    };
-    seen.unwrap_or(usual).to_owned()
+    }
 }
 
 pub(crate) fn no_assignees() -> Error {
@@ -689,39 +637,6 @@ pub(crate) fn no_assignees() -> Error {
     )
 }
 
-fn survived(pull: &Pull, title: &str, base: &str, ends: &Ends) -> Result<()> {
-    let head = pull.latest().map(|(_, round)| &round.content);
-    let what = if pull.title != title {
-        "the title"
-    } else if pull.base != base {
-        "the target branch"
-    } else if !matches!(head, Some(Content::Commits { head, .. }) if *head == ends.head) {
-        "the commits"
-    } else {
-        return Ok(());
-    };
-    Err(changed_on_the_way(&pull.record.uri, what))
-}
-
-pub(crate) fn changed_on_the_way(uri: &str, what: &str) -> Error {
-    Error::new(
-        ErrorKind::Protocol,
-        format!("{uri} was written, and {what} is not what was sent"),
-    )
-    .with_hint("look at it on the web")
-}
-
-fn stale(uri: &str, expected: &str, actual: &str) -> Error {
-    Error::new(
-        ErrorKind::Conflict {
-            expected: expected.to_owned(),
-            actual: actual.to_owned(),
-        },
-        format!("{uri} was changed by somebody else in the meantime"),
-    )
-    .with_hint("read it again, then make the change on what is there now")
-}
-
 /// What differs from the backend's table in a repository of 1.0.
 pub(crate) fn overrides(
     capabilities: &forge_core::Capabilities,
@@ -730,11 +645,14 @@ pub(crate) fn overrides(
     let how = "experimental: the protocol of Tangled 1.0 is not published as a whole";
     let experimental = [
         Capability::PrCreate,
+        Capability::PrCreateCrossRepository,
+        Capability::PrResubmit,
         Capability::PrEdit,
         Capability::PrLabels,
         Capability::PrClose,
         Capability::PrReopen,
         Capability::Comments,
+        Capability::CommentReply,
         Capability::IssueCreate,
         Capability::IssueEdit,
         Capability::IssueState,
@@ -746,11 +664,12 @@ pub(crate) fn overrides(
     let why = "what it takes on Tangled 1.0 is not known";
     let instead = "do it on the web";
     let missing = [
-        Capability::PrCreateCrossRepository,
+        Capability::PrCreatePatch,
+        Capability::PrCreateEdits,
+        Capability::PrCreateDependent,
         Capability::PrAssignees,
         Capability::PrDeleteBranch,
         Capability::PrMergeability,
-        Capability::CommentReply,
         Capability::CommentEdit,
         Capability::CommentDelete,
         Capability::LabelEdit,
@@ -770,4 +689,36 @@ pub(crate) fn overrides(
         .chain(merging.map(|c| (c, Emulated { how: merge })))
         .chain(missing.map(|c| (c, No { why, instead })))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(seen: &[&str], state: PrState) -> String {
+        let tickets: Vec<Record> = seen
+            .iter()
+            .map(|word| Record {
+                uri: String::new(),
+                cid: None,
+                value: json!({ "state": word }),
+            })
+            .collect();
+        learned_word(tickets.iter(), state)
+    }
+
+    #[test]
+    fn the_usual_word_wins_and_then_the_one_that_most_have() {
+        use PrState::{Closed, Merged};
+        assert_eq!(word(&[], Closed), "closed");
+        assert_eq!(
+            word(&["draft", "closed", "draft", "open"], Closed),
+            "closed"
+        );
+        assert_eq!(word(&["draft", "done", "done", "merged"], Closed), "done");
+        assert_eq!(word(&["done", "was-merged"], Merged), "was-merged");
+        assert_eq!(spelled("closed", Closed), None);
+        let told = spelled("done", Closed).unwrap();
+        assert!(told.message.contains("'done'"), "{told:?}");
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use forge_core::{
     AtUri, Error, ErrorKind, Noun, Result, Warning,
     model::{Label, PrState},
+    text::{one_line, truncate_chars},
 };
 use serde_json::Value;
 
@@ -16,12 +17,16 @@ use crate::{
     Tangled,
     pulls::record::{Content, Pull, Round},
     records::{self, Listing, Record},
+    remote_refs::is_oid,
     repository::Repository,
+    skipped,
     xrpc::Xrpc,
 };
 
 /// The knot's stamp: whose write the last one was.
 const EDITOR: &str = "x-tngl-editor";
+/// The most characters of a word that are told.
+const WORD_MAX: usize = 60;
 /// More records than a repository is read for.
 pub(crate) const MOST: usize = 20_000;
 
@@ -52,7 +57,8 @@ pub(crate) fn state(word: &str) -> (PrState, Option<Warning>) {
             } else {
                 PrState::Closed
             };
-            let word = forge_core::text::one_line(other).into_owned();
+            let (word, _) = truncate_chars(other, WORD_MAX);
+            let word = one_line(&word).into_owned();
             (
                 state,
                 Some(Warning::new(format!(
@@ -71,31 +77,81 @@ pub(crate) fn state(word: &str) -> (PrState, Option<Warning>) {
 /// What stands in a ticket beside title, body and branch.
 pub(crate) fn inline(record: &Record) -> Inline {
     let value = &record.value;
-    let (state, warning) = state(record.text("state").unwrap_or("open"));
-    let list = |name: &str| {
-        value
-            .get(name)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
+    let mut warnings = Vec::new();
+    let mut odd = |what: String| {
+        let text = format!("{what} of {} was passed over", record.uri);
+        warnings.push(Warning::new(text));
     };
-    let label = |token: &Value| {
-        let key = token.get("key")?.as_str()?;
-        Some(Label {
-            name: key.rsplit('/').next().unwrap_or(key).to_owned(),
-            color: "ededed".to_owned(),
-            description: None,
-            id: key.to_owned(),
-        })
+    if value.get("state").is_some_and(|word| !word.is_string()) {
+        odd("the state, which is no text,".to_owned());
+    }
+    if value.get("body").is_some_and(|b| !b.is_null()) && markdown(value, "body").is_none() {
+        odd("the description, which has no text,".to_owned());
+    }
+    let mut list = |name: &str| match value.get(name) {
+        None | Some(Value::Null) => Default::default(),
+        Some(Value::Array(items)) => items.iter(),
+        Some(_) => {
+            odd(format!("`{name}`, which is no list,"));
+            Default::default()
+        }
     };
+    let (tokens, dids) = (list("tangledLabels"), list("assignees"));
+    let labels: Vec<Label> = tokens.clone().filter_map(label).collect();
+    let assignees: Vec<String> = dids
+        .clone()
+        .filter_map(|a| a.as_str().map(str::to_owned))
+        .collect();
+    for (all, read, what) in [
+        (tokens.len(), labels.len(), "labels without a key"),
+        (
+            dids.len(),
+            assignees.len(),
+            "assignees that are no accounts",
+        ),
+    ] {
+        if all > read {
+            odd(format!("{} {what}", all - read));
+        }
+    }
+    let (state, told) = state(record.text("state").unwrap_or("open"));
+    warnings.extend(told);
     Inline {
         state: Some(state),
-        labels: list("tangledLabels").filter_map(label).collect(),
-        assignees: list("assignees")
-            .filter_map(|a| a.as_str().map(str::to_owned))
-            .collect(),
-        warnings: warning.into_iter().collect(),
+        labels,
+        assignees,
+        warnings,
     }
+}
+
+fn label(token: &Value) -> Option<Label> {
+    let key = token.get("key")?.as_str()?;
+    Some(Label {
+        name: key.rsplit('/').next().unwrap_or(key).to_owned(),
+        color: "ededed".to_owned(),
+        description: None,
+        id: key.to_owned(),
+    })
+}
+
+/// Why a record of the patches of a repository belongs to no pull request.
+fn broken_patch(patch: &Record) -> Option<&'static str> {
+    patch
+        .text("ticket")
+        .is_none()
+        .then_some("it names no ticket")
+}
+
+/// Why a comment of a repository is about nothing.
+fn broken_comment(comment: &Record) -> Option<&'static str> {
+    subject(comment)
+        .is_none()
+        .then_some("it does not say what it is about")
+}
+
+/// The at-uri of what a comment is about.
+pub(crate) fn subject(comment: &Record) -> Option<&str> {
+    comment.text_at(&["subject", "uri"])
 }
 
 /// A text that is an object of markdown, or a bare string.
@@ -129,9 +185,8 @@ fn pull(ticket: Record, patches: &[Record]) -> Result<Option<Pull>> {
         key(a).cmp(&key(b))
     });
     let oid = |patch: &Record, name: &str| {
-        let oid = patch.value.get(name)?.get("oid")?.as_str()?;
-        let hex = matches!(oid.len(), 40..=128) && oid.bytes().all(|b| b.is_ascii_hexdigit());
-        hex.then(|| oid.to_owned())
+        let oid = patch.text_at(&[name, "oid"])?;
+        is_oid(oid).then(|| oid.to_owned())
     };
     let rounds = own
         .iter()
@@ -167,6 +222,7 @@ fn pull(ticket: Record, patches: &[Record]) -> Result<Option<Pull>> {
         depends_on: None,
         created_at,
         rounds,
+        warnings: Vec::new(),
         uri,
         record: ticket,
     }))
@@ -178,10 +234,14 @@ impl Tangled {
         Ok((self.knot(repository).await?, did))
     }
 
-    async fn ticket_patches(&self, repository: &Repository) -> Result<Listing> {
+    /// The rounds of all pull requests, and what could not be read of them.
+    pub(crate) async fn ticket_patches(&self, repository: &Repository) -> Result<Listing> {
         let (knot, did) = self.account(repository).await?;
         let collection = &self.settings.dialects.org.patch;
-        records::all(&knot, did, collection, MOST).await
+        let mut all = records::all(&knot, did, collection, MOST).await?;
+        let told = skipped::told(&all.records, broken_patch);
+        all.warnings.extend(told);
+        Ok(all)
     }
 
     /// One pull request, by the key of its ticket.
@@ -200,7 +260,9 @@ impl Tangled {
             self.ticket_patches(repository),
         )?;
         let found = ticket.map(|t| pull(t, &patches.records)).transpose()?;
-        found.flatten().ok_or_else(missing)
+        let mut found = found.flatten().ok_or_else(missing)?;
+        found.warnings = patches.warnings;
+        Ok(found)
     }
 
     /// All pull requests, newest first, and what could not be read.
@@ -231,12 +293,12 @@ impl Tangled {
     }
 
     /// The comments on a ticket, or on one of its patches: which of the two a comment names was not
-    /// seen.
+    /// seen. Also what could not be read.
     pub(crate) async fn ticket_comments(
         &self,
         repository: &Repository,
         ticket: &Record,
-    ) -> Result<Vec<Record>> {
+    ) -> Result<(Vec<Record>, Vec<Warning>)> {
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects.org;
         let (comments, patches) = futures::try_join!(
@@ -246,13 +308,12 @@ impl Tangled {
         let mut subjects = vec![ticket.uri.as_str()];
         let own = |p: &&Record| p.text("ticket") == Some(ticket.rkey());
         subjects.extend(patches.records.iter().filter(own).map(|p| p.uri.as_str()));
-        let about = |r: &Record| {
-            let subject = r.value.get("subject").and_then(|s| s.get("uri"));
-            subject
-                .and_then(Value::as_str)
-                .is_some_and(|uri| subjects.contains(&uri))
-        };
-        Ok(comments.records.into_iter().filter(about).collect())
+        let mut warnings = comments.warnings;
+        warnings.extend(skipped::told(&comments.records, broken_comment));
+        warnings.extend(patches.warnings);
+        let mut records = comments.records;
+        records.retain(|r| subject(r).is_some_and(|uri| subjects.contains(&uri)));
+        Ok((records, warnings))
     }
 
     /// The commits between two ends as `git format-patch` writes them.
@@ -324,6 +385,22 @@ mod tests {
         assert!(pull(issue, &patches).unwrap().is_none());
         let broken = record("track.ticket", "t", json!({"targetBranch": "main"}));
         assert_eq!(pull(broken, &[]).unwrap_err().code(), "protocol");
+    }
+
+    #[test]
+    fn what_is_no_label_or_assignee_is_told() {
+        let value = json!({
+            "state": 7, "body": {"text": []}, "assignees": "did:plc:a",
+            "tangledLabels": [{"key": "bug"}, {"key": 1}, "docs"],
+        });
+        let said = inline(&record("track.ticket", "t", value));
+        assert_eq!((said.labels.len(), said.state), (1, Some(PrState::Open)));
+        let told: Vec<_> = said.warnings.iter().map(|w| w.message.as_str()).collect();
+        assert_eq!(told.len(), 4, "{told:?}");
+        assert!(told.iter().all(|t| t.contains("track.ticket/t")));
+        assert!(told.iter().any(|t| t.contains("2 labels without a key")));
+        let plain = inline(&record("track.ticket", "t", json!({"assignees": null})));
+        assert!(plain.warnings.is_empty(), "{:?}", plain.warnings);
     }
 
     #[test]

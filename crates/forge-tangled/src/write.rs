@@ -239,7 +239,8 @@ impl Tangled {
     }
 }
 
-fn changed(
+/// The record with a change, which must not make one invalid that was valid.
+pub(crate) fn changed(
     uri: &AtUri,
     old: &Record,
     change: impl Fn(&mut Map<String, Value>) -> Result<()>,

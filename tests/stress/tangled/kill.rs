@@ -13,6 +13,13 @@ async fn a_client_of_the_library_that_is_killed_at_any_request_does_things_once(
     sweep::comments(1).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_tangled_1_0_a_client_that_is_killed_at_any_request_does_things_once() {
+    sweep::ticket_creation(1).await;
+    sweep::ticket_round(1).await;
+    sweep::ticket_comments(1).await;
+}
+
 #[test]
 fn a_round_with_a_comment_that_is_killed_at_any_request_is_submitted_and_said_once() {
     let hall = Hall::new();

@@ -188,6 +188,10 @@ pub struct Resubmit {
     /// The changes, as `git format-patch` or `git diff` writes them; `None` for what the head
     /// branch has now.
     pub patch: Option<Vec<u8>>,
+    /// Another branch of the head repository than the one that the pull request names, or the first
+    /// that is named at all. Where a round is commits on the forge, they are those of this branch
+    /// there, also when there is a `patch`.
+    pub head: Option<String>,
     /// A comment to leave on the new round.
     pub comment: Option<String>,
     /// Refuse unless [`PullRequest::version`](super::PullRequest::version) is this.

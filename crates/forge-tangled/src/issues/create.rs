@@ -4,7 +4,7 @@ use forge_core::{
     AtUri, Capability, Outcome, RepoId, Result,
     model::{Issue, IssueFields, NewIssue},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{record::Stored, view::Located};
 use crate::{
@@ -14,9 +14,7 @@ use crate::{
     pulls::{check_body, check_title},
     records::NewRecord,
     repository::Repository,
-    ticket_writes::{
-        changed_on_the_way, done, inline_markdown, learned_labels, markdown, no_assignees,
-    },
+    ticket_writes::{describe, done, inline_markdown, learned_labels, no_assignees, set_labels},
     write,
 };
 
@@ -105,29 +103,17 @@ impl Tangled {
         };
         let labels = learned_labels(others.iter().map(|o| &o.record), &new.labels)?;
         let names = &self.settings.dialects.org;
-        let mut value = json!({
-            "$type": names.issue,
-            "title": inline_markdown(title),
-            "state": "open",
-            "createdAt": write::now(),
-        });
-        if let Some(map) = value.as_object_mut() {
-            // The knot refuses an empty body.
-            if !new.body.trim().is_empty() {
-                map.insert("body".to_owned(), markdown(&new.body));
-            }
-            if !labels.is_empty() {
-                map.insert("tangledLabels".to_owned(), Value::Array(labels));
-            }
-        }
-        let record = write::checked(NewRecord::new(&names.issue, value))?;
-        self.put_new(&repository, &record).await?;
-        let did = repository.did.clone().unwrap_or_default();
-        let uri = AtUri::parse(&record.uri(&did))?;
+        let mut map = Map::new();
+        map.insert("$type".to_owned(), json!(names.issue));
+        map.insert("title".to_owned(), inline_markdown(title));
+        map.insert("state".to_owned(), json!("open"));
+        map.insert("createdAt".to_owned(), json!(write::now()));
+        describe(&mut map, &new.body);
+        set_labels(&mut map, labels);
+        let record = NewRecord::new(&names.issue, Value::Object(map));
+        let written = self.put_new(&repository, &write::checked(record)?).await?;
+        let uri = AtUri::parse(&written.uri)?;
         let located = self.read_back_issue(repository, &uri).await?;
-        if located.issue.title != title {
-            return Err(changed_on_the_way(&located.issue.record.uri, "the title"));
-        }
         let view = self.view_issue(&located, IssueFields::default()).await?;
         Ok(done(view))
     }

@@ -11,7 +11,7 @@ use crate::{
     Era, Tangled,
     ingest::Seen,
     pulls::{check_body, check_title},
-    ticket_writes::{changed_on_the_way, done, inline_markdown, set_text},
+    ticket_writes::{describe, done, inline_markdown},
 };
 
 impl Tangled {
@@ -68,10 +68,8 @@ impl Tangled {
                 if let Some(title) = &title {
                     map.insert("title".to_owned(), inline_markdown(title));
                 }
-                match edit.body.as_deref() {
-                    Some(text) if text.trim().is_empty() => drop(map.remove("body")),
-                    Some(text) => set_text(map, text),
-                    None => {}
+                if let Some(text) = &edit.body {
+                    describe(map, text);
                 }
             })
             .await?;
@@ -80,9 +78,6 @@ impl Tangled {
         let view = self.view_issue(&again, IssueFields::default()).await?;
         if !changed {
             return Ok(unchanged(view));
-        }
-        if title.as_ref().is_some_and(|t| *t != again.issue.title) {
-            return Err(changed_on_the_way(&ticket.uri, "the title"));
         }
         Ok(done(view))
     }

@@ -252,10 +252,11 @@ impl Tangled {
         } = located;
         let comments = self.ticket_comments(repository, &issue.record).await;
         let mut beside = self.beside_of_ticket(&issue.record).await;
-        let comments = comments.unwrap_or_else(|e| {
+        let (comments, told) = comments.unwrap_or_else(|e| {
             beside.warnings.push(unread("the comments", &e));
-            Vec::new()
+            Default::default()
         });
+        beside.warnings.extend(told);
         beside
             .warnings
             .extend(skipped::told(&comments, comments::broken));

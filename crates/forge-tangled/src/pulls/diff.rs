@@ -1,5 +1,7 @@
 //! Diffs, files and commits of the newest round.
 
+use std::collections::BTreeSet;
+
 use forge_core::{
     Page, PageReq, PrId, Result, Warning,
     model::{Commit, Diff, DiffFormat, DiffReq, FileChange, Rounds},
@@ -8,7 +10,7 @@ use futures::stream;
 
 use super::view::Located;
 use crate::{
-    Tangled, page,
+    Era, Tangled, page,
     patch::{self, Patch},
 };
 
@@ -66,6 +68,16 @@ impl Tangled {
         if patch.mails.len() < 2 {
             return (patch.diff(), None);
         }
+        if located.repository.era == Era::Org10 {
+            // No query of its knot that makes one diff of several commits was seen.
+            let warning = (!each_file_once(patch)).then(|| {
+                Warning::new(
+                    "the changes are shown commit by commit: several commits change the same \
+                     file, and a knot of Tangled 1.0 is not known to make one diff of them",
+                )
+            });
+            return (patch.diff(), warning);
+        }
         let head = patch.head().unwrap_or_default();
         let compared = self
             .compare(&located.repository, &located.pull.base, head)
@@ -122,4 +134,18 @@ impl Tangled {
             &req,
         )
     }
+}
+
+/// Whether no file is changed by two of the commits, so that their diffs are one diff together.
+fn each_file_once(patch: &Patch) -> bool {
+    let mut seen = BTreeSet::new();
+    patch.mails.iter().all(|mail| {
+        let files = patch::files(&mail.diff);
+        let names = files
+            .into_iter()
+            .flat_map(|f| f.previous_path.into_iter().chain([f.path]));
+        // A file that keeps its name has it twice in its own commit.
+        let names: BTreeSet<String> = names.collect();
+        names.into_iter().all(|name| seen.insert(name))
+    })
 }

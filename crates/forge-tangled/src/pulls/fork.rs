@@ -34,6 +34,12 @@ impl Tangled {
             return Ok(None);
         }
         let path = match &head.repo {
+            // What a manifest of 1.0 says of what a repository was made from was not seen, so that
+            // the name decides.
+            None if upstream.era == Era::Org10 => RepoPath::Named {
+                owner: did,
+                name: upstream.name.clone(),
+            },
             Some(name) => RepoPath::Named {
                 owner: did,
                 name: name.clone(),
@@ -41,6 +47,10 @@ impl Tangled {
             None => RepoPath::Record(self.only_fork(upstream, owner, &did).await?),
         };
         let fork = self.repository(&self.at(path)).await?;
+        if upstream.era == Era::Org10 {
+            comparable(&fork, upstream.era)?;
+            return Ok(Some(fork));
+        }
         if !means(&fork.record, upstream) {
             return Err(Error::invalid(
                 "head",
@@ -51,18 +61,19 @@ impl Tangled {
             )
             .with_hint(format!("name a fork, {PATCH}")));
         }
-        comparable(&fork)?;
+        comparable(&fork, Era::Sh2026)?;
         Ok(Some(fork))
     }
 
-    /// The repository that the record of a pull request from a fork names as its source.
-    pub(crate) async fn fork_of_source(&self, source: &str) -> Result<Arc<Repository>> {
+    /// The repository that the record of a pull request from a fork names as its source, for a
+    /// target of this era.
+    pub(crate) async fn fork_of_source(&self, source: &str, era: Era) -> Result<Arc<Repository>> {
         let path = match AtUri::parse(source) {
             Ok(uri) => RepoPath::Record(uri),
             Err(_) => RepoPath::Did(source.to_owned()),
         };
         let fork = self.repository(&self.at(path)).await?;
-        comparable(&fork)?;
+        comparable(&fork, era)?;
         Ok(fork)
     }
 
@@ -136,20 +147,28 @@ impl Tangled {
     }
 }
 
-/// The hidden refs of a knot of 2026 are all that was seen.
-fn comparable(fork: &Repository) -> Result<()> {
-    if fork.era == Era::Sh2026 {
+/// Whether a branch of `fork` can be compared with one of a repository of `era`: the hidden refs of
+/// a knot of 2026, and rounds of 1.0 from repositories of 1.0, are all that was seen.
+fn comparable(fork: &Repository, era: Era) -> Result<()> {
+    if fork.era == era && era != Era::Sh2025 {
         return Ok(());
     }
+    let spoken = fork.era.name();
+    let (why, hint) = match era {
+        Era::Org10 => (
+            "from which a repository of Tangled 1.0 is not known to take changes",
+            "push the branch to the repository itself, or to a fork on Tangled 1.0",
+        ),
+        Era::Sh2025 | Era::Sh2026 => (
+            "in which a fork cannot be compared",
+            "submit the changes as a patch: --patch FILE",
+        ),
+    };
     Err(Error::invalid(
         "head",
-        format!(
-            "{} speaks tangled's protocol of {}, in which a fork cannot be compared",
-            fork.id,
-            fork.era.name()
-        ),
+        format!("{} speaks tangled's protocol of {spoken}, {why}", fork.id),
     )
-    .with_hint("submit the changes as a patch: --patch FILE"))
+    .with_hint(hint))
 }
 
 /// Whether a repository's record says that it was made from `upstream`: by its DID, its at-uri, or

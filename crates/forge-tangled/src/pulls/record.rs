@@ -1,6 +1,6 @@
 //! A pull request as it is stored, in any of the forms that its record had.
 
-use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
+use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning};
 use serde_json::Value;
 
 use crate::records::Record;
@@ -44,6 +44,8 @@ pub(crate) struct Pull {
     pub depends_on: Option<String>,
     pub created_at: Timestamp,
     pub rounds: Vec<Round>,
+    /// What beside its record could not be read.
+    pub warnings: Vec<Warning>,
 }
 
 impl Pull {
@@ -90,6 +92,7 @@ impl Pull {
             depends_on: text(&["dependentOn"]),
             created_at,
             rounds: rounds(value),
+            warnings: Vec::new(),
             uri,
             record,
         })

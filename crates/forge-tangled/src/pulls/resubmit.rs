@@ -15,6 +15,7 @@ use crate::{
     Era, Tangled,
     ingest::{Seen, worse},
     patch::{self, Patch},
+    ticket_comments::GoesWith,
     write,
 };
 
@@ -42,20 +43,21 @@ impl Tangled {
             return Err(write::stale(&located.pull.uri, expected, now));
         }
         let mut outcome = if located.repository.era == Era::Org10 {
-            if patch.is_some() {
+            // With a branch the patch is what that branch has, and the knot makes its own.
+            if patch.is_some() && req.head.is_none() {
                 return Err(Error::unsupported(
                     Capability::PrResubmit,
                     "a round of Tangled 1.0 is two commits on the knot, and no patch",
                     "push the head branch, and submit the round without a patch",
                 ));
             }
-            self.resubmit_ticket(&located).await?
+            self.resubmit_ticket(&located, req.head.as_deref()).await?
         } else {
             self.speaks_2026(&located.repository, Capability::PrResubmit)?;
             self.is_mine(&located.pull).await?;
             let patch = match patch {
                 Some(patch) => patch,
-                None => self.patch_of_head(&located).await?,
+                None => self.patch_of_head(&located, req.head.as_deref()).await?,
             };
             self.add_round(&located, &patch).await?
         };
@@ -70,7 +72,15 @@ impl Tangled {
         let written = async {
             let located = self.locate(pr).await?;
             if located.repository.era == Era::Org10 {
-                return self.comment_on_ticket(&located, comment, None).await;
+                let round = located
+                    .pull
+                    .latest()
+                    .and_then(|(_, round)| round.created_at);
+                let ticket = located.pull.record.rkey();
+                let with = GoesWith::Round(round);
+                return self
+                    .comment_in_account_once(&located.repository, ticket, comment, with)
+                    .await;
             }
             self.comment_once(&located, comment, None).await
         };
@@ -100,17 +110,19 @@ impl Tangled {
         Err(self.not_yours(&pull.uri).await)
     }
 
-    /// What the head branch has now, on top of the base or of what it depends on.
-    async fn patch_of_head(&self, located: &Located) -> Result<Patch> {
+    /// What the head branch has now, or `head` in its place, on top of the base or of what it
+    /// depends on.
+    async fn patch_of_head(&self, located: &Located, head: Option<&str>) -> Result<Patch> {
         let (repository, pull) = (&located.repository, &located.pull);
+        let head = head.unwrap_or(&pull.head);
         let fork = match &pull.source {
             Some(source) if !repository.is_target(source) => {
-                let fork = self.fork_of_source(source).await;
+                let fork = self.fork_of_source(source, Era::Sh2026).await;
                 Some(fork.map_err(|e| e.with_hint(ELSEWHERE))?)
             }
             _ => None,
         };
-        if pull.head.is_empty() {
+        if head.is_empty() {
             return Err(Error::invalid(
                 "patch",
                 format!(
@@ -129,11 +141,11 @@ impl Tangled {
         let (base, from) = (pull.base.as_str(), from.as_deref());
         let (patch, _) = match fork {
             Some(fork) => {
-                self.patch_from_fork(repository, &fork, (base, from), &pull.head)
+                self.patch_from_fork(repository, &fork, (base, from), head)
                     .await?
             }
             None => {
-                self.patch_from_knot(repository, base, from.unwrap_or(base), &pull.head)
+                self.patch_from_knot(repository, base, from.unwrap_or(base), head)
                     .await?
             }
         };

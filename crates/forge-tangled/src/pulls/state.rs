@@ -138,10 +138,10 @@ impl Tangled {
             if req.delete_branch {
                 self.speaks_2026(&located.repository, Capability::PrDeleteBranch)?;
             }
-            if let Some(comment) = &req.comment {
-                self.comment_on_ticket(&located, comment, None).await?;
-            }
-            return self.set_ticket_state(&located, PrState::Closed).await;
+            let comment = req.comment.as_deref();
+            return self
+                .set_ticket_state(&located, PrState::Closed, comment)
+                .await;
         }
         let statuses = self.ready_to_set(&located).await?;
         let standing = Standing::of(&statuses);
@@ -203,10 +203,9 @@ impl Tangled {
     ) -> Result<Outcome<PullRequest>> {
         let located = self.locate(pr).await?;
         if located.repository.era == Era::Org10 {
-            if let Some(comment) = comment {
-                self.comment_on_ticket(&located, comment, None).await?;
-            }
-            return self.set_ticket_state(&located, PrState::Open).await;
+            return self
+                .set_ticket_state(&located, PrState::Open, comment)
+                .await;
         }
         let statuses = self.ready_to_set(&located).await?;
         let standing = Standing::of(&statuses);
@@ -257,7 +256,11 @@ impl Tangled {
 
     /// When the state was last set, the viewer's own setting of it to `state` left out: what the
     /// viewer has said since then was said with that, by a command that may have been cut off.
-    async fn before_mine(&self, statuses: &[Status], state: PrState) -> Result<Option<Timestamp>> {
+    pub(crate) async fn before_mine(
+        &self,
+        statuses: &[Status],
+        state: PrState,
+    ) -> Result<Option<Timestamp>> {
         let viewer = self.session.viewer().await?.identity.did.as_str();
         let mine = |s: &&Status| s.author == viewer && s.state == Some(state);
         let counting = statuses.iter().filter(|s| s.authority.is_some());

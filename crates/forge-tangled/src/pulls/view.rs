@@ -308,10 +308,17 @@ impl Tangled {
         .await;
         let said = tickets::inline(&pull.record);
         let mut warnings = said.warnings;
-        let comments = comments.unwrap_or_else(|e| {
+        warnings.extend(pull.warnings.iter().cloned());
+        let (comments, told) = comments.unwrap_or_else(|e| {
             warnings.push(unread("the comments", &e));
-            Vec::new()
+            Default::default()
         });
+        for warning in told {
+            // The patches were read for both.
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
         warnings.extend(skipped::told(&comments, comments::broken));
         let comments = comments::sorted(comments);
         let patch = patch

@@ -1,8 +1,8 @@
 //! Records that were written to do harm, or by accident.
 
 use forge_core::{
-    PageReq, PullRequests,
-    model::{PrFields, PullQuery},
+    Issues, PageReq, PullRequests, RepoId, RepoPath,
+    model::{IssueFields, IssueFilter, IssueQuery, NewIssue, PrFields, PullQuery, StateFilter},
 };
 use serde_json::{Value, json};
 
@@ -196,4 +196,192 @@ async fn answers_to_oneself_and_odd_times_are_only_data() {
     assert_eq!(comments.len(), 1);
     assert_eq!(comments[0].reply_to.as_ref(), Some(&uri));
     let _: Value = serde_json::to_value(&comments[0]).unwrap();
+}
+
+#[tokio::test]
+async fn of_tangled_1_0_none_is_lost_silently() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let knot = stage.world.knot();
+    let mut number = 0;
+    let mut put = |name: &str, record: Value| {
+        number += 1;
+        let rkey = format!("3mkuuamwfj3{}2", char::from(b'a' + number));
+        knot.put_record(&repo.did, &format!("org.tangled.{name}"), &rkey, record)
+            .0
+    };
+    let at = "2026-11-01T00:00:00Z";
+    let plain = |more: Value| {
+        let mut all = json!({
+            "title": {"text": "T"}, "state": "open", "targetBranch": "main", "createdAt": at,
+        });
+        for (name, value) in more.as_object().unwrap() {
+            all[name] = value.clone();
+        }
+        all
+    };
+    let huge = "x".repeat(900_000);
+    // Read for what is right in them, in a list too.
+    let odd = [
+        put("track.ticket", plain(json!({"state": 7}))),
+        put("track.ticket", plain(json!({"state": huge}))),
+        put("track.ticket", plain(json!({"tangledLabels": "bug"}))),
+        put(
+            "track.ticket",
+            plain(json!({"tangledLabels": [{"key": {}}, null]})),
+        ),
+        put("track.ticket", plain(json!({"assignees": [7]}))),
+        put("track.ticket", plain(json!({"body": {"text": [huge]}}))),
+    ];
+    let good = put("track.ticket", plain(json!({})));
+    let issue = put(
+        "track.ticket",
+        json!({"title": {"text": "I"}, "state": [], "assignees": {}, "createdAt": at}),
+    );
+    // No pull requests and no issues.
+    let mut hostile = vec![
+        put("track.ticket", plain(json!({"title": 7}))),
+        put("track.ticket", json!({"title": {"deep": [[[[[]]]]]}})),
+        put("review.patch", json!({"ticket": 7, "base": "x"})),
+        put("review.patch", json!({})),
+        put(
+            "feed.comment",
+            json!({"subject": 3, "body": {"text": "about nothing"}}),
+        ),
+    ];
+    let about = |uri: &str| json!({"uri": uri, "cid": 3});
+    for subject in [&good, &issue] {
+        hostile.push(put(
+            "feed.comment",
+            json!({"subject": about(subject), "body": 3}),
+        ));
+        let deep = json!({"subject": about(subject), "body": {"text": [huge]}, "replyTo": []});
+        hostile.push(put("feed.comment", deep));
+    }
+    let rkey = good.rsplit('/').next().unwrap().to_owned();
+    put(
+        "review.patch",
+        json!({"ticket": rkey, "base": {"oid": "../.."}, "head": []}),
+    );
+
+    let forge = stage.tangled(&stage.bob);
+    let query = PullQuery {
+        state: StateFilter::All,
+        ..PullQuery::default()
+    };
+    let page = forge.list(&id, &query, PageReq::first(50)).await.unwrap();
+    let listed: Vec<&str> = page.items.iter().map(|p| p.node_id.as_str()).collect();
+    assert!(odd.iter().all(|uri| listed.contains(&uri.as_str())));
+    let told = |warnings: &[forge_core::Warning], uri: &str| {
+        warnings.iter().any(|w| w.message.contains(uri))
+    };
+    for uri in &odd {
+        // The state of one is a word, if a long one: that is what is told of it.
+        let is_word = *uri == odd[1];
+        assert!(
+            is_word || told(&page.warnings, uri),
+            "{uri}: {:?}",
+            page.warnings
+        );
+    }
+    let mut all = page.warnings.clone();
+    let fields = PrFields::STATS | PrFields::COMMENTS | PrFields::COMMITS;
+    for row in &page.items {
+        let view = forge.view(&row.id, fields).await.unwrap();
+        assert!(!view.warnings.is_empty(), "{view:?}");
+        all.extend(view.warnings);
+        let comments = forge_core::Reviews::comments(&forge, &row.id, PageReq::first(9));
+        assert!(told(&comments.await.unwrap().warnings, &hostile[4]));
+    }
+    let query = IssueQuery {
+        state: IssueFilter::All,
+        ..IssueQuery::default()
+    };
+    let issues = forge.issues(&id, &query, PageReq::first(50)).await.unwrap();
+    assert_eq!(issues.items.len(), 1);
+    let view = forge
+        .issue(&issues.items[0].id, IssueFields { comments: true })
+        .await
+        .unwrap();
+    assert!(told(&view.warnings, &issue), "{:?}", view.warnings);
+    all.extend(issues.warnings);
+    all.extend(view.warnings);
+    let lost: Vec<_> = hostile.iter().filter(|uri| !told(&all, uri)).collect();
+    assert!(lost.is_empty(), "{lost:#?} of {all:#?}");
+}
+
+#[tokio::test]
+async fn of_issues_none_is_lost_silently() {
+    const ISSUE: &str = "sh.tangled.repo.issue";
+    let stage = Stage::new();
+    let forge = stage.tangled(&stage.alice);
+    let new = NewIssue {
+        title: "Good".into(),
+        ..NewIssue::default()
+    };
+    let good = forge.create_issue(&stage.id(), &new).await.unwrap().value;
+    let pds = stage.world.pds();
+    let huge = "x".repeat(900_000);
+    let did = &stage.repo.did;
+    let subject = json!({"uri": good.node_id, "cid": 3});
+    let mut hostile = Vec::new();
+    for (collection, record) in [
+        (ISSUE, json!({"repo": did, "title": 7})),
+        (
+            ISSUE,
+            json!({"repo": did, "title": {"deep": [[[[]]]]}, "createdAt": {}}),
+        ),
+        (
+            COMMENT,
+            json!({"subject": subject, "body": 3, "replyTo": {"uri": {}}}),
+        ),
+        (
+            COMMENT,
+            json!({"subject": subject, "body": {"text": [huge]}}),
+        ),
+        (
+            LABEL_OP,
+            json!({"subject": good.node_id, "add": [null], "delete": []}),
+        ),
+        (
+            "sh.tangled.repo.issue.state",
+            json!({"issue": good.node_id, "state": null}),
+        ),
+        (
+            "sh.tangled.repo.issue.state",
+            json!({"issue": good.node_id, "state": [huge]}),
+        ),
+    ] {
+        hostile.push(pds.add(&stage.alice.did, collection, record).0);
+    }
+    let query = IssueQuery {
+        state: IssueFilter::All,
+        ..IssueQuery::default()
+    };
+    for index_is_down in [false, true] {
+        stage.world.index().host().set_down(index_is_down);
+        let forge = stage.tangled(&stage.bob);
+        let page = forge.issues(&stage.id(), &query, PageReq::first(50)).await;
+        let page = page.unwrap();
+        assert!(page.items.iter().any(|i| i.id == good.id));
+        let view = forge.issue(&good.id, IssueFields { comments: true });
+        let view = view.await.unwrap();
+        let told: Vec<String> = page
+            .warnings
+            .into_iter()
+            .chain(view.warnings)
+            .map(|w| w.message)
+            .collect();
+        let lost: Vec<_> = hostile
+            .iter()
+            .filter(|uri| !told.iter().any(|text| text.contains(*uri)))
+            // What the index has not taken in, nobody asks about while it answers.
+            .filter(|uri| index_is_down || stage.world.index().knows(uri).is_some())
+            .collect();
+        assert!(lost.is_empty(), "{lost:#?} of {told:#?}");
+    }
 }

@@ -5,11 +5,12 @@
 use std::{future::Future, time::Duration};
 
 use forge_core::{
-    ErrorKind, PrId, PullRequests,
+    ErrorKind, PrId, PullRequests, RepoId, RepoPath,
     model::{CloseReq, CreatePull, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::{Settings, Tangled};
-use forge_testkit::tangled::Trap;
+use forge_testkit::tangled::{Repository, Trap};
+use serde_json::Value;
 
 use crate::stage::Stage;
 
@@ -303,4 +304,206 @@ pub async fn merge(step: u64) {
     }
     println!("{} requests", at - step);
     assert!(at > 10 && found > 0, "{at} requests, {found} found");
+}
+
+/// A scene with a repository of Tangled 1.0.
+struct Tickets {
+    scene: Scene,
+    repo: Repository,
+    id: RepoId,
+}
+
+impl Tickets {
+    fn new() -> Self {
+        let scene = Scene::new();
+        let repo = scene.stage.world.repository_1_0(&scene.stage.alice, "new");
+        let id = RepoId {
+            path: RepoPath::Did(repo.did.clone()),
+            ..scene.stage.id()
+        };
+        Self { scene, repo, id }
+    }
+
+    fn records(&self, name: &str) -> Vec<(String, Value)> {
+        let collection = format!("org.tangled.{name}");
+        let all = self.scene.stage.world.knot();
+        let all = all.records(&self.repo.did, &collection).into_iter();
+        all.map(|(uri, _, value)| (uri, value)).collect()
+    }
+
+    /// The tickets with this title.
+    fn titled(&self, title: &str) -> Vec<(String, Value)> {
+        let mut all = self.records("track.ticket");
+        all.retain(|(_, value)| value["title"]["text"] == title);
+        all
+    }
+
+    /// How many rounds a ticket has.
+    fn rounds(&self, uri: &str) -> usize {
+        let rkey = uri.rsplit('/').next().unwrap();
+        let all = self.records("review.patch").into_iter();
+        all.filter(|(_, value)| value["ticket"] == rkey).count()
+    }
+
+    /// How often something was said about a ticket.
+    fn said(&self, uri: &str, text: &str) -> usize {
+        let all = self.records("feed.comment").into_iter();
+        let same = |value: &Value| value["subject"]["uri"] == uri && value["body"]["text"] == text;
+        all.filter(|(_, value)| same(value)).count()
+    }
+
+    fn commit(&self, branch: &str, text: &str) {
+        let file = [(branch, Some(text))];
+        self.repo.git.commit(branch, branch, &file);
+    }
+
+    async fn opened(&self, branch: &str) -> PrId {
+        self.commit(branch, "x\n");
+        let req = CreatePull::new(branch, branch);
+        let made = self.scene.process().create(&self.id, &req).await;
+        made.unwrap().value.id
+    }
+}
+
+/// Kills at every `step`-th request, before and after it is carried out.
+pub async fn ticket_creation(step: u64) {
+    let tickets = Tickets::new();
+    let (mut at, mut begun): (u64, u32) = (1, 0);
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            tickets.commit(&branch, "x\n");
+            let (process, id) = (tickets.scene.process(), tickets.id.clone());
+            let req = CreatePull::new(branch.as_str(), branch.as_str());
+            let again = req.clone();
+            came_there |= tickets
+                .scene
+                .until(at, after, async move {
+                    let _ = process.create(&id, &req).await;
+                })
+                .await;
+            let before = tickets.titled(&branch);
+            let finished = before.iter().any(|(uri, _)| tickets.rounds(uri) > 0);
+            begun += u32::from(!before.is_empty() && !finished);
+            let done = tickets.scene.process().create(&tickets.id, &again).await;
+            let now = tickets.titled(&branch);
+            assert_eq!(now.len(), 1, "request {at}, after: {after}: {done:?}");
+            let uri = &now[0].0;
+            assert_eq!(tickets.rounds(uri), 1, "request {at}, after: {after}");
+            match done {
+                Ok(made) => {
+                    assert!(!finished, "request {at}, after: {after}");
+                    assert_eq!(made.value.node_id, *uri);
+                }
+                Err(e) => {
+                    assert!(finished, "request {at}, after: {after}: {e:?}");
+                    let existing = Some(uri.clone());
+                    assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
+                }
+            }
+        }
+        if !came_there {
+            break;
+        }
+        at += step;
+    }
+    println!("{} requests", at - step);
+    assert!(at > 8 && begun > 0, "{at} requests, {begun} begun");
+}
+
+/// Kills at every `step`-th request, before and after it is carried out.
+pub async fn ticket_round(step: u64) {
+    let tickets = Tickets::new();
+    let (mut at, mut found): (u64, u32) = (1, 0);
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            let pr = tickets.opened(&branch).await;
+            tickets.commit(&branch, "x\ny\n");
+            let (process, id) = (tickets.scene.process(), pr.clone());
+            came_there |= tickets
+                .scene
+                .until(at, after, async move {
+                    let _ = process.resubmit(&id, &Resubmit::default()).await;
+                })
+                .await;
+            let process = tickets.scene.process();
+            let done = process.resubmit(&pr, &Resubmit::default()).await.unwrap();
+            found += u32::from(done.unchanged);
+            let uri = &tickets.titled(&branch)[0].0;
+            assert_eq!(tickets.rounds(uri), 2, "request {at}, after: {after}");
+            assert_eq!(done.value.head_oid, tickets.repo.git.oid(&branch));
+        }
+        if !came_there {
+            break;
+        }
+        at += step;
+    }
+    println!("{} requests", at - step);
+    assert!(at > 8 && found > 0, "{at} requests, {found} found");
+}
+
+/// Kills at every `step`-th request, before and after it is carried out. The state is as it was
+/// wanted, and what goes with it or with a round is said once.
+pub async fn ticket_comments(step: u64) {
+    let tickets = Tickets::new();
+    let close = || CloseReq {
+        comment: Some("Not now.".to_owned()),
+        ..CloseReq::default()
+    };
+    let again = || Resubmit {
+        comment: Some("With more.".to_owned()),
+        ..Resubmit::default()
+    };
+    let (mut at, mut found): (u64, u32) = (1, 0);
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            let pr = tickets.opened(&branch).await;
+            let uri = tickets.titled(&branch).remove(0).0;
+            tickets.commit(&branch, "x\ny\n");
+            let (process, id, req) = (tickets.scene.process(), pr.clone(), again());
+            came_there |= tickets
+                .scene
+                .until(at, after, async move {
+                    let _ = process.resubmit(&id, &req).await;
+                })
+                .await;
+            let process = tickets.scene.process();
+            process.resubmit(&pr, &again()).await.unwrap();
+            let said = tickets.said(&uri, "With more.");
+            assert_eq!(said, 1, "round, request {at}, after: {after}");
+
+            let (process, id, req) = (tickets.scene.process(), pr.clone(), close());
+            came_there |= tickets
+                .scene
+                .until(at, after, async move {
+                    let _ = process.close(&id, &req).await;
+                })
+                .await;
+            let before = tickets.said(&uri, "Not now.");
+            let done = tickets.scene.process().close(&pr, &close()).await.unwrap();
+            assert_eq!(done.value.state, PrState::Closed);
+            let said = tickets.said(&uri, "Not now.");
+            assert_eq!(said, 1, "close, request {at}, after: {after}");
+            assert_eq!(tickets.titled(&branch)[0].1["state"], "closed");
+            found += u32::from(before == 1);
+            // The same again later is another one.
+            if at == 1 {
+                let process = tickets.scene.process();
+                process.reopen(&pr, None).await.unwrap();
+                process.close(&pr, &close()).await.unwrap();
+                assert_eq!(tickets.said(&uri, "Not now."), 2);
+            }
+        }
+        if !came_there {
+            break;
+        }
+        at += step;
+    }
+    println!("{} requests", at - step);
+    assert!(at > 8 && found > 0, "{at} requests, {found} found");
 }

@@ -31,3 +31,18 @@ async fn what_goes_with_a_killed_command_is_said_once() {
 async fn a_merge_that_is_killed_is_made_and_recorded_once() {
     kill::merge(STEP).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ticket_whose_creation_is_killed_is_opened_once() {
+    kill::ticket_creation(STEP).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_of_a_ticket_that_is_killed_is_submitted_once() {
+    kill::ticket_round(STEP).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_state_of_a_ticket_is_set_and_what_goes_with_it_said_once() {
+    kill::ticket_comments(STEP).await;
+}

@@ -30,6 +30,7 @@ pub(super) fn cases(set: &mut Set) {
 
 const PLAIN: Resubmit = Resubmit {
     patch: None,
+    head: None,
     comment: None,
     expected_version: None,
 };

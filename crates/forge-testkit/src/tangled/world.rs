@@ -142,18 +142,16 @@ impl World {
         let (repo, mut record) = knot.add_2026(owner, name);
         record["source"] = upstream.did.as_str().into();
         let fork = self.announce(&repo, "sh.tangled.repo", record);
-        let path = upstream.path().to_string_lossy().into_owned();
-        fork.git.run(["remote", "add", "origin", &path]).ok();
-        fork.git
-            .run([
-                "fetch",
-                "--quiet",
-                "--force",
-                "--update-head-ok",
-                &path,
-                "+refs/heads/*:refs/heads/*",
-            ])
-            .ok();
+        copy(upstream, &fork);
+        fork
+    }
+
+    /// A fork of a repository of Tangled 1.0, on the same knot and with the same name.
+    #[must_use]
+    pub fn fork_1_0(&self, upstream: &Repository, owner: &Account) -> Repository {
+        let (repo, record) = self.knot.add_1_0(owner, &upstream.name);
+        let fork = self.announce(&repo, "org.tangled.repo.declaration", record);
+        copy(upstream, &fork);
         fork
     }
 
@@ -161,4 +159,20 @@ impl World {
         let (uri, _) = self.pds.put(&repo.owner, collection, &repo.rkey, record);
         Repository::new(repo, uri)
     }
+}
+
+/// Fills a new fork with what its upstream has now.
+fn copy(upstream: &Repository, fork: &Repository) {
+    let path = upstream.path().to_string_lossy().into_owned();
+    fork.git.run(["remote", "add", "origin", &path]).ok();
+    fork.git
+        .run([
+            "fetch",
+            "--quiet",
+            "--force",
+            "--update-head-ok",
+            &path,
+            "+refs/heads/*:refs/heads/*",
+        ])
+        .ok();
 }

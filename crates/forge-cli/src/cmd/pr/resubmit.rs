@@ -33,6 +33,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
     };
     let req = Resubmit {
         patch,
+        head: args.head.clone(),
         comment: args.comment.clone(),
         expected_version: None,
     };

@@ -80,10 +80,13 @@ fn current(knot: &Knot, repo: &str, collection: &str, rkey: &str) -> Option<(Str
 }
 
 /// A record on its way in, with the writer's name on it.
-fn stamped(mut record: Value, caller: &str) -> Result<Value, Failure> {
+fn stamped(knot: &Knot, mut record: Value, caller: &str) -> Result<Value, Failure> {
     let Some(fields) = record.as_object_mut() else {
         return Err(Failure::invalid("record must be an object"));
     };
+    if fields.get("$type").and_then(Value::as_str) == Some(TICKET) {
+        fields.retain(|name, _| !knot.options.loses.contains(name));
+    }
     fields.retain(|name, _| !name.starts_with("x-tngl-"));
     fields.insert(EDITOR.to_owned(), caller.into());
     Ok(record)
@@ -137,7 +140,7 @@ fn create_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     if current(knot, &did, collection, &rkey).is_some() {
         return Err(Failure::invalid(format!("Record already exists: {rkey}")));
     }
-    let record = stamped(input.need("record")?.clone(), &caller)?;
+    let record = stamped(knot, input.need("record")?.clone(), &caller)?;
     check(knot, collection, &record)?;
     let (uri, cid) = put(knot, &did, collection, &rkey, record)?;
     Ok(written(&uri, &cid))
@@ -169,7 +172,7 @@ fn put_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
         let message = format!("Record was at {}", is.unwrap_or("null"));
         return Err(Failure::new(400, "InvalidSwap", message));
     }
-    let record = stamped(input.need("record")?.clone(), &caller)?;
+    let record = stamped(knot, input.need("record")?.clone(), &caller)?;
     check(knot, collection, &record)?;
     let (uri, cid) = put(knot, &did, collection, rkey, record)?;
     Ok(written(&uri, &cid))
@@ -253,7 +256,7 @@ fn submit_patch(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     let head = patch["head"]["oid"].as_str().unwrap_or_default();
     git.run(["update-ref", &format!("refs/keep/{head}"), head])
         .ok();
-    let record = stamped(record, &caller)?;
+    let record = stamped(knot, record, &caller)?;
     // Its key is the knot's choice, and looks like a CID.
     let rkey = pds::record::id(&record)?;
     let (uri, cid) = put(knot, &did, PATCH, &rkey, record)?;

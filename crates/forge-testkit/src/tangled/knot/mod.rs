@@ -54,6 +54,8 @@ pub struct KnotOptions {
     pub open_push: bool,
     /// Whom tokens for record writes are for.
     pub audience: Audience,
+    /// Fields of tickets that it loses when it writes them.
+    pub loses: Vec<String>,
     /// Another name of its host, without a port: tokens for that one are taken too. For clients
     /// that write the port of a knot as no PDS takes it.
     pub alias: Option<String>,
@@ -67,6 +69,7 @@ impl Default for KnotOptions {
             broken_merge_check: false,
             open_push: false,
             audience: Audience::default(),
+            loses: Vec::new(),
             alias: None,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Knot, Repo, account, auth, compare, merge, read, refs};
+use super::{Era, Knot, Repo, account, auth, compare, merge, read, refs};
 use crate::{
     tangled::{
         host::{Incoming, Service},
@@ -47,6 +47,7 @@ fn call(knot: &Knot, nsid: &str, request: &Incoming) -> Answer {
     let is_post = request.method == "POST";
     let answer = match nsid.strip_prefix("sh.tangled.") {
         _ if knot.options.legacy && is_new(nsid) => None,
+        Some(name) if name.starts_with("repo.") && is_about_1_0(knot, request) => None,
         Some(name) if is_post => match name {
             "repo.mergeCheck" => Some(merge::check(knot, request)),
             "repo.merge" => Some(merge::merge(knot, request, nsid)),
@@ -80,6 +81,17 @@ fn call(knot: &Knot, nsid: &str, request: &Incoming) -> Answer {
         let message = format!("method not implemented: {nsid}");
         Err(Failure::new(404, "MethodNotImplemented", message))
     })
+}
+
+/// Whether a request names a repository of 1.0: none of `sh.tangled.repo.*` was seen of one.
+fn is_about_1_0(knot: &Knot, request: &Incoming) -> bool {
+    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let named = ["repo", "repoDid", "subject"].into_iter().filter_map(|it| {
+        let given = request.param(it);
+        given.or_else(|| body[it].as_str().map(str::to_owned))
+    });
+    let mut repos = named.filter_map(|it| knot.repo(&it));
+    repos.any(|it| it.era == Era::Org10)
 }
 
 /// What a knot of 2025 does not have.

@@ -1,0 +1,295 @@
+//! Writes to the account of a repository of Tangled 1.0, through its knot: never twice, never over
+//! somebody's edit, and read back.
+
+use std::time::Duration;
+
+use forge_core::{Error, ErrorKind, Result};
+use forge_http::Class;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Tangled, fault,
+    records::{self, NewRecord, Record},
+    repository::Repository,
+    write,
+    xrpc::Xrpc,
+};
+
+/// How often an edit is tried again because somebody else was faster.
+pub(crate) const EDITS_MOST: u32 = 20;
+/// What the knot puts into a record: never sent.
+const STAMP: &str = "x-tngl-";
+
+impl Tangled {
+    /// Creates a record under our key, and reads it back. A lost answer is decided by what is
+    /// there; what is not there is sent once more, because the knot refuses a key that exists.
+    pub(crate) async fn put_new(
+        &self,
+        repository: &Repository,
+        record: &NewRecord,
+    ) -> Result<Record> {
+        let did = repository.did.clone().unwrap_or_default();
+        let input = json!({
+            "repo": did,
+            "collection": record.collection,
+            "rkey": record.rkey,
+            "record": record.value,
+        });
+        let knot = self.knot(repository).await?;
+        let find = || records::find(&knot, &did, &record.collection, &record.rkey);
+        let uri = record.uri(&did);
+        let mut tried = 0;
+        loop {
+            let sent = self
+                .account_call(repository, "com.atproto.repo.createRecord", &input)
+                .await;
+            let (error, found) = match sent {
+                Ok(_) => {
+                    let absent = || changed_on_the_way(&uri, "the record, which is not there,");
+                    let found = find().await.map_err(|e| e.with_context("uri", uri.clone()));
+                    let found = found?.ok_or_else(absent)?;
+                    survived(&record.value, &found)?;
+                    return Ok(found);
+                }
+                Err(e) if fault::is_ambiguous(&e) => (e, find().await),
+                Err(e) => return Err(e),
+            };
+            if let Ok(Some(found)) = found {
+                survived(&record.value, &found)?;
+                return Ok(found);
+            }
+            tried += 1;
+            if tried > 1 {
+                return Err(error.with_context("uri", uri));
+            }
+        }
+    }
+
+    /// Reads the ticket, changes it and puts it back unless somebody was faster: then all of it
+    /// again, or with `expected` a conflict. Fields that we do not know stay. Whether there was
+    /// anything to change.
+    pub(crate) async fn change_ticket(
+        &self,
+        repository: &Repository,
+        ticket: &Record,
+        expected: Option<&str>,
+        change: impl Fn(&mut Map<String, Value>),
+    ) -> Result<bool> {
+        let did = repository.did.clone().unwrap_or_default();
+        let collection = &self.settings.dialects.org.pull;
+        let knot = self.knot(repository).await?;
+        let uri = forge_core::AtUri::parse(&ticket.uri)?;
+        let mut lost: Option<Error> = None;
+        for attempt in 0..EDITS_MOST {
+            let old = records::get(&knot, &did, collection, ticket.rkey()).await?;
+            let new = write::changed(&uri, &old, |map| {
+                change(map);
+                Ok(())
+            })?;
+            if new == old.value {
+                // With a lost answer it was ours that arrived.
+                return Ok(lost.is_some());
+            }
+            if let Some(expected) = expected.filter(|e| *e != old.cid()) {
+                return Err(write::stale(&uri, expected, old.cid()));
+            }
+            let sent = without_stamps(&new);
+            let input = json!({
+                "repo": did,
+                "collection": collection,
+                "rkey": ticket.rkey(),
+                "record": sent,
+                "swapRecord": old.cid(),
+            });
+            let answer = self
+                .account_call(repository, "com.atproto.repo.putRecord", &input)
+                .await;
+            match answer {
+                Ok(answer) => {
+                    let now = records::get(&knot, &did, collection, ticket.rkey()).await?;
+                    let cid = answer.get("cid").and_then(Value::as_str);
+                    // Of a version that is not ours nothing can be said.
+                    if cid.is_none_or(|cid| cid == now.cid()) {
+                        survived(&sent, &now)?;
+                        stayed_out(&old.value, &sent, &now)?;
+                    }
+                    return Ok(true);
+                }
+                Err(e) if fault::is_conflict(&e) => {
+                    if let Some(expected) = expected {
+                        return Err(write::stale(&uri, expected, "another"));
+                    }
+                }
+                // Whether it arrived is seen in the next round; to send it again is safe, because
+                // it is for the version that was read.
+                Err(e) if fault::is_ambiguous(&e) && lost.is_none() => lost = Some(e),
+                Err(e) => return Err(e),
+            }
+            let pause = Duration::from_millis(fastrand::u64(..20 << attempt.min(5)));
+            self.http.settings().retry.wait(pause).await;
+        }
+        Err(write::stale(
+            &uri,
+            "the one that was read",
+            "another each time",
+        ))
+    }
+
+    /// A write through the knot. Whom the token has to be for was seen in two forms: the knot, or
+    /// the repository. The first that is taken is remembered; one that is refused has changed
+    /// nothing.
+    pub(crate) async fn account_call(
+        &self,
+        repository: &Repository,
+        method: &str,
+        input: &Value,
+    ) -> Result<Value> {
+        let known = self.audiences.cell(repository.knot.as_str());
+        let knot = self.knot(repository).await?;
+        let host = repository.knot.service_did();
+        let did = repository.did.clone().unwrap_or_default();
+        let first = known.get().cloned().unwrap_or_else(|| host.clone());
+        let second = if first == host { did } else { host };
+        match self.call_for(&knot, &first, method, input).await {
+            Err(e) if known.get().is_none() && wrong_audience(&e) => {
+                let answer = self.call_for(&knot, &second, method, input).await?;
+                // Another call may have found out at the same time.
+                let _ = known.set(second);
+                Ok(answer)
+            }
+            Ok(answer) => {
+                let _ = known.set(first);
+                Ok(answer)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    async fn call_for(
+        &self,
+        knot: &Xrpc,
+        audience: &str,
+        method: &str,
+        input: &Value,
+    ) -> Result<Value> {
+        let token = self.session.service_token(audience, method).await?;
+        let knot = knot.clone().with_token(token).with_class(Class::Write);
+        knot.procedure(method, input).await
+    }
+}
+
+fn wrong_audience(error: &Error) -> bool {
+    let refused = matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied { .. } | ErrorKind::Unauthenticated { .. }
+    );
+    refused && error.message().to_lowercase().contains("aud")
+}
+
+fn without_stamps(value: &Value) -> Value {
+    let mut value = value.clone();
+    if let Some(map) = value.as_object_mut() {
+        map.retain(|name, _| !name.starts_with(STAMP));
+    }
+    value
+}
+
+/// Whether every field that was sent is in what was read.
+///
+/// # Errors
+/// `protocol`, which names those that are not.
+pub(crate) fn survived(sent: &Value, read: &Record) -> Result<()> {
+    let fields = sent.as_object().into_iter().flatten();
+    let lost: Vec<String> = fields
+        .filter(|(name, value)| {
+            let there = read.value.get(name.as_str());
+            *name != "$type" && !there.is_some_and(|there| holds(there, value))
+        })
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
+    match lost.is_empty() {
+        true => Ok(()),
+        false => Err(changed_on_the_way(&read.uri, &lost.join(", "))),
+    }
+}
+
+/// Whether the fields that an edit took out are out.
+fn stayed_out(old: &Value, sent: &Value, read: &Record) -> Result<()> {
+    let fields = old.as_object().into_iter().flatten();
+    let mut removed = fields
+        .map(|(name, _)| name)
+        .filter(|name| !name.starts_with(STAMP) && sent.get(name.as_str()).is_none());
+    match removed.find(|name| read.value.get(name.as_str()).is_some()) {
+        None => Ok(()),
+        Some(name) => Err(changed_on_the_way(&read.uri, &format!("`{name}`"))),
+    }
+}
+
+/// Whether what was read has all that was sent. A server may write out types, and add fields.
+fn holds(read: &Value, sent: &Value) -> bool {
+    match (read, sent) {
+        (Value::Object(read), Value::Object(sent)) => sent.iter().all(|(name, value)| {
+            name == "$type" || read.get(name).is_some_and(|read| holds(read, value))
+        }),
+        (Value::Array(read), Value::Array(sent)) => {
+            read.len() == sent.len() && read.iter().zip(sent).all(|(r, s)| holds(r, s))
+        }
+        _ => read == sent,
+    }
+}
+
+/// What was written is not what was sent.
+pub(crate) fn changed_on_the_way(uri: &str, what: &str) -> Error {
+    Error::new(
+        ErrorKind::Protocol,
+        format!("{uri} was written, and {what} is not what was sent"),
+    )
+    .with_hint("look at it on the web")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(value: Value) -> Record {
+        Record {
+            uri: "at://did:plc:repo/org.tangled.track.ticket/t".into(),
+            cid: None,
+            value,
+        }
+    }
+
+    #[test]
+    fn what_was_sent_must_be_there_and_more_may_be() {
+        let sent = json!({
+            "$type": "x", "title": {"$type": "t", "text": "T"}, "tangledLabels": [{"key": "a"}],
+        });
+        let whole = json!({
+            "title": {"text": "T", "more": 1}, "x-tngl-editor": "did:plc:a",
+            "tangledLabels": [{"$type": "l", "key": "a"}],
+        });
+        assert!(survived(&sent, &read(whole.clone())).is_ok());
+        for (pointer, bad) in [
+            ("/title/text", json!("t")),
+            ("/tangledLabels", json!([])),
+            ("/tangledLabels/0/key", json!("b")),
+        ] {
+            let mut value = whole.clone();
+            *value.pointer_mut(pointer).unwrap() = bad;
+            let e = survived(&sent, &read(value)).unwrap_err();
+            let field = pointer.split('/').nth(1).unwrap();
+            assert!(e.message().contains(&format!("`{field}`")), "{e}");
+        }
+        let e = survived(&sent, &read(json!({}))).unwrap_err();
+        assert!(e.message().contains("`tangledLabels`, `title`"), "{e}");
+    }
+
+    #[test]
+    fn what_was_taken_out_must_be_out() {
+        let old = json!({"body": {"text": "B"}, "x-tngl-editor": "did:plc:a"});
+        let gone = read(json!({"x-tngl-editor": "did:plc:b"}));
+        assert!(stayed_out(&old, &json!({}), &gone).is_ok());
+        let e = stayed_out(&old, &json!({}), &read(old.clone())).unwrap_err();
+        assert!(e.message().contains("`body`"), "{e}");
+    }
+}

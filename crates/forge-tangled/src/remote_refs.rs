@@ -1,0 +1,153 @@
+//! The branches of a repository as git itself tells them.
+//!
+//! Which query of a knot names the branches of a repository of Tangled 1.0 was not seen. That a
+//! knot serves its repositories over git's smart HTTP was.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use forge_core::{Error, ErrorKind, Noun, Result, model, text::one_line};
+use forge_git::Git;
+use tokio::time::timeout;
+
+use crate::{Tangled, knot::Branch, repository::Repository};
+
+/// A knot that has not told its branches by then does not.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Branches, and which of them is the default one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refs {
+    default: Option<String>,
+    branches: BTreeMap<String, String>,
+}
+
+impl Refs {
+    /// Reads what `git ls-remote --symref` prints.
+    fn parse(printed: &str) -> Self {
+        let mut refs = Self::default();
+        for line in printed.lines() {
+            let Some((value, name)) = line.split_once('\t') else {
+                continue;
+            };
+            if let Some(branch) = value.strip_prefix("ref: refs/heads/") {
+                if name == "HEAD" {
+                    refs.default = Some(branch.to_owned());
+                }
+            } else if let Some(branch) = name.strip_prefix("refs/heads/")
+                && is_oid(value)
+            {
+                refs.branches.insert(branch.to_owned(), value.to_owned());
+            }
+        }
+        refs
+    }
+
+    /// The branch of this name.
+    pub fn branch(&self, name: &str) -> Option<Branch> {
+        self.branches.get(name).map(|hash| Branch {
+            name: name.to_owned(),
+            hash: hash.clone(),
+            message: None,
+        })
+    }
+
+    /// The default branch; `None` while it has no commit.
+    pub fn default_branch(&self) -> Option<Branch> {
+        self.branch(self.default.as_deref()?)
+    }
+
+    /// All of them, by name.
+    pub fn all(self) -> Vec<model::Branch> {
+        let branches = self.branches.into_iter();
+        branches
+            .map(|(name, oid)| model::Branch { name, oid })
+            .collect()
+    }
+}
+
+/// Whether a text is the full name of a git object.
+pub(crate) fn is_oid(text: &str) -> bool {
+    matches!(text.len(), 40..=128) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+impl Tangled {
+    /// The branches of a repository, asked of its knot with git, as nobody: anybody may read.
+    pub(crate) async fn remote_refs(&self, repository: &Repository) -> Result<Refs> {
+        // Addresses that are not contacted are refused there.
+        self.knot(repository).await?;
+        let url = format!("{}/{}", repository.knot, repository.knot_name());
+        let git = at_nobodys(&url);
+        let args = [
+            "-c".to_owned(),
+            // The longest one wins: the address is not changed into one of another protocol.
+            format!("url.{url}.insteadOf={url}"),
+            "-c".to_owned(),
+            format!("http.{url}.extraHeader="),
+            "-c".to_owned(),
+            "credential.helper=".to_owned(),
+            "-c".to_owned(),
+            // Also not to another path: it would be another repository.
+            "http.followRedirects=false".to_owned(),
+            "ls-remote".to_owned(),
+            "--symref".to_owned(),
+            url.clone(),
+            "HEAD".to_owned(),
+            "refs/heads/*".to_owned(),
+        ];
+        let unread = |why: &str| {
+            let message = format!("the branches of {} could not be read: {why}", repository.id);
+            Error::new(ErrorKind::Network, message)
+                .with_hint(format!("see whether this works: git ls-remote {url}"))
+        };
+        let output = match timeout(PATIENCE, git.run(&args)).await {
+            Ok(output) => output?,
+            Err(_) => {
+                let seconds = PATIENCE.as_secs();
+                return Err(unread(&format!("no answer in {seconds} seconds")));
+            }
+        };
+        if output.status == 0 {
+            return Ok(Refs::parse(&String::from_utf8_lossy(&output.stdout)));
+        }
+        let said = output.error("ls-remote");
+        if said.message().contains(&format!("'{url}/' not found")) {
+            let host = one_line(repository.knot.host()).into_owned();
+            let message = format!("the knot {host} serves no repository {}", repository.id);
+            return Err(Error::not_found(Noun::Repo, message));
+        }
+        Err(unread(said.message()))
+    }
+}
+
+/// git with no repository, no account and nobody to ask, for one address.
+fn at_nobodys(url: &str) -> Git {
+    let nowhere = std::env::temp_dir();
+    let scheme = url.split(':').next().unwrap_or_default().to_owned();
+    Git::at(&nowhere)
+        .with_env("GIT_DIR", nowhere.join("forge-has-no-repository-here"))
+        .with_env("GIT_ALLOW_PROTOCOL", scheme)
+        .with_env("GIT_TERMINAL_PROMPT", "0")
+        // Set and empty, so that no other program is asked.
+        .with_env("GIT_ASKPASS", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_and_the_default_one_are_read() {
+        let (a, b) = ("a".repeat(40), "b".repeat(40));
+        let printed = format!(
+            "ref: refs/heads/main\tHEAD\n{a}\tHEAD\n{a}\trefs/heads/main\n{b}\trefs/heads/f/x\n\
+             {b}\trefs/odd/refs/heads/main\nnone\trefs/heads/junk\n\n"
+        );
+        let refs = Refs::parse(&printed);
+        assert_eq!(refs.default_branch().unwrap().hash, a);
+        assert_eq!(refs.branch("f/x").unwrap().hash, b);
+        assert_eq!(refs.branch("junk"), None);
+        let names: Vec<_> = refs.all().into_iter().map(|it| it.name).collect();
+        assert_eq!(names, ["f/x", "main"]);
+        assert_eq!(Refs::parse("").default_branch(), None);
+    }
+}

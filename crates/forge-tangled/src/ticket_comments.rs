@@ -1,0 +1,233 @@
+//! Writing comments on tickets of Tangled 1.0.
+
+use forge_core::{
+    AtUri, Error, ErrorKind, Noun, Outcome, Result, Step, Timestamp, Warning, model::Comment,
+    text::one_line,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    Tangled,
+    account::EDITS_MOST,
+    comments::text,
+    pulls::{check_body, view::Located},
+    records::{self, NewRecord, Record},
+    repository::Repository,
+    ticket_writes::{done, markdown},
+    tickets::{self, editor},
+    write,
+};
+
+/// What a comment goes with: since when the same words are the same comment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum GoesWith {
+    /// A change of the ticket: it is about the version that this made.
+    Change,
+    /// A round that was submitted at this time.
+    Round(Option<Timestamp>),
+}
+
+impl Tangled {
+    /// Comments on a ticket.
+    pub(crate) async fn comment_on_ticket(
+        &self,
+        located: &Located,
+        body: &str,
+        reply_to: Option<&str>,
+    ) -> Result<Outcome<Comment>> {
+        let ticket = located.pull.record.rkey();
+        self.comment_in_account(&located.repository, ticket, body, reply_to)
+            .await
+    }
+
+    /// Comments on the ticket with this key, or answers a comment.
+    pub(crate) async fn comment_in_account(
+        &self,
+        repository: &Repository,
+        ticket: &str,
+        body: &str,
+        reply_to: Option<&str>,
+    ) -> Result<Outcome<Comment>> {
+        let parent = match reply_to {
+            Some(key) => Some(self.comment_of_account(repository, key)?),
+            None => None,
+        };
+        check_comment(body)?;
+        let written = self
+            .put_comment(repository, ticket, body, parent.as_ref(), None)
+            .await?;
+        self.told(&written).await
+    }
+
+    /// As [`Self::comment_in_account`], of a text that goes with something else and is not written
+    /// again where the viewer has said it with that already: the command was cut off behind it.
+    pub(crate) async fn comment_in_account_once(
+        &self,
+        repository: &Repository,
+        ticket: &str,
+        body: &str,
+        with: GoesWith,
+    ) -> Result<Outcome<Comment>> {
+        check_comment(body)?;
+        let (knot, did) = self.account(repository).await?;
+        let names = &self.settings.dialects.org;
+        let viewer = self.session.viewer().await?.identity.did.as_str();
+        let (subject, all) = futures::try_join!(
+            records::get(&knot, did, &names.pull, ticket),
+            records::all(&knot, did, &names.comment, tickets::MOST),
+        )?;
+        let since = match with {
+            GoesWith::Change => None,
+            GoesWith::Round(at) => at,
+        };
+        let goes_with = |record: &Record| match with {
+            GoesWith::Change => record.text_at(&["subject", "cid"]) == Some(subject.cid()),
+            GoesWith::Round(None) => true,
+            GoesWith::Round(Some(round)) => {
+                let at = record.created_at("createdAt");
+                at.is_some_and(|at| at > round)
+            }
+        };
+        let same = |record: &&Record| {
+            tickets::subject(record) == Some(&subject.uri)
+                && editor(record) == Some(viewer)
+                && text(&record.value) == Some(body)
+                && record.value.get("replyTo").is_none_or(Value::is_null)
+                && goes_with(record)
+        };
+        if let Some(there) = all.records.iter().find(same) {
+            let comment = self.model_of(there).await?;
+            let warning = Warning::new(format!(
+                "the comment was there already, and was not repeated: {}",
+                there.uri
+            ));
+            return Ok(Outcome::unchanged(comment, warning));
+        }
+        let written = self
+            .put_comment(repository, ticket, body, None, since)
+            .await?;
+        self.told(&written).await
+    }
+
+    /// The text that goes with a change of the state, said behind it: about the version that the
+    /// change made, so that a second run knows it. `changed` says whether the state was written
+    /// just now; then a comment that fails is a warning.
+    pub(crate) async fn comment_with_state(
+        &self,
+        repository: &Repository,
+        ticket: &str,
+        comment: Option<&str>,
+        changed: bool,
+    ) -> Result<(Vec<Step>, Vec<Warning>)> {
+        let Some(comment) = comment else {
+            return Ok(Default::default());
+        };
+        let written = self
+            .comment_in_account_once(repository, ticket, comment, GoesWith::Change)
+            .await;
+        let (done, warnings) = match written {
+            Ok(written) if written.unchanged => (true, written.warnings),
+            Ok(_) => (true, Vec::new()),
+            Err(e) if changed => {
+                let why = format!("the comment was not written: {}", e.message());
+                let told =
+                    Warning::new(why).with_hint("the state is set; the same command again says it");
+                (false, vec![told])
+            }
+            Err(e) => return Err(e),
+        };
+        let step = Step {
+            name: "comment".to_owned(),
+            done,
+        };
+        Ok((vec![step], warnings))
+    }
+
+    /// Writes a comment on the current version of a ticket; the knot takes no other. `since` is
+    /// what it must be later than.
+    async fn put_comment(
+        &self,
+        repository: &Repository,
+        ticket: &str,
+        body: &str,
+        parent: Option<&AtUri>,
+        since: Option<Timestamp>,
+    ) -> Result<Record> {
+        let names = &self.settings.dialects.org;
+        let (knot, did) = self.account(repository).await?;
+        let mut refused: Option<(Vec<String>, Error)> = None;
+        for _ in 0..EDITS_MOST {
+            let subject = records::get(&knot, did, &names.pull, ticket).await?;
+            let mut versions = vec![subject.cid().to_owned()];
+            let mut value = json!({
+                "$type": names.comment,
+                "subject": {
+                    "$type": "com.atproto.repo.strongRef",
+                    "uri": subject.uri,
+                    "cid": subject.cid(),
+                },
+                "body": markdown(body),
+                "createdAt": write::now_or_after(since),
+            });
+            if let (Some(uri), Some(map)) = (parent, value.as_object_mut()) {
+                let found = records::find(&knot, did, &names.comment, &uri.rkey).await?;
+                let found = found.ok_or_else(|| no_comment(&uri.to_string()))?;
+                versions.push(found.cid().to_owned());
+                map.insert("replyTo".to_owned(), found.strong_ref());
+            }
+            match refused.take() {
+                // It was not because somebody was faster.
+                Some((tried, e)) if tried == versions => return Err(e),
+                _ => {}
+            }
+            let record = write::checked(NewRecord::new(&names.comment, value))?;
+            match self.put_new(repository, &record).await {
+                Err(e) if matches!(e.kind(), ErrorKind::InvalidInput { .. }) => {
+                    refused = Some((versions, e));
+                }
+                other => return other,
+            }
+        }
+        let uri = AtUri::parse(&format!("at://{did}/{}/{ticket}", names.pull))?;
+        Err(write::stale(
+            &uri,
+            "the version that was read",
+            "another each time",
+        ))
+    }
+
+    async fn told(&self, written: &Record) -> Result<Outcome<Comment>> {
+        Ok(done(self.model_of(written).await?))
+    }
+
+    async fn model_of(&self, record: &Record) -> Result<Comment> {
+        let models = self.comment_models(std::slice::from_ref(record)).await;
+        let first = models.into_iter().next();
+        first.ok_or_else(|| no_comment(&record.uri))
+    }
+
+    /// The comment of this repository that a key means.
+    fn comment_of_account(&self, repository: &Repository, key: &str) -> Result<AtUri> {
+        let collection = &self.settings.dialects.org.comment;
+        let uri = AtUri::parse(key).ok().filter(|uri| {
+            uri.collection == **collection && repository.did.as_ref() == Some(&uri.authority)
+        });
+        uri.ok_or_else(|| no_comment(key))
+    }
+}
+
+/// A text that a comment can have.
+pub(crate) fn check_comment(body: &str) -> Result<()> {
+    if body.trim().is_empty() {
+        return Err(Error::invalid("body", "the comment is empty"));
+    }
+    check_body("body", body)
+}
+
+fn no_comment(key: &str) -> Error {
+    Error::not_found(
+        Noun::Comment,
+        format!("there is no comment '{}'", one_line(key)),
+    )
+    .with_hint("`forge pr view --comments` shows the ids of the comments")
+}

@@ -1,0 +1,241 @@
+//! Tangled 1.0: what a write says is what is there, field by field.
+
+use forge_core::{
+    Issues, PullRequests, RepoId, RepoPath, Reviews,
+    model::{CommentId, CreatePull, EditIssue, EditPull, NewIssue, SetChange},
+};
+use forge_testkit::tangled::{Fault, KnotOptions, PdsOptions, Repository, World};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+const TICKET: &str = "org.tangled.track.ticket";
+const PUT: &str = "com.atproto.repo.putRecord";
+
+fn ground(stage: &Stage) -> (Repository, RepoId) {
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let labelled = json!({
+        "title": {"text": "Labelled"}, "state": "open", "targetBranch": "other",
+        "tangledLabels": [{"key": "bug"}, {"key": "docs"}], "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let knot = stage.world.knot();
+    knot.put_record(&repo.did, TICKET, "3mkuuamwfj322", labelled);
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    (repo, id)
+}
+
+fn record(stage: &Stage, repo: &Repository, uri: &str) -> Value {
+    let all = stage.world.knot().records(&repo.did, TICKET);
+    all.into_iter().find(|(it, ..)| it == uri).unwrap().2
+}
+
+fn described(text: &str) -> EditPull {
+    EditPull {
+        description: Some(text.to_owned()),
+        ..EditPull::default()
+    }
+}
+
+fn labelled(add: &[&str], remove: &[&str]) -> EditPull {
+    let names = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
+    EditPull {
+        labels: SetChange {
+            add: names(add),
+            remove: names(remove),
+        },
+        ..EditPull::default()
+    }
+}
+
+#[tokio::test]
+async fn an_edit_keeps_what_it_does_not_know() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let made = made.unwrap().value;
+    let (pr, uri) = (made.id, made.node_id);
+    let mut odd = record(&stage, &repo, &uri);
+    odd["body"] = json!({"text": "B", "more": 1});
+    odd["unheardOf"] = json!({"deep": [1, {"x": null}]});
+    let rkey = uri.rsplit('/').next().unwrap();
+    stage.world.knot().put_record(&repo.did, TICKET, rkey, odd);
+    let edited = forge.edit(&pr, &described("Why")).await.unwrap();
+    assert_eq!(edited.value.description, "Why");
+    let edited = forge.edit(&pr, &labelled(&["docs", "BUG"], &[])).await;
+    let names = |labels: &[forge_core::model::Label]| {
+        let names = labels.iter().map(|l| l.name.clone());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(names(&edited.unwrap().value.labels), ["docs", "bug"]);
+    let edited = forge.edit(&pr, &labelled(&[], &["docs"])).await.unwrap();
+    assert_eq!(names(&edited.value.labels), ["bug"]);
+    let now = record(&stage, &repo, &uri);
+    assert_eq!(now["body"], json!({"text": "Why", "more": 1}));
+    assert_eq!(now["unheardOf"], json!({"deep": [1, {"x": null}]}));
+    assert_eq!(now["targetBranch"], "main");
+    let edited = forge.edit(&pr, &described(" ")).await.unwrap();
+    assert_eq!(edited.value.description, "");
+    assert!(record(&stage, &repo, &uri).get("body").is_none());
+}
+
+#[tokio::test]
+async fn edits_of_two_at_once_are_both_there() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let forge = stage.tangled(&stage.alice);
+    stage.world.knot().add_collaborator(&repo, &stage.bob.did);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let made = made.unwrap().value;
+    let other = stage.tangled(&stage.bob);
+    for n in 0..5 {
+        let (title, text) = (format!("Title {n}"), format!("Text {n}"));
+        let titled = EditPull {
+            title: Some(title.clone()),
+            ..EditPull::default()
+        };
+        let (ours, theirs) = (described(&text), titled);
+        let done = futures::join!(forge.edit(&made.id, &ours), other.edit(&made.id, &theirs));
+        assert!(done.0.is_ok() && done.1.is_ok(), "{done:?}");
+        let now = record(&stage, &repo, &made.node_id);
+        assert_eq!(now["title"]["text"], title.as_str());
+        assert_eq!(now["body"]["text"], text.as_str());
+    }
+}
+
+#[tokio::test]
+async fn a_lost_answer_to_an_edit_is_decided_by_what_is_there() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let made = made.unwrap().value;
+    let host = stage.world.knot().host();
+    for (n, fault) in [Fault::reset().committed(), Fault::reset()]
+        .into_iter()
+        .enumerate()
+    {
+        let before = host.count_of(PUT);
+        host.fault(fault.on(PUT));
+        let text = format!("Text {n}");
+        let edited = forge.edit(&made.id, &described(&text)).await.unwrap();
+        assert!(!edited.unchanged);
+        assert_eq!(
+            record(&stage, &repo, &made.node_id)["body"]["text"],
+            text.as_str()
+        );
+        assert_eq!(
+            host.count_of(PUT) - before,
+            n + 1,
+            "sent again only when it was not there"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_field_that_did_not_survive_is_named() {
+    for field in ["body", "tangledLabels", "state"] {
+        let options = KnotOptions {
+            loses: vec![field.to_owned()],
+            ..KnotOptions::default()
+        };
+        let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
+        let (repo, id) = ground(&stage);
+        let forge = stage.tangled(&stage.alice);
+        let mut req = CreatePull::new("topic", "One");
+        (req.description, req.labels) = ("Why".into(), vec!["bug".into()]);
+        let e = forge.create(&id, &req).await.unwrap_err();
+        assert!(
+            e.message()
+                .contains(&format!("`{field}` is not what was sent")),
+            "{e}"
+        );
+        let issue = NewIssue {
+            title: "Two".into(),
+            body: "Why".into(),
+            labels: vec!["bug".into()],
+            ..NewIssue::default()
+        };
+        let knot = stage.world.knot();
+        let old = json!({
+            "title": {"text": "Old"}, "state": "open", "tangledLabels": [{"key": "bug"}],
+            "$type": TICKET, "createdAt": "2026-11-01T00:00:00Z",
+        });
+        let (uri, _) = knot.put_record(&repo.did, TICKET, "3mkuuamwfj323", old);
+        let e = forge.create_issue(&id, &issue).await.unwrap_err();
+        assert!(e.message().contains(&format!("`{field}`")), "{e}");
+        let found = forge_core::AtUri::parse(&uri).unwrap();
+        let found = forge.issue_of_record(&found);
+        let edit = EditIssue {
+            body: Some("Now".into()),
+            ..EditIssue::default()
+        };
+        let e = forge
+            .edit_issue(&found.await.unwrap(), &edit)
+            .await
+            .unwrap_err();
+        assert!(e.message().contains(&format!("`{field}`")), "{e}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_names_the_current_version_of_what_it_answers() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    let first = forge.comment(&pr, "First.", None).await.unwrap().value;
+    let key = |key: &str| CommentId {
+        pr: pr.clone(),
+        key: key.to_owned(),
+    };
+    let bob = stage.tangled(&stage.bob);
+    let answer = bob.comment(&pr, "Answer.", Some(&key(&first.id))).await;
+    let answer = answer.unwrap().value;
+    assert_eq!(answer.reply_to.as_ref(), Some(&first.id));
+    let all = stage
+        .world
+        .knot()
+        .records(&repo.did, "org.tangled.feed.comment");
+    let cid = &all.iter().find(|(uri, ..)| *uri == first.id).unwrap().1;
+    let stored = &all.iter().find(|(uri, ..)| *uri == answer.id).unwrap().2;
+    assert_eq!(stored["replyTo"]["cid"], cid.as_str());
+    forge_tangled::lexicon::check("org.tangled.feed.comment", stored).unwrap();
+    let elsewhere = format!(
+        "at://{}/sh.tangled.feed.comment/3mkuuamwfj322",
+        stage.alice.did
+    );
+    for none in [first.id.replace("3", "2"), elsewhere, "junk".to_owned()] {
+        let e = forge.comment(&pr, "To nothing.", Some(&key(&none))).await;
+        assert_eq!(e.unwrap_err().code(), "not_found");
+    }
+}
+
+#[tokio::test]
+async fn a_comment_on_a_version_that_was_replaced_is_tried_on_the_new_one() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let made = made.unwrap().value;
+    let other = stage.tangled(&stage.bob);
+    for n in 0..5 {
+        let text = format!("Text {n}");
+        let edit = described(&text);
+        let said = futures::join!(
+            other.comment(&made.id, "Nice.", None),
+            forge.edit(&made.id, &edit)
+        );
+        assert!(said.0.is_ok() && said.1.is_ok(), "{said:?}");
+    }
+    let all = stage
+        .world
+        .knot()
+        .records(&repo.did, "org.tangled.feed.comment");
+    assert_eq!(all.len(), 5);
+}

@@ -1,0 +1,160 @@
+//! Tangled 1.0: what was begun and not finished.
+
+use forge_core::{
+    PullRequests, RepoId, RepoPath,
+    model::{CloseReq, CreatePull, PrState, Resubmit},
+};
+use forge_testkit::tangled::{Fault, Repository};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+const TICKET: &str = "org.tangled.track.ticket";
+const PATCH: &str = "org.tangled.review.patch";
+const COMMENT: &str = "org.tangled.feed.comment";
+const SUBMIT: &str = "org.tangled.review.submitPatch";
+const CREATE: &str = "com.atproto.repo.createRecord";
+
+fn ground(stage: &Stage) -> (Repository, RepoId) {
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    (repo, id)
+}
+
+fn count(stage: &Stage, repo: &Repository, collection: &str) -> usize {
+    stage.world.knot().records(&repo.did, collection).len()
+}
+
+/// A ticket without a round.
+fn begun(stage: &Stage, repo: &Repository, who: &str, title: &str) -> String {
+    let ticket = json!({
+        "title": {"text": title}, "body": {"text": "Old"}, "state": "open",
+        "targetBranch": "main", "createdAt": "2026-11-01T00:00:00Z", "x-tngl-editor": who,
+    });
+    let rkey = "3mkuuamwfj322";
+    let knot = stage.world.knot();
+    knot.put_record(&repo.did, TICKET, rkey, ticket).0
+}
+
+#[tokio::test]
+async fn a_round_that_was_lost_is_submitted_by_the_same_command() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let knot = stage.world.knot();
+    let req = CreatePull::new("topic", "One");
+    knot.host().fault(Fault::reset().on(SUBMIT));
+    let e = stage.tangled(&stage.alice).create(&id, &req).await;
+    let e = e.unwrap_err();
+    assert!(e.hint().unwrap().contains("same command again"), "{e:?}");
+    assert_eq!(
+        (count(&stage, &repo, TICKET), count(&stage, &repo, PATCH)),
+        (1, 0)
+    );
+    let made = stage.tangled(&stage.alice).create(&id, &req).await.unwrap();
+    assert_eq!(
+        (count(&stage, &repo, TICKET), count(&stage, &repo, PATCH)),
+        (1, 1)
+    );
+    assert_eq!(made.value.rounds, Some(1));
+    let told = |part: &str| made.warnings.iter().any(|w| w.message.contains(part));
+    assert!(
+        told("was finished") && told("experimental"),
+        "{:?}",
+        made.warnings
+    );
+}
+
+#[tokio::test]
+async fn only_the_viewers_own_of_the_same_title_is_finished() {
+    for (who, title, finished) in [
+        ("alice", "One", true),
+        ("bob", "One", false),
+        ("alice", "Two", false),
+    ] {
+        let stage = Stage::new();
+        let (repo, id) = ground(&stage);
+        let who = match who {
+            "alice" => &stage.alice.did,
+            _ => &stage.bob.did,
+        };
+        let uri = begun(&stage, &repo, who, title);
+        let mut req = CreatePull::new("topic", "One");
+        req.description = "New".into();
+        let made = stage.tangled(&stage.alice).create(&id, &req).await.unwrap();
+        assert_eq!(made.value.node_id == uri, finished, "{title} of {who}");
+        assert_eq!(made.value.description, "New");
+        let tickets = if finished { 1 } else { 2 };
+        assert_eq!(count(&stage, &repo, TICKET), tickets);
+    }
+}
+
+#[tokio::test]
+async fn a_ticket_without_a_round_gets_one_from_a_branch_that_is_named() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let uri = begun(&stage, &repo, &stage.alice.did, "One");
+    let forge = stage.tangled(&stage.alice);
+    let uri = forge_core::AtUri::parse(&uri).unwrap();
+    let pr = forge.pull_of_record(&uri).await.unwrap();
+    let e = forge.resubmit(&pr, &Resubmit::default()).await.unwrap_err();
+    assert!(e.hint().unwrap().contains("--head"), "{e:?}");
+    let named = Resubmit {
+        head: Some("topic".into()),
+        // What the command line makes of the branch of the clone.
+        patch: Some(b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n".to_vec()),
+        ..Resubmit::default()
+    };
+    let round = forge.resubmit(&pr, &named).await.unwrap();
+    assert_eq!(round.value.head_branch, "topic");
+    assert_eq!(round.value.head_oid, repo.git.oid("topic"));
+    assert_eq!(count(&stage, &repo, PATCH), 1);
+    let only_a_patch = Resubmit {
+        head: None,
+        ..named
+    };
+    let e = forge.resubmit(&pr, &only_a_patch).await.unwrap_err();
+    assert_eq!(e.code(), "unsupported");
+    // The branch is then the one of the ticket.
+    let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
+    let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
+    assert_eq!(round.value.head_oid, Some(head));
+    assert_eq!(id.kind, pr.repo.kind);
+}
+
+#[tokio::test]
+async fn a_comment_that_failed_is_a_warning_and_is_said_by_the_same_command() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let knot = stage.world.knot();
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    let close = CloseReq {
+        comment: Some("Not now.".into()),
+        ..CloseReq::default()
+    };
+    let refusal = || Fault::error(403, "Forbidden", "no").on(CREATE).times(2);
+    knot.host().fault(refusal());
+    let closed = forge.close(&pr, &close).await.unwrap();
+    assert_eq!(closed.value.state, PrState::Closed);
+    let step = closed.steps.iter().find(|s| s.name == "comment").unwrap();
+    assert!(!step.done, "{closed:?}");
+    knot.host().clear_faults();
+    for _ in 0..2 {
+        let again = forge.close(&pr, &close).await.unwrap();
+        assert!(again.unchanged);
+        assert_eq!(count(&stage, &repo, COMMENT), 1);
+    }
+    // Said again about a state that was set again.
+    forge.reopen(&pr, None).await.unwrap();
+    forge.close(&pr, &close).await.unwrap();
+    assert_eq!(count(&stage, &repo, COMMENT), 2);
+    let empty = forge.reopen(&pr, Some(" ")).await.unwrap_err();
+    assert_eq!(empty.code(), "invalid_input");
+    let records = knot.records(&repo.did, TICKET);
+    assert_eq!(records[0].2["state"], Value::from("closed"));
+}
