@@ -1,24 +1,26 @@
 //! Closing and reopening an issue: a state record in the account of whoever does it.
 
 use forge_core::{
-    Capability, Ingestion, Outcome, Result, Warning,
+    Capability, Ingestion, Outcome, Result, Timestamp, Warning,
     model::{Issue, IssueFields, IssueId, IssueState, PrState, SetIssueState},
 };
 use futures::future;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::view::Located;
 use crate::{
-    Era, Tangled, caps,
+    Era, Tangled, caps, comments,
     ingest::{Seen, worse},
     kinds,
     pulls::{
         state::Standing,
-        status::{self, Words},
+        status::{self, Status, Words},
     },
-    records::NewRecord,
-    ticket_writes::{changed_on_the_way, done, learned_word},
-    write,
+    records::{self, NewRecord, Record},
+    sources::ACCOUNT_MOST,
+    ticket_comments::check_comment,
+    ticket_writes::{done, learned_word, spelled},
+    tickets, write,
 };
 
 impl Tangled {
@@ -39,26 +41,68 @@ impl Tangled {
         let record = &located.issue.record;
         self.may_set(&located.repository, &record.uri, &located.issue.author)
             .await?;
-        let standing = self.issue_standing(&located).await?;
-        if standing.state == wanted(req.state) {
-            let view = self.view_issue_fresh(&located).await?;
-            return Ok(Outcome::unchanged(view, already(&record.uri, req.state)));
-        }
+        let statuses = self.issue_statuses(&located).await?;
+        let standing = Standing::of(&statuses);
+        let state = wanted(req.state);
         let mut commented = Ingestion::Immediate;
+        let mut warnings = Vec::new();
         if let Some(comment) = &req.comment {
-            let said = self.comment_about(record, None, comment, None).await?;
-            commented = said.ingestion;
+            let since = self.before_mine(&statuses, state).await?;
+            let said = self.comment_about_once(record, comment, since).await?;
+            (commented, warnings) = (said.ingestion, said.warnings);
         }
-        let mut outcome = self
-            .write_issue_state(&located, req.state, standing)
-            .await?;
+        let mut outcome = if standing.state == state {
+            let view = self.view_issue_fresh(&located).await?;
+            Outcome::unchanged(view, already(&record.uri, req.state))
+        } else {
+            self.write_issue_state(&located, req.state, standing)
+                .await?
+        };
+        outcome.warnings.extend(warnings);
         outcome.ingestion = worse(outcome.ingestion, commented);
         Ok(outcome)
     }
 
-    /// The state of an issue, by the index's records, and those of the accounts that may set it,
-    /// which the index may not have yet.
-    async fn issue_standing(&self, located: &Located) -> Result<Standing> {
+    /// A comment that goes with a change of the state, and is not written again where the viewer
+    /// has said it since the state was last set: the command was cut off behind it.
+    async fn comment_about_once(
+        &self,
+        issue: &Record,
+        body: &str,
+        since: Option<Timestamp>,
+    ) -> Result<Outcome<()>> {
+        let viewer = self.session.viewer().await?;
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        let collection = &self.settings.dialects.sh.comment;
+        let did = &viewer.identity.did;
+        let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
+        let said = all.records.into_iter().find(|record| {
+            record.text_at(&["subject", "uri"]) == Some(&issue.uri)
+                && comments::text(&record.value) == Some(body)
+                && record.value.get("replyTo").is_none_or(Value::is_null)
+                && since.is_none_or(|since| {
+                    let at = record.created_at("createdAt");
+                    at.is_some_and(|at| at > since)
+                })
+        });
+        let Some(record) = said else {
+            let written = self.comment_about(issue, None, body, None).await?;
+            return Ok(written.map(|_| ()));
+        };
+        let kind = kinds::comments(&self.settings.dialects);
+        let told = self.ingestion(Seen::About(kind, &issue.uri), &record).await;
+        let warning = Warning::new(format!(
+            "the comment was there already, and was not repeated: {}",
+            record.uri
+        ));
+        let mut outcome = Outcome::unchanged((), warning);
+        outcome.ingestion = told.ingestion;
+        Ok(outcome)
+    }
+
+    /// What was said of the state of an issue, oldest first: by the index's records, and those of
+    /// the accounts that may set it, which the index may not have yet.
+    async fn issue_statuses(&self, located: &Located) -> Result<Vec<Status>> {
         let Located {
             repository, issue, ..
         } = located;
@@ -74,8 +118,7 @@ impl Tangled {
         let writers = self.writers(repository).await;
         let all = fresh.over(found?.value);
         let words = Words::of_issues(&names.sh);
-        let statuses = status::read_as(words, all, uri, &issue.author, &writers);
-        Ok(Standing::of(&statuses))
+        Ok(status::read_as(words, all, uri, &issue.author, &writers))
     }
 
     /// Writes the state, later than the one that decides now, and waits for it to be seen.
@@ -107,39 +150,50 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Closes or reopens a ticket. How this repository spells a closed issue is learned from its
-    /// tickets.
+    /// Closes or reopens a ticket, then says why. How this repository spells a closed issue is
+    /// learned from its tickets.
     async fn set_ticket_issue(
         &self,
         located: &Located,
         req: &SetIssueState,
     ) -> Result<Outcome<Issue>> {
         let (repository, ticket) = (&located.repository, &located.issue.record);
-        let before = self.view_issue(located, IssueFields::default()).await?;
-        if before.state == req.state {
-            return Ok(Outcome::unchanged(before, already(&ticket.uri, req.state)));
-        }
         if let Some(comment) = &req.comment {
-            self.comment_in_account(repository, ticket.rkey(), comment, None)
-                .await?;
+            check_comment(comment)?;
         }
-        let word = match req.state {
-            IssueState::Open => "open".to_owned(),
-            IssueState::Closed => {
-                let (others, _) = self.issue_tickets(repository).await?;
-                learned_word(others.iter().map(|o| &o.record), PrState::Closed)
-            }
-        };
-        self.change_ticket(repository, ticket, None, |map| {
-            map.insert("state".to_owned(), json!(word));
-        })
-        .await?;
+        let state = wanted(req.state);
+        let is_open = tickets::inline(ticket).state == Some(PrState::Open);
+        let changed = is_open != (state == PrState::Open);
+        let mut warnings = Vec::new();
+        if changed {
+            let word = match req.state {
+                IssueState::Open => "open".to_owned(),
+                IssueState::Closed => {
+                    let (others, _) = self.issue_tickets(repository).await?;
+                    learned_word(others.iter().map(|o| &o.record), state)
+                }
+            };
+            warnings.extend(spelled(&word, state));
+            self.change_ticket(repository, ticket, None, |map| {
+                map.insert("state".to_owned(), json!(word));
+            })
+            .await?;
+        }
+        let comment = req.comment.as_deref();
+        let (steps, told) = self
+            .comment_with_state(repository, ticket.rkey(), comment, changed)
+            .await?;
         let repository = std::sync::Arc::clone(repository);
         let again = self.read_back_issue(repository, &located.issue.uri).await?;
-        if again.issue.record.text("state") != Some(word.as_str()) {
-            return Err(changed_on_the_way(&ticket.uri, "the state"));
-        }
-        Ok(done(self.view_issue(&again, IssueFields::default()).await?))
+        let view = self.view_issue(&again, IssueFields::default()).await?;
+        let mut outcome = match changed {
+            true => done(view),
+            false => Outcome::unchanged(view, already(&ticket.uri, req.state)),
+        };
+        outcome.warnings.extend(warnings);
+        outcome.warnings.extend(told);
+        outcome.steps = steps;
+        Ok(outcome)
     }
 }
 

@@ -10,7 +10,7 @@ use forge_core::{
     },
 };
 use forge_tangled::Settings;
-use forge_testkit::tangled::Moods;
+use forge_testkit::tangled::{Fault, Moods};
 use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};
@@ -387,4 +387,77 @@ async fn tickets_without_a_branch_are_issues() {
     assert_eq!(reopened.unwrap().value.state, IssueState::Open);
     let written = stage.world.pds().records(&stage.alice.did, ISSUE);
     assert!(written.is_empty(), "nothing of sh.tangled is written there");
+}
+
+#[tokio::test]
+async fn why_an_issue_is_closed_is_said_once() {
+    const COMMENT: &str = "sh.tangled.feed.comment";
+    let stage = Stage::new();
+    let id = open(&stage, "One").await.id;
+    let close = SetIssueState {
+        comment: Some("Not now.".into()),
+        ..to(IssueState::Closed)
+    };
+    let said = || stage.world.pds().records(&stage.alice.did, COMMENT).len();
+    // The comment is written, the state is not.
+    let refusal = Fault::error(400, "InvalidRequest", "no");
+    let refusal = refusal.on("com.atproto.repo.applyWrites").about(STATE);
+    stage.world.pds().host().fault(refusal);
+    let e = stage
+        .tangled(&stage.alice)
+        .set_issue_state(&id, &close)
+        .await;
+    assert!(e.is_err() && said() == 1, "{e:?}");
+    let closed = stage
+        .tangled(&stage.alice)
+        .set_issue_state(&id, &close)
+        .await;
+    let closed = closed.unwrap();
+    assert_eq!((closed.value.state, said()), (IssueState::Closed, 1));
+    assert!(said_in(&closed.warnings), "{:?}", closed.warnings);
+    let again = stage
+        .tangled(&stage.alice)
+        .set_issue_state(&id, &close)
+        .await;
+    assert!(again.unwrap().unchanged && said() == 1);
+    let forge = stage.tangled(&stage.alice);
+    forge
+        .set_issue_state(&id, &to(IssueState::Open))
+        .await
+        .unwrap();
+    forge.set_issue_state(&id, &close).await.unwrap();
+    assert_eq!(said(), 2, "said of another time that it was closed");
+}
+
+fn said_in(warnings: &[Warning]) -> bool {
+    said(warnings, "there already")
+}
+
+#[tokio::test]
+async fn why_a_ticket_is_closed_is_said_once() {
+    const COMMENT: &str = "org.tangled.feed.comment";
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let knot = stage.world.knot();
+    let forge = stage.tangled(&stage.alice);
+    let issue = forge.create_issue(&id, &new("One")).await.unwrap().value.id;
+    let close = SetIssueState {
+        comment: Some("Not now.".into()),
+        ..to(IssueState::Closed)
+    };
+    let count = || knot.records(&repo.did, COMMENT).len();
+    let refusal = Fault::error(403, "Forbidden", "no");
+    knot.host()
+        .fault(refusal.on("com.atproto.repo.createRecord"));
+    let closed = forge.set_issue_state(&issue, &close).await.unwrap();
+    assert_eq!((closed.value.state, count()), (IssueState::Closed, 0));
+    assert!(said(&closed.warnings, "the comment was not written"));
+    for _ in 0..2 {
+        let again = forge.set_issue_state(&issue, &close).await.unwrap();
+        assert!(again.unchanged && count() == 1, "{again:?}");
+    }
 }
