@@ -122,9 +122,18 @@ impl Tangled {
         let Some(comment) = comment else {
             return Ok(Default::default());
         };
-        let written = self
-            .comment_in_account_once(repository, ticket, comment, GoesWith::Change)
-            .await;
+        // What was set just now has no comment yet. Looked for, one of an earlier time might be found:
+        // a ticket that is closed, opened and closed again is the same version again.
+        let written = match changed {
+            true => {
+                self.comment_in_account(repository, ticket, comment, None)
+                    .await
+            }
+            false => {
+                self.comment_in_account_once(repository, ticket, comment, GoesWith::Change)
+                    .await
+            }
+        };
         let (done, warnings) = match written {
             Ok(written) if written.unchanged => (true, written.warnings),
             Ok(_) => (true, Vec::new()),

@@ -20,7 +20,7 @@ use crate::{
     Tangled,
     knot::{Branch, no_branch},
     pulls::{merge::expect_head, view::Located},
-    ticket_writes::{changed_on_the_way, experimental, learned_word},
+    ticket_writes::{changed_on_the_way, experimental, learned_word, spelled},
     tickets,
 };
 
@@ -221,12 +221,13 @@ impl Tangled {
             });
         }
         let recorded = self.ticket_is_merged(located, landed.earlier).await;
+        warnings.extend(recorded.as_ref().ok().and_then(Clone::clone));
         steps.push(Step {
             name: RECORD.to_owned(),
             done: recorded.is_ok(),
         });
         let ingestion = match &recorded {
-            Ok(()) => Ingestion::Immediate,
+            Ok(_) => Ingestion::Immediate,
             Err(e) => {
                 let what = "merged on the branch, but not recorded, so that it still shows as open";
                 warnings.push(
@@ -265,7 +266,8 @@ impl Tangled {
     }
 
     /// Who sets the state was not seen: the knot gets time to do it, then we do.
-    async fn ticket_is_merged(&self, located: &Located, earlier: bool) -> Result<()> {
+    /// A warning where it is spelled in an unusual way.
+    async fn ticket_is_merged(&self, located: &Located, earlier: bool) -> Result<Option<Warning>> {
         let mut pause = self.settings.poll;
         let end = Instant::now() + NOTICES.min(self.settings.wait);
         while !earlier && Instant::now() + pause < end {
@@ -273,7 +275,7 @@ impl Tangled {
             pause *= 2;
             let now = self.again(located).await;
             if now.is_ok_and(|now| is_merged(&now)) {
-                return Ok(());
+                return Ok(None);
             }
         }
         let repository = &located.repository;
@@ -289,7 +291,7 @@ impl Tangled {
             })
             .await?;
         match (is_merged(&self.again(located).await?), changed) {
-            (true, _) => Ok(()),
+            (true, _) => Ok(spelled(&word, PrState::Merged)),
             (false, true) => Err(changed_on_the_way(&ticket.uri, "the state")),
             (false, false) => Err(Error::precondition(
                 Precondition::Closed,

@@ -103,7 +103,7 @@ pub struct Rounds {
 }
 
 /// A clone of the repository on this machine. A forge may fetch into its object store and push from
-/// it, and writes no ref of it.
+/// it, and writes no ref of it but the remote-tracking one that a push leaves behind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LocalClone {
     /// Its directory.

@@ -87,7 +87,6 @@ async fn a_round_goes_on_top_of_what_the_branch_has_now() {
         .repo
         .git
         .commit("main", "Meanwhile", &[("c", Some("1\n"))]);
-    let refs = GitDir::at(ground.dir.path()).refs();
     let merged = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
     assert_eq!(merged.ingestion.word(), "immediate");
     assert!(merged.warnings[0].message.contains("experimental"));
@@ -101,10 +100,11 @@ async fn a_round_goes_on_top_of_what_the_branch_has_now() {
     );
     assert_eq!(ground.repo.git.log("main", "%P").matches(' ').count(), 0);
     assert_eq!(ground.state(), "merged");
-    assert_eq!(
-        GitDir::at(ground.dir.path()).refs(),
-        refs,
-        "no ref was written"
+    // The one that a push of one's own leaves behind.
+    let refs = GitDir::at(ground.dir.path()).refs();
+    assert!(
+        refs.lines().all(|r| r.contains("refs/remotes/knot/main")),
+        "{refs}"
     );
     let again = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
     assert!(again.unchanged && again.value.already_merged);
