@@ -15,6 +15,7 @@ mod diffs;
 mod github;
 mod http;
 #[path = "../cli/hub.rs"]
+#[allow(dead_code, reason = "shared with the tests of the command line")]
 mod hub;
 mod lists;
 #[path = "../cli/world.rs"]
@@ -22,6 +23,7 @@ mod lists;
 mod local_world;
 mod reading;
 mod resources;
+mod schema;
 mod surface;
 #[path = "../cli/tangled/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]
