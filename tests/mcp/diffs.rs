@@ -5,26 +5,11 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use forge_testkit::Identity;
 use serde_json::json;
 
-use crate::world::{Called, MODERN, Wire, World};
+use crate::world::{Called, MODERN, Wire, World, column};
 
 /// Follows the cursors of a diff to its end.
-fn pages(wire: &mut Wire, mut args: serde_json::Value) -> Vec<Called> {
-    let mut pages = Vec::new();
-    loop {
-        let page = wire.call("pr_diff", args.clone()).ok();
-        assert!(
-            page.text().chars().count() <= 25_000,
-            "{}",
-            page.text().chars().count()
-        );
-        let cursor = page.cursor();
-        assert_eq!(cursor.is_some(), page.text().contains("More: cursor="));
-        pages.push(page);
-        match cursor {
-            Some(cursor) => args["cursor"] = json!(cursor),
-            None => return pages,
-        }
-    }
+fn pages(wire: &mut Wire, args: serde_json::Value) -> Vec<Called> {
+    wire.pages("pr_diff", args, 25_000)
 }
 
 /// The paths of the file headers, in order.
@@ -66,21 +51,11 @@ fn five_thousand_files_come_once_each() {
     assert!(first.data()["withheld"].is_null());
 
     let args = json!({"number": 1, "max_chars": 100_000});
-    let mut all = Vec::new();
-    let mut now = args;
-    loop {
-        let page = wire.call("pr_diff", now.clone()).ok();
-        assert!(page.text().chars().count() <= 100_000);
-        let cursor = page.cursor();
-        all.push(page);
-        match cursor {
-            Some(cursor) => now["cursor"] = json!(cursor),
-            None => break,
-        }
-    }
+    let all = wire.pages("pr_diff", args, 100_000);
     let shown = headers(&all);
     assert_eq!(shown.len(), 5_000);
     assert_eq!(shown.iter().collect::<BTreeSet<_>>().len(), 5_000);
+    assert_eq!(column(&all, "files", "path"), shown);
 
     let names = pages(&mut wire, json!({"number": 1, "names_only": true}));
     let rows: Vec<&str> = names
@@ -89,6 +64,7 @@ fn five_thousand_files_come_once_each() {
         .filter(|l| l.starts_with("A dir"))
         .collect();
     assert_eq!(rows.len(), 5_000);
+    assert_eq!(column(&names, "files", "path"), shown);
 
     let some = pages(
         &mut wire,
@@ -135,6 +111,7 @@ fn one_file_that_is_too_long_is_cut_between_hunks_and_lines() {
     let mut wire = world.server(MODERN, &[]);
     let all = pages(&mut wire, json!({"number": 1}));
     assert_eq!(headers(&all), ["long.txt", "new.txt", "wide.txt"]);
+    assert_eq!(column(&all, "files", "path"), headers(&all));
     let text: Vec<&str> = all.iter().flat_map(|p| p.text().lines()).collect();
     for n in (50..6_000).step_by(100) {
         let line = format!("+LINE {n:05} <T>");
@@ -179,7 +156,11 @@ fn lock_files_are_counted_alone_unless_they_are_named() {
         .says("A Cargo.lock +100 -0 (generated, not shown")
         .says("+fn a() {}");
     assert_eq!(page.data()["additions"], 101);
-    wire.call("pr_diff", json!({"number": 1, "path": "Cargo.lock"}))
-        .ok()
-        .says("+name = \"crate-99\"");
+    for more in [json!({"path": "Cargo.lock"}), json!({"format": "detailed"})] {
+        let mut args = json!({"number": 1});
+        args.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        wire.call("pr_diff", args).ok().says("+name = \"crate-99\"");
+    }
 }

@@ -1,11 +1,11 @@
 //! The server on the GitHub double: how many requests its calls take, and what they find.
 
-use forge_testkit::{Run, github::state::ReviewState};
+use forge_testkit::{Identity, Run, github::state::ReviewState};
 use serde_json::json;
 
 use crate::{
     hub::{Hub, REPO},
-    world::{MODERN, Wire},
+    world::{Called, MODERN, Wire, column},
 };
 
 impl Hub {
@@ -85,14 +85,29 @@ fn a_view_with_everything_is_one_request() {
     assert_eq!(view.data()["threads"].as_array().unwrap().len(), 30);
     assert_eq!(view.data()["files"].as_array().unwrap().len(), 90);
     assert_eq!(view.data()["reviews"].as_array().unwrap().len(), 21);
-    assert_eq!(view.data()["pull_request"]["reviews"]["approved"], 20);
-    assert!(
-        view.text()
-            .contains("checks: failure (10 failed, 80 passed)"),
-        "{}",
-        view.text()
-    );
-    assert!(view.text().chars().count() <= 25_000);
+    let pull = &view.data()["pull_request"];
+    assert_eq!(pull["reviews"]["approved"], 20);
+    assert_eq!(pull["reviews"]["details"].as_array().unwrap().len(), 21);
+    assert_eq!(pull["reviews"]["commented"], 1);
+    let counts = json!({"total": 90, "passed": 80, "failed": 10, "pending": 0, "skipped": 0});
+    assert_eq!(pull["check_counts"], counts);
+    assert_eq!(view.data()["bodies_in_text"], true);
+    let view = view
+        .bounded(25_000)
+        .says("checks: failure (10 failed, 80 passed)");
+    // In pages each comes once, in the data as in the text.
+    let args = json!({"repo": REPO, "number": 1, "include": include, "max_chars": 3000});
+    let pages = wire.pages("pr_view", args, 3_000);
+    assert!(pages.len() > 5);
+    for (list, field) in [
+        ("checks", "name"),
+        ("threads", "id"),
+        ("reviews", "id"),
+        ("files", "path"),
+    ] {
+        let whole = column(std::slice::from_ref(&view), list, field);
+        assert_eq!(column(&pages, list, field), whole, "{list}");
+    }
     hub.double.reset_record();
     let list = wire
         .call("pr_list", json!({"repo": REPO}))
@@ -108,6 +123,159 @@ fn a_view_with_everything_is_one_request() {
     .ok()
     .says("All 10 checks shown.");
     assert_eq!(hub.double.counts().api, 1);
+    let args = json!({"repo": REPO, "number": 1, "format": "detailed", "max_chars": 2000});
+    let pages = wire.pages("pr_checks", args, 2_000);
+    assert_eq!(
+        column(&pages, "checks", "name"),
+        column(&[view], "checks", "name")
+    );
+    assert_eq!(pages[0].data()["counts"], counts);
+    let lines = pages.iter().flat_map(|p| p.text().lines());
+    let urls = lines.filter(|l| l.starts_with("success: ") && l.contains("https://"));
+    assert_eq!(urls.count(), 80);
+}
+
+#[test]
+fn a_long_history_is_read_to_its_end_or_says_where_it_stops() {
+    use forge_testkit::github::state::{Event, EventKind};
+    let hub = Hub::with_files(1);
+    let add = |count: u64| {
+        let mut seed = hub.double.seed();
+        let (pull, actor) = (seed.find_pull(REPO, 1), seed.find_account("grace"));
+        for n in 0..count {
+            let (id, at) = (seed.next_id(), seed.tick());
+            let kind = match n % 2 {
+                0 => EventKind::Closed,
+                _ => EventKind::Reopened,
+            };
+            let events = &mut seed.pulls.get_mut(&pull).unwrap().events;
+            events.push(Event {
+                id,
+                actor,
+                at,
+                kind,
+            });
+        }
+    };
+    let read = |pages: &[Called]| column(pages, "history", "at");
+    let args = json!({"repo": REPO, "number": 1, "include": "history"});
+    add(250);
+    let mut wire = hub.server(&[]);
+    let pages = wire.pages("pr_view", args.clone(), 25_000);
+    assert_eq!(read(&pages).len(), 251);
+    assert!(!pages[0].text().contains("history: the first"));
+    add(900);
+    let pages = wire.pages("pr_view", args, 25_000);
+    assert_eq!(read(&pages).len(), 1_000);
+    assert!(pages[0].text().contains("history: the first 1000 events"));
+}
+
+#[test]
+fn files_without_lines_are_one_line() {
+    let hub = Hub::new();
+    let names: Vec<String> = (0..400)
+        .map(|n| format!("pictures/{}/{n:03}.png", "long-name".repeat(8)))
+        .collect();
+    let files: Vec<(&str, Option<&str>)> = names
+        .iter()
+        .map(|n| (n.as_str(), Some("\0\u{1}binary\n")))
+        .collect();
+    hub.double.seed().commit(REPO, "work", &files, "Pictures");
+    hub.open_work();
+    let mut wire = hub.server(&[]);
+    let args = json!({"repo": REPO, "number": 1});
+    let pages = wire.pages("pr_diff", args, 25_000);
+    assert!(pages.len() > 1);
+    assert_eq!(column(&pages, "files", "path"), names);
+    let said = "400 files came without their lines (binary or too large): ";
+    let lines = pages.iter().flat_map(|p| p.text().lines());
+    let lines: Vec<&str> = lines
+        .filter(|l| l.contains("without their lines"))
+        .collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(
+        lines[0].contains(said) && lines[0].contains("and 397 more"),
+        "{lines:?}"
+    );
+    for (n, page) in pages.iter().enumerate() {
+        assert_eq!(page.data()["withheld_lines"], 400);
+        assert_eq!(page.data()["warnings"].is_array(), n == 0, "page {n}");
+    }
+}
+
+#[test]
+fn a_diff_is_of_the_head_that_it_names() {
+    use std::time::Duration;
+
+    use forge_testkit::github::Fault;
+    let hub = Hub::with_files(1);
+    let path = format!("/repos/{REPO}/pulls/1");
+    let slow = || {
+        let fault = Fault::delayed(Duration::from_secs(2));
+        hub.double.fault(fault.on_path(&path));
+    };
+    let commit = |n: u32| {
+        let (file, text) = (format!("new{n}.txt"), format!("pushed {n}\n"));
+        let files = [(file.as_str(), Some(text.as_str()))];
+        hub.double.seed().commit(REPO, "work", &files, "Push")
+    };
+    // Pushes while the diff is asked for: after the head was looked at, before the diff is made.
+    let push = |n: u32, faults_left: usize| {
+        while hub.double.faults_left() > faults_left {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        commit(n)
+    };
+    let mut wire = hub.server(&[]);
+    let args = json!({"repo": REPO, "number": 1});
+    let call = json!({"name": "pr_diff", "arguments": args});
+    slow();
+    let id = wire.begin("tools/call", call.clone());
+    let head = push(1, 0);
+    let read = Called(wire.answer(id)["result"].clone())
+        .ok()
+        .says("+pushed 1");
+    assert_eq!(read.data()["head_oid"], head);
+    assert_eq!(read.data()["files_total"], 2);
+    // What was kept is of that head as well.
+    let again = wire.call("pr_diff", args).ok().says("+pushed 1");
+    assert_eq!(again.data()["head_oid"], head);
+    // Pushed to each time.
+    commit(2);
+    slow();
+    slow();
+    let id = wire.begin("tools/call", call);
+    push(3, 1);
+    push(4, 0);
+    Called(wire.answer(id)["result"].clone())
+        .fails("conflict")
+        .says("while the diff was read");
+}
+
+#[test]
+fn what_github_does_not_send_is_made_in_the_clone() {
+    let hub = Hub::with_files(320);
+    let bare = {
+        let seed = hub.double.seed();
+        seed.repos[&seed.find_repo(REPO)].git_dir.clone()
+    };
+    let git = hub.scratch.repository("clone");
+    let url = format!("https://github.localhost/{REPO}.git");
+    let instead = format!("url.{}.insteadOf", bare.display());
+    git.run(["config", &instead, &url]).ok();
+    git.run(["remote", "add", "origin", &url]).ok();
+    git.run(["fetch", "--quiet", "origin"]).ok();
+    let run = hub.scratch.forge(git.path(), &Identity::ADA);
+    let mut wire = Wire::start(&hub.as_ada(run).args(["mcp"]), MODERN);
+    hub.double.reset_record();
+    let pages = wire.pages("pr_diff", json!({"number": 1}), 25_000);
+    assert_eq!(column(&pages, "files", "path").len(), 320);
+    assert!(pages[0].data()["warnings"].is_null(), "{}", pages[0].text());
+    let asked = hub.double.requests();
+    assert!(
+        asked.iter().all(|r| !r.path.ends_with("/files")),
+        "{asked:?}"
+    );
 }
 
 #[test]
@@ -115,8 +283,7 @@ fn what_the_forge_withholds_is_counted() {
     let hub = Hub::with_files(3_010);
     let mut wire = hub.server(&[]);
     let mut args = json!({"repo": REPO, "number": 1});
-    let first = wire.call("pr_diff", args.clone()).ok();
-    assert!(first.text().chars().count() <= 25_000);
+    let first = wire.call("pr_diff", args.clone()).ok().bounded(25_000);
     assert_eq!(first.data()["files_total"], 3_000);
     assert_eq!(first.data()["withheld"], 10, "{}", first.data());
     assert!(
@@ -125,17 +292,8 @@ fn what_the_forge_withholds_is_counted() {
         &first.text()[..600]
     );
     args["max_chars"] = json!(100_000);
-    let mut pages = Vec::new();
     hub.double.reset_record();
-    loop {
-        let page = wire.call("pr_diff", args.clone()).ok();
-        let cursor = page.cursor();
-        pages.push(page);
-        match cursor {
-            Some(cursor) => args["cursor"] = json!(cursor),
-            None => break,
-        }
-    }
+    let pages = wire.pages("pr_diff", args, 100_000);
     // The diff itself was read once, with the first call.
     assert_eq!(hub.double.counts().api, pages.len());
     let shown = crate::diffs::headers(&pages);
@@ -147,6 +305,7 @@ fn what_the_forge_withholds_is_counted() {
             .len(),
         3_000
     );
+    assert_eq!(column(&pages, "files", "path"), shown);
 }
 
 #[test]

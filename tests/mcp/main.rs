@@ -23,6 +23,7 @@ mod lists;
 mod local_world;
 mod reading;
 mod resources;
+mod schema;
 mod surface;
 #[path = "../cli/tangled/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]

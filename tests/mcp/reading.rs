@@ -1,7 +1,9 @@
+use std::collections::BTreeSet;
+
 use forge_testkit::Identity;
 use serde_json::json;
 
-use crate::world::{LEGACY, MODERN, World};
+use crate::world::{LEGACY, MODERN, World, column};
 
 #[test]
 fn both_eras_read_the_same() {
@@ -181,37 +183,100 @@ fn a_view_that_is_too_long_goes_on_and_is_bound_to_the_head() {
     }
     let mut wire = world.server(MODERN, &[]);
     let args = json!({"number": 1, "include": ["comments"], "max_chars": 4000});
-    let mut seen = Vec::new();
-    let mut args_now = args.clone();
-    let mut pages = 0;
-    let first = loop {
-        let page = wire.call("pr_view", args_now.clone()).ok();
-        assert!(page.text().chars().count() <= 4000, "{}", page.text().len());
-        seen.extend(
-            page.text()
-                .lines()
-                .filter_map(|l| l.strip_prefix("> Comment "))
-                .map(str::to_owned),
-        );
-        pages += 1;
-        match page.cursor() {
-            Some(cursor) => args_now["cursor"] = json!(cursor),
-            None => break args_now["cursor"].clone(),
-        }
-    };
+    let pages = wire.pages("pr_view", args.clone(), 4_000);
+    let lines = pages.iter().flat_map(|p| p.text().lines());
+    let seen: Vec<&str> = lines.filter_map(|l| l.strip_prefix("> Comment ")).collect();
     assert_eq!(seen, (0..60).map(|n| n.to_string()).collect::<Vec<_>>());
-    assert!(pages > 4);
+    assert!(pages.len() > 4);
+    let ids = column(&pages, "comments", "id");
+    assert_eq!(ids.len(), 60);
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 60);
+    // Large data does not come twice, small data does.
+    let all = json!({"number": 1, "include": "comments"});
+    let all = wire.call("pr_view", all).ok().bounded(25_000);
+    assert_eq!(all.data()["bodies_in_text"], true);
+    assert_eq!(column(&[all], "comments", "id"), ids);
+    let first = &pages[0].data()["comments"][0];
+    assert!(first["body"].as_str().unwrap().starts_with("Comment 0\n"));
+    assert_eq!(
+        pages[0].data()["pull_request"]["description"],
+        "Closes nothing."
+    );
+    assert!(pages[1].data()["pull_request"]["description"].is_null());
+    let last = pages[pages.len() - 2].cursor().unwrap();
+    let mut again = args;
+    again["cursor"] = json!(last);
+    wire.call("pr_view", again.clone()).ok();
     world.git.commit("feature", "More", &[("more", Some("x"))]);
-    args_now["cursor"] = first;
-    wire.call("pr_view", args_now)
+    wire.call("pr_view", again)
         .fails("conflict")
         .says("the head has moved");
-    // Large data does not come twice.
-    let all = wire
-        .call("pr_view", json!({"number": 1, "include": "comments"}))
+}
+
+#[test]
+fn a_view_that_was_edited_between_two_pages_starts_again() {
+    let world = World::with_feature();
+    let body = "word ".repeat(1_000);
+    for edit in [
+        &["pr", "edit", "1", "-t", "Another title"][..],
+        &["pr", "comment", "1", "-b", "One more."],
+        &["pr", "close", "1"],
+    ] {
+        world.forge(&["pr", "edit", "1", "-b", &body]).ok();
+        let mut wire = world.server(MODERN, &[]);
+        let args = json!({"number": 1, "max_chars": 2000, "include": "comments"});
+        let first = wire.call("pr_view", args.clone()).ok().bounded(2_000);
+        let mut next = args;
+        next["cursor"] = json!(first.cursor().unwrap());
+        wire.call("pr_view", next.clone()).ok();
+        world.forge(edit).ok();
+        wire.call("pr_view", next.clone())
+            .fails("conflict")
+            .says("has changed since the first page")
+            .says("start again without cursor");
+        next["cursor"] = json!("x");
+        wire.call("pr_view", next).fails("invalid_input");
+    }
+}
+
+#[test]
+fn lists_have_more_on_request_and_their_own_size() {
+    let world = World::new();
+    for n in 0..9 {
+        world.propose(
+            &format!("b{n}"),
+            &format!("{n} {}", "title ".repeat(40)),
+            "",
+        );
+    }
+    let mut wire = world.server(MODERN, &[]);
+    let plain = wire.call("pr_list", json!({})).ok();
+    let row = &plain.data()["pull_requests"][0];
+    assert_eq!(row["url"], format!("{}#9", world.name()));
+    assert_eq!(row["created_at"], "2026-03-01T12:00:00Z");
+    assert!(!plain.text().contains(" opened "), "{}", plain.text());
+    let detailed = json!({"format": "detailed", "max_chars": 1500});
+    let pages = wire.pages("pr_list", detailed, 1_500);
+    assert!(pages.len() > 2);
+    let lines = pages.iter().flat_map(|p| p.text().lines());
+    assert_eq!(lines.filter(|l| l.starts_with("  opened ")).count(), 9);
+    let numbers = column(&pages, "pull_requests", "number");
+    assert_eq!(numbers, ["9", "8", "7", "6", "5", "4", "3", "2", "1"]);
+    // A closed one says when, and a row that is longer than a page goes on.
+    let labels: Vec<String> = (0..12).map(|n| format!("{}{n}", "é".repeat(40))).collect();
+    world
+        .forge(&["pr", "edit", "1", "--add-label", &labels.join(",")])
         .ok();
-    assert_eq!(all.data()["bodies_in_text"], true);
-    assert!(
-        all.data()["comments"][0]["body"].is_null() && all.data()["comments"][0]["id"].is_string()
+    world.forge(&["pr", "close", "1"]).ok();
+    let view = wire.call("pr_view", json!({"number": 1})).ok();
+    assert_eq!(
+        view.data()["pull_request"]["closed_at"],
+        "2026-03-01T12:00:00Z"
     );
+    let closed = json!({"state": "closed", "max_chars": 1000});
+    let pages = wire.pages("pr_list", closed, 1_000);
+    assert_eq!(column(&pages, "pull_requests", "number"), ["1"]);
+    assert!(pages.len() > 1);
+    let shown: usize = pages.iter().map(|p| p.text().matches('é').count()).sum();
+    assert_eq!(shown, 480);
 }

@@ -1,6 +1,7 @@
 //! A server of the real binary, and a client that speaks both eras line by line.
 
 use std::{
+    collections::BTreeMap,
     io::{BufRead, BufReader, Read, Write},
     process::{Child, ChildStdin, ChildStdout, Stdio},
 };
@@ -9,6 +10,7 @@ use forge_testkit::{CANARY, Run};
 use serde_json::{Value, json};
 
 pub use crate::local_world::World;
+use crate::schema;
 
 pub const MODERN: &str = "2026-07-28";
 pub const LEGACY: &str = "2025-11-25";
@@ -59,6 +61,8 @@ pub struct Wire {
     output: BufReader<ChildStdout>,
     era: &'static str,
     last_id: u64,
+    /// What the results of each tool look like, once one was called.
+    outputs: BTreeMap<String, Value>,
     pub user: User,
     /// The questions that the user was asked.
     pub asked: Vec<String>,
@@ -86,6 +90,7 @@ impl Wire {
             output,
             era: if era == MODERN { MODERN } else { LEGACY },
             last_id: 0,
+            outputs: BTreeMap::new(),
             user: User::Agrees,
             asked: Vec::new(),
             meanwhile: None,
@@ -184,7 +189,29 @@ impl Wire {
     pub fn raw(&mut self, tool: &str, args: Value) -> Value {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": args}));
         assert!(answer.get("error").is_none(), "{answer}");
-        answer["result"].clone()
+        let result = answer["result"].clone();
+        if result["resultType"] != "input_required" {
+            self.fits(tool, &result);
+        }
+        result
+    }
+
+    /// The data of a result is what the tool says that it is.
+    fn fits(&mut self, tool: &str, result: &Value) {
+        if self.outputs.is_empty() {
+            let tools = self.tools().into_iter();
+            let schema = |t: Value| {
+                (
+                    t["name"].as_str().unwrap().to_owned(),
+                    t["outputSchema"].clone(),
+                )
+            };
+            self.outputs = tools.map(schema).collect();
+        }
+        let (of, data) = (&self.outputs[tool], &result["structuredContent"]);
+        if let Err(why) = schema::check(of, data, tool) {
+            panic!("{why}\nin {data}");
+        }
     }
 
     /// Calls a tool; where it asks the user, calls again with the answer.
@@ -214,7 +241,24 @@ impl Wire {
         });
         let answer = self.request("tools/call", params);
         assert!(answer.get("error").is_none(), "{answer}");
+        self.fits(tool, &answer["result"]);
         Called(answer["result"].clone())
+    }
+
+    /// Calls a tool and follows its cursors. No page has more text than `most`, nor is it longer
+    /// than three times that as a whole.
+    pub fn pages(&mut self, tool: &str, mut args: Value, most: usize) -> Vec<Called> {
+        let mut pages = Vec::new();
+        loop {
+            let page = self.call(tool, args.clone()).ok().bounded(most);
+            let cursor = page.cursor();
+            assert_eq!(cursor.is_some(), page.text().contains("More: cursor="));
+            pages.push(page);
+            match cursor {
+                Some(cursor) => args["cursor"] = json!(cursor),
+                None => return pages,
+            }
+        }
     }
 
     /// The tools that there are.
@@ -291,8 +335,27 @@ impl Called {
         self
     }
 
+    /// The text has at most so many characters, the whole result at most three times as many.
+    #[track_caller]
+    pub fn bounded(self, most: usize) -> Self {
+        let text = self.text().chars().count();
+        assert!(text <= most, "{text} characters of text");
+        let whole = self.0.to_string().chars().count();
+        assert!(whole <= 3 * most, "{whole} characters, {text} of text");
+        self
+    }
+
     /// The cursor of the next page.
     pub fn cursor(&self) -> Option<String> {
         self.data()["next_cursor"].as_str().map(str::to_owned)
     }
+}
+
+/// A field of each item of a list in the data of pages.
+pub fn column(pages: &[Called], list: &str, field: &str) -> Vec<String> {
+    let lists = pages.iter().filter_map(|p| p.data()[list].as_array());
+    let items = lists
+        .flatten()
+        .map(|item| item[field].as_str().unwrap().to_owned());
+    items.collect()
 }

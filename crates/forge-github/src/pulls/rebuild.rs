@@ -27,7 +27,7 @@ pub(super) struct Rebuilt {
 }
 
 impl GitHub {
-    /// Every file of a pull request, with its patch where GitHub has one. Each without is named.
+    /// Every file of a pull request, with its patch where GitHub has one. Those without are counted.
     pub(super) async fn all_files(&self, pr: &PrId) -> Result<Rebuilt> {
         let (mut files, more) = self.rest_files(pr, LONGEST, 1).await?;
         if more {
@@ -48,17 +48,7 @@ impl GitHub {
             }
         }
         self.refill(pr, &mut files).await?;
-        let mut warnings: Vec<Warning> = files
-            .iter()
-            .filter(|f| f.patch.is_none() && !is_pure(f))
-            .map(|f| {
-                Warning::new(format!(
-                    "{} came without its lines: it is binary, or too large",
-                    f.filename
-                ))
-                .with_hint("fetch the head and use git diff to see them")
-            })
-            .collect();
+        let mut warnings: Vec<Warning> = without_lines(&files).into_iter().collect();
         if files.len() >= MOST {
             warnings.push(Warning::new(format!(
                 "GitHub lists {MOST} files at most; there may be more"
@@ -93,6 +83,32 @@ impl GitHub {
         }
         Ok(())
     }
+}
+
+/// How many files are named in one warning.
+const NAMED: usize = 3;
+
+/// Says which files came without their patches, however many there are.
+fn without_lines(files: &[RestFile]) -> Option<Warning> {
+    let lack = |f: &&RestFile| f.patch.is_none() && !is_pure(f);
+    let names: Vec<&str> = files
+        .iter()
+        .filter(lack)
+        .map(|f| f.filename.as_str())
+        .collect();
+    let (count, named) = (names.len(), names.get(..NAMED).unwrap_or(&names).join(", "));
+    let what = match count {
+        0 => return None,
+        1 => format!("1 file came without its lines (binary or too large): {named}"),
+        n if n <= NAMED => {
+            format!("{n} files came without their lines (binary or too large): {named}")
+        }
+        n => format!(
+            "{n} files came without their lines (binary or too large): {named} and {} more",
+            n - NAMED
+        ),
+    };
+    Some(Warning::new(what).with_hint("fetch the head and use git diff to see them"))
 }
 
 /// A change without lines: a new name, or an empty file.
@@ -194,6 +210,32 @@ mod tests {
             patch: patch.map(str::to_owned),
             additions: u64::from(patch.is_some()),
             ..RestFile::default()
+        }
+    }
+
+    #[test]
+    fn files_without_lines_are_one_warning() {
+        let said = |count: usize| {
+            let names = (0..count).map(|n| format!("{n}.png"));
+            let files: Vec<RestFile> = names.map(|n| file("modified", &n, None, None)).collect();
+            without_lines(&files).map(|w| w.message)
+        };
+        assert_eq!(said(0), None);
+        let why = "(binary or too large)";
+        for (count, wanted) in [
+            (1, format!("1 file came without its lines {why}: 0.png")),
+            (
+                3,
+                format!("3 files came without their lines {why}: 0.png, 1.png, 2.png"),
+            ),
+            (
+                400,
+                format!(
+                    "400 files came without their lines {why}: 0.png, 1.png, 2.png and 397 more"
+                ),
+            ),
+        ] {
+            assert_eq!(said(count).unwrap(), wanted);
         }
     }
 

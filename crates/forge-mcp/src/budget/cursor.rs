@@ -4,6 +4,8 @@ use std::hash::Hash;
 
 use forge_core::{Error, ErrorKind, Result, fingerprint};
 
+use super::Position;
+
 const SEPARATOR: char = '~';
 
 /// A cursor that goes on at `position`.
@@ -48,6 +50,37 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
     Ok(position)
 }
 
+/// A position, bound to what was before it: see [`unpin`].
+pub(crate) fn pin(at: Position, before: u64) -> String {
+    format!("{}{SEPARATOR}{before:016x}", at.to_text())
+}
+
+/// The position that [`pin`] bound, where `before` says what is before it now.
+///
+/// # Errors
+/// `invalid_input` when it is damaged; `conflict` when what is before it has changed, so that going
+/// on would mix two states.
+pub(crate) fn unpin(text: &str, before: impl Fn(Position) -> u64) -> Result<Position> {
+    let parts = text.split_once(SEPARATOR);
+    let Some((at, pinned)) = parts.and_then(|(at, pin)| Some((Position::from_text(at)?, pin)))
+    else {
+        return Err(Error::invalid("cursor", "the cursor is damaged")
+            .with_hint("make the call again without cursor"));
+    };
+    let now = format!("{:016x}", before(at));
+    if pinned != now {
+        return Err(Error::new(
+            ErrorKind::Conflict {
+                expected: pinned.to_owned(),
+                actual: now,
+            },
+            "the pull request has changed since the first page",
+        )
+        .with_hint("start again without cursor to read the new state"));
+    }
+    Ok(at)
+}
+
 fn bound(tool: &str, of: &impl Hash) -> String {
     format!("{:016x}", fingerprint(&(tool, fingerprint(of))))
 }
@@ -60,6 +93,23 @@ pub(crate) fn short(oid: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pinned_position_is_refused_when_what_is_before_it_changed() {
+        let at = Position {
+            block: 3,
+            offset: 7,
+        };
+        let text = pin(at, 42);
+        assert_eq!(unpin(&text, |_| 42).unwrap(), at);
+        let moved = unpin(&text, |_| 43).unwrap_err();
+        assert_eq!(moved.code(), "conflict");
+        assert!(moved.hint().unwrap().contains("start again"));
+        for damaged in ["3.7", "x~000000000000002a", ""] {
+            let e = unpin(damaged, |_| 42).unwrap_err();
+            assert_eq!(e.code(), "invalid_input", "{damaged}");
+        }
+    }
 
     #[test]
     fn a_cursor_fits_its_own_call_alone() {

@@ -3,22 +3,29 @@
 use std::sync::Arc;
 
 use forge_core::{
-    PrId, Repo, Result, Warning,
-    model::{DiffReq, FileStatus},
+    Error, ErrorKind, PrId, Repo, Result, Warning,
+    model::{DiffReq, FileStatus, PrFields},
 };
 use futures::TryStreamExt;
 
-use super::diff_cache::{DiffCache, Whole};
+use super::{
+    cursor::short,
+    diff_cache::{DiffCache, Whole},
+};
 use crate::server::Call;
 
 /// The longest diff that is read, in bytes; what is behind it is said to be left out.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// The diff of a pull request at `head`, from an earlier reading where there was one. The client of
-/// `call` hears of every mebibyte.
+/// How often a diff is read whose head moves meanwhile.
+const TRIES: usize = 2;
+
+/// The diff of a pull request whose head was `head` when it was last looked at, from an earlier
+/// reading where there was one. It says which head it is of, for that can have moved. The client of
+/// `call` hears of every mebibyte, and the clone that its server was started in helps where it can.
 ///
 /// # Errors
-/// As [`Repo::diff`].
+/// As [`Repo::diff`]; `conflict` when the head moves each time that the diff is read.
 pub(crate) async fn read(
     cache: &DiffCache,
     repo: &Repo,
@@ -27,11 +34,57 @@ pub(crate) async fn read(
     call: Option<&Call>,
 ) -> Result<Arc<Whole>> {
     let key = pr.to_string();
-    if let Some(known) = cache.get(&key, head) {
-        return Ok(known);
+    let mut head = head.to_owned();
+    let mut before = head.clone();
+    for _ in 0..TRIES {
+        if let Some(known) = cache.get(&key, &head) {
+            return Ok(known);
+        }
+        let mut whole = read_now(repo, pr, call).await?;
+        if whole.head.is_empty() || whole.head != head {
+            // It does not say what it is of, or something else: a push may have come in between.
+            let now = repo.view(pr, PrFields::ROW).await?.head_oid;
+            let now = now.unwrap_or_default();
+            if now != head {
+                before = std::mem::replace(&mut head, now);
+                continue;
+            }
+            whole.head.clone_from(&head);
+        }
+        let whole = Arc::new(whole);
+        cache.put(&key, &head, &whole);
+        return Ok(whole);
     }
-    let diff = repo.diff(pr, &DiffReq::default()).await?;
-    let (mut warnings, mut body) = (diff.warnings, diff.body);
+    Err(moved(&before, &head))
+}
+
+/// The head is another one than it was.
+pub(crate) fn moved(from: &str, to: &str) -> Error {
+    Error::new(
+        ErrorKind::Conflict {
+            expected: from.to_owned(),
+            actual: to.to_owned(),
+        },
+        format!(
+            "the head has moved from {} to {} while the diff was read",
+            short(from),
+            short(to)
+        ),
+    )
+    .with_hint("call again when nobody pushes")
+}
+
+async fn read_now(repo: &Repo, pr: &PrId, call: Option<&Call>) -> Result<Whole> {
+    let clone = match call {
+        Some(call) => call.server.clone_of(repo).await,
+        None => None,
+    };
+    let req = DiffReq {
+        clone,
+        ..DiffReq::default()
+    };
+    let diff = repo.diff(pr, &req).await?;
+    let (head, mut warnings, mut body) = (diff.head_oid, diff.warnings, diff.body);
     let mut bytes = Vec::new();
     let mut told = 0_u32;
     while let Some(chunk) = body.try_next().await? {
@@ -55,13 +108,12 @@ pub(crate) async fn read(
             break;
         }
     }
-    let whole = Arc::new(Whole {
+    Ok(Whole {
+        head,
         files: parse(&bytes),
         warnings,
         bytes: bytes.len(),
-    });
-    cache.put(&key, head, &whole);
-    Ok(whole)
+    })
 }
 
 /// A file of a diff, in the form that git writes.
@@ -72,6 +124,7 @@ pub(crate) struct File {
     pub status: FileStatus,
     pub additions: usize,
     pub deletions: usize,
+    /// Its lines are not in the diff: it is binary, or the forge left them out.
     pub binary: bool,
     /// From `diff --git` to the first hunk.
     pub header: String,

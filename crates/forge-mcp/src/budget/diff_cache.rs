@@ -21,6 +21,8 @@ const TTL: Duration = Duration::from_secs(300);
 /// A diff as a whole.
 #[derive(Debug)]
 pub(crate) struct Whole {
+    /// The head that it ends at; empty where nobody knows it.
+    pub head: String,
     pub files: Vec<File>,
     pub warnings: Vec<Warning>,
     /// Its length in bytes.

@@ -4,6 +4,8 @@ pub(crate) mod cursor;
 pub(crate) mod diff;
 pub(crate) mod diff_cache;
 
+use std::ops::Range;
+
 /// How long a result is unless the caller says otherwise, in characters: about six thousand tokens.
 pub(crate) const DEFAULT_CHARS: usize = 25_000;
 
@@ -16,10 +18,37 @@ const LEAST_CHARS: usize = 1_000;
 /// Kept for the lines at the end.
 const TAIL: usize = 500;
 
+/// Data of more characters than this does not repeat the long texts that the model's text has.
+const TWICE_MAX: usize = 10_000;
+
 /// The budget of a call.
 pub(crate) fn chars(asked: Option<u64>) -> usize {
     let asked = asked.map_or(DEFAULT_CHARS, |n| usize::try_from(n).unwrap_or(MOST_CHARS));
     asked.clamp(LEAST_CHARS, MOST_CHARS)
+}
+
+/// How many characters text and data have together, where the text may have `max`.
+const fn both(max: usize) -> usize {
+    max / 4 * 11
+}
+
+/// Whether data of `data` characters may repeat the long texts of a text of `text` characters.
+pub(crate) fn may_repeat(data: usize, text: usize, max: usize) -> bool {
+    data <= TWICE_MAX && data + text <= both(max)
+}
+
+/// How long data is as JSON, in characters.
+pub(crate) fn length(data: &impl serde::Serialize) -> usize {
+    serde_json::to_string(data).map_or(0, |json| json.chars().count())
+}
+
+/// How long the data of a result is, in characters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lengths<'a> {
+    /// What every page has.
+    pub always: usize,
+    /// What the page has on which a block begins.
+    pub blocks: &'a [usize],
 }
 
 /// Where a result goes on: a block, and how many bytes of it were shown.
@@ -52,6 +81,8 @@ pub(crate) struct Fitted {
     /// The first block of which something is shown, and the one behind the last.
     pub from: usize,
     pub to: usize,
+    /// The blocks that begin here: over all pages each is in one of these.
+    pub begun: Range<usize>,
     pub next: Option<Position>,
 }
 
@@ -59,20 +90,38 @@ pub(crate) struct Fitted {
 ///
 /// Blocks stay whole; one that is longer than the budget alone is cut behind a line.
 pub(crate) fn fit<S: AsRef<str>>(head: &str, blocks: &[S], from: Position, max: usize) -> Fitted {
+    fit_both(head, blocks, Lengths::default(), from, max)
+}
+
+/// As [`fit`], of blocks that are data as well: a page ends where either has no more room.
+pub(crate) fn fit_both<S: AsRef<str>>(
+    head: &str,
+    blocks: &[S],
+    data: Lengths<'_>,
+    from: Position,
+    max: usize,
+) -> Fitted {
     let mut text = head.to_owned();
+    if from.offset > 0 {
+        text.push_str("[continued]\n");
+    }
     let room = max.saturating_sub(TAIL);
-    let mut used = head.chars().count();
+    let mut used = text.chars().count();
+    let mut used_data = data.always;
     let mut at = from;
     let mut shown = false;
     while let Some(block) = blocks.get(at.block) {
         let rest = block.as_ref().get(at.offset..).unwrap_or_default();
         let length = rest.chars().count();
-        if used + length <= room {
-            if at.offset > 0 {
-                text.push_str("[continued]\n");
-            }
+        let of_data = match at.offset {
+            0 => data.blocks.get(at.block).copied().unwrap_or_default(),
+            _ => 0,
+        };
+        let has_room = !shown || used + length + used_data + of_data <= both(max);
+        if used + length <= room && has_room {
             text.push_str(rest);
             used += length;
+            used_data += of_data;
             at = Position {
                 block: at.block + 1,
                 offset: 0,
@@ -81,9 +130,6 @@ pub(crate) fn fit<S: AsRef<str>>(head: &str, blocks: &[S], from: Position, max: 
             continue;
         }
         if !shown {
-            if at.offset > 0 {
-                text.push_str("[continued]\n");
-            }
             let cut = cut(rest, room.saturating_sub(used).max(200));
             text.push_str(rest.get(..cut).unwrap_or(rest));
             if !text.ends_with('\n') {
@@ -94,14 +140,12 @@ pub(crate) fn fit<S: AsRef<str>>(head: &str, blocks: &[S], from: Position, max: 
         break;
     }
     let done = at.block >= blocks.len();
+    let to = at.block + usize::from(at.offset > 0);
     Fitted {
         text,
         from: from.block,
-        to: if at.offset > 0 {
-            at.block + 1
-        } else {
-            at.block
-        },
+        to,
+        begun: from.block + usize::from(from.offset > 0)..to,
         next: (!done).then_some(at),
     }
 }
@@ -160,6 +204,29 @@ mod tests {
         }
         assert_eq!(all, blocks.concat());
         assert!(pages > 3);
+    }
+
+    #[test]
+    fn data_ends_a_page_as_well_and_every_block_begins_once() {
+        let blocks: Vec<String> = (0..300).map(|n| format!("{n}\n")).collect();
+        let blocks = [vec!["a line\n".repeat(400)], blocks].concat();
+        let lengths: Vec<usize> = (0..301).map(|n| 50 + n % 7).collect();
+        let data = Lengths {
+            always: 300,
+            blocks: &lengths,
+        };
+        let (mut at, mut begun) = (Position::default(), Vec::new());
+        loop {
+            let page = fit_both("", &blocks, data, at, 1_000);
+            let of_data: usize = lengths[page.begun.clone()].iter().sum();
+            assert!(page.text.len() + of_data + 300 <= 2_750, "{page:?}");
+            begun.extend(page.begun);
+            match page.next {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        assert_eq!(begun, (0..301).collect::<Vec<_>>());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use forge_core::{
     Timestamp, Warning,
-    model::{Actor, Check, CheckStatus, Comment, Commit, FileChange, Review, StatusEvent, Thread},
+    model::{Actor, Check, Comment, Commit, FileChange, Review, StatusEvent, Thread},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
@@ -26,6 +26,17 @@ pub(crate) fn quoted(body: &Clean, detailed: bool, concise: usize, cleaner: &Cle
     )
 }
 
+/// An item of a section: data, and its lines.
+pub(crate) trait Part: Serialize {
+    /// Its lines, the last with its end.
+    fn text(&self, detailed: bool, cleaner: &Cleaner) -> String;
+
+    /// The long texts in its data, which its lines have as well.
+    fn bodies(&mut self) -> Vec<&mut Clean> {
+        Vec::new()
+    }
+}
+
 fn name(actor: &Actor, cleaner: &Cleaner) -> Clean {
     cleaner.line(&actor.login)
 }
@@ -42,16 +53,36 @@ pub(crate) struct WarningOut {
     pub hint: Option<Clean>,
 }
 
+/// How many warnings a result has; those behind them are counted.
+const WARNINGS: usize = 10;
+
+/// How long a warning is, and how long its hint, in characters.
+const WARNING: usize = 400;
+
 impl WarningOut {
     pub fn of(warning: &Warning, cleaner: &Cleaner) -> Self {
+        let short = |text: &str| {
+            let line = cleaner.line(text);
+            match forge_core::text::truncate_chars(line.as_str(), WARNING) {
+                (_, 0) => line,
+                (kept, dropped) => cleaner.line(&format!("{kept}… [{dropped} more characters]")),
+            }
+        };
         Self {
-            message: cleaner.line(&warning.message),
-            hint: warning.hint.as_ref().map(|h| cleaner.line(h)),
+            message: short(&warning.message),
+            hint: warning.hint.as_deref().map(short),
         }
     }
 
     pub fn all(warnings: &[Warning], cleaner: &Cleaner) -> Vec<Self> {
-        warnings.iter().map(|w| Self::of(w, cleaner)).collect()
+        let first = warnings.iter().take(WARNINGS);
+        let mut all: Vec<Self> = first.map(|w| Self::of(w, cleaner)).collect();
+        let more = warnings.len().saturating_sub(WARNINGS);
+        if more > 0 {
+            let counted = Warning::new(format!("{more} more warnings are left out"));
+            all.push(Self::of(&counted, cleaner));
+        }
+        all
     }
 
     pub fn text(&self) -> String {
@@ -59,6 +90,22 @@ impl WarningOut {
             Some(hint) => format!("Warning: {}. Recovery: {hint}\n", self.message),
             None => format!("Warning: {}\n", self.message),
         }
+    }
+
+    /// Their lines, as many as fit in `most` characters; the others are counted.
+    pub fn lines(all: &[Self], most: usize) -> String {
+        let mut text = String::new();
+        let mut used = 0;
+        for (n, warning) in all.iter().enumerate() {
+            let line = warning.text();
+            used += line.chars().count();
+            if used > most {
+                text.push_str(&format!("Warning: {} more in the data\n", all.len() - n));
+                break;
+            }
+            text.push_str(&line);
+        }
+        text
     }
 }
 
@@ -92,9 +139,11 @@ impl CheckOut {
             url: line(&check.url),
         }
     }
+}
 
-    /// A line; what is no success says why and where.
-    pub fn text(&self, status: CheckStatus, detailed: bool) -> String {
+/// A line; what is no success says why and where.
+impl Part for CheckOut {
+    fn text(&self, detailed: bool, _: &Cleaner) -> String {
         let mut line = format!("{}: {}", self.status, self.name);
         if let Some(workflow) = self.workflow.as_ref().filter(|w| !w.is_empty()) {
             line.push_str(&format!(" ({workflow})"));
@@ -102,7 +151,7 @@ impl CheckOut {
         if self.required == Some(true) {
             line.push_str(" [required]");
         }
-        if detailed || matches!(status, CheckStatus::Failure | CheckStatus::Cancelled) {
+        if detailed || matches!(self.status.as_str(), "failure" | "cancelled") {
             for more in [&self.summary, &self.url]
                 .into_iter()
                 .flatten()
@@ -128,7 +177,8 @@ pub(crate) struct CommentOut {
     pub reply_to: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimized: Option<Clean>,
-    #[serde(default)]
+    /// Not where bodies_in_text
+    #[serde(skip_serializing_if = "Clean::is_empty")]
     pub body: Clean,
 }
 
@@ -144,8 +194,10 @@ impl CommentOut {
             body: cleaner.markdown(&comment.body),
         }
     }
+}
 
-    pub fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
+impl Part for CommentOut {
+    fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let mut head = format!("comment {} by @{}", self.id, self.author);
         if let Some(role) = self.association.as_ref().filter(|r| r.as_str() != "NONE") {
             head.push_str(&format!(" ({role})"));
@@ -159,6 +211,10 @@ impl CommentOut {
         }
         format!("{head}\n{}", quoted(&self.body, detailed, CONCISE, cleaner))
     }
+
+    fn bodies(&mut self) -> Vec<&mut Clean> {
+        vec![&mut self.body]
+    }
 }
 
 /// A review.
@@ -170,7 +226,8 @@ pub(crate) struct ReviewOut {
     pub submitted_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Not where bodies_in_text
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Clean>,
 }
 
@@ -189,8 +246,10 @@ impl ReviewOut {
                 .map(|b| cleaner.markdown(b)),
         }
     }
+}
 
-    pub fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
+impl Part for ReviewOut {
+    fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let at = self.commit.as_ref().map_or(String::new(), |c| {
             format!(" at {}", c.get(..12).unwrap_or(c))
         });
@@ -202,6 +261,10 @@ impl ReviewOut {
             "review {} by @{}: {} {}{at}\n{body}",
             self.id, self.author, self.state, self.submitted_at
         )
+    }
+
+    fn bodies(&mut self) -> Vec<&mut Clean> {
+        self.body.iter_mut().collect()
     }
 }
 
@@ -237,8 +300,10 @@ impl ThreadOut {
                 .collect(),
         }
     }
+}
 
-    pub fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
+impl Part for ThreadOut {
+    fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
         let lines = match (self.start_line, self.line) {
             (Some(from), Some(to)) => format!(":{from}-{to}"),
             (None, Some(line)) => format!(":{line}"),
@@ -260,6 +325,10 @@ impl ThreadOut {
             text.push_str(&comment.text(detailed, cleaner));
         }
         text
+    }
+
+    fn bodies(&mut self) -> Vec<&mut Clean> {
+        self.comments.iter_mut().map(|c| &mut c.body).collect()
     }
 }
 
@@ -286,8 +355,10 @@ impl FileOut {
             deletions: file.deletions,
         }
     }
+}
 
-    pub fn text(&self) -> String {
+impl Part for FileOut {
+    fn text(&self, _: bool, _: &Cleaner) -> String {
         let counts = match (self.additions, self.deletions) {
             (Some(a), Some(d)) => format!("+{a} -{d}"),
             _ => "binary".to_owned(),
@@ -318,8 +389,10 @@ impl CommitOut {
             author: cleaner.line(author),
         }
     }
+}
 
-    pub fn text(&self) -> String {
+impl Part for CommitOut {
+    fn text(&self, _: bool, _: &Cleaner) -> String {
         format!(
             "{} {} ({})\n",
             self.oid.get(..12).unwrap_or(&self.oid),
@@ -348,12 +421,37 @@ impl EventOut {
             detail: event.detail.as_ref().map(|d| cleaner.line(d)),
         }
     }
+}
 
-    pub fn text(&self) -> String {
+impl Part for EventOut {
+    fn text(&self, _: bool, _: &Cleaner) -> String {
         let detail = self
             .detail
             .as_ref()
             .map_or(String::new(), |d| format!(": {d}"));
         format!("{} {} by @{}{detail}\n", self.at, self.kind, self.actor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_warnings_are_counted_and_a_long_one_is_cut() {
+        let cleaner = Cleaner::new();
+        let long = "w".repeat(3_000);
+        let many: Vec<Warning> = (0..400)
+            .map(|n| Warning::new(format!("{n} {long}")).with_hint(long.clone()))
+            .collect();
+        let all = WarningOut::all(&many, &cleaner);
+        assert_eq!(all.len(), WARNINGS + 1);
+        assert!(all[10].message.as_str().contains("390 more warnings"));
+        let text: String = all.iter().map(WarningOut::text).collect();
+        assert!(text.chars().count() < 10_000, "{}", text.chars().count());
+        let lines = WarningOut::lines(&all, 1_000);
+        assert!(lines.chars().count() <= 1_040, "{lines}");
+        assert!(lines.ends_with("Warning: 10 more in the data\n"), "{lines}");
+        assert_eq!(WarningOut::all(&many[..3], &cleaner).len(), 3);
     }
 }

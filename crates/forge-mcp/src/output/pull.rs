@@ -1,4 +1,6 @@
-use forge_core::model::{CheckRollup, CheckStatus, ChecksReport, PrState, PullRequest};
+use forge_core::model::{
+    CheckRollup, CheckStatus, ChecksReport, PrState, PullRequest, ReviewState,
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
@@ -10,23 +12,53 @@ use crate::content::{Clean, Cleaner};
 pub(crate) struct Reviews {
     pub approved: u64,
     pub changes_requested: u64,
+    /// Reviewers who said neither
+    pub commented: usize,
+    /// Reviewers whose opinion was dismissed
+    pub dismissed: usize,
     /// Asked, and no opinion since.
     pub pending: Vec<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
+    /// Each reviewer's latest, in pr_view
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<ReviewerOut>,
+}
+
+/// What a reviewer said last.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReviewerOut {
+    pub login: Clean,
+    pub state: String,
 }
 
 impl Reviews {
     fn of(pull: &PullRequest, cleaner: &Cleaner) -> Self {
+        let latest = &pull.latest_reviews;
+        let count = |state| latest.iter().filter(|r| r.state == state).count();
         Self {
             approved: pull.approvals,
             changes_requested: pull.changes_requested,
+            commented: count(ReviewState::Commented),
+            dismissed: count(ReviewState::Dismissed),
             pending: pull
                 .pending_reviewers
                 .iter()
                 .map(|r| cleaner.line(r.handle()))
                 .collect(),
             decision: pull.review_decision.map(|d| word(&d)),
+            details: Vec::new(),
+        }
+    }
+
+    fn detailed(pull: &PullRequest, cleaner: &Cleaner) -> Self {
+        let details = pull.latest_reviews.iter().map(|r| ReviewerOut {
+            login: cleaner.line(&r.author.login),
+            state: word(&r.state),
+        });
+        Self {
+            details: details.collect(),
+            ..Self::of(pull, cleaner)
         }
     }
 
@@ -38,6 +70,11 @@ impl Reviews {
         if self.changes_requested > 0 {
             parts.push(format!("{} request changes", self.changes_requested));
         }
+        for (count, what) in [(self.commented, "commented"), (self.dismissed, "dismissed")] {
+            if count > 0 {
+                parts.push(format!("{count} {what}"));
+            }
+        }
         if !self.pending.is_empty() {
             let names: Vec<String> = self.pending.iter().map(|p| format!("@{p}")).collect();
             parts.push(format!("waiting for {}", names.join(", ")));
@@ -46,6 +83,30 @@ impl Reviews {
             "none".to_owned()
         } else {
             parts.join(", ")
+        }
+    }
+}
+
+/// How many checks stand where.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CheckCounts {
+    pub total: usize,
+    pub passed: usize,
+    /// Cancelled ones too
+    pub failed: usize,
+    pub pending: usize,
+    pub skipped: usize,
+}
+
+impl CheckCounts {
+    pub fn of(report: &ChecksReport) -> Self {
+        let count = |status| report.checks.iter().filter(|c| c.status == status).count();
+        Self {
+            total: report.checks.len(),
+            passed: count(CheckStatus::Success),
+            failed: count(CheckStatus::Failure) + count(CheckStatus::Cancelled),
+            pending: count(CheckStatus::Pending),
+            skipped: count(CheckStatus::Skipped),
         }
     }
 }
@@ -66,7 +127,9 @@ pub(crate) struct RowOut {
     pub reviews: Reviews,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<Clean>,
+    pub created_at: String,
     pub updated_at: String,
+    pub url: Clean,
 }
 
 impl RowOut {
@@ -81,7 +144,9 @@ impl RowOut {
             checks: pull.checks.as_ref().map(|c| word(&c.overall)),
             reviews: Reviews::of(pull, cleaner),
             labels: pull.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
+            created_at: pull.created_at.to_string(),
             updated_at: pull.updated_at.to_string(),
+            url: cleaner.line(&pull.url),
         }
     }
 
@@ -104,6 +169,16 @@ impl RowOut {
         line.push_str(&format!(" | {}\n", self.updated_at));
         line
     }
+
+    /// Its line, and one more with what is asked for less often.
+    pub fn detailed(&self) -> String {
+        format!(
+            "{}  opened {} | {}\n",
+            self.text(),
+            self.created_at,
+            self.url
+        )
+    }
 }
 
 /// A pull request without its lists.
@@ -116,11 +191,16 @@ pub(crate) struct PullOut {
     pub state: String,
     pub author: Clean,
     pub head: Clean,
+    /// Not where the branch is gone and nothing remembers it
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub head_oid: Option<String>,
     pub base: Clean,
     pub url: Clean,
     pub created_at: String,
     pub updated_at: String,
+    /// Closed or merged
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,6 +221,8 @@ pub(crate) struct PullOut {
     /// success, failure, pending or neutral
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check_counts: Option<CheckCounts>,
     pub reviews: Reviews,
     pub labels: Vec<Clean>,
     pub assignees: Vec<Clean>,
@@ -150,7 +232,8 @@ pub(crate) struct PullOut {
     pub linked_issues: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_merge: Option<String>,
-    #[serde(default, skip_serializing_if = "Clean::is_empty")]
+    /// Not where bodies_in_text
+    #[serde(skip_serializing_if = "Clean::is_empty")]
     pub description: Clean,
 }
 
@@ -169,6 +252,7 @@ impl PullOut {
             url: cleaner.line(&pull.url),
             created_at: pull.created_at.to_string(),
             updated_at: pull.updated_at.to_string(),
+            closed_at: pull.closed_at.map(|t| t.to_string()),
             merged_at: pull.merged_at.map(|t| t.to_string()),
             merge_commit: pull.merge_commit.clone(),
             mergeable: merge.map(|m| word(&m.state)),
@@ -180,7 +264,8 @@ impl PullOut {
             deletions: pull.deletions,
             changed_files: pull.changed_files,
             checks: pull.checks.as_ref().map(|c| word(&c.overall)),
-            reviews: Reviews::of(pull, cleaner),
+            check_counts: pull.checks.as_ref().map(CheckCounts::of),
+            reviews: Reviews::detailed(pull, cleaner),
             labels: pull.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
             assignees: pull
                 .assignees
@@ -275,6 +360,8 @@ impl PullOut {
                 .as_deref()
                 .map_or(String::new(), |c| format!(" as {c}"));
             text.push_str(&format!("merged {at}{commit}\n"));
+        } else if let Some(at) = &self.closed_at {
+            text.push_str(&format!("closed {at}\n"));
         }
         text.push_str(&format!("updated {} | {}\n", self.updated_at, self.url));
         text

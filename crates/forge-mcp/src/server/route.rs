@@ -13,7 +13,7 @@ use rmcp::{
     service::RequestContext,
 };
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Call, Server, args, failure, schema};
 
@@ -174,30 +174,14 @@ async fn run<T: Tool>(
     }
 }
 
-/// Data of more characters than this does not repeat the long texts that the model's text has.
-const TWICE_MAX: usize = 10_000;
-
 fn result<T: Serialize>(call: &Call, answer: Answer<T>) -> CallToolResult {
     let mut text = answer.text;
     let (hidden, comments) = (call.cleaner.hidden(), call.cleaner.comments());
     if hidden > 0 {
         text.push_str(&format!("\n[hidden characters removed: {hidden}]"));
     }
-    let mut data = serde_json::to_value(answer.data).unwrap_or_default();
-    if data.to_string().len() > TWICE_MAX
-        && let Value::Object(object) = &mut data
-    {
-        let mut dropped = false;
-        object
-            .values_mut()
-            .for_each(|v| without_bodies(v, &mut dropped));
-        dropped |= object.remove("description").is_some();
-        if dropped {
-            object.insert("bodies_in_text".to_owned(), json!(true));
-        }
-    }
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(data);
+    result.structured_content = serde_json::to_value(answer.data).ok();
     let mut meta = MetaObject::new();
     meta.0.insert(
         "forge/content".to_owned(),
@@ -209,15 +193,4 @@ fn result<T: Serialize>(call: &Call, answer: Answer<T>) -> CallToolResult {
     );
     result.meta = Some(meta);
     result
-}
-
-fn without_bodies(value: &mut Value, dropped: &mut bool) {
-    match value {
-        Value::Object(object) => {
-            *dropped |= object.remove("body").is_some();
-            object.values_mut().for_each(|v| without_bodies(v, dropped));
-        }
-        Value::Array(items) => items.iter_mut().for_each(|v| without_bodies(v, dropped)),
-        _ => {}
-    }
 }

@@ -6,9 +6,9 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{self, Position, cursor},
+    budget::{self, Lengths, Position, cursor},
     content::quote,
-    output::{CheckOut, checks_word, word},
+    output::{CheckCounts, CheckOut, Format, Part, checks_word, word},
     server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
@@ -25,6 +25,10 @@ pub(super) struct Args {
     /// Also the end of the logs of failed ones
     #[serde(default)]
     logs: bool,
+    /// detailed adds pages
+    format: Option<Format>,
+    /// Default 25000
+    max_chars: Option<u64>,
     cursor: Option<String>,
 }
 
@@ -33,7 +37,11 @@ pub(super) struct Out {
     commit: String,
     /// success, failure, pending or neutral
     overall: String,
+    /// Of all checks
+    counts: CheckCounts,
+    /// Of those that were asked for
     total: usize,
+    /// Those that begin on this page
     checks: Vec<CheckOut>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -60,14 +68,14 @@ impl Tool for PrChecks {
             .iter()
             .filter(|c| !args.failed_only || failed(c.status))
             .collect();
+        let detailed = args.format == Some(Format::Detailed);
         let outs: Vec<CheckOut> = chosen
             .iter()
             .map(|c| CheckOut::of(c, &call.cleaner))
             .collect();
         let mut lines: Vec<String> = outs
             .iter()
-            .zip(&chosen)
-            .map(|(o, c)| o.text(c.status, false))
+            .map(|out| out.text(detailed, &call.cleaner))
             .collect();
         if args.logs {
             let failed: Vec<usize> = (0..chosen.len())
@@ -79,7 +87,10 @@ impl Tool for PrChecks {
                 }
             }
         }
-        let bound = (target.id.to_string(), args.failed_only, args.logs);
+        let bound = (
+            target.id.to_string(),
+            (args.failed_only, args.logs, detailed),
+        );
         let from = match &args.cursor {
             None => Position::default(),
             Some(text) => {
@@ -93,7 +104,13 @@ impl Tool for PrChecks {
             report.commit,
             checks_word(&report)
         );
-        let fitted = budget::fit(&top, &lines, from, budget::DEFAULT_CHARS);
+        let lengths: Vec<usize> = outs.iter().map(budget::length).collect();
+        let data = Lengths {
+            always: 0,
+            blocks: &lengths,
+        };
+        let max = budget::chars(args.max_chars);
+        let fitted = budget::fit_both(&top, &lines, data, from, max);
         let next = fitted
             .next
             .map(|at| cursor::make(Self::SPEC.name, &bound, &report.commit, &at.to_text()));
@@ -104,11 +121,12 @@ impl Tool for PrChecks {
             data: Out {
                 commit: report.commit.clone(),
                 overall: word(&report.overall),
+                counts: CheckCounts::of(&report),
                 total,
                 checks: outs
                     .into_iter()
-                    .skip(fitted.from)
-                    .take(fitted.to - fitted.from)
+                    .skip(fitted.begun.start)
+                    .take(fitted.begun.len())
                     .collect(),
                 next_cursor: next,
             },

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use forge_core::{
     Error,
     model::{FileStatus, PrFields, PullRequest},
@@ -6,10 +8,10 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{self, Position, cursor, diff, diff::File, diff_cache::Whole},
+    budget::{self, Lengths, Position, cursor, diff, diff::File, diff_cache::Whole},
     content::Clean,
-    output::{WarningOut, files, word},
-    server::{Answer, Call, Effect, Spec, Stop, Tool},
+    output::{Blocks, Format, WarningOut, files, word},
+    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
 pub(super) struct PrDiff;
@@ -25,6 +27,8 @@ pub(super) struct Args {
     /// Names and counts alone
     #[serde(default)]
     names_only: bool,
+    /// detailed shows generated files
+    format: Option<Format>,
     /// Default 25000
     max_chars: Option<u64>,
     cursor: Option<String>,
@@ -41,7 +45,10 @@ pub(super) struct Out {
     /// Files that the forge does not send, where it says how many there are
     #[serde(skip_serializing_if = "Option::is_none")]
     withheld: Option<u64>,
-    /// On this page; the diff itself is in the text
+    /// Files without their lines: binary, or left out by the forge
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withheld_lines: Option<usize>,
+    /// Those that begin on this page; the diff itself is in the text
     files: Vec<FileRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -55,6 +62,17 @@ struct FileRow {
     status: String,
     additions: usize,
     deletions: usize,
+}
+
+impl FileRow {
+    fn of(file: &File, call: &Call) -> Self {
+        Self {
+            path: call.cleaner.line(&file.path),
+            status: word(&file.status),
+            additions: file.additions,
+            deletions: file.deletions,
+        }
+    }
 }
 
 impl Tool for PrDiff {
@@ -71,20 +89,15 @@ impl Tool for PrDiff {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let pull = target
-            .repo
-            .view(&target.id, PrFields::ROW | PrFields::STATS)
-            .await?;
-        let head = pull.head_oid.clone().unwrap_or_default();
-        let whole = diff::read(
-            call.server.diffs(),
-            &target.repo,
-            &target.id,
-            &head,
-            Some(call),
-        )
-        .await?;
-        let bound = (target.id.to_string(), &args.paths, args.names_only);
+        let (pull, whole) = read(call, &target).await?;
+        let head = whole.head.clone();
+        let detailed = args.format == Some(Format::Detailed);
+        let bound = (
+            target.id.to_string(),
+            &args.paths,
+            args.names_only,
+            detailed,
+        );
         let from = match &args.cursor {
             None => Position::default(),
             Some(text) => Position::from_text(cursor::read(Self::SPEC.name, &bound, &head, text)?)
@@ -98,40 +111,63 @@ impl Tool for PrDiff {
         if chosen.is_empty() && !args.paths.is_empty() {
             return Err(unknown_path(&args.paths, &whole).into());
         }
-        // What file each block belongs to, so that a page can say which it has.
-        let mut blocks: Vec<(usize, String)> = Vec::new();
-        for (n, file) in chosen.iter().enumerate() {
-            blocks.extend(
-                file_blocks(call, file, &args)
-                    .into_iter()
-                    .map(|block| (n, block)),
-            );
-        }
-        let texts: Vec<&str> = blocks.iter().map(|(_, text)| text.as_str()).collect();
-        let sum = |of: fn(&File) -> usize| chosen.iter().map(|f| of(f)).sum::<usize>();
-        let (additions, deletions) = (sum(|f| f.additions), sum(|f| f.deletions));
-        let withheld = withheld(&pull, whole.files.len());
         let warnings = WarningOut::all(&whole.warnings, &call.cleaner);
-        let mut top = format!(
-            "Diff of {} at head {head}: {} +{additions} -{deletions}\n",
-            target.id,
-            files(chosen.len() as u64),
+        let mut blocks = Blocks::default();
+        blocks.push(
+            warnings.iter().map(WarningOut::text).collect(),
+            budget::length(&warnings),
         );
-        if let Some(n) = withheld {
+        // What file each block belongs to, and the row of the one that begins with it.
+        let mut parts: Vec<(usize, Option<FileRow>)> = Vec::new();
+        for (n, file) in chosen.iter().enumerate() {
+            let mut row = Some(FileRow::of(file, call));
+            for text in file_blocks(call, file, &args) {
+                let row = row.take();
+                blocks.push(text, row.as_ref().map_or(0, budget::length));
+                parts.push((n, row));
+            }
+        }
+        let sum = |of: fn(&File) -> usize| chosen.iter().map(|f| of(f)).sum::<usize>();
+        let mut out = Out {
+            repo: target.id.repo.to_string(),
+            number: target.id.key.to_string(),
+            files_total: chosen.len(),
+            additions: sum(|f| f.additions),
+            deletions: sum(|f| f.deletions),
+            withheld: withheld(&pull, whole.files.len()),
+            withheld_lines: Some(chosen.iter().filter(|f| f.binary).count()).filter(|n| *n > 0),
+            files: Vec::new(),
+            next_cursor: None,
+            warnings: Vec::new(),
+            head_oid: head,
+        };
+        let mut top = format!(
+            "Diff of {} at head {}: {} +{} -{}\n",
+            target.id,
+            out.head_oid,
+            files(chosen.len() as u64),
+            out.additions,
+            out.deletions
+        );
+        if let Some(n) = out.withheld {
             top.push_str(&format!("{n} more files are not sent by the forge\n"));
         }
-        warnings.iter().for_each(|w| top.push_str(&w.text()));
-        let fitted = budget::fit(&top, &texts, from, budget::chars(args.max_chars));
-        let next = fitted
+        let lengths = Lengths {
+            always: budget::length(&out),
+            blocks: &blocks.lengths,
+        };
+        let max = budget::chars(args.max_chars);
+        let fitted = budget::fit_both(&top, &blocks.texts, lengths, from, max);
+        // The blocks of files come behind the one of the warnings.
+        let page = |from: usize, to: usize| from.saturating_sub(1)..to.saturating_sub(1);
+        let shown = parts.get(page(fitted.from, fitted.to)).unwrap_or_default();
+        let first = shown.first().map_or(0, |(n, _)| n + 1);
+        let last = shown.last().map_or(0, |(n, _)| n + 1);
+        out.next_cursor = fitted
             .next
-            .map(|at| cursor::make(Self::SPEC.name, &bound, &head, &at.to_text()));
-        let page = blocks.get(fitted.from..fitted.to).unwrap_or_default();
-        let mut shown: Vec<usize> = page.iter().map(|(n, _)| *n).collect();
-        shown.dedup();
-        let last = shown.last().map_or(0, |n| n + 1);
-        let first = shown.first().map_or(0, |n| n + 1);
+            .map(|at| cursor::make(Self::SPEC.name, &bound, &out.head_oid, &at.to_text()));
         let mut text = fitted.text;
-        text.push_str(&match &next {
+        text.push_str(&match &out.next_cursor {
             None if from == Position::default() => {
                 format!("All of {} shown.", files(chosen.len() as u64))
             }
@@ -141,31 +177,31 @@ impl Tool for PrDiff {
                 chosen.len()
             ),
         });
-        let rows = shown
-            .iter()
-            .filter_map(|n| chosen.get(*n))
-            .map(|f| FileRow {
-                path: call.cleaner.line(&f.path),
-                status: word(&f.status),
-                additions: f.additions,
-                deletions: f.deletions,
-            });
-        Ok(Answer {
-            data: Out {
-                repo: target.id.repo.to_string(),
-                number: target.id.key.to_string(),
-                head_oid: head,
-                files_total: chosen.len(),
-                additions,
-                deletions,
-                withheld,
-                files: rows.collect(),
-                next_cursor: next,
-                warnings,
-            },
-            text,
-        })
+        if fitted.begun.contains(&0) {
+            out.warnings = warnings;
+        }
+        let begun = page(fitted.begun.start, fitted.begun.end);
+        let rows = parts.into_iter().skip(begun.start).take(begun.len());
+        out.files = rows.filter_map(|(_, row)| row).collect();
+        Ok(Answer { text, data: out })
     }
+}
+
+/// The diff, and its pull request as it was at the head of the diff.
+async fn read(call: &Call, target: &Target) -> Result<(PullRequest, Arc<Whole>), Error> {
+    let fields = PrFields::ROW | PrFields::STATS;
+    let mut pull = target.repo.view(&target.id, fields).await?;
+    let head = pull.head_oid.clone().unwrap_or_default();
+    let (repo, id) = (&target.repo, &target.id);
+    let whole = diff::read(call.server.diffs(), repo, id, &head, Some(call)).await?;
+    if whole.head != head && !head.is_empty() {
+        pull = target.repo.view(&target.id, fields).await?;
+        let now = pull.head_oid.as_deref().unwrap_or_default();
+        if now != whole.head {
+            return Err(diff::moved(&whole.head, now));
+        }
+    }
+    Ok((pull, whole))
 }
 
 /// How many files the forge says there are beyond those that it sent.
@@ -212,6 +248,7 @@ fn file_blocks(call: &Call, file: &File, args: &Args) -> Vec<String> {
         return vec![format!("{}\n", row())];
     }
     if args.paths.is_empty()
+        && args.format != Some(Format::Detailed)
         && diff::is_generated(&file.path)
         && file.additions + file.deletions > 40
     {

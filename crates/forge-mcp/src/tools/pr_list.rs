@@ -6,8 +6,8 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{self, Position, cursor},
-    output::{RowOut, WarningOut},
+    budget::{self, Lengths, Position, cursor},
+    output::{Format, RowOut, WarningOut},
     server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
 
@@ -33,6 +33,10 @@ pub(super) struct Args {
     search: Option<String>,
     /// Default 30, at most 100
     limit: Option<u64>,
+    /// detailed adds URLs
+    format: Option<Format>,
+    /// Default 25000
+    max_chars: Option<u64>,
     cursor: Option<String>,
 }
 
@@ -95,18 +99,18 @@ impl Tool for PrList {
         let limit = limit.clamp(1, 100.min(limits.page_max.max(1)));
         // A page of the forge and how many of its rows were shown; the forge's own cursor knows
         // where its page began.
-        let bound = (repo.id().comparison_key(), &query, limit);
-        let (skip, page) = match &args.cursor {
-            None => (0, PageReq::first(limit)),
+        let detailed = args.format == Some(Format::Detailed);
+        let bound = (repo.id().comparison_key(), &query, limit, detailed);
+        let (from, page) = match &args.cursor {
+            None => (Position::default(), PageReq::first(limit)),
             Some(text) => {
                 let at = cursor::read(Self::SPEC.name, &bound, "", text)?;
-                let (skip, from) = at.split_once('~').unwrap_or((at, ""));
-                let skip: usize = skip.parse().unwrap_or(0);
+                let (from, page) = at.split_once('~').unwrap_or((at, ""));
                 (
-                    skip,
-                    match from {
+                    Position::from_text(from).unwrap_or_default(),
+                    match page {
                         "" => PageReq::first(limit),
-                        from => PageReq::after(Cursor::from_text(from), limit),
+                        page => PageReq::after(Cursor::from_text(page), limit),
                     },
                 )
             }
@@ -121,30 +125,38 @@ impl Tool for PrList {
             .iter()
             .map(|p| RowOut::of(p, &call.cleaner))
             .collect();
-        let lines: Vec<String> = rows.iter().map(RowOut::text).collect();
-        let fitted = budget::fit(
-            "",
-            &lines,
-            Position {
-                block: skip,
-                offset: 0,
-            },
-            budget::DEFAULT_CHARS,
-        );
+        let lines: Vec<String> = rows
+            .iter()
+            .map(|row| match detailed {
+                true => row.detailed(),
+                false => row.text(),
+            })
+            .collect();
+        let warnings = WarningOut::all(&page.warnings, &call.cleaner);
+        let max = budget::chars(args.max_chars);
+        let said = WarningOut::lines(&warnings, max / 4);
+        let lengths: Vec<usize> = rows.iter().map(budget::length).collect();
+        let data = Lengths {
+            always: budget::length(&warnings),
+            blocks: &lengths,
+        };
+        let fitted = budget::fit_both(&said, &lines, data, from, max);
         let next = match (fitted.next, &page.next) {
-            (Some(at), _) => Some(format!("{}~{began}", at.block)),
-            (None, Some(next)) => Some(format!("0~{}", next.as_str())),
+            (Some(at), _) => Some(format!("{}~{began}", at.to_text())),
+            (None, Some(next)) => Some(format!(
+                "{}~{}",
+                Position::default().to_text(),
+                next.as_str()
+            )),
             (None, None) => None,
         };
         let next = next.map(|at| cursor::make(Self::SPEC.name, &bound, "", &at));
         let shown: Vec<RowOut> = rows
             .into_iter()
-            .skip(fitted.from)
-            .take(fitted.to - fitted.from)
+            .skip(fitted.begun.start)
+            .take(fitted.begun.len())
             .collect();
-        let warnings = WarningOut::all(&page.warnings, &call.cleaner);
         let mut text = fitted.text;
-        warnings.iter().for_each(|w| text.push_str(&w.text()));
         let total = page.total.map_or(String::new(), |n| format!(" of {n}"));
         text.push_str(&match (&next, shown.len()) {
             (None, 0) if args.cursor.is_none() => {

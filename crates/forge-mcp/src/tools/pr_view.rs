@@ -1,17 +1,20 @@
+use std::ops::Range;
+
 use forge_core::{
-    ErrorKind, PageReq, PrId, Repo,
+    Error, ErrorKind, PageReq, Warning, fingerprint,
     model::{PrFields, PullRequest, StatusEvent},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{self, Position, cursor},
+    budget::{self, Lengths, Position, cursor},
+    content::{Clean, Cleaner},
     output::{
-        CheckOut, CommentOut, CommitOut, EventOut, FileOut, PullOut, ReviewOut, ThreadOut,
-        WarningOut, quoted,
+        Blocks, CheckOut, CommentOut, CommitOut, EventOut, FileOut, Format, Listed, Part, PullOut,
+        ReviewOut, ThreadOut, WarningOut, quoted,
     },
-    server::{Answer, Call, Effect, Spec, Stop, Tool},
+    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
 pub(super) struct PrView;
@@ -42,13 +45,6 @@ enum Section {
     History,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Hash, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-enum Format {
-    Concise,
-    Detailed,
-}
-
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Out {
     pull_request: PullOut,
@@ -66,15 +62,25 @@ pub(super) struct Out {
     commits: Option<Vec<CommitOut>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<Vec<EventOut>>,
-    /// The sections were cut; the text says where, and this goes on
+    /// There is more, and this goes on; a section has the items that begin on this page
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+    /// The data is long: description and bodies are in the text alone
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    bodies_in_text: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<WarningOut>,
 }
 
-/// Threads of this many characters and more of description are quoted in part.
+/// How much of a description is quoted in a concise result, in characters.
 const DESCRIPTION: usize = 6_000;
+
+/// The most events of a history that are read.
+const EVENTS: usize = 1_000;
+
+/// The blocks before the sections: what is above the description, and the description.
+const TOP: usize = 0;
+const BODY: usize = 1;
 
 impl Tool for PrView {
     const SPEC: Spec = Spec {
@@ -111,201 +117,223 @@ impl Tool for PrView {
             },
         );
         let pull = target.repo.view(&target.id, fields).await?;
-        let mut notes = Vec::new();
+        let mut warnings = pull.warnings.clone();
+        let mut notes = String::new();
         let history = match include.contains(&Section::History) {
-            true => history(&target.repo, &target.id, &mut notes).await?,
+            true => history(&target, &mut notes, &mut warnings).await?,
             false => None,
         };
-        let out = sections(call, &pull, &include, history.as_deref());
-        if include.contains(&Section::Checks) && out.checks.is_none() {
-            notes.push("checks: this forge has none\n".to_owned());
+        if include.contains(&Section::Checks) && pull.checks.is_none() {
+            notes.push_str("checks: this forge has none\n");
         }
+        let warnings = WarningOut::all(&warnings, &call.cleaner);
+        let mut out = PullOut::of(&pull, &call.cleaner);
+        let description = std::mem::take(&mut out.description);
+
+        let mut blocks = Blocks::default();
+        let mut top = out.text(pull.checks.as_ref()) + &notes;
+        warnings.iter().for_each(|w| top.push_str(&w.text()));
+        blocks.push(top, budget::length(&warnings));
+        let body = quoted(&description, detailed, DESCRIPTION, &call.cleaner);
+        let body = match description.is_empty() {
+            true => String::new(),
+            false => format!("\ndescription:\n{body}"),
+        };
+        blocks.push(body, 0);
+        let sections = Sections::of(call, &pull, &include, history, detailed, &mut blocks);
+
         let head = pull.head_oid.clone().unwrap_or_default();
         let bound = (target.id.to_string(), &include, detailed);
+        // What was shown must be what it was, or an item could be left out or come twice.
+        let before = |at: Position| {
+            let shown = blocks.texts.get(BODY..at.block).unwrap_or_default();
+            fingerprint(&(&pull.version, pull.updated_at.to_string(), shown))
+        };
         let from = match &args.cursor {
             None => Position::default(),
-            Some(text) => position(cursor::read(Self::SPEC.name, &bound, &head, text)?)?,
+            Some(text) => {
+                cursor::unpin(cursor::read(Self::SPEC.name, &bound, &head, text)?, before)?
+            }
         };
-        let (blocks, parts) = blocks(call, &pull, &out, detailed);
-        let mut top = out.pull_request.text(pull.checks.as_ref());
-        if from != Position::default() {
-            top = format!("#{} (continued)\n", out.pull_request.number);
-        }
-        notes.iter().for_each(|note| top.push_str(note));
-        let fitted = budget::fit(&top, &blocks, from, budget::chars(args.max_chars));
-        let next = fitted
-            .next
-            .map(|at| cursor::make(Self::SPEC.name, &bound, &head, &at.to_text()));
-        let mut text = fitted.text;
-        let warnings = WarningOut::all(&pull.warnings, &call.cleaner);
-        warnings.iter().for_each(|w| text.push_str(&w.text()));
-        if !parts.is_empty() || next.is_some() {
+        let top = match from == Position::default() {
+            true => String::new(),
+            false => format!("#{} (continued)\n", out.number),
+        };
+        let max = budget::chars(args.max_chars);
+        let lengths = Lengths {
+            always: budget::length(&out),
+            blocks: &blocks.lengths,
+        };
+        let mut fitted = budget::fit_both(&top, &blocks.texts, lengths, from, max);
+        let next = fitted.next.map(|at| {
+            let at = cursor::pin(at, before(at));
+            cursor::make(Self::SPEC.name, &bound, &head, &at)
+        });
+        let mut text = std::mem::take(&mut fitted.text);
+        if !include.is_empty() || next.is_some() {
             text.push_str(&budget::tail(
                 "parts",
-                &crate::budget::Fitted {
-                    text: String::new(),
-                    ..fitted
-                },
-                blocks.len(),
+                &fitted,
+                blocks.texts.len(),
                 next.as_deref(),
             ));
         }
-        let mut out = out;
-        out.next_cursor = next;
-        out.warnings = warnings;
-        Ok(Answer { text, data: out })
+        let page = &fitted.begun;
+        if page.contains(&BODY) {
+            out.description = description;
+        }
+        let mut data = sections.on(page, out, next);
+        if page.contains(&TOP) {
+            data.warnings = warnings;
+        }
+        if !budget::may_repeat(budget::length(&data), text.chars().count(), max) {
+            data.drop_bodies();
+        }
+        Ok(Answer { text, data })
     }
 }
 
-fn position(text: &str) -> Result<Position, forge_core::Error> {
-    Position::from_text(text).ok_or_else(|| {
-        forge_core::Error::invalid("cursor", "the cursor is damaged")
-            .with_hint("make the call again without cursor")
-    })
-}
-
+/// The events of a pull request, up to [`EVENTS`]; `None` where the forge keeps none.
 async fn history(
-    repo: &Repo,
-    id: &PrId,
-    notes: &mut Vec<String>,
-) -> Result<Option<Vec<StatusEvent>>, forge_core::Error> {
-    match repo.history(id, PageReq::first(100)).await {
-        Ok(page) => Ok(Some(page.items)),
-        Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
-            notes.push(format!("history: {}\n", e.message()));
-            Ok(None)
-        }
-        Err(e) => Err(e),
-    }
-}
-
-fn sections(
-    call: &Call,
-    pull: &PullRequest,
-    include: &[Section],
-    history: Option<&[StatusEvent]>,
-) -> Out {
-    let c = &call.cleaner;
-    let has = |section| include.contains(&section);
-    Out {
-        pull_request: PullOut::of(pull, c),
-        checks: pull
-            .checks
-            .as_ref()
-            .filter(|_| has(Section::Checks))
-            .map(|r| {
-                r.checks
-                    .iter()
-                    .map(|check| CheckOut::of(check, c))
-                    .collect()
-            }),
-        threads: pull
-            .threads
-            .as_ref()
-            .map(|all| all.iter().map(|t| ThreadOut::of(t, c)).collect()),
-        comments: pull
-            .comments
-            .as_ref()
-            .map(|all| all.iter().map(|x| CommentOut::of(x, c)).collect()),
-        reviews: pull
-            .reviews
-            .as_ref()
-            .map(|all| all.iter().map(|x| ReviewOut::of(x, c)).collect()),
-        files: pull
-            .files
-            .as_ref()
-            .map(|all| all.iter().map(|x| FileOut::of(x, c)).collect()),
-        commits: pull
-            .commits
-            .as_ref()
-            .map(|all| all.iter().map(|x| CommitOut::of(x, c)).collect()),
-        history: history.map(|all| all.iter().map(|x| EventOut::of(x, c)).collect()),
-        next_cursor: None,
-        warnings: Vec::new(),
-    }
-}
-
-/// The description and each item of each section; the headings are at the first of each.
-fn blocks(
-    call: &Call,
-    pull: &PullRequest,
-    out: &Out,
-    detailed: bool,
-) -> (Vec<String>, Vec<&'static str>) {
-    let c = &call.cleaner;
-    let (mut blocks, mut parts) = (Vec::new(), Vec::new());
-    if !out.pull_request.description.is_empty() {
-        let body = quoted(&out.pull_request.description, detailed, DESCRIPTION, c);
-        blocks.push(format!("\ndescription:\n{body}"));
-    }
-    let mut section = |name: &'static str, note: String, items: Vec<String>| {
-        parts.push(name);
-        let mut head = format!("\n{name} ({}){note}:\n", items.len());
-        if items.is_empty() {
-            blocks.push(head);
-            return;
-        }
-        for item in items {
-            head.push_str(&item);
-            blocks.push(std::mem::take(&mut head));
-        }
-    };
-    if let (Some(checks), Some(report)) = (&out.checks, &pull.checks) {
-        let lines = checks.iter().zip(&report.checks);
-        section(
-            "checks",
-            String::new(),
-            lines.map(|(o, m)| o.text(m.status, detailed)).collect(),
-        );
-    }
-    if let Some(threads) = &out.threads {
-        let resolved = threads.iter().filter(|t| t.resolved).count();
-        let shown = threads.iter().filter(|t| detailed || !t.resolved);
-        let note = match resolved {
-            0 => String::new(),
-            n if detailed => format!(", {n} resolved"),
-            n => format!(" open, {n} resolved not shown: format=detailed"),
+    target: &Target,
+    notes: &mut String,
+    warnings: &mut Vec<Warning>,
+) -> Result<Option<Vec<StatusEvent>>, Error> {
+    let mut events = Vec::new();
+    let mut page = PageReq::first(100);
+    loop {
+        let found = match target.repo.history(&target.id, page).await {
+            Ok(found) => found,
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported { .. }) => {
+                notes.push_str(&format!("history: {}\n", e.message()));
+                return Ok(None);
+            }
+            Err(e) => return Err(e),
         };
-        section(
-            "threads",
-            note,
-            shown.map(|t| t.text(detailed, c)).collect(),
-        );
+        events.extend(found.items);
+        warnings.extend(found.warnings);
+        match found.next {
+            Some(next) if events.len() < EVENTS => page = PageReq::after(next, 100),
+            Some(_) => {
+                events.truncate(EVENTS);
+                notes.push_str(&format!(
+                    "history: the first {EVENTS} events; the forge's page has the rest\n"
+                ));
+                return Ok(Some(events));
+            }
+            None => return Ok(Some(events)),
+        }
     }
-    if let Some(comments) = &out.comments {
-        section(
-            "comments",
-            String::new(),
-            comments.iter().map(|x| x.text(detailed, c)).collect(),
-        );
+}
+
+/// What `include` asked for and the forge has.
+struct Sections {
+    checks: Option<Listed<CheckOut>>,
+    threads: Option<Listed<ThreadOut>>,
+    comments: Option<Listed<CommentOut>>,
+    reviews: Option<Listed<ReviewOut>>,
+    files: Option<Listed<FileOut>>,
+    commits: Option<Listed<CommitOut>>,
+    history: Option<Listed<EventOut>>,
+}
+
+impl Sections {
+    /// The sections, whose blocks are put behind `blocks`.
+    fn of(
+        call: &Call,
+        pull: &PullRequest,
+        include: &[Section],
+        history: Option<Vec<StatusEvent>>,
+        detailed: bool,
+        blocks: &mut Blocks,
+    ) -> Self {
+        fn list<M, T: Part>(
+            name: &str,
+            items: Option<&[M]>,
+            of: fn(&M, &Cleaner) -> T,
+            (blocks, detailed, cleaner): (&mut Blocks, bool, &Cleaner),
+        ) -> Option<Listed<T>> {
+            let items = items?.iter().map(|item| of(item, cleaner)).collect();
+            Some(blocks.section(name, "", items, detailed, cleaner))
+        }
+        let c = &call.cleaner;
+        let checks = pull.checks.as_ref().map(|report| report.checks.as_slice());
+        let checks = checks.filter(|_| include.contains(&Section::Checks));
+        Self {
+            checks: list("checks", checks, CheckOut::of, (&mut *blocks, detailed, c)),
+            threads: pull.threads.as_ref().map(|all| {
+                let resolved = all.iter().filter(|t| t.resolved).count();
+                let note = match resolved {
+                    0 => String::new(),
+                    n if detailed => format!(", {n} resolved"),
+                    n => format!(" open, {n} resolved not shown: format=detailed"),
+                };
+                let shown = all.iter().filter(|t| detailed || !t.resolved);
+                let shown = shown.map(|t| ThreadOut::of(t, c)).collect();
+                blocks.section("threads", &note, shown, detailed, c)
+            }),
+            comments: list(
+                "comments",
+                pull.comments.as_deref(),
+                CommentOut::of,
+                (&mut *blocks, detailed, c),
+            ),
+            reviews: list(
+                "reviews",
+                pull.reviews.as_deref(),
+                ReviewOut::of,
+                (&mut *blocks, detailed, c),
+            ),
+            files: list(
+                "files",
+                pull.files.as_deref(),
+                FileOut::of,
+                (&mut *blocks, detailed, c),
+            ),
+            commits: list(
+                "commits",
+                pull.commits.as_deref(),
+                CommitOut::of,
+                (&mut *blocks, detailed, c),
+            ),
+            history: list(
+                "history",
+                history.as_deref(),
+                EventOut::of,
+                (&mut *blocks, detailed, c),
+            ),
+        }
     }
-    if let Some(reviews) = &out.reviews {
-        section(
-            "reviews",
-            String::new(),
-            reviews.iter().map(|x| x.text(detailed, c)).collect(),
-        );
+
+    /// The data of a page.
+    fn on(self, page: &Range<usize>, pull: PullOut, next: Option<String>) -> Out {
+        Out {
+            pull_request: pull,
+            checks: self.checks.and_then(|all| all.on(page)),
+            threads: self.threads.and_then(|all| all.on(page)),
+            comments: self.comments.and_then(|all| all.on(page)),
+            reviews: self.reviews.and_then(|all| all.on(page)),
+            files: self.files.and_then(|all| all.on(page)),
+            commits: self.commits.and_then(|all| all.on(page)),
+            history: self.history.and_then(|all| all.on(page)),
+            next_cursor: next,
+            bodies_in_text: false,
+            warnings: Vec::new(),
+        }
     }
-    if let Some(files) = &out.files {
-        section(
-            "files",
-            String::new(),
-            files.iter().map(FileOut::text).collect(),
-        );
+}
+
+impl Out {
+    fn drop_bodies(&mut self) {
+        let threads = self.threads.iter_mut().flatten().flat_map(Part::bodies);
+        let comments = self.comments.iter_mut().flatten().flat_map(Part::bodies);
+        let bodies = threads.chain(comments);
+        for body in bodies.chain([&mut self.pull_request.description]) {
+            self.bodies_in_text |= !body.is_empty();
+            *body = Clean::default();
+        }
+        for review in self.reviews.iter_mut().flatten() {
+            self.bodies_in_text |= review.body.take().is_some();
+        }
     }
-    if let Some(commits) = &out.commits {
-        section(
-            "commits",
-            String::new(),
-            commits.iter().map(CommitOut::text).collect(),
-        );
-    }
-    if let Some(history) = &out.history {
-        section(
-            "history",
-            String::new(),
-            history.iter().map(EventOut::text).collect(),
-        );
-    }
-    (blocks, parts)
 }

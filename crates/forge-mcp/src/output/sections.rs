@@ -1,0 +1,81 @@
+use std::ops::Range;
+
+use super::Part;
+use crate::{budget, content::Cleaner};
+
+/// The blocks of a result in the order of its text, each with how long its data is.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    pub texts: Vec<String>,
+    pub lengths: Vec<usize>,
+}
+
+impl Blocks {
+    /// Adds one, whose data has so many characters.
+    pub fn push(&mut self, text: String, data: usize) {
+        self.texts.push(text);
+        self.lengths.push(data);
+    }
+
+    /// Adds a list: a heading with what `note` says, then each item. One without items has its
+    /// heading alone.
+    pub fn section<T: Part>(
+        &mut self,
+        name: &str,
+        note: &str,
+        mut items: Vec<T>,
+        detailed: bool,
+        cleaner: &Cleaner,
+    ) -> Listed<T> {
+        let first = self.texts.len();
+        let mut head = format!("\n{name} ({}){note}:\n", items.len());
+        if items.is_empty() {
+            self.push(head, 0);
+            return Listed { first, items };
+        }
+        for item in &mut items {
+            head.push_str(&item.text(detailed, cleaner));
+            // Bodies are taken out of long data.
+            let bodies: usize = item.bodies().iter().map(|b| budget::length(&**b)).sum();
+            let length = budget::length(item).saturating_sub(bodies);
+            self.push(std::mem::take(&mut head), length);
+        }
+        Listed { first, items }
+    }
+}
+
+/// A list in blocks: its items begin at the block `first`.
+#[derive(Debug)]
+pub(crate) struct Listed<T> {
+    first: usize,
+    items: Vec<T>,
+}
+
+impl<T> Listed<T> {
+    /// The items that begin on a page; `None` where the page has nothing of the list.
+    pub fn on(self, page: &Range<usize>) -> Option<Vec<T>> {
+        let behind = self.first + self.items.len().max(1);
+        let (from, to) = (page.start.max(self.first), page.end.min(behind));
+        (from < to).then(|| {
+            let items = self.items.into_iter();
+            items.skip(from - self.first).take(to - from).collect()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_item_is_on_the_page_where_it_begins() {
+        let on = |items: Vec<u8>, page| Listed { first: 3, items }.on(&page);
+        assert_eq!(on(vec![1, 2, 3], 0..4), Some(vec![1]));
+        assert_eq!(on(vec![1, 2, 3], 4..9), Some(vec![2, 3]));
+        assert_eq!(on(vec![1, 2, 3], 6..9), None);
+        assert_eq!(on(vec![1, 2, 3], 0..3), None);
+        assert_eq!(on(vec![1, 2, 3], 5..5), None);
+        assert_eq!(on(Vec::new(), 0..9), Some(Vec::new()));
+        assert_eq!(on(Vec::new(), 4..9), None);
+    }
+}
