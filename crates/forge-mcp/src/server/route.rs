@@ -7,7 +7,7 @@ use rmcp::{
     RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-        InputRequiredResult, JsonObject, MetaObject, Tool as Definition, ToolAnnotations,
+        InputRequiredResult, JsonObject, Tool as Definition, ToolAnnotations,
     },
     schemars::JsonSchema,
     service::RequestContext,
@@ -179,10 +179,7 @@ const TWICE_MAX: usize = 10_000;
 
 fn result<T: Serialize>(call: &Call, answer: Answer<T>) -> CallToolResult {
     let mut text = answer.text;
-    let (hidden, comments) = (call.cleaner.hidden(), call.cleaner.comments());
-    if hidden > 0 {
-        text.push_str(&format!("\n[hidden characters removed: {hidden}]"));
-    }
+    text.push_str(&call.cleaner.note());
     let mut data = serde_json::to_value(answer.data).unwrap_or_default();
     if data.to_string().len() > TWICE_MAX
         && let Value::Object(object) = &mut data
@@ -198,16 +195,7 @@ fn result<T: Serialize>(call: &Call, answer: Answer<T>) -> CallToolResult {
     }
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(data);
-    let mut meta = MetaObject::new();
-    meta.0.insert(
-        "forge/content".to_owned(),
-        json!({
-            "integrity": "untrusted",
-            "hidden_characters_removed": hidden,
-            "html_comments_removed": comments,
-        }),
-    );
-    result.meta = Some(meta);
+    result.meta = Some(call.cleaner.mark());
     result
 }
 
