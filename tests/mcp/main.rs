@@ -24,8 +24,10 @@ mod reading;
 mod resources;
 mod surface;
 #[path = "../cli/tangled/world.rs"]
+mod strangers;
 #[allow(dead_code, reason = "shared with the tests of the command line")]
 mod tangled_world;
 mod task;
 mod world;
 mod writing;
+mod turns;

@@ -191,15 +191,20 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
         }
         return named(&ask).map_err(Stop::from);
     }
-    match call
+    // Somebody may think for minutes: others work meanwhile.
+    call.give_turn();
+    let answer = call
         .ctx
         .peer
         .elicit_with_timeout::<Form>(ask.question, Some(TTL))
-        .await
-    {
-        Ok(Some(Form { confirm: true })) => Ok(()),
+        .await;
+    match answer {
+        Ok(Some(Form { confirm: true })) => Ok(call.take_turn().await?),
         // A stateless connection has nobody to ask either.
-        Err(ElicitationError::CapabilityNotSupported) => named(&ask).map_err(Stop::from),
+        Err(ElicitationError::CapabilityNotSupported) => {
+            named(&ask)?;
+            Ok(call.take_turn().await?)
+        }
         Ok(_)
         | Err(
             ElicitationError::UserDeclined

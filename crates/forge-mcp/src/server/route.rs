@@ -155,7 +155,7 @@ async fn run<T: Tool>(
     let call = Call::new(server, T::SPEC, params, ctx);
     let work = async {
         let args: T::Args = args::read(sent, input)?;
-        let _turn = call.turn().await?;
+        call.take_turn().await?;
         T::run(&call, args).await
     };
     let answer = tokio::select! {
