@@ -26,6 +26,7 @@ mod surface;
 #[path = "../cli/tangled/world.rs"]
 mod strangers;
 #[allow(dead_code, reason = "shared with the tests of the command line")]
+mod tangled;
 mod tangled_world;
 mod task;
 mod world;
