@@ -17,18 +17,19 @@ mod http;
 #[path = "../cli/hub.rs"]
 mod hub;
 mod lists;
+mod merging;
 #[path = "../cli/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]
 mod local_world;
 mod reading;
 mod resources;
-mod surface;
-#[path = "../cli/tangled/world.rs"]
 mod strangers;
-#[allow(dead_code, reason = "shared with the tests of the command line")]
+mod surface;
 mod tangled;
+#[path = "../cli/tangled/world.rs"]
+#[allow(dead_code, reason = "shared with the tests of the command line")]
 mod tangled_world;
 mod task;
+mod turns;
 mod world;
 mod writing;
-mod turns;
