@@ -18,6 +18,7 @@ mod http;
 mod hub;
 mod lists;
 mod merging;
+mod missing;
 #[path = "../cli/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]
 mod local_world;
