@@ -17,11 +17,11 @@ mod http;
 #[path = "../cli/hub.rs"]
 mod hub;
 mod lists;
-mod merging;
-mod missing;
 #[path = "../cli/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]
 mod local_world;
+mod merging;
+mod missing;
 mod reading;
 mod resources;
 mod strangers;
