@@ -37,6 +37,7 @@ fn the_branch_of_a_merged_one_goes_after_a_question_alone() {
         let gone = wire.call("pr_merge", delete).ok();
         assert_eq!(gone.data()["branch_deleted"], true);
         assert_eq!(gone.data()["already_merged"], true);
+        assert_eq!(gone.data()["unchanged"], false, "{}", gone.text());
         assert_eq!(world.git.oid("feature"), None);
     }
 }

@@ -14,8 +14,8 @@ use forge_core::{
 use rmcp::{
     ErrorData,
     model::{
-        CacheScope, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
-        Resource, ResourceContents, ResourceTemplate,
+        CacheScope, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
+        ResourceContents, ResourceTemplate,
     },
 };
 use serde_json::json;

@@ -121,6 +121,9 @@ impl Tool for PrMerge {
         let outcome = target.repo.merge(&target.id, &req).await?;
         let merge = &outcome.value;
         let did = match merge {
+            m if m.branch_deleted && m.already_merged => {
+                "was merged before, and its branch is deleted"
+            }
             m if m.already_merged => "was merged before",
             m if m.queued => "will be merged when its requirements are met",
             _ => "merged",
@@ -129,7 +132,7 @@ impl Tool for PrMerge {
         out.state = crate::output::state_word(&merge.pull_request).to_owned();
         out.url = Some(call.cleaner.line(&merge.pull_request.url));
         out.id = merge.commit.clone();
-        out.unchanged |= merge.already_merged;
+        out.unchanged |= merge.already_merged && !merge.branch_deleted;
         let mut all = WarningOut::all(&warnings, &call.cleaner);
         all.append(&mut out.warnings);
         out.warnings = all;
