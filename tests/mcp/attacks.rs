@@ -15,6 +15,7 @@
 //! | a confirmation for something else, or altered | `an_altered_confirmation` |
 //! | a head that moves behind the confirmation | `a_moved_head` |
 //! | a private repository that somebody's text names | `a_private_repository_named_in_a_body` |
+//! | a record at a host of the caller's choice | `strangers.rs` |
 //!
 //! What a server may reach at all is in `lists.rs`, expiry of confirmations beside their code.
 

@@ -64,6 +64,38 @@ fn over_standard_input_and_output() {
 }
 
 #[test]
+fn what_is_no_tool_call_is_cancelled_as_well() {
+    let uri = format!("forge://github.localhost/{REPO}/pull/1/diff");
+    let complete = json!({
+        "ref": {"type": "ref/resource", "uri": "forge://{+repo}/pull/{number}/files/{+path}"},
+        "argument": {"name": "path", "value": ""},
+        "context": {"arguments": {"repo": format!("github.localhost/{REPO}"), "number": "1"}}
+    });
+    for era in [LEGACY, MODERN] {
+        for (method, params) in [
+            ("resources/read", json!({"uri": uri})),
+            ("completion/complete", complete.clone()),
+        ] {
+            for cancelled in [false, true] {
+                let hub = slow();
+                let mut wire = hub.server_of(era, &[]);
+                let id = wire.begin(method, params.clone());
+                has_begun(&hub);
+                if cancelled {
+                    wire.send(&json!({
+                        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}
+                    }));
+                }
+                let wanted = usize::from(!cancelled);
+                let what = format!("{era} {method}, cancelled: {cancelled}");
+                assert_eq!(diffs(&hub), wanted, "{what}");
+                wire.call("pr_list", json!({"repo": REPO})).ok();
+            }
+        }
+    }
+}
+
+#[test]
 fn over_http_by_going_away() {
     for stays in [true, false] {
         let hub = slow();

@@ -286,9 +286,18 @@ fn a_handle_and_a_did_are_two_names() {
         .pds()
         .records(&t.bob.did, crate::tangled_world::PULL);
     let (secret, _, _) = secret.first().unwrap();
+    let args = json!({"repo": WIDGET, "number": secret});
     let refused = alices
-        .call("pr_view", json!({"repo": WIDGET, "number": secret}))
-        .fails("not_found");
+        .call("pr_view", args.clone())
+        .fails("permission_denied");
+    assert!(!refused.0.to_string().contains("Secret title"));
+    // Nor where its author has another one here.
+    t.branch("bobs");
+    let create = [
+        "pr", "create", "-R", WIDGET, "-H", "bobs", "-t", "Of Bob", "-b", "",
+    ];
+    t.forge(&t.bob, &create).ok();
+    let refused = alices.call("pr_view", args).fails("not_found");
     assert!(!refused.0.to_string().contains("Secret title"));
     // Without a list the record says which repository is meant.
     let mut open = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);

@@ -21,13 +21,18 @@ mod lists;
 #[path = "../cli/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]
 mod local_world;
+mod merging;
+mod missing;
 mod reading;
 mod resources;
 mod schema;
+mod strangers;
 mod surface;
+mod tangled;
 #[path = "../cli/tangled/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]
 mod tangled_world;
 mod task;
+mod turns;
 mod world;
 mod writing;

@@ -5,6 +5,7 @@ usage: mcp_client.py FORGE
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,19 @@ from mcp.types import ElicitResult
 import httpx2 as httpx
 
 FORGE = sys.argv[1]
+# How long a diff takes where a call is to be cancelled, in seconds.
+SLOW = 3
+GIT = """#!/bin/sh
+case " $* " in
+*" diff"*)
+    if [ -e "$SLOW_LOG" ]; then
+        echo begun >> "$SLOW_LOG"
+        sleep "$SLOW_TIME"
+        echo ended >> "$SLOW_LOG"
+    fi ;;
+esac
+exec "$REAL_GIT" "$@"
+"""
 
 
 def git(repo, *args, stdin=None):
@@ -46,11 +60,48 @@ def write(repo, name, text):
         file.write(text)
 
 
+def slow_git():
+    """A git whose diffs take long while a log is there: the environment with it, and the log."""
+    place = tempfile.mkdtemp(prefix="forge-git-")
+    write(place, "git", GIT)
+    os.chmod(os.path.join(place, "git"), 0o755)
+    log = os.path.join(place, "log")
+    env = dict(
+        os.environ,
+        PATH=place + os.pathsep + os.environ["PATH"],
+        REAL_GIT=shutil.which("git"),
+        SLOW_LOG=log,
+        SLOW_TIME=str(SLOW),
+    )
+    return env, log
+
+
+async def is_cancelled(client, log):
+    """Cancels a call that is at work, and looks whether the server ended the work with it."""
+    write(os.path.dirname(log), "log", "")
+    running = asyncio.create_task(client.call_tool("pr_diff", {"number": "2"}))
+    while not lines(log):
+        assert not running.done(), "the call was over before it could be cancelled"
+        await asyncio.sleep(0.01)
+    running.cancel()
+    (answer,) = await asyncio.gather(running, return_exceptions=True)
+    assert isinstance(answer, asyncio.CancelledError), answer
+    # Work that goes on says that it has ended, or begins more.
+    await asyncio.sleep(SLOW + 1)
+    assert lines(log) == ["begun"], lines(log)
+    os.remove(log)
+
+
+def lines(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read().split()
+
+
 def forge(repo, *args):
     subprocess.run([FORGE, *args], cwd=repo, check=True, stdout=subprocess.DEVNULL)
 
 
-async def exercise(connect, name):
+async def exercise(connect, log, name):
     asked, told = [], []
 
     async def agree(_, params):
@@ -67,11 +118,7 @@ async def exercise(connect, name):
         assert not listed.is_error and len(listed.structured_content["pull_requests"]) == 2
         failed = await client.call_tool("pr_view", {"number": "99"})
         assert failed.is_error and failed.structured_content["error"]["code"] == "not_found"
-        # Nothing but a cancelled call: the connection goes on.
-        running = asyncio.create_task(client.call_tool("pr_diff", {"number": "2"}))
-        await asyncio.sleep(0.01)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await is_cancelled(client, log)
         large = await client.call_tool("pr_diff", {"number": "2"}, progress_callback=progress)
         assert large.structured_content["additions"] == 200_000
         assert len(large.content[0].text) <= 25_000
@@ -89,17 +136,19 @@ async def exercise(connect, name):
 
 async def over_stdio(mode):
     repo = repository()
-    server = StdioServerParameters(command=FORGE, args=["mcp", "--write"], cwd=repo)
-    await exercise(lambda agree: Client(server, mode=mode, elicitation_callback=agree), f"stdio {mode}")
+    env, log = slow_git()
+    server = StdioServerParameters(command=FORGE, args=["mcp", "--write"], cwd=repo, env=env)
+    await exercise(lambda agree: Client(server, mode=mode, elicitation_callback=agree), log, f"stdio {mode}")
 
 
 async def over_http(mode):
     repo = repository()
+    env, log = slow_git()
     token = "of-this-one-run-" + os.urandom(8).hex()
     server = subprocess.Popen(
         [FORGE, "mcp", "--write", "--http", "127.0.0.1:0"],
         cwd=repo,
-        env=dict(os.environ, FORGE_MCP_TOKEN=token),
+        env=dict(env, FORGE_MCP_TOKEN=token),
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -111,7 +160,7 @@ async def over_http(mode):
             wire = streamable_http_client(url, http_client=http)
             return Client(wire, mode=mode, elicitation_callback=agree)
 
-        await exercise(connect, f"http {mode}")
+        await exercise(connect, log, f"http {mode}")
     finally:
         server.terminate()
         server.wait()

@@ -237,6 +237,11 @@ impl Api {
         }
     }
 
+    /// The scopes for changing pull requests that the token is known to lack.
+    pub fn missing_scopes<T>(&self, answer: &Answer<T>) -> Vec<String> {
+        error::missing_for_pulls(&answer.headers)
+    }
+
     /// The data, if nothing failed.
     pub fn whole<T>(&self, answer: Answer<T>) -> Result<T> {
         if !answer.errors.is_empty() {

@@ -344,6 +344,27 @@ pub(crate) fn lacks_scope(
     )
 }
 
+/// Scopes that pull requests take, each with those that include it: `repo` for changing them, and
+/// `read:org` for teams as reviewers (docs.github.com, "Scopes for OAuth apps").
+const FOR_PULLS: [(&str, &[&str]); 2] = [
+    ("repo", &["public_repo"]),
+    ("read:org", &["write:org", "admin:org"]),
+];
+
+/// Those of [`FOR_PULLS`] that a token is known to lack.
+pub(crate) fn missing_for_pulls(headers: &HeaderMap) -> Vec<String> {
+    // Only classic tokens have scopes, and only for them GitHub names them.
+    let Some(has) = headers.get("x-oauth-scopes").and_then(|h| h.to_str().ok()) else {
+        return Vec::new();
+    };
+    let has: Vec<&str> = has.split(',').map(str::trim).collect();
+    let lacks = |(scope, also): &&(&str, &[&str])| {
+        !has.contains(scope) && !also.iter().any(|a| has.contains(a))
+    };
+    let lacking = FOR_PULLS.iter().filter(lacks);
+    lacking.map(|(scope, _)| (*scope).to_owned()).collect()
+}
+
 /// The scopes that REST would have accepted, if the token has none of them.
 fn missing_scopes(headers: &HeaderMap) -> Vec<String> {
     let list = |name: &str| -> Option<Vec<String>> {

@@ -70,9 +70,10 @@ impl Repos for GitHub {
             .api
             .query::<RepoOf>(&text, &repo_variables(repo)?.into())
             .await?;
+        let lacking = self.api.missing_scopes(&answer);
         let found = self.api.whole(answer)?.repository;
         let found = found.ok_or_else(|| missing(repo))?;
-        Ok(info(&self.info.host, found))
+        Ok(info(&self.info.host, found, lacking))
     }
 
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {
@@ -137,8 +138,9 @@ pub(crate) fn methods(repo: &wire::Repo) -> Vec<MergeMethod> {
     allowed
 }
 
-fn info(host: &str, repo: wire::Repo) -> RepoInfo {
+fn info(host: &str, repo: wire::Repo, missing_scopes: Vec<String>) -> RepoInfo {
     let merge_methods = methods(&repo);
+    let default = method(repo.viewer_default_merge_method.as_deref());
     let no = |why, instead| Support::No { why, instead };
     let mut overrides = Vec::new();
     for (method, capability) in [
@@ -190,7 +192,9 @@ fn info(host: &str, repo: wire::Repo) -> RepoInfo {
             Some("TRIAGE") => Permission::Triage,
             _ => Permission::Read,
         },
+        default_merge_method: default.filter(|m| merge_methods.contains(m)),
         merge_methods,
+        missing_scopes,
         overrides,
     }
 }

@@ -30,6 +30,8 @@ impl Repos for Local {
             parent: None,
             permission: Permission::Admin,
             merge_methods: vec![MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase],
+            default_merge_method: None,
+            missing_scopes: Vec::new(),
             overrides: Vec::new(),
         })
     }

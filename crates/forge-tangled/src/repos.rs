@@ -66,7 +66,10 @@ impl Tangled {
 impl Repos for Tangled {
     async fn viewer(&self, _repo: &RepoId) -> Result<Actor> {
         let viewer = self.session.viewer().await?;
-        Ok(Actor::new(viewer.identity.name()))
+        Ok(Actor {
+            id: viewer.identity.did.clone(),
+            ..Actor::new(viewer.identity.name())
+        })
     }
 
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
@@ -98,6 +101,8 @@ impl Repos for Tangled {
             parent: None,
             permission,
             merge_methods: vec![MergeMethod::Rebase],
+            default_merge_method: None,
+            missing_scopes: Vec::new(),
             overrides: match repository.era {
                 Era::Org10 => ticket_writes::overrides(self.settings.capabilities()),
                 Era::Sh2025 => only_read(),

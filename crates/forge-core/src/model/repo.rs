@@ -28,6 +28,13 @@ pub struct RepoInfo {
     pub permission: Permission,
     /// The merge methods that the repository allows.
     pub merge_methods: Vec<MergeMethod>,
+    /// The one of them that the forge itself would take; `None` where it has no opinion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_merge_method: Option<MergeMethod>,
+    /// The scopes that the credentials are known to lack for changing something here, as the forge
+    /// names them; empty also where the forge does not say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_scopes: Vec<String>,
     /// Where this repository, its policy or the viewer's rights differ from the backend's table.
     #[serde(skip)]
     pub overrides: Vec<(Capability, Support)>,

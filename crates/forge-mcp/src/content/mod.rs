@@ -14,8 +14,15 @@ use std::{
 };
 
 use forge_core::text;
-use rmcp::schemars::{JsonSchema, Schema, SchemaGenerator};
+use rmcp::{
+    model::MetaObject,
+    schemars::{JsonSchema, Schema, SchemaGenerator},
+};
 use serde::Serialize;
+use serde_json::json;
+
+/// Under this name results have [`Cleaner::mark`].
+const MARK: &str = "forge/content";
 
 /// Text of a forge without what hides in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -102,6 +109,30 @@ impl Cleaner {
     #[must_use]
     pub fn hidden(&self) -> usize {
         self.hidden.load(Ordering::Relaxed)
+    }
+
+    /// The last line of a result that lacks something, with the line break before it; empty where
+    /// nothing was taken away.
+    pub(crate) fn note(&self) -> String {
+        match self.hidden() {
+            0 => String::new(),
+            hidden => format!("\n[hidden characters removed: {hidden}]"),
+        }
+    }
+
+    /// What every result and every failure says of the text in it: it is other people's, and so much
+    /// was taken away.
+    pub(crate) fn mark(&self) -> MetaObject {
+        let mut meta = MetaObject::new();
+        meta.0.insert(
+            MARK.to_owned(),
+            json!({
+                "integrity": "untrusted",
+                "hidden_characters_removed": self.hidden(),
+                "html_comments_removed": self.comments(),
+            }),
+        );
+        meta
     }
 
     /// How many HTML comments became markers.

@@ -14,8 +14,8 @@ use forge_core::{
 use rmcp::{
     ErrorData,
     model::{
-        CacheScope, ListResourceTemplatesResult, ListResourcesResult, MetaObject,
-        ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+        CacheScope, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
+        ResourceContents, ResourceTemplate,
     },
 };
 use serde_json::json;
@@ -122,7 +122,11 @@ pub(crate) fn error(e: &Error) -> ErrorData {
     if let Some(hint) = e.hint() {
         text.push_str(&format!(". Recovery: {}", cleaner.plain(hint)));
     }
-    let data = Some(json!({ "code": e.code() }));
+    let mut data = json!({ "code": e.code() });
+    if let Some(data) = data.as_object_mut() {
+        data.extend(cleaner.mark().0);
+    }
+    let data = Some(data);
     match e.code() {
         "not_found" => ErrorData::resource_not_found(text, data),
         "invalid_input" | "permission_denied" | "unsupported" => {
@@ -137,7 +141,9 @@ pub(crate) async fn read(server: &Server, uri: &str) -> Result<ReadResourceResul
     let cleaner = Cleaner::new();
     let text = content(server, uri, &cleaner).await.map_err(|e| {
         let mut error = error(&e);
-        error.data = Some(json!({ "code": e.code(), "uri": uri }));
+        if let Some(data) = error.data.as_mut().and_then(|d| d.as_object_mut()) {
+            data.insert("uri".to_owned(), json!(uri));
+        }
         error
     })?;
     let mime = if uri.contains("/diff") || uri.contains("/files/") {
@@ -145,14 +151,9 @@ pub(crate) async fn read(server: &Server, uri: &str) -> Result<ReadResourceResul
     } else {
         "text/plain"
     };
-    let mut meta = MetaObject::new();
-    meta.0.insert(
-        "forge/content".to_owned(),
-        json!({"integrity": "untrusted", "hidden_characters_removed": cleaner.hidden(), "html_comments_removed": cleaner.comments()}),
-    );
     let contents = ResourceContents::text(text, uri)
         .with_mime_type(mime)
-        .with_meta(meta);
+        .with_meta(cleaner.mark());
     let mut result = ReadResourceResult::new(vec![contents]);
     result.ttl_ms = Some(0);
     result.cache_scope = Some(CacheScope::Private);

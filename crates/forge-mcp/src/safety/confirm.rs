@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_core::{Error, ErrorKind, PrId, Result};
+use forge_core::{Error, ErrorKind, PrId, Result, model::PrState};
 use rmcp::{
     elicit_safe,
     model::{
@@ -39,6 +39,8 @@ pub(crate) struct Ask<'a> {
     pub id: &'a PrId,
     /// Its head, if it is known.
     pub head: Option<&'a str>,
+    /// What it is while the question is asked: an answer is worth nothing once that is over.
+    pub state: PrState,
     /// The question, with all that somebody needs to know.
     pub question: &'a str,
     /// What the caller wrote as `confirm`.
@@ -191,15 +193,20 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
         }
         return named(&ask).map_err(Stop::from);
     }
-    match call
+    // Somebody may think for minutes: others work meanwhile.
+    call.give_turn();
+    let answer = call
         .ctx
         .peer
         .elicit_with_timeout::<Form>(ask.question, Some(TTL))
-        .await
-    {
-        Ok(Some(Form { confirm: true })) => Ok(()),
+        .await;
+    match answer {
+        Ok(Some(Form { confirm: true })) => Ok(call.take_turn().await?),
         // A stateless connection has nobody to ask either.
-        Err(ElicitationError::CapabilityNotSupported) => named(&ask).map_err(Stop::from),
+        Err(ElicitationError::CapabilityNotSupported) => {
+            named(&ask)?;
+            Ok(call.take_turn().await?)
+        }
         Ok(_)
         | Err(
             ElicitationError::UserDeclined
@@ -223,11 +230,12 @@ fn bind(call: &Call, ask: &Ask<'_>) -> String {
     let args: std::collections::BTreeMap<String, Value> = args.into_iter().collect();
     let args = serde_json::to_string(&args).unwrap_or_default();
     format!(
-        "{}\n{}\n{}\n{}\n{args}",
+        "{}\n{}\n{}\n{}\n{:?}\n{args}",
         call.params.name,
         ask.id.repo.comparison_key(),
         ask.id.key,
         ask.head.unwrap_or_default(),
+        ask.state,
     )
 }
 
@@ -247,20 +255,17 @@ fn declined(ask: &Ask<'_>) -> Error {
     .with_hint("do not repeat it: ask the user what to do instead")
 }
 
-/// The policy for clients that cannot ask: the caller names the pull request and the head.
+/// The policy for clients that cannot ask: the caller names the pull request, and its head where
+/// that is known.
 fn named(ask: &Ask<'_>) -> Result<()> {
     let wanted = ask.id.to_string();
-    let head = ask.head.unwrap_or_default();
-    let short = head.get(..12).unwrap_or(head);
-    if ask
+    let confirmed = ask
         .confirm
-        .is_none_or(|c| !c.trim().eq_ignore_ascii_case(&wanted))
-        || !ask.head_named
-    {
-        let head = if head.is_empty() {
-            String::new()
-        } else {
-            format!(" and expected_head=\"{short}\"")
+        .is_some_and(|c| c.trim().eq_ignore_ascii_case(&wanted));
+    if !confirmed || (ask.head.is_some() && !ask.head_named) {
+        let head = match ask.head {
+            Some(head) => format!(" and expected_head=\"{}\"", head.get(..12).unwrap_or(head)),
+            None => String::new(),
         };
         return Err(Error::invalid("confirm", format!("it needs a confirmation. {}", ask.question)).with_hint(format!(
             "this client cannot ask the user, so ask yourself; if the user agrees, repeat the call with \
@@ -278,6 +283,53 @@ mod tests {
     };
 
     use super::*;
+
+    #[test]
+    fn who_cannot_ask_names_the_head_where_there_is_one() {
+        let id: PrId = PrId {
+            repo: forge_core::RepoId::local("/srv/git/x"),
+            key: forge_core::PrKey::Number(7),
+        };
+        let confirm = id.to_string();
+        let ask = |head, confirm, head_named| Ask {
+            id: &id,
+            head,
+            state: PrState::Open,
+            question: "Merge it?",
+            confirm,
+            head_named,
+        };
+        let head = Some("0123456789abcdef");
+        for (asked, says) in [
+            (
+                ask(head, None, true),
+                Some("expected_head=\"0123456789ab\""),
+            ),
+            (
+                ask(head, Some(confirm.as_str()), false),
+                Some("expected_head=\"0123456789ab\""),
+            ),
+            (ask(head, Some(confirm.as_str()), true), None),
+            (ask(None, None, false), Some("#7\"")),
+            (ask(None, Some("another"), false), Some("#7\"")),
+            (ask(None, Some(confirm.as_str()), false), None),
+        ] {
+            let answer = named(&asked);
+            match says {
+                Some(part) => {
+                    let e = answer.unwrap_err();
+                    let hint = e.hint().unwrap();
+                    assert!(hint.contains(part), "{hint}");
+                    assert_eq!(
+                        asked.head.is_some(),
+                        hint.contains("expected_head"),
+                        "{hint}"
+                    );
+                }
+                None => answer.unwrap(),
+            }
+        }
+    }
 
     #[test]
     fn a_seal_holds_for_five_minutes_and_once() {

@@ -47,6 +47,11 @@ impl Gate {
         self.read.is_empty() && self.write.is_empty()
     }
 
+    /// Whether a list says what calls may reach: of this kind, where there are two lists.
+    pub fn restricts(&self, write: bool) -> bool {
+        !self.read.is_empty() || (write && !self.write.is_empty())
+    }
+
     /// Before anything is sent. A handle and a DID are different names here: to compare them would
     /// ask a host that the caller chose.
     ///
@@ -63,37 +68,47 @@ impl Gate {
     /// # Errors
     /// `permission_denied`; what the forge says of the repository.
     pub async fn check_opened(&self, repo: &Repo, write: bool) -> Result<()> {
-        if self.read.is_empty() && (self.write.is_empty() || !write) {
+        if !self.restricts(write) {
             return Ok(());
         }
         if matches!(repo.id().path, RepoPath::Dir(_)) {
             return self.check(repo.id(), write);
         }
+        let real = self.known(repo).await?;
+        self.check_names(&real.id, &real.aliases, write)
+    }
+
+    /// The names of an open repository that its forge vouches for.
+    ///
+    /// # Errors
+    /// What the forge says of the repository.
+    pub async fn names(&self, repo: &Repo) -> Result<Vec<RepoId>> {
+        let Known { id, aliases, .. } = self.known(repo).await?;
+        Ok([vec![id], aliases].concat())
+    }
+
+    async fn known(&self, repo: &Repo) -> Result<Known> {
         let key = repo.id().comparison_key();
         let known = self
             .lock()
             .get(&key)
             .filter(|k| k.asked.elapsed() < FRESH)
             .cloned();
-        let real = match known {
-            Some(known) => known,
-            None => {
-                let info = repo.info().await?;
-                let asked = Instant::now();
-                let known = Known {
-                    id: info.id,
-                    aliases: info.aliases,
-                    asked,
-                };
-                let mut all = self.lock();
-                if all.len() >= REMEMBERED {
-                    all.clear();
-                }
-                all.insert(key, known.clone());
-                known
-            }
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let info = repo.info().await?;
+        let known = Known {
+            id: info.id,
+            aliases: info.aliases,
+            asked: Instant::now(),
         };
-        self.check_names(&real.id, &real.aliases, write)
+        let mut all = self.lock();
+        if all.len() >= REMEMBERED {
+            all.clear();
+        }
+        all.insert(key, known.clone());
+        Ok(known)
     }
 
     fn check_names(&self, id: &RepoId, aliases: &[RepoId], write: bool) -> Result<()> {

@@ -48,6 +48,10 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("paths", &["path", "files", "file"]),
     ("edits", &["files", "changes"]),
     ("labels", &["label"]),
+    (
+        "closes",
+        &["issues", "linked_issues", "linked_issue_numbers"],
+    ),
 ];
 
 /// The arguments of a tool from what was sent.

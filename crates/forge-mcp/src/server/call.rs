@@ -3,15 +3,15 @@
 use std::sync::{Mutex, PoisonError};
 
 use forge_core::{
-    Error, Locator, PrId, PrKey, PrSelector, Repo, RepoId, Result,
-    locator::{self},
+    AtUri, Error, Locator, PageReq, PrId, PrKey, PrSelector, Repo, RepoId, Result, locator,
+    model::CommentId,
 };
 use rmcp::{
     RoleServer,
     model::{CallToolRequestParams, ProgressNotificationParam},
     service::RequestContext,
 };
-use tokio::sync::SemaphorePermit;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Server,
@@ -32,6 +32,7 @@ pub(crate) struct Call {
     pub(crate) params: CallToolRequestParams,
     pub(crate) ctx: RequestContext<RoleServer>,
     about: Mutex<About>,
+    turn: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 /// Where a pull request is.
@@ -59,12 +60,25 @@ impl Call {
             params,
             ctx,
             about: Mutex::new(about),
+            turn: Mutex::default(),
         }
     }
 
-    /// Waits until there is room for more work.
-    pub async fn turn(&self) -> Result<SemaphorePermit<'_>> {
-        self.server.turn().await
+    /// Waits until there is room for more work, and takes that room until the call ends.
+    pub async fn take_turn(&self) -> Result<()> {
+        let turn = self.server.turn().await?;
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(turn);
+        Ok(())
+    }
+
+    /// Leaves its room to others while it waits for somebody.
+    pub fn give_turn(&self) {
+        drop(
+            self.turn
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
     }
 
     /// What is known of what the call was about.
@@ -149,11 +163,44 @@ impl Call {
         };
         self.note(|about| about.number = Some(key.to_string()));
         let repo = self.open(&id).await?;
+        let write = self.spec.effect.is_write();
+        self.server.vouch(&repo, &key, write).await?;
         let id = PrId {
             repo: repo.id().clone(),
             key,
         };
         Ok(Target { repo, id })
+    }
+
+    /// The comment of an id that the caller has named.
+    ///
+    /// # Errors
+    /// Where a list is in force, `permission_denied` for a record of somebody who has neither a pull
+    /// request in the repository nor a comment on this one.
+    pub async fn comment(&self, target: &Target, key: String) -> Result<CommentId> {
+        let id = CommentId {
+            pr: target.id.clone(),
+            key,
+        };
+        let Ok(uri) = AtUri::parse(&id.key) else {
+            return Ok(id);
+        };
+        let write = self.spec.effect.is_write();
+        let Err(stranger) = self.server.vouch(&target.repo, &uri.into(), write).await else {
+            return Ok(id);
+        };
+        let limit = target.repo.client().forge().capabilities().limits.page_max;
+        let mut page = PageReq::first(limit.clamp(1, 100));
+        loop {
+            let found = target.repo.comments(&target.id, page).await?;
+            if found.items.iter().any(|c| c.id == id.key) {
+                return Ok(id);
+            }
+            match found.next {
+                Some(next) => page = PageReq::after(next, limit.clamp(1, 100)),
+                None => return Err(stranger),
+            }
+        }
     }
 
     /// Lets somebody agree before it is done.

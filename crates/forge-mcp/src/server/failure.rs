@@ -77,14 +77,10 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
         _ => None,
     };
     let retryable = matches!(e.retry(), Retry::After(_) | Retry::Transient);
+    let message = cleaner.plain(e.message());
     let hint = e.hint().map(|h| cleaner.plain(h));
     let next = about.next(e);
-    let mut text = format!(
-        "{} failed: {} [{}]",
-        about.tool,
-        cleaner.plain(e.message()),
-        e.code()
-    );
+    let mut text = format!("{} failed: {message} [{}]", about.tool, e.code());
     for (key, value) in e.context() {
         text.push_str(&format!("\n{key}: {}", cleaner.line(value)));
     }
@@ -106,9 +102,10 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
         text.push_str(&format!("\nNext: {next}"));
     }
     let (text, _) = forge_core::text::truncate_chars(&text, TEXT_MAX);
+    let text = format!("{text}{}", cleaner.note());
     let mut twin = json!({
         "code": e.code(),
-        "message": cleaner.plain(e.message()),
+        "message": message,
         "retryable": retryable,
         "retry_after_s": retry_after,
         "hint": hint,
@@ -116,15 +113,42 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
     });
     if let (ErrorKind::Conflict { expected, actual }, Some(twin)) = (e.kind(), twin.as_object_mut())
     {
-        twin.insert("expected".to_owned(), json!(expected));
-        twin.insert("actual".to_owned(), json!(actual));
+        twin.insert("expected".to_owned(), json!(cleaner.line(expected)));
+        twin.insert("actual".to_owned(), json!(cleaner.line(actual)));
     }
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
     result.structured_content = Some(json!({ "error": twin }));
+    result.meta = Some(cleaner.mark());
     result
 }
 
 /// Whole seconds, rounded up.
 fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_that_quotes_somebody_is_marked_as_every_result_is() {
+        let e = Error::invalid("head", "no branch \u{202e}evil\u{200b}")
+            .with_hint("there is ma\u{200b}in");
+        let about = About {
+            tool: "pr_create".to_owned(),
+            ..About::default()
+        };
+        let failed = result(&e, &about);
+        let sent = serde_json::to_value(&failed).unwrap();
+        let mark = &sent["_meta"]["forge/content"];
+        assert_eq!(mark["integrity"], "untrusted");
+        // Each once, although the text and the data both have it.
+        assert_eq!(mark["hidden_characters_removed"], 3);
+        assert_eq!(mark["html_comments_removed"], 0);
+        let text = sent["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("no branch evil [invalid_input]"), "{text}");
+        assert!(text.ends_with("\n[hidden characters removed: 3]"), "{text}");
+        assert_eq!(sent["structuredContent"]["error"]["hint"], "there is main");
+    }
 }

@@ -115,24 +115,31 @@ impl ServerHandler for Server {
     async fn read_resource(
         &self,
         params: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
+        ctx: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         if let Some(read) = self.0.extension.as_ref().and_then(|e| e.read(&params.uri)) {
             return read.map(Into::into);
         }
-        let _turn = self.turn().await.map_err(|e| resources::error(&e))?;
-        resources::read(self, &params.uri).await.map(Into::into)
+        let read = async {
+            let _turn = self.turn().await.map_err(|e| resources::error(&e))?;
+            resources::read(self, &params.uri).await.map(Into::into)
+        };
+        unless_cancelled(&ctx, read).await
     }
 
     async fn complete(
         &self,
         params: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
+        ctx: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         if let Some(values) = self.0.extension.as_ref().and_then(|e| e.complete(&params)) {
             return resources::complete::result(values);
         }
-        resources::complete::complete(self, params).await
+        let complete = async {
+            let _turn = self.turn().await.map_err(|e| resources::error(&e))?;
+            resources::complete::complete(self, params).await
+        };
+        unless_cancelled(&ctx, complete).await
     }
 
     async fn list_prompts(
@@ -206,6 +213,21 @@ impl ServerHandler for Server {
                 Ok(())
             }
         }
+    }
+}
+
+/// The answer of `work`, which is given up as soon as the client cancels the request.
+async fn unless_cancelled<T>(
+    ctx: &RequestContext<RoleServer>,
+    work: impl Future<Output = Result<T, ErrorData>>,
+) -> Result<T, ErrorData> {
+    tokio::select! {
+        biased;
+        () = ctx.ct.cancelled() => Err(ErrorData::internal_error(
+            "the client cancelled the request",
+            None,
+        )),
+        answer = work => answer,
     }
 }
 

@@ -13,11 +13,11 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 use forge::Forges;
 use forge_core::{
     Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, Result, locator,
-    model::LocalClone,
+    model::{LocalClone, PullRequest},
 };
 use forge_git::Place;
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
-use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 pub use extension::Extension;
 pub use route::Route;
@@ -28,7 +28,7 @@ pub(crate) use {
 
 use crate::{
     budget::diff_cache::DiffCache,
-    safety::{allow::AllowList, confirm::Seals, gate::Gate},
+    safety::{accounts::Accounts, allow::AllowList, confirm::Seals, gate::Gate},
     tools,
 };
 
@@ -57,7 +57,8 @@ struct Inner {
     routes: BTreeMap<String, Route>,
     gate: Gate,
     seals: Seals,
-    turns: Semaphore,
+    accounts: Accounts,
+    turns: Arc<Semaphore>,
     default_repo: OnceCell<RepoId>,
     diffs: DiffCache,
     extension: Option<Box<dyn Extension>>,
@@ -107,7 +108,8 @@ impl Server {
         Ok(Self(Arc::new(Inner {
             gate: Gate::new(options.repos.clone(), options.writable.clone()),
             seals: Seals::new()?,
-            turns: Semaphore::new(IN_FLIGHT),
+            accounts: Accounts::default(),
+            turns: Arc::new(Semaphore::new(IN_FLIGHT)),
             default_repo: OnceCell::new(),
             diffs: DiffCache::default(),
             forges,
@@ -135,7 +137,8 @@ impl Server {
         &self.0.diffs
     }
 
-    async fn turn(&self) -> Result<SemaphorePermit<'_>> {
+    /// Waits until there is room for more work.
+    async fn turn(&self) -> Result<OwnedSemaphorePermit> {
         let busy = || {
             Error::new(
                 ErrorKind::RateLimited {
@@ -150,7 +153,7 @@ impl Server {
             .with_retry(forge_core::Retry::After(Duration::from_secs(5)))
             .with_hint("make fewer calls at once")
         };
-        match tokio::time::timeout(TURN, self.0.turns.acquire()).await {
+        match tokio::time::timeout(TURN, Arc::clone(&self.0.turns).acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(busy()),
         }
@@ -202,6 +205,35 @@ impl Server {
         let repo = self.0.forges.open(id, self.policy(write)).await?;
         self.0.gate.check_opened(&repo, write).await?;
         Ok(repo)
+    }
+
+    /// Whether this server may change a repository, by its lists.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) async fn may_change(&self, repo: &Repo) -> Result<()> {
+        self.0.gate.check(repo.id(), true)?;
+        self.0.gate.check_opened(repo, true).await
+    }
+
+    /// Where a list is in force, refuses a key that is a record of somebody who is not known to have
+    /// to do with `repo`: to look it up, a host of the caller's choice would be asked.
+    ///
+    /// # Errors
+    /// `permission_denied` before anything is sent anywhere else.
+    pub(crate) async fn vouch(&self, repo: &Repo, key: &PrKey, write: bool) -> Result<()> {
+        match key {
+            PrKey::Record(uri) if self.0.gate.restricts(write) => {
+                let uri = AtUri::parse(uri)?;
+                self.0.accounts.vouch(&self.0.gate, repo, &uri).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers whose a pull request is that has just been made, for [`Self::vouch`].
+    pub(crate) fn learn(&self, pull: &PullRequest) {
+        self.0.accounts.learn(pull);
     }
 
     /// The repository of a pull request that is known by its record alone, and its key there.

@@ -7,7 +7,7 @@ use rmcp::{
     RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-        InputRequiredResult, JsonObject, MetaObject, Tool as Definition, ToolAnnotations,
+        InputRequiredResult, JsonObject, Tool as Definition, ToolAnnotations,
     },
     schemars::JsonSchema,
     service::RequestContext,
@@ -155,7 +155,7 @@ async fn run<T: Tool>(
     let call = Call::new(server, T::SPEC, params, ctx);
     let work = async {
         let args: T::Args = args::read(sent, input)?;
-        let _turn = call.turn().await?;
+        call.take_turn().await?;
         T::run(&call, args).await
     };
     let answer = tokio::select! {
@@ -176,21 +176,9 @@ async fn run<T: Tool>(
 
 fn result<T: Serialize>(call: &Call, answer: Answer<T>) -> CallToolResult {
     let mut text = answer.text;
-    let (hidden, comments) = (call.cleaner.hidden(), call.cleaner.comments());
-    if hidden > 0 {
-        text.push_str(&format!("\n[hidden characters removed: {hidden}]"));
-    }
+    text.push_str(&call.cleaner.note());
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = serde_json::to_value(answer.data).ok();
-    let mut meta = MetaObject::new();
-    meta.0.insert(
-        "forge/content".to_owned(),
-        json!({
-            "integrity": "untrusted",
-            "hidden_characters_removed": hidden,
-            "html_comments_removed": comments,
-        }),
-    );
-    result.meta = Some(meta);
+    result.meta = Some(call.cleaner.mark());
     result
 }

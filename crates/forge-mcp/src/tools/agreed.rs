@@ -31,6 +31,7 @@ pub(super) async fn agreed(
     let ask = Ask {
         id: &target.id,
         head,
+        state: pull.state,
         question,
         confirm: said.confirm,
         head_named: said.head.is_some(),
@@ -41,7 +42,7 @@ pub(super) async fn agreed(
 /// Fails when the head is not the expected one.
 ///
 /// # Errors
-/// `conflict` with the head that was found; `invalid_input` for something that names no commit.
+/// `conflict` with the head that was found, or where none is known; `invalid_input` for something that names no commit.
 pub(super) fn same_head(expected: Option<&str>, head: Option<&str>) -> Result<(), Error> {
     let Some(expected) = expected else {
         return Ok(());
@@ -53,7 +54,16 @@ pub(super) fn same_head(expected: Option<&str>, head: Option<&str>) -> Result<()
         )
         .with_hint("pass the head that pr_view shows"));
     }
-    let actual = head.unwrap_or("gone");
+    let Some(actual) = head else {
+        return Err(Error::new(
+            ErrorKind::Conflict {
+                expected: expected.to_owned(),
+                actual: String::new(),
+            },
+            format!("the head is not known, so nobody can tell whether it is {expected}"),
+        )
+        .with_hint("look at it with pr_view, then leave expected_head away"));
+    };
     if actual.starts_with(&expected.to_ascii_lowercase()) {
         return Ok(());
     }

@@ -1,4 +1,7 @@
-use forge_core::{Support, model::Permission};
+use forge_core::{
+    Error, ErrorKind, Support,
+    model::{Permission, RepoInfo},
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +33,9 @@ pub(super) struct Out {
     accounts: Vec<Account>,
     #[serde(skip_serializing_if = "Option::is_none")]
     repository: Option<Repository>,
+    /// What it takes to do more
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<Clean>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -88,8 +94,20 @@ impl Tool for ForgeStatus {
             })
             .collect();
         let list = |list: &crate::safety::AllowList| (!list.is_empty()).then(|| list.to_string());
+        let mut missing = Vec::new();
+        if !options.write {
+            missing.push("a server that may write: whoever starts it adds --write".to_owned());
+        }
         let repository = match &args.repo {
-            Some(named) => Some(repository(call, named).await?),
+            Some(named) => match repository(call, named, &mut missing).await {
+                Ok(repository) => Some(repository),
+                // Some forges show nothing at all to nobody.
+                Err(e) if is_login(&e) => {
+                    missing.push(login(&e));
+                    None
+                }
+                Err(e) => return Err(e.into()),
+            },
             None => None,
         };
         let out = Out {
@@ -103,6 +121,7 @@ impl Tool for ForgeStatus {
                 .collect(),
             accounts,
             repository,
+            missing: missing.iter().map(|m| call.cleaner.line(m)).collect(),
         };
         Ok(Answer {
             text: text(&out),
@@ -111,7 +130,11 @@ impl Tool for ForgeStatus {
     }
 }
 
-async fn repository(call: &Call, named: &str) -> Result<Repository, Stop> {
+async fn repository(
+    call: &Call,
+    named: &str,
+    missing: &mut Vec<String>,
+) -> Result<Repository, Error> {
     let repo = call.repo(Some(named)).await?;
     let info = repo.info().await?;
     let table = repo.client().forge().capabilities();
@@ -131,12 +154,19 @@ async fn repository(call: &Call, named: &str) -> Result<Repository, Stop> {
             _ => can.push(capability.name().to_owned()),
         }
     }
+    let viewer = repo.viewer().await;
+    if call.server.options().write
+        && let Err(e) = call.server.may_change(&repo).await
+    {
+        missing.push(format!("a place on the list: {}", e.message()));
+    }
+    match &viewer {
+        Ok(_) => missing.extend(rights(&info)),
+        Err(e) if is_login(e) => missing.push(login(e)),
+        Err(e) => missing.push(format!("to know who you are: {}", e.message())),
+    }
     // Without credentials there is nobody to name.
-    let viewer = repo
-        .viewer()
-        .await
-        .ok()
-        .map(|v| call.cleaner.line(&v.login));
+    let viewer = viewer.ok().map(|v| call.cleaner.line(&v.login));
     Ok(Repository {
         repo: info.id.to_string(),
         viewer,
@@ -153,11 +183,38 @@ async fn repository(call: &Call, named: &str) -> Result<Repository, Stop> {
     })
 }
 
+fn is_login(e: &Error) -> bool {
+    matches!(e.kind(), ErrorKind::Unauthenticated { .. })
+}
+
+fn login(e: &Error) -> String {
+    match e.hint() {
+        Some(hint) => format!("a login: {}; {hint}", e.message()),
+        None => format!("a login: {}", e.message()),
+    }
+}
+
+/// What somebody who is known lacks here.
+fn rights(info: &RepoInfo) -> Vec<String> {
+    let right = match info.permission {
+        Permission::Read => {
+            Some("the right to triage (labels, closing) or to write (merging, resolving)")
+        }
+        Permission::Triage => Some("the right to write (merging, resolving)"),
+        Permission::Write | Permission::Admin => None,
+    };
+    let scopes = info
+        .missing_scopes
+        .iter()
+        .map(|s| format!("the scope '{s}' of the token: `forge auth login` with one that has it"));
+    right.map(str::to_owned).into_iter().chain(scopes).collect()
+}
+
 fn text(out: &Out) -> String {
     let mode = if out.write {
         "reads and writes"
     } else {
-        "only reads (start it with --write to change things)"
+        "only reads"
     };
     let mut text = format!(
         "forge {}: {mode}; forges: {}\n",
@@ -183,8 +240,13 @@ fn text(out: &Out) -> String {
             a.host, a.kind
         ));
     }
+    let missing: String = out
+        .missing
+        .iter()
+        .map(|what| format!("missing for more: {what}\n"))
+        .collect();
     let Some(repo) = &out.repository else {
-        return text;
+        return text + &missing;
     };
     text.push_str(&format!("\n{}: ", repo.repo));
     match &repo.viewer {
@@ -198,9 +260,7 @@ fn text(out: &Out) -> String {
         text.push_str(&format!("; default branch {branch}"));
     }
     text.push_str(&format!("; merges by {}\n", repo.merge_methods.join(", ")));
-    if repo.permission == word(&Permission::Read) {
-        text.push_str("missing for more: the right to triage (labels, closing) or to write (merging, resolving)\n");
-    }
+    text.push_str(&missing);
     text.push_str(&format!("can: {}\n", repo.can.join(", ")));
     for no in &repo.cannot {
         text.push_str(&format!(

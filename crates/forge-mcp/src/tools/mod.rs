@@ -1,6 +1,7 @@
 //! The tools: one file each. To add one, write its file and name it twice here.
 
 mod agreed;
+mod closes;
 mod forge_status;
 mod pr_checks;
 mod pr_comment;
@@ -15,6 +16,7 @@ mod pr_set_state;
 mod pr_thread_resolve;
 mod pr_update_branch;
 mod pr_view;
+mod reviewers;
 mod written;
 
 use crate::server::Route;

@@ -1,4 +1,3 @@
-use forge_core::model::CommentId;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
@@ -34,10 +33,10 @@ impl Tool for PrComment {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let reply_to = args.reply_to.map(|key| CommentId {
-            pr: target.id.clone(),
-            key,
-        });
+        let reply_to = match args.reply_to {
+            Some(key) => Some(call.comment(&target, key).await?),
+            None => None,
+        };
         let outcome = target
             .repo
             .comment(&target.id, &args.body, reply_to.as_ref())

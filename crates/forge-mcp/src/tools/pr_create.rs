@@ -5,11 +5,8 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::written;
-use crate::{
-    output::Written,
-    server::{Answer, Call, Effect, Spec, Stop, Tool},
-};
+use super::{closes::with_closing_lines, reviewers};
+use crate::server::{Answer, Call, Effect, Spec, Stop, Tool};
 
 pub(super) struct PrCreate;
 
@@ -18,20 +15,23 @@ pub(super) struct PrCreate;
 pub(super) struct Args {
     repo: Option<String>,
     title: String,
-    /// Branch, or owner:branch
+    /// Or owner:branch
     head: Option<String>,
-    /// Instead: whole files, put on base; head names the new branch
+    /// Or whole files; head names the branch
     #[serde(default)]
     edits: Vec<Edit>,
     /// Or git format-patch text
     patch: Option<String>,
     base: Option<String>,
     body: Option<String>,
+    /// Adds 'Closes #N'
+    #[serde(default)]
+    closes: Vec<u64>,
     #[serde(default)]
     draft: bool,
     #[serde(default)]
     labels: Vec<String>,
-    /// Logins, or org/team
+    /// Or org/team
     #[serde(default)]
     reviewers: Vec<String>,
     #[serde(default)]
@@ -75,14 +75,13 @@ impl Tool for PrCreate {
     const SPEC: Spec = Spec {
         name: "pr_create",
         title: "Open a pull request",
-        description: "Opens a pull request from a branch that the forge has, edits or a patch. \
-                      Pushes nothing. Later commits: push, or pr_resubmit.",
+        description: "Opens one from a pushed branch, edits or a patch. Later: push, or pr_resubmit.",
         effect: Effect::Add,
     };
     type Args = Args;
-    type Out = Written;
+    type Out = reviewers::Out;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+    async fn run(call: &Call, args: Args) -> Result<Answer<reviewers::Out>, Stop> {
         let repo = call.repo(args.repo.as_deref()).await?;
         let config = call.server.forges().config();
         let head = args.head.unwrap_or_default();
@@ -106,7 +105,7 @@ impl Tool for PrCreate {
             },
         };
         let req = CreatePull {
-            description: args.body.unwrap_or_default(),
+            description: with_closing_lines(args.body.unwrap_or_default(), &args.closes),
             base: args.base.or_else(|| config.pr_base()),
             head,
             draft: args.draft,
@@ -118,6 +117,7 @@ impl Tool for PrCreate {
             ..CreatePull::new("", args.title)
         };
         let outcome = repo.create(&req).await?;
-        Ok(written::of_pull(call, "opened", &outcome))
+        call.server.learn(&outcome.value);
+        Ok(reviewers::answer(call, "opened", &req.reviewers, &outcome))
     }
 }

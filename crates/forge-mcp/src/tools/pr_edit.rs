@@ -5,11 +5,8 @@ use forge_core::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::written;
-use crate::{
-    output::Written,
-    server::{Answer, Call, Effect, Spec, Stop, Tool},
-};
+use super::reviewers;
+use crate::server::{Answer, Call, Effect, Spec, Stop, Tool};
 
 pub(super) struct PrEdit;
 
@@ -49,11 +46,11 @@ impl Tool for PrEdit {
         effect: Effect::Set,
     };
     type Args = Args;
-    type Out = Written;
+    type Out = reviewers::Out;
 
-    async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
+    async fn run(call: &Call, args: Args) -> Result<Answer<reviewers::Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let reviewers = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
+        let people = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
         let mut edit = EditPull {
             title: args.title,
             description: args.body,
@@ -67,8 +64,8 @@ impl Tool for PrEdit {
                 remove: args.remove_assignees,
             },
             reviewers: SetChange {
-                add: reviewers(&args.add_reviewers),
-                remove: reviewers(&args.remove_reviewers),
+                add: people(&args.add_reviewers),
+                remove: people(&args.remove_reviewers),
             },
             ..EditPull::default()
         };
@@ -101,7 +98,7 @@ impl Tool for PrEdit {
             outcome = Some(after);
         }
         match outcome {
-            Some(outcome) => Ok(written::of_pull(call, "edited", &outcome)),
+            Some(outcome) => Ok(reviewers::answer(call, "edited", &edit.reviewers.add, &outcome)),
             None => Err(Error::invalid("title", "there is nothing to change")
                 .with_hint("pass title, body, append, base, draft, or labels, reviewers or assignees to add or remove")
                 .into()),

@@ -1,8 +1,11 @@
 use std::time::Duration;
 
 use forge_core::{
-    Error, Precondition, Warning,
-    model::{CheckRollup, MergeMethod, MergeReq, MergeState, PrFields, PrState, PullRequest},
+    Error, Outcome, Precondition, Warning,
+    model::{
+        CheckRollup, MergeMethod, MergeReq, MergeState, PrFields, PrState, PullRequest,
+        ReviewDecision,
+    },
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -23,22 +26,23 @@ pub(super) struct PrMerge;
 pub(super) struct Args {
     repo: Option<String>,
     number: String,
-    /// Default: configured, else the repository's
+    /// Default: configured, the repository's own, squash
     method: Option<Method>,
     /// Refuse if the head is another
     expected_head: Option<String>,
     /// First line of the commit message
     subject: Option<String>,
-    /// The rest of it
     body: Option<String>,
     #[serde(default)]
     delete_branch: bool,
-    /// Merge later, when all requirements are met
+    /// Later, when all requirements are met
     #[serde(default)]
     auto: bool,
     /// Refuse unless the checks passed
     #[serde(default)]
     require_checks: bool,
+    #[serde(default)]
+    require_approval: bool,
     /// Only for clients that cannot ask
     confirm: Option<String>,
 }
@@ -84,23 +88,29 @@ impl Tool for PrMerge {
             head: args.expected_head.as_deref(),
             confirm: args.confirm.as_deref(),
         };
-        if pull.state != PrState::Merged {
-            same_head(said.head, pull.head_oid.as_deref())?;
+        match pull.state {
+            // Somebody may open it again meanwhile: nobody was asked whether that is to be merged.
+            PrState::Closed => return Err(closed(&target).into()),
+            PrState::Merged if !args.delete_branch => return Ok(merged_before(call, pull)),
+            PrState::Merged | PrState::Open => same_head(said.head, pull.head_oid.as_deref())?,
         }
         let mut warnings = Vec::new();
-        let method = method(call, &target, args.method).await?;
-        if pull.state == PrState::Open {
+        let mut by = None;
+        let question = if pull.state == PrState::Open {
             ready(&target, &pull, &args, &mut warnings)?;
-            let question = question(call, &target, &pull, &args, method, &warnings);
-            agreed(call, &target, &pull, &said, &question).await?;
+            by = method(call, &target, args.method).await?;
+            question(call, &target, &pull, &args, by, &warnings)
+        } else {
+            left_over(call, &target, &pull)
+        };
+        agreed(call, &target, &pull, &said, &question).await?;
+        if pull.state == PrState::Merged {
+            still_merged(&target).await?;
         }
         let req = MergeReq {
-            method,
-            // What was looked at and agreed to is what is merged.
-            expected_head: pull
-                .head_oid
-                .clone()
-                .filter(|_| pull.state == PrState::Open),
+            method: by,
+            // What was looked at and agreed to is what is merged, and what is deleted.
+            expected_head: pull.head_oid.clone(),
             subject: args.subject,
             body: args.body,
             delete_branch: args.delete_branch,
@@ -111,6 +121,9 @@ impl Tool for PrMerge {
         let outcome = target.repo.merge(&target.id, &req).await?;
         let merge = &outcome.value;
         let did = match merge {
+            m if m.branch_deleted && m.already_merged => {
+                "was merged before, and its branch is deleted"
+            }
             m if m.already_merged => "was merged before",
             m if m.queued => "will be merged when its requirements are met",
             _ => "merged",
@@ -119,7 +132,7 @@ impl Tool for PrMerge {
         out.state = crate::output::state_word(&merge.pull_request).to_owned();
         out.url = Some(call.cleaner.line(&merge.pull_request.url));
         out.id = merge.commit.clone();
-        out.unchanged |= merge.already_merged;
+        out.unchanged |= merge.already_merged && !merge.branch_deleted;
         let mut all = WarningOut::all(&warnings, &call.cleaner);
         all.append(&mut out.warnings);
         out.warnings = all;
@@ -130,7 +143,7 @@ impl Tool for PrMerge {
                 merged: !merge.queued,
                 already_merged: merge.already_merged,
                 queued: merge.queued,
-                method: merge.method.or(method).map(|m| m.as_str().to_owned()),
+                method: merge.method.or(by).map(|m| m.as_str().to_owned()),
                 commit: merge.commit.clone(),
                 branch_deleted: merge.branch_deleted,
                 written: answer.data,
@@ -164,7 +177,36 @@ async fn settled(call: &Call, target: &Target) -> Result<PullRequest, Error> {
     Ok(pull)
 }
 
-/// The method: named, configured, or squash where the repository allows it, else its first.
+/// One that is merged, of which nothing is to be changed.
+fn merged_before(call: &Call, pull: PullRequest) -> Answer<Out> {
+    let commit = pull.merge_commit.clone();
+    let mut out = Outcome::immediate(pull);
+    out.unchanged = true;
+    let Answer { text, data } = written::of_pull(call, "was merged before", &out);
+    Answer {
+        text,
+        data: Out {
+            merged: true,
+            already_merged: true,
+            queued: false,
+            method: None,
+            commit,
+            branch_deleted: false,
+            written: data,
+        },
+    }
+}
+
+fn closed(target: &Target) -> Error {
+    Error::precondition(
+        Precondition::Closed,
+        format!("{} is closed, and nobody is asked to merge it", target.id),
+    )
+    .with_hint("pr_set_state with state=open opens it again")
+}
+
+/// The method: named, configured, the repository's own default; else squash where it is allowed,
+/// else the first that is.
 async fn method(
     call: &Call,
     target: &Target,
@@ -178,11 +220,15 @@ async fn method(
     if let Some(method) = named.or_else(|| call.server.forges().config().merge_method()) {
         return Ok(Some(method));
     }
-    let allowed = target.repo.info().await?.merge_methods;
-    Ok(match allowed.contains(&MergeMethod::Squash) {
-        true => Some(MergeMethod::Squash),
-        false => allowed.first().copied(),
-    })
+    let info = target.repo.info().await?;
+    let allowed = &info.merge_methods;
+    let squash = allowed
+        .contains(&MergeMethod::Squash)
+        .then_some(MergeMethod::Squash);
+    Ok(info
+        .default_merge_method
+        .or(squash)
+        .or_else(|| allowed.first().copied()))
 }
 
 fn ready(
@@ -231,6 +277,13 @@ fn ready(
         }
         warnings.push(Warning::new(message));
     }
+    if args.require_approval && !is_approved(pull) {
+        return Err(Error::precondition(
+            Precondition::Rule,
+            format!("cannot merge {}: it is not approved", target.id),
+        )
+        .with_hint("pr_view with include=reviews shows who was asked; pr_edit asks more"));
+    }
     if pull.changes_requested > 0 {
         warnings.push(Warning::new(format!(
             "{} reviewers request changes",
@@ -238,6 +291,44 @@ fn ready(
         )));
     }
     Ok(())
+}
+
+/// What the reviews add up to; where the forge does not say, one approval and nobody against it.
+fn is_approved(pull: &PullRequest) -> bool {
+    match pull.review_decision {
+        Some(ReviewDecision::Approved) => true,
+        Some(_) => false,
+        None => pull.approvals > 0 && pull.changes_requested == 0,
+    }
+}
+
+/// Whoever agreed to a deletion has agreed to no merge.
+async fn still_merged(target: &Target) -> Result<(), Error> {
+    let now = target.repo.view(&target.id, PrFields::ROW).await?;
+    if now.state == PrState::Merged {
+        return Ok(());
+    }
+    Err(Error::precondition(
+        Precondition::Open,
+        format!("{} was opened again while the user was asked", target.id),
+    )
+    .with_hint("look at it again with pr_view"))
+}
+
+/// The question about the branch of one that is merged.
+fn left_over(call: &Call, target: &Target, pull: &PullRequest) -> String {
+    format!(
+        "{} \"{}\" is merged. Delete its branch {}? Head {}.",
+        target.id,
+        call.cleaner.line(&pull.title),
+        call.cleaner.line(&pull.head_branch),
+        short_head(pull),
+    )
+}
+
+fn short_head(pull: &PullRequest) -> &str {
+    let head = pull.head_oid.as_deref();
+    head.map_or("unknown", |h| h.get(..12).unwrap_or(h))
 }
 
 fn question(
@@ -265,9 +356,7 @@ fn question(
         call.cleaner.line(&pull.title),
         call.cleaner.line(&pull.author.login),
         call.cleaner.line(&pull.base_branch),
-        pull.head_oid
-            .as_deref()
-            .map_or("unknown", |h| h.get(..12).unwrap_or(h)),
+        short_head(pull),
     );
     for warning in warnings {
         question.push_str(&format!(" Warning: {}.", warning.message));

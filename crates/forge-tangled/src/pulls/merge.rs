@@ -11,7 +11,7 @@ use forge_core::{
 use futures::future;
 use serde_json::Value;
 
-use super::{state::Standing, view::Located};
+use super::{head_branch, state::Standing, view::Located};
 use crate::{
     Era, Tangled, fault,
     ingest::Seen,
@@ -72,7 +72,7 @@ impl Tangled {
         self.speaks_2026(repository, Capability::MergeRebase)?;
         let standing = self.standing(repository, pull).await?;
         match standing.state {
-            PrState::Merged => return self.merged_already(&located, req).await,
+            PrState::Merged => return self.merged_already(&located, req, standing).await,
             PrState::Closed => {
                 return Err(Error::precondition(
                     Precondition::Closed,
@@ -88,7 +88,7 @@ impl Tangled {
         let patch = self.latest_patch(repository, pull).await?;
         expect_head(
             req.expected_head.as_deref(),
-            patch.head().unwrap_or_default(),
+            head_branch::head_of(&located, &patch).unwrap_or_default(),
         )?;
         let before = self
             .branch(repository, &pull.base)
@@ -304,9 +304,8 @@ impl Tangled {
                 }
             }
         };
-        let branch_deleted = self
-            .delete_merged(located, req, &mut steps, &mut warnings)
-            .await;
+        let branch_deleted =
+            req.delete_branch && self.delete_head(located, &mut steps, &mut warnings).await;
         let mut view = match self.view_fresh(located, PrFields::NONE).await {
             Ok(view) => view,
             Err(_) => {
@@ -336,52 +335,27 @@ impl Tangled {
         })
     }
 
-    async fn delete_merged(
+    /// One that is merged and recorded; what is left may be the branch.
+    async fn merged_already(
         &self,
         located: &Located,
         req: &MergeReq,
-        steps: &mut Vec<Step>,
-        warnings: &mut Vec<Warning>,
-    ) -> bool {
-        let pull = &located.pull;
-        if !req.delete_branch {
-            return false;
-        }
-        if pull.head.is_empty() || pull.is_from_fork() {
-            warnings.push(Warning::new(
-                "no branch was deleted: the changes are not from a branch of this repository",
-            ));
-            return false;
-        }
-        let deleted = self.delete_branch(&located.repository, &pull.head).await;
-        steps.push(Step {
-            name: "delete head branch".to_owned(),
-            done: deleted.is_ok(),
-        });
-        if let Err(e) = &deleted {
-            warnings.push(Warning::new(format!(
-                "the branch was not deleted: {}",
-                e.message()
-            )));
-        }
-        deleted.is_ok()
-    }
-
-    /// One that is merged and recorded; what is left may be the branch.
-    async fn merged_already(&self, located: &Located, req: &MergeReq) -> Result<Outcome<Merge>> {
+        merged: Standing,
+    ) -> Result<Outcome<Merge>> {
         let view = self.view_fresh(located, PrFields::NONE).await?;
         let (mut steps, mut warnings) = (Vec::new(), Vec::new());
         warnings.push(Warning::new(format!(
             "{} is merged already",
             located.pull.record.uri
         )));
-        let (repository, head) = (&located.repository, &located.pull.head);
-        let left =
-            req.delete_branch && !head.is_empty() && self.branch(repository, head).await?.is_some();
-        let branch_deleted = left
-            && self
-                .delete_merged(located, req, &mut steps, &mut warnings)
-                .await;
+        let branch_deleted = req.delete_branch
+            && match self.is_what_was_merged(located, req, merged).await {
+                Ok(()) => self.delete_head(located, &mut steps, &mut warnings).await,
+                Err(e) => {
+                    warnings.push(head_branch::kept(&e));
+                    false
+                }
+            };
         let merge = Merge {
             commit: view.merge_commit.clone(),
             pull_request: view,
@@ -396,6 +370,30 @@ impl Tangled {
         outcome.steps = steps;
         outcome.warnings = warnings;
         Ok(outcome)
+    }
+
+    /// Refuses to take the newest round for the merged one where its author added it later, or
+    /// where the caller means another. No record says which round was merged, so the times decide.
+    async fn is_what_was_merged(
+        &self,
+        located: &Located,
+        req: &MergeReq,
+        merged: Standing,
+    ) -> Result<()> {
+        let pull = &located.pull;
+        let round = pull.latest().and_then(|(_, round)| round.created_at);
+        if let (Some(round), Some(merged)) = (round, merged.decided)
+            && round > merged
+        {
+            return Err(Error::precondition(
+                Precondition::Rule,
+                format!("the newest round is of {round}, later than the merge of {merged}"),
+            )
+            .with_hint("look at the branch, then delete it with git"));
+        }
+        let patch = self.latest_patch(&located.repository, pull).await?;
+        let head = head_branch::head_of(located, &patch);
+        expect_head(req.expected_head.as_deref(), head.unwrap_or_default())
     }
 }
 

@@ -7,6 +7,7 @@ mod draft;
 mod edit;
 mod edits;
 mod fork;
+mod head_branch;
 mod history;
 pub(crate) mod list;
 pub(crate) mod merge;

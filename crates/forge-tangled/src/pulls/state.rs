@@ -166,28 +166,8 @@ impl Tangled {
             self.set_state(&located, PrState::Closed, standing).await?
         };
         if req.delete_branch {
-            if located.pull.head.is_empty() || located.pull.is_from_fork() {
-                outcome.warnings.push(Warning::new(
-                    "no branch was deleted: the changes are not from a branch of this repository",
-                ));
-            } else {
-                match self
-                    .delete_branch(&located.repository, &located.pull.head)
-                    .await
-                {
-                    Ok(()) => steps.push(step("delete head branch")),
-                    Err(e) => {
-                        steps.push(Step {
-                            name: "delete head branch".to_owned(),
-                            done: false,
-                        });
-                        outcome.warnings.push(Warning::new(format!(
-                            "the branch was not deleted: {}",
-                            e.message()
-                        )));
-                    }
-                }
-            }
+            self.delete_head(&located, &mut steps, &mut outcome.warnings)
+                .await;
         }
         outcome.steps = steps;
         outcome.warnings.extend(warnings);

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod branches;
 mod checks;
 mod claims;
 mod crowd;

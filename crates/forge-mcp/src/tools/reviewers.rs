@@ -1,0 +1,125 @@
+//! Who was asked for a review, and who was not.
+
+use forge_core::{
+    Outcome,
+    model::{PullRequest, Reviewer},
+};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Serialize;
+
+use super::written;
+use crate::{
+    content::Clean,
+    output::Written,
+    server::{Answer, Call},
+};
+
+/// What a write answers that can ask for reviews.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Out {
+    #[serde(flatten)]
+    written: Written,
+    /// Reviewers that were asked
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requested: Vec<Clean>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<Skipped>,
+}
+
+/// Somebody who was to be asked and was not.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Skipped {
+    name: Clean,
+    reason: Clean,
+}
+
+/// The answer of a write that was to ask `wanted` for a review.
+pub(super) fn answer(
+    call: &Call,
+    did: &str,
+    wanted: &[Reviewer],
+    outcome: &Outcome<PullRequest>,
+) -> Answer<Out> {
+    let (mut requested, mut skipped) = (Vec::new(), Vec::new());
+    for reviewer in wanted {
+        let name = call.cleaner.line(reviewer.handle());
+        if is_asked(reviewer, &outcome.value) {
+            requested.push(name);
+        } else {
+            let reason = call.cleaner.line(&reason(reviewer, outcome));
+            skipped.push(Skipped { name, reason });
+        }
+    }
+    let Answer { mut text, data } = written::of_pull(call, did, outcome);
+    if !requested.is_empty() {
+        let names: Vec<&str> = requested.iter().map(Clean::as_str).collect();
+        text.push_str(&format!("\nasked for a review: {}", names.join(", ")));
+    }
+    for Skipped { name, reason } in &skipped {
+        text.push_str(&format!("\nnot asked for a review: {name} ({reason})"));
+    }
+    Answer {
+        text,
+        data: Out {
+            written: data,
+            requested,
+            skipped,
+        },
+    }
+}
+
+/// Whether the forge shows that the review is asked for. A bot may be asked by a short name.
+fn is_asked(wanted: &Reviewer, pull: &PullRequest) -> bool {
+    let mut asked = pull.pending_reviewers.iter();
+    asked.any(|asked| is_same(wanted, asked))
+}
+
+fn is_same(wanted: &Reviewer, asked: &Reviewer) -> bool {
+    let name = wanted.handle().trim_start_matches('@').to_lowercase();
+    let shown = asked.handle().to_lowercase();
+    match asked {
+        Reviewer::Bot { .. } => shown.starts_with(&name),
+        Reviewer::User { .. } | Reviewer::Team { .. } => shown == name,
+    }
+}
+
+/// What the forge said about it, else that it said nothing.
+fn reason(wanted: &Reviewer, outcome: &Outcome<PullRequest>) -> String {
+    let name = wanted.handle().trim_start_matches('@');
+    let told = outcome.warnings.iter().map(|w| w.message.as_str());
+    let about = told
+        .clone()
+        .find(|m| m.contains(name))
+        .or_else(|| told.clone().find(|m| m.contains("reviewers")));
+    about.map_or_else(
+        || "the forge does not list it among those who are asked".to_owned(),
+        str::to_owned,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_bots_and_teams_are_known_again() {
+        let user = Reviewer::user;
+        let team = |slug: &str| Reviewer::parse(slug);
+        let bot = Reviewer::Bot {
+            login: "copilot-pull-request-reviewer".to_owned(),
+        };
+        let asked = [user("Grace"), team("octo/core"), bot];
+        for (wanted, is) in [
+            (user("grace"), true),
+            (user("@GRACE"), true),
+            (user("grac"), false),
+            (team("Octo/Core"), true),
+            (team("other/core"), false),
+            (user("@copilot"), true),
+            (user("linus"), false),
+        ] {
+            let found = asked.iter().any(|a| is_same(&wanted, a));
+            assert_eq!(found, is, "{}", wanted.handle());
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Deleting the branch that a pull request is from.
+
+use forge_core::{Error, ErrorKind, Precondition, Result, Step, Warning};
+
+use super::view::Located;
+use crate::{Tangled, patch::Patch};
+
+/// The last commit of a round, as the branch had it.
+pub(crate) fn head_of<'a>(located: &'a Located, patch: &'a Patch) -> Option<&'a str> {
+    patch.head().or(located.pull.source_sha.as_deref())
+}
+
+impl Tangled {
+    /// Deletes the head branch if it ends where the newest round does, and says why where it is
+    /// kept. A round does not follow its branch: what was pushed later is in none, and would go with
+    /// the branch. A knot deletes without a condition (`sh.tangled.repo.deleteBranch`), so the tip is
+    /// looked at right before.
+    pub(crate) async fn delete_head(
+        &self,
+        located: &Located,
+        steps: &mut Vec<Step>,
+        warnings: &mut Vec<Warning>,
+    ) -> bool {
+        let (repository, pull) = (&located.repository, &located.pull);
+        if pull.head.is_empty() || pull.is_from_fork() {
+            warnings.push(Warning::new(
+                "no branch was deleted: the changes are not from a branch of this repository",
+            ));
+            return false;
+        }
+        let deleted = match self.is_spent(located).await {
+            Ok(true) => self.delete_branch(repository, &pull.head).await,
+            // It is gone already.
+            Ok(false) => return false,
+            Err(e) => Err(e),
+        };
+        steps.push(Step {
+            name: "delete head branch".to_owned(),
+            done: deleted.is_ok(),
+        });
+        if let Err(e) = &deleted {
+            warnings.push(kept(e));
+        }
+        deleted.is_ok()
+    }
+
+    /// Whether the head branch is there, with nothing that the newest round has not.
+    async fn is_spent(&self, located: &Located) -> Result<bool> {
+        let (repository, pull) = (&located.repository, &located.pull);
+        let Some(branch) = self.branch(repository, &pull.head).await? else {
+            return Ok(false);
+        };
+        let patch = self.latest_patch(repository, pull).await?;
+        let name = forge_core::text::one_line(&pull.head);
+        match head_of(located, &patch) {
+            Some(head) if head == branch.hash => Ok(true),
+            Some(head) => Err(Error::new(
+                ErrorKind::Conflict {
+                    expected: head.to_owned(),
+                    actual: branch.hash.clone(),
+                },
+                format!(
+                    "'{name}' is at {} now, and the newest round ends at {head}",
+                    branch.hash
+                ),
+            )
+            .with_hint("if what was pushed since is not needed, delete the branch with git")),
+            None => Err(Error::precondition(
+                Precondition::Rule,
+                format!(
+                    "the newest round does not say which commit it ends at, so '{name}' may have more"
+                ),
+            )
+            .with_hint("look at the branch, then delete it with git")),
+        }
+    }
+}
+
+/// The warning of a branch that was not deleted.
+pub(crate) fn kept(error: &Error) -> Warning {
+    let warning = Warning::new(format!("the branch was not deleted: {}", error.message()));
+    match error.hint() {
+        Some(hint) => warning.with_hint(hint),
+        None => warning,
+    }
+}

@@ -1,0 +1,144 @@
+//! What becomes of the branch of a pull request.
+
+use forge_core::{
+    Outcome, PullRequests,
+    model::{CloseReq, Merge, MergeReq, PullRequest, Resubmit},
+};
+
+use crate::stage::Stage;
+
+const DELETE: &str = "sh.tangled.repo.deleteBranch";
+
+/// A merge that takes the branch with it.
+fn with_branch() -> MergeReq {
+    MergeReq {
+        delete_branch: true,
+        ..MergeReq::default()
+    }
+}
+
+fn push(stage: &Stage) -> String {
+    stage
+        .repo
+        .git
+        .commit("topic", "Later", &[("later.txt", Some("later\n"))])
+}
+
+/// The branch is at `tip`, nobody asked the knot to delete it, and a warning says why.
+#[track_caller]
+fn is_kept<T>(stage: &Stage, tip: &str, outcome: &Outcome<T>, why: &str) {
+    assert_eq!(stage.repo.git.oid("topic").as_deref(), Some(tip));
+    assert_eq!(stage.world.knot().host().count_of(DELETE), 0);
+    let told = outcome.warnings.iter().find(|w| w.message.contains(why));
+    assert!(
+        told.is_some_and(|w| w.hint.is_some()),
+        "{:?}",
+        outcome.warnings
+    );
+}
+
+async fn merged(stage: &Stage) -> PullRequest {
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    made
+}
+
+async fn again(stage: &Stage, made: &PullRequest, req: &MergeReq) -> Outcome<Merge> {
+    let again = stage
+        .tangled(&stage.alice)
+        .merge(&made.id, req)
+        .await
+        .unwrap();
+    assert!(again.value.already_merged);
+    again
+}
+
+#[tokio::test]
+async fn a_branch_that_is_merged_goes_also_later() {
+    let stage = Stage::new();
+    let made = merged(&stage).await;
+    let gone = again(&stage, &made, &with_branch()).await;
+    assert!(gone.value.branch_deleted && !gone.unchanged, "{gone:?}");
+    assert_eq!(stage.repo.git.oid("topic"), None);
+    // Once it is gone nobody is asked to delete it.
+    let none = again(&stage, &made, &with_branch()).await;
+    assert!(!none.value.branch_deleted && none.unchanged);
+    assert_eq!(stage.world.knot().host().count_of(DELETE), 1);
+}
+
+#[tokio::test]
+async fn a_branch_that_went_on_behind_the_merge_is_kept() {
+    let stage = Stage::new();
+    let made = merged(&stage).await;
+    let tip = push(&stage);
+    let outcome = again(&stage, &made, &with_branch()).await;
+    assert!(!outcome.value.branch_deleted && outcome.unchanged);
+    is_kept(&stage, &tip, &outcome, &tip);
+}
+
+#[tokio::test]
+async fn a_branch_that_went_on_before_the_merge_is_kept_by_it() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let tip = push(&stage);
+    let forge = stage.tangled(&stage.alice);
+    let outcome = forge.merge(&made.id, &with_branch()).await.unwrap();
+    assert!(!outcome.value.already_merged && !outcome.value.branch_deleted);
+    is_kept(&stage, &tip, &outcome, &tip);
+}
+
+#[tokio::test]
+async fn a_branch_with_commits_of_no_round_is_kept_by_closing() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let tip = push(&stage);
+    let forge = stage.tangled(&stage.alice);
+    let req = CloseReq {
+        delete_branch: true,
+        ..CloseReq::default()
+    };
+    let outcome = forge.close(&made.id, &req).await.unwrap();
+    is_kept(&stage, &tip, &outcome, &tip);
+    // One that is closed already may have got the commits since.
+    let outcome = forge.close(&made.id, &req).await.unwrap();
+    is_kept(&stage, &tip, &outcome, &tip);
+    // In a round they are not lost.
+    forge.reopen(&made.id, None).await.unwrap();
+    forge
+        .resubmit(&made.id, &Resubmit::default())
+        .await
+        .unwrap();
+    forge.close(&made.id, &req).await.unwrap();
+    assert_eq!(stage.repo.git.oid("topic"), None);
+}
+
+#[tokio::test]
+async fn a_round_behind_the_merge_is_not_what_was_merged() {
+    let stage = Stage::new();
+    let made = merged(&stage).await;
+    let tip = stage.repo.git.oid("topic").unwrap();
+    // Another program adds a round to one that is merged: what ends it was merged by nobody.
+    let pds = stage.world.pds();
+    let (_, mut record) = pds.record(&made.node_id).unwrap();
+    let mut round = record["rounds"][0].clone();
+    round["createdAt"] = "2999-01-01T00:00:00Z".into();
+    record["rounds"].as_array_mut().unwrap().push(round);
+    let rkey = made.node_id.rsplit('/').next().unwrap();
+    pds.put(&stage.alice.did, "sh.tangled.repo.pull", rkey, record);
+    let outcome = again(&stage, &made, &with_branch()).await;
+    is_kept(&stage, &tip, &outcome, "later than the merge");
+}
+
+#[tokio::test]
+async fn a_head_that_the_caller_does_not_mean_keeps_the_branch() {
+    let stage = Stage::new();
+    let made = merged(&stage).await;
+    let tip = stage.repo.git.oid("topic").unwrap();
+    let req = MergeReq {
+        expected_head: Some("0123456789".to_owned()),
+        ..with_branch()
+    };
+    let outcome = again(&stage, &made, &req).await;
+    is_kept(&stage, &tip, &outcome, "not 0123456789");
+}

@@ -1,0 +1,186 @@
+//! What `pr_merge` asks before, what it refuses, and which method it takes.
+
+use forge_testkit::github::state::ReviewState;
+use serde_json::json;
+
+use crate::{
+    hub::{Hub, REPO},
+    world::{LEGACY, MODERN, User, World},
+};
+
+#[test]
+fn the_branch_of_a_merged_one_goes_after_a_question_alone() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_feature();
+        let mut wire = world.server(era, &["--write"]);
+        let head = world.git.oid("feature").unwrap();
+        wire.call("pr_merge", json!({"number": 1})).ok();
+        assert_eq!(wire.asked.len(), 1);
+        // Nothing is left to do, and nobody is asked.
+        let again = wire.call("pr_merge", json!({"number": 1})).ok();
+        assert_eq!(again.data()["already_merged"], true);
+        assert_eq!(again.data()["unchanged"], true);
+        let stale = json!({"number": 1, "delete_branch": true, "expected_head": "0123456789"});
+        wire.call("pr_merge", stale).fails("conflict").says(&head);
+        assert_eq!(wire.asked.len(), 1);
+        wire.user = User::Declines;
+        let delete = json!({"number": 1, "delete_branch": true});
+        wire.call("pr_merge", delete.clone()).fails("cancelled");
+        assert!(
+            wire.asked[1].contains("is merged. Delete its branch feature?")
+                && wire.asked[1].contains(&head[..12]),
+            "{:?}",
+            wire.asked
+        );
+        assert_eq!(world.git.oid("feature").as_ref(), Some(&head));
+        wire.user = User::Agrees;
+        let gone = wire.call("pr_merge", delete).ok();
+        assert_eq!(gone.data()["branch_deleted"], true);
+        assert_eq!(gone.data()["already_merged"], true);
+        assert_eq!(gone.data()["unchanged"], false, "{}", gone.text());
+        assert_eq!(world.git.oid("feature"), None);
+    }
+}
+
+#[test]
+fn who_cannot_ask_names_what_is_deleted_too() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let head = world.git.oid("feature").unwrap();
+    wire.call("pr_merge", json!({"number": 1})).ok();
+    wire.user = User::Absent;
+    let confirm = format!("{}#1", world.name());
+    for args in [
+        json!({"number": 1, "delete_branch": true}),
+        json!({"number": 1, "delete_branch": true, "confirm": confirm}),
+        json!({"number": 1, "delete_branch": true, "expected_head": head}),
+    ] {
+        wire.call("pr_merge", args)
+            .fails("invalid_input")
+            .says(&format!("expected_head=\"{}\"", &head[..12]));
+    }
+    assert_eq!(world.git.oid("feature").as_ref(), Some(&head));
+    let named =
+        json!({"number": 1, "delete_branch": true, "confirm": confirm, "expected_head": head});
+    wire.call("pr_merge", named).ok();
+    assert_eq!(world.git.oid("feature"), None);
+}
+
+#[test]
+fn a_closed_one_is_not_given_to_the_forge_to_merge() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
+    wire.call("pr_set_state", closed).ok();
+    for more in [
+        json!({}),
+        json!({"delete_branch": true}),
+        json!({"auto": true}),
+    ] {
+        let mut args = more;
+        args["repo"] = json!(REPO);
+        args["number"] = json!(1);
+        hub.double.reset_record();
+        wire.call("pr_merge", args)
+            .fails("precondition_failed")
+            .says("pr_set_state with state=open");
+        // It was looked at. Nothing was sent that could merge it, had somebody opened it meanwhile.
+        assert_eq!(hub.double.counts().api, 1, "{:?}", hub.double.requests());
+    }
+    assert!(wire.asked.is_empty());
+}
+
+#[test]
+fn the_method_is_named_configured_or_the_repositorys_own() {
+    let hub = Hub::with_files(1);
+    let asks = |args: serde_json::Value| {
+        let mut wire = hub.server(&["--write"]);
+        wire.user = User::Declines;
+        wire.call("pr_merge", args).fails("cancelled");
+        wire.asked.remove(0)
+    };
+    let plain = json!({"repo": REPO, "number": 1});
+    // The double's repository allows all three, and has a merge commit as its default.
+    let question = asks(plain.clone());
+    assert!(question.contains(" by merge?"), "{question}");
+    let named = asks(json!({"repo": REPO, "number": 1, "method": "squash"}));
+    assert!(named.contains(" by squash?"), "{named}");
+    hub.forge(&["config", "set", "merge.method", "rebase"]).ok();
+    let configured = asks(plain);
+    assert!(configured.contains(" by rebase?"), "{configured}");
+}
+
+#[test]
+fn an_approval_can_be_required() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let args = json!({"repo": REPO, "number": 1, "requireApproval": true});
+    let refused = |wire: &mut crate::world::Wire| {
+        wire.call("pr_merge", args.clone())
+            .fails("precondition_failed")
+            .says("it is not approved");
+        assert!(wire.asked.is_empty());
+    };
+    refused(&mut wire);
+    let review = |who: &str, verdict| hub.double.seed().review(REPO, 1, who, verdict, "So.");
+    review("linus", ReviewState::Commented);
+    refused(&mut wire);
+    review("ada", ReviewState::Approved);
+    review("linus", ReviewState::ChangesRequested);
+    refused(&mut wire);
+    review("linus", ReviewState::Approved);
+    let merged = wire.call("pr_merge", args.clone()).ok();
+    assert_eq!(merged.data()["merged"], true);
+}
+
+#[test]
+fn issues_that_are_closed_are_lines_of_the_description() {
+    let world = World::new();
+    world.feature("work");
+    let mut wire = world.server(MODERN, &["--write"]);
+    let args = json!({
+        "title": "Work", "head": "work", "body": "Why.\n\nFixes #3", "linkedIssueNumbers": [3, "4", 5]
+    });
+    wire.call("pr_create", args).ok();
+    let stored = world.json("1", "body")["body"].clone();
+    assert_eq!(stored, "Why.\n\nFixes #3\n\nCloses #4\nCloses #5");
+}
+
+#[test]
+fn who_was_asked_for_a_review_is_told_from_who_was_not() {
+    let hub = Hub::new();
+    let mut wire = hub.server(&["--write"]);
+    let args = json!({
+        "repo": REPO, "title": "Both", "head": "feature", "reviewers": ["Grace", "octo/core"]
+    });
+    let made = wire.call("pr_create", args).ok();
+    assert_eq!(made.data()["requested"], json!(["Grace", "octo/core"]));
+    assert!(made.data().get("skipped").is_none(), "{}", made.data());
+    assert!(
+        made.text().contains("asked for a review: Grace, octo/core"),
+        "{}",
+        made.text()
+    );
+    // Nobody reviews their own.
+    hub.double
+        .seed()
+        .commit(REPO, "second", &[("s.txt", Some("s\n"))], "Second");
+    let args = json!({"repo": REPO, "title": "Own", "head": "second", "reviewers": ["ada"]});
+    let made = wire.call("pr_create", args).ok();
+    assert!(made.data().get("requested").is_none(), "{}", made.data());
+    let skipped = &made.data()["skipped"];
+    assert_eq!(skipped[0]["name"], "ada");
+    let reason = skipped[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("pull request author"), "{reason}");
+    assert!(
+        made.text().contains("not asked for a review: ada ("),
+        "{}",
+        made.text()
+    );
+    let edit = json!({"repo": REPO, "number": 2, "add_reviewers": ["grace"]});
+    let edited = wire.call("pr_edit", edit).ok();
+    assert_eq!(edited.data()["requested"], json!(["grace"]));
+    let title = json!({"repo": REPO, "number": 2, "title": "Other"});
+    let edited = wire.call("pr_edit", title).ok();
+    assert!(edited.data().get("requested").is_none());
+}

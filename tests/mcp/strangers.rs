@@ -1,0 +1,157 @@
+//! An at-uri names an account, and with a list in force the caller does not choose whose.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    tangled_world::{PULL, Tangled, WIDGET},
+    world::{MODERN, Wire},
+};
+
+/// A host of an attacker's choice: its port, and the first line of every request.
+fn evil() -> (u16, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&lines);
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut reader = BufReader::new(stream);
+            let mut line = String::new();
+            let _ = reader.read_line(&mut line);
+            seen.lock().unwrap().push(line);
+            let _ = reader.get_mut().write_all(
+                b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            );
+        }
+    });
+    (port, lines)
+}
+
+fn server(t: &Tangled, more: &[&str]) -> Wire {
+    let args = [&["mcp", "--write"], more].concat();
+    Wire::start(&t.forge(&t.alice, &args), MODERN)
+}
+
+/// Every tool that takes a number.
+fn every_tool() -> Vec<(&'static str, Value)> {
+    vec![
+        ("pr_view", json!({})),
+        ("pr_diff", json!({})),
+        ("pr_checks", json!({})),
+        ("pr_edit", json!({"title": "t"})),
+        ("pr_comment", json!({"body": "b"})),
+        ("pr_review", json!({"verdict": "comment", "body": "b"})),
+        ("pr_thread_resolve", json!({"thread": "t"})),
+        ("pr_set_state", json!({"state": "closed"})),
+        ("pr_merge", json!({})),
+        ("pr_resubmit", json!({})),
+        ("pr_update_branch", json!({})),
+    ]
+}
+
+/// How often the world's own hosts were asked for a name of the attacker's.
+fn asked_for(t: &Tangled, name: &str) -> usize {
+    let hosts = [
+        t.world.index().host(),
+        t.world.directory().host(),
+        t.world.pds().host(),
+        t.world.knot().host(),
+    ];
+    let all = hosts.into_iter().flat_map(|h| h.requests());
+    all.filter(|r| format!("{r:?}").contains(name)).count()
+}
+
+#[test]
+fn a_record_of_a_stranger_is_not_looked_up() {
+    let t = Tangled::new();
+    let own = t.open("topic");
+    let (port, lines) = evil();
+    let web = format!("did:web:localhost%3A{port}");
+    let lists = [
+        vec!["--allow-repo", WIDGET],
+        vec!["--allow-repo", "tangled:alice.test/*"],
+        vec!["--allow-repo", t.repo.did.as_str()],
+    ];
+    for who in [
+        web.as_str(),
+        "secrets-in-a-name.evil.example",
+        "did:plc:evilevilevilevilevilevil",
+    ] {
+        let uri = format!("at://{who}/{PULL}/3kabcdefgh222");
+        for list in &lists {
+            let mut wire = server(&t, list);
+            let repo = list[1].replace("alice.test/*", "alice.test/widget");
+            for (tool, more) in every_tool() {
+                let mut args = more;
+                args["repo"] = json!(repo);
+                args["number"] = json!(uri);
+                wire.call(tool, args)
+                    .fails("permission_denied")
+                    .says("that pr_list shows for this repository");
+            }
+            let reply = json!({"repo": repo, "number": own, "body": "b", "reply_to": uri});
+            wire.call("pr_comment", reply).fails("permission_denied");
+        }
+        // A server that may change one repository alone reads others, and changes none of theirs.
+        let mut wire = server(&t, &["--allow-write", WIDGET]);
+        let args = json!({"repo": WIDGET, "number": uri, "body": "b"});
+        wire.call("pr_comment", args).fails("permission_denied");
+    }
+    assert!(lines.lock().unwrap().is_empty(), "{lines:?}");
+    assert_eq!(asked_for(&t, "evil"), 0);
+    // Without a list that is what a caller may do.
+    let uri = format!("at://{web}/{PULL}/3kabcdefgh222");
+    let mut open = server(&t, &[]);
+    open.call("pr_view", json!({"repo": WIDGET, "number": uri}));
+    assert!(!lines.lock().unwrap().is_empty());
+    let uri = format!("at://secrets-in-a-name.evil.example/{PULL}/3kabcdefgh222");
+    open.call("pr_view", json!({"repo": WIDGET, "number": uri}));
+    assert!(asked_for(&t, "evil") > 0);
+}
+
+#[test]
+fn who_has_a_pull_request_there_is_no_stranger() {
+    let t = Tangled::new();
+    t.open("topic");
+    t.branch("bobs");
+    let create = [
+        "pr", "create", "-R", WIDGET, "-H", "bobs", "-t", "Of Bob", "-b", "",
+    ];
+    t.forge(&t.bob, &create).ok();
+    let (uri, _, _) = t.world.pds().records(&t.bob.did, PULL).remove(0);
+    let by_handle = uri.replace(&t.bob.did, "Bob.test");
+    for uri in [&uri, &by_handle] {
+        let mut wire = server(&t, &["--allow-repo", WIDGET]);
+        wire.call("pr_view", json!({"repo": WIDGET, "number": uri}))
+            .ok()
+            .says("\"Of Bob\"");
+    }
+    // Somebody who has only commented can be answered.
+    let carol = t
+        .world
+        .pds()
+        .account("carol.test", crate::tangled_world::PASSWORD);
+    let comment = ["pr", "comment", &uri, "-R", WIDGET, "-b", "Why?"];
+    t.forge(&carol, &comment).ok();
+    let (comment, _, _) = t
+        .world
+        .pds()
+        .records(&carol.did, "sh.tangled.feed.comment")
+        .remove(0);
+    let mut wire = server(&t, &["--allow-repo", WIDGET]);
+    let args = json!({"repo": WIDGET, "number": uri, "body": "So.", "reply_to": comment});
+    wire.call("pr_comment", args).ok().says("answered");
+    // One that the server itself has made is known before any index has it.
+    t.branch("mine");
+    let args = json!({"repo": WIDGET, "title": "Mine", "head": "mine"});
+    let made = wire.call("pr_create", args).ok();
+    let args = json!({"repo": WIDGET, "number": made.data()["number"]});
+    wire.call("pr_view", args).ok().says("\"Mine\"");
+}

@@ -1,0 +1,156 @@
+//! The life of a pull request on tangled, through the server.
+
+use serde_json::json;
+
+use crate::{
+    tangled_world::{PULL, Tangled, WIDGET},
+    world::{Called, LEGACY, MODERN, User, Wire},
+};
+
+/// The patch of a branch whose commits add these files.
+fn patch(t: &Tangled, branch: &str, files: &[&str]) -> String {
+    for file in files {
+        let message = format!("Add {file}");
+        t.repo
+            .git
+            .commit(branch, &message, &[(file, Some("one\n"))]);
+    }
+    let range = format!("main..{branch}");
+    t.repo.git.run(["format-patch", "--stdout", &range]).text()
+}
+
+/// The world's index has it, and the result says so.
+#[track_caller]
+fn is_confirmed(result: Called) -> Called {
+    let result = result.ok();
+    assert_eq!(result.data()["ingestion"], "confirmed", "{}", result.text());
+    assert!(
+        result.text().contains("visible to others: confirmed"),
+        "{}",
+        result.text()
+    );
+    result
+}
+
+#[test]
+fn the_life_of_a_pull_request() {
+    for era in [LEGACY, MODERN] {
+        let t = Tangled::new();
+        let first = patch(&t, "elsewhere", &["one.txt"]);
+        let second = patch(&t, "elsewhere", &["two.txt"]);
+        t.repo.git.delete_branch("elsewhere");
+        let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), era);
+        let args = json!({"repo": WIDGET, "title": "Work", "body": "Why.", "patch": first});
+        let made = is_confirmed(wire.call("pr_create", args));
+        let number = made.data()["number"].clone();
+        let head = made.data()["head_oid"].clone();
+        assert!(number.as_str().unwrap().starts_with("at://"), "{number}");
+        let with = |more: serde_json::Value| {
+            let mut args = json!({"repo": WIDGET, "number": number});
+            let more = more.as_object().unwrap().clone();
+            args.as_object_mut().unwrap().extend(more);
+            args
+        };
+        let round = json!({"patch": second, "comment": "With two."});
+        is_confirmed(wire.call("pr_resubmit", with(round))).says("submitted a round of");
+        let files = wire
+            .call("pr_view", with(json!({"include": "files,comments"})))
+            .ok()
+            .says("> With two.");
+        let paths: Vec<_> = files.data()["files"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|f| f["path"].as_str().unwrap())
+            .collect();
+        assert_eq!(paths, ["one.txt", "two.txt"]);
+        is_confirmed(wire.call("pr_comment", with(json!({"body": "Plain."}))));
+        let edit = json!({"title": "Better work", "append": "More."});
+        is_confirmed(wire.call("pr_edit", with(edit)));
+        let view = wire
+            .call("pr_view", with(json!({"include": "comments"})))
+            .ok()
+            .says("\"Better work\"")
+            .says("> More.")
+            .says("> Plain.");
+        // A verdict is a comment that another client would show as one: only where it is wanted.
+        let review = json!({"verdict": "approve", "body": "Good."});
+        wire.call("pr_review", with(review))
+            .fails("unsupported")
+            .says("hosts.tangled.org.verdict_comments");
+        let now = view.data()["pull_request"]["head_oid"].clone();
+        assert_ne!(now, head);
+        wire.call("pr_merge", with(json!({"expected_head": head})))
+            .fails("conflict")
+            .says(now.as_str().unwrap());
+        wire.user = User::Declines;
+        wire.call("pr_merge", with(json!({}))).fails("cancelled");
+        assert!(t.repo.git.oid("main:one.txt").is_none());
+        wire.user = User::Agrees;
+        let merged = is_confirmed(wire.call("pr_merge", with(json!({"expected_head": now}))));
+        assert_eq!(merged.data()["merged"], true);
+        assert_eq!(merged.data()["method"], "rebase");
+        assert_eq!(t.repo.git.show("main", "two.txt"), "one\n");
+        assert_eq!(wire.asked.len(), 2);
+        assert!(wire.asked[1].contains("by rebase?"), "{:?}", wire.asked);
+        wire.call("pr_resubmit", with(json!({"patch": first})))
+            .fails("precondition_failed");
+    }
+}
+
+#[test]
+fn a_branch_that_went_on_is_kept_also_by_who_agrees() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    wire.call("pr_merge", json!({"repo": WIDGET, "number": uri}))
+        .ok();
+    let tip = t
+        .repo
+        .git
+        .commit("topic", "Later", &[("later.txt", Some("later\n"))]);
+    let delete = json!({"repo": WIDGET, "number": uri, "delete_branch": true});
+    let kept = wire.call("pr_merge", delete.clone()).ok().says(&tip);
+    assert_eq!(wire.asked.len(), 2);
+    assert_eq!(kept.data()["branch_deleted"], false);
+    assert_eq!(t.repo.git.oid("topic"), Some(tip));
+    // Closing has nothing to do with a merged one; another with commits of no round keeps them too.
+    let other = t.open("other");
+    let tip = t
+        .repo
+        .git
+        .commit("other", "Later", &[("later.txt", Some("later\n"))]);
+    let close = json!({"repo": WIDGET, "number": other, "state": "closed", "delete_branch": true});
+    wire.call("pr_set_state", close).ok().says(&tip);
+    assert_eq!(t.repo.git.oid("other"), Some(tip));
+    assert_eq!(t.world.pds().records(&t.alice.did, PULL).len(), 2);
+}
+
+#[test]
+fn a_head_that_nobody_knows_needs_no_name() {
+    let t = Tangled::new();
+    // A plain diff names no commit.
+    let diff = "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n";
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    wire.user = User::Absent;
+    let args = json!({"repo": WIDGET, "title": "Plain", "patch": diff});
+    let made = wire.call("pr_create", args).ok();
+    assert!(made.data().get("head_oid").is_none(), "{}", made.data());
+    let mut args = json!({"repo": WIDGET, "number": made.data()["number"]});
+    let asked = wire
+        .call("pr_merge", args.clone())
+        .fails("invalid_input")
+        .says("confirm=\"");
+    assert!(!asked.text().contains("expected_head"), "{}", asked.text());
+    args["expected_head"] = json!("0123456789");
+    wire.call("pr_merge", args.clone())
+        .fails("conflict")
+        .says("leave expected_head away");
+    args.as_object_mut().unwrap().remove("expected_head");
+    let hint = asked.data()["error"]["hint"].as_str().unwrap();
+    let (_, rest) = hint.split_once("confirm=\"").unwrap();
+    args["confirm"] = json!(rest.split('"').next().unwrap());
+    let merged = wire.call("pr_merge", args).ok();
+    assert_eq!(merged.data()["merged"], true);
+    assert_eq!(t.repo.git.show("main", "new"), "x\n");
+}
