@@ -41,6 +41,7 @@ mod kinds;
 mod knot;
 mod labels;
 pub mod lexicon;
+mod links;
 mod origin;
 mod page;
 mod patch;

@@ -6,6 +6,7 @@ mod event;
 mod index;
 mod issue;
 mod log;
+mod naming;
 mod read;
 mod refs;
 mod snapshot;
