@@ -1,8 +1,12 @@
 //! What results hold: the model with its texts cleaned, and its lines for a reader.
 
+mod issue;
+mod links;
 mod parts;
 mod pull;
 
+pub(crate) use issue::{issue_row, issue_text};
+pub(crate) use links::link_lines;
 pub(crate) use parts::{
     CheckOut, CommentOut, CommitOut, EventOut, FileOut, ReviewOut, ThreadOut, WarningOut, quoted,
 };
