@@ -46,6 +46,8 @@ impl Rig for GitHubRig {
             diff_lines: 20_000,
             writers_moderate: true,
             checks_qualifiers: false,
+            texts_link: true,
+            knows_what_is_on_top: false,
             author_email: "ada@users.noreply.github.com",
         }
     }

@@ -52,6 +52,8 @@ impl Rig for LocalRig {
             diff_lines: usize::MAX,
             writers_moderate: false,
             checks_qualifiers: true,
+            texts_link: true,
+            knows_what_is_on_top: true,
             author_email: Identity::ADA.email,
         }
     }

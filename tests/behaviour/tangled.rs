@@ -69,6 +69,8 @@ pub fn facts() -> Facts {
         diff_lines: 20_000,
         writers_moderate: false,
         checks_qualifiers: false,
+        texts_link: false,
+        knows_what_is_on_top: true,
         author_email: "alice@example.org",
     }
 }

@@ -15,6 +15,7 @@
 //! | a confirmation for something else, or altered | `an_altered_confirmation` |
 //! | a head that moves behind the confirmation | `a_moved_head` |
 //! | a private repository that somebody's text names | `a_private_repository_named_in_a_body` |
+//! | one whose own text names what is read | `a_private_repository_that_names_an_issue` |
 //! | a record at a host of the caller's choice | `strangers.rs` |
 //!
 //! What a server may reach at all is in `lists.rs`, expiry of confirmations beside their code.
@@ -485,10 +486,58 @@ fn a_private_repository_named_in_a_body() {
     wire.call("pr_view", json!({"repo": own, "number": number}))
         .fails("invalid_input")
         .says("leave repo away");
-    for uri in ["", "/pulls/open", "/pull/1", "/pull/1/diff"] {
+    // What is linked is named as the text names it, and no further.
+    let links = wire.request(
+        "resources/read",
+        json!({"uri": format!("forge://local{own}/pull/1/links")}),
+    );
+    assert_eq!(
+        links["result"]["contents"][0]["text"],
+        format!("mentions file://{private}#1\nAll 1 shown.")
+    );
+    for uri in [
+        "",
+        "/pulls/open",
+        "/issues",
+        "/pull/1",
+        "/pull/1/diff",
+        "/pull/1/links",
+        "/issue/1",
+        "/issue/1/links",
+    ] {
         let uri = format!("forge://local{private}{uri}");
         let read = wire.request("resources/read", json!({"uri": uri}));
         assert!(read.get("error").is_some(), "{read}");
         assert!(!read.to_string().contains("Secret title"));
     }
+}
+
+/// GitHub itself tells what names an issue, also in a repository that this server may not use.
+#[test]
+fn a_private_repository_that_names_an_issue() {
+    let hub = Hub::new();
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme("octo/private");
+        seed.open_issue(REPO, "grace", "It breaks", "See octo/private#1.");
+        seed.open_issue("octo/private", "ada", "Secret title", "As octo/tools#1.");
+    }
+    let uri = json!({"uri": format!("forge://github.localhost/{REPO}/issue/1/links")});
+    let read = |args: &[&str]| {
+        let answer = hub.server(args).request("resources/read", uri.clone());
+        let text = answer["result"]["contents"][0]["text"].as_str();
+        text.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    let private = "github:github.localhost/octo/private#1";
+    assert_eq!(
+        read(&["--allow-repo", "https://github.localhost/octo/tools"]),
+        format!("mentions {private}\nmentioned by {private}\nAll 2 shown.")
+    );
+    let both = ["--allow-repo", "https://github.localhost/octo/*"];
+    assert_eq!(
+        read(&both),
+        format!(
+            "mentions {private}\nmentioned by {private} (issue, open) \"Secret title\"\nAll 2 shown."
+        )
+    );
 }

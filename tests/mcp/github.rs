@@ -400,3 +400,55 @@ fn a_limit_says_how_long_to_wait() {
     assert!(error["retry_after_s"].as_u64().unwrap() >= 590, "{error}");
     assert!(refused.text().contains("Wait "), "{}", refused.text());
 }
+
+#[test]
+fn links_are_one_request_and_one_more_for_what_is_named() {
+    let hub = Hub::with_pull(1);
+    {
+        let mut seed = hub.double.seed();
+        seed.open_issue(REPO, "grace", "It breaks", "Nothing is named.");
+        let named: Vec<String> = (1..=60).map(|n| format!("#{n}")).collect();
+        seed.open_issue(REPO, "grace", "Names", &format!("{} `#2`", named.join(" ")));
+        seed.comment(
+            REPO,
+            1,
+            "grace",
+            "See #2, and https://github.com/octo/other/pull/4.",
+        );
+    }
+    let mut wire = hub.server(&[]);
+    let mut links = |of: &str, requests: usize| {
+        hub.double.reset_record();
+        let uri = format!("forge://github.localhost/{REPO}/{of}/links");
+        let answer = wire.request("resources/read", json!({"uri": uri}));
+        assert_eq!(
+            hub.double.counts().api,
+            requests,
+            "{:?}",
+            hub.double.requests()
+        );
+        let text = answer["result"]["contents"][0]["text"].as_str();
+        text.unwrap_or_else(|| panic!("{answer}"))
+            .replace("github:github.localhost/octo/tools", "")
+    };
+    assert_eq!(
+        links("pull/1", 2),
+        "mentions #2 (issue, open) \"It breaks\"\n\
+         mentions github.com/octo/other#4 (pull request)\n\
+         mentioned by #3 (issue, open) \"Names\"\n\
+         All 3 shown."
+    );
+    assert_eq!(
+        links("issue/2", 1),
+        "mentioned by #1 (pull request, open) \"Work\"\n\
+         mentioned by #3 (issue, open) \"Names\"\n\
+         All 2 shown."
+    );
+    assert_eq!(
+        links("issue/3", 2),
+        "mentions #1 (pull request, open) \"Work\"\n\
+         mentions #2 (issue, open) \"It breaks\"\n\
+         Warning: 60 numbers are mentioned; the first 50 were looked up\n\
+         All 2 shown."
+    );
+}

@@ -1,6 +1,10 @@
+use forge_testkit::Identity;
 use serde_json::json;
 
-use crate::world::{LEGACY, MODERN, Wire, World};
+use crate::{
+    tangled_world::{Tangled, WIDGET},
+    world::{LEGACY, MODERN, Wire, World},
+};
 
 fn read(wire: &mut Wire, uri: &str) -> String {
     let answer = wire.request("resources/read", json!({"uri": uri}));
@@ -31,7 +35,7 @@ fn resources_and_their_completions() {
         assert!(read(&mut wire, &format!("{repo}/pull/1")).contains("> Closes nothing."));
         assert!(read(&mut wire, &format!("{repo}/pull/1/diff")).contains("+two\n"));
         assert!(read(&mut wire, &format!("{repo}/pull/1/files/feature.txt")).contains("+two\n"));
-        assert!(read(&mut wire, &format!("{repo}/pull/1/links")).contains("closes no issue"));
+        assert!(read(&mut wire, &format!("{repo}/pull/1/links")).starts_with("No links of "));
         let none = wire.request("resources/read", json!({"uri": format!("{repo}/pull/9")}));
         let code = if era == MODERN { -32602 } else { -32002 };
         assert_eq!(none["error"]["code"], code, "{none}");
@@ -58,6 +62,151 @@ fn resources_and_their_completions() {
             json!([])
         );
     }
+}
+
+/// Pull request 1 that says nothing, issue 1 that names it, and pull request 2 that closes that.
+fn linked() -> World {
+    let world = World::with_pull();
+    let ada = Identity::ADA;
+    let body = "Since #1.\n<!-- hidden -->\n`#2` \u{200b}x";
+    world
+        .forge(&ada)
+        .args(["issue", "create", "-t", "It\u{202e} breaks", "-b", body])
+        .ok();
+    world.open(
+        "second",
+        "Mend it",
+        "Fixes #1, not #77; see octo/elsewhere#3.",
+    );
+    world
+}
+
+#[test]
+fn issues_and_their_links() {
+    let world = linked();
+    let path = world.git.path().canonicalize().unwrap();
+    let repo = format!("forge://local{}", path.display());
+    let name = world.name();
+    for era in [LEGACY, MODERN] {
+        let mut wire = world.server(era, &[]);
+        let list = read(&mut wire, &format!("{repo}/issues"));
+        assert!(
+            list.starts_with("#1 \"It breaks\" @") && list.ends_with("\nAll 1 shown."),
+            "{list}"
+        );
+        assert!(list.contains(" | 0 comments | 2026-03-01"), "{list}");
+        let issue = read(&mut wire, &format!("{repo}/issue/1"));
+        for part in [
+            "#1 open \"It breaks\"\n",
+            "\n0 comments\n",
+            "\n> Since #1.\n",
+            "> [html comment removed: ",
+            "> `#2` x",
+        ] {
+            assert!(issue.contains(part), "{part:?} is not in {issue}");
+        }
+        let links = |wire: &mut Wire, of: &str| read(wire, &format!("{repo}/{of}/links"));
+        assert_eq!(
+            links(&mut wire, "pull/2"),
+            format!(
+                "closes {name}#1 (issue, open) \"It breaks\"\n\
+                 mentions github.com/octo/elsewhere#3\n\
+                 All 2 shown."
+            )
+        );
+        assert_eq!(
+            links(&mut wire, "issue/1"),
+            format!(
+                "closed by {name}#2 (pull request, open) \"Mend it\"\n\
+                 mentions {name}#1 (pull request, open) \"Add a feature\"\n\
+                 All 2 shown."
+            )
+        );
+        assert_eq!(
+            links(&mut wire, "pull/1"),
+            format!("mentioned by {name}#1 (issue, open) \"It breaks\"\nAll 1 shown.")
+        );
+        let none = wire.request(
+            "resources/read",
+            json!({"uri": format!("{repo}/issue/9/links")}),
+        );
+        assert_eq!(none["error"]["data"]["code"], "not_found", "{none}");
+        let mut numbers = |template: &str| {
+            let params = json!({
+                "ref": {"type": "ref/resource", "uri": template},
+                "argument": {"name": "number", "value": ""}
+            });
+            wire.request("completion/complete", params)["result"]["completion"]["values"].clone()
+        };
+        for template in [
+            "forge://{+repo}/issue/{number}",
+            "forge://{+repo}/issue/{number}/links",
+        ] {
+            assert_eq!(numbers(template), json!(["1"]));
+        }
+        assert_eq!(
+            numbers("forge://{+repo}/pull/{number}/links"),
+            json!(["2", "1"])
+        );
+    }
+    world
+        .forge(&Identity::ADA)
+        .args(["issue", "close", "1"])
+        .ok();
+    let mut wire = world.server(MODERN, &[]);
+    assert_eq!(read(&mut wire, &format!("{repo}/issues")), "All 0 shown.");
+    let closed = read(&mut wire, &format!("{repo}/issue/1"));
+    assert!(closed.starts_with("#1 closed "), "{closed}");
+}
+
+#[test]
+fn issues_on_tangled_are_named_by_at_uri() {
+    let t = Tangled::new();
+    let pull = t.open("topic");
+    let body = format!("Since {pull}.");
+    let args = [
+        "issue",
+        "create",
+        "-R",
+        WIDGET,
+        "-t",
+        "It breaks",
+        "-b",
+        &body,
+    ];
+    t.forge(&t.alice, &args).ok();
+    let issues = t.world.pds().records(&t.alice.did, "sh.tangled.repo.issue");
+    let issue = issues.first().unwrap().0.clone();
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp"]), MODERN);
+    let repo = "forge://tangled.org/alice.test/widget";
+    let list = read(&mut wire, &format!("{repo}/issues"));
+    assert!(
+        list.contains(&format!("#{issue} \"It breaks\" @alice.test")),
+        "{list}"
+    );
+    let encoded = issue.replace(':', "%3A").replace('/', "%2F");
+    for key in [&issue, &encoded] {
+        let links = read(&mut wire, &format!("{repo}/issue/{key}/links"));
+        assert!(
+            links.starts_with(&format!("mentions {pull} (pull request, open) \"T\"\n")),
+            "{links}"
+        );
+        assert!(links.contains("Warning: comments elsewhere"), "{links}");
+    }
+    let links = read(&mut wire, &format!("{repo}/pull/{pull}/links"));
+    assert!(
+        links.starts_with(&format!(
+            "mentioned by {issue} (issue, open) \"It breaks\"\n"
+        )),
+        "{links}"
+    );
+    let params = json!({
+        "ref": {"type": "ref/resource", "uri": "forge://{+repo}/issue/{number}"},
+        "argument": {"name": "number", "value": "at://"},
+        "context": {"arguments": {"repo": "tangled.org/alice.test/widget"}}
+    });
+    let found = wire.request("completion/complete", params)["result"]["completion"].clone();
+    assert_eq!(found["values"], json!([issue]));
 }
 
 #[test]

@@ -142,6 +142,8 @@ capabilities! {
     IssueReason = "issue.state.reason", "Saying why an issue is closed";
     /// Comment on one.
     IssueComment = "issue.comment", "Commenting on an issue";
+    /// What a pull request or an issue closes, mentions and depends on, and the reverse.
+    Links = "links", "Links between pull requests and issues";
     /// List the labels of a repository.
     LabelList = "label.list", "Listing labels";
     /// Define labels.

@@ -11,10 +11,10 @@ use crate::{
     model::{
         Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
         Commit, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue,
-        IssueFields, IssueId, IssueQuery, Label, Merge, MergeReq, Mergeability, NewAttachment,
-        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
-        Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
-        UpdateBranch,
+        IssueFields, IssueId, IssueQuery, Label, Links, Merge, MergeReq, Mergeability,
+        NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus,
+        RepoInfo, Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
+        ThreadFilter, ThreadId, UpdateBranch,
     },
     op::{Effect, Needs, Op},
 };
@@ -639,6 +639,13 @@ impl Repo {
             .run(Op::IssueComment, issue, vec![], || {
                 self.forge().comment_issue(issue, body)
             })
+            .await
+    }
+
+    /// How a pull request or an issue is linked with others.
+    pub async fn links(&self, subject: &Subject) -> Result<Links> {
+        self.client
+            .run(Op::Links, subject, vec![], || self.forge().links(subject))
             .await
     }
 

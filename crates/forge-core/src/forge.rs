@@ -18,10 +18,10 @@ use crate::{
     model::{
         Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
         Commit, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue,
-        IssueFields, IssueId, IssueQuery, Label, Merge, MergeReq, Mergeability, NewAttachment,
-        NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus, RepoInfo,
-        Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Thread, ThreadFilter, ThreadId,
-        UpdateBranch,
+        IssueFields, IssueId, IssueQuery, Label, Links, Merge, MergeReq, Mergeability,
+        NewAttachment, NewIssue, NewLabel, NewReview, PrFields, PullQuery, PullRequest, PullStatus,
+        RepoInfo, Resubmit, Review, SetIssueState, StateFilter, StatusEvent, Subject, Thread,
+        ThreadFilter, ThreadId, UpdateBranch,
     },
 };
 
@@ -332,7 +332,7 @@ pub trait Checks: Send + Sync {
     async fn check_log(&self, pr: &PrId, check: &Check, most: usize) -> Result<Option<CheckLog>>;
 }
 
-/// Issues of a repository.
+/// Issues of a repository, and how they and pull requests refer to each other.
 #[async_trait]
 pub trait Issues: Send + Sync {
     /// A page of issues, newest first.
@@ -386,6 +386,19 @@ pub trait Issues: Send + Sync {
     /// # Errors
     /// `invalid_input` for an empty or too long body.
     async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>>;
+
+    /// How a pull request or an issue is linked with others, in both directions.
+    ///
+    /// # Behavior
+    /// - What a text names counts outside of code, and where there is such a thing: a number of the
+    ///   own repository that does not exist is no link.
+    /// - Nothing is asked of another repository for the sake of a text that names it: such a link
+    ///   has no title and no state.
+    /// - A direction that cannot be read, or that the forge keeps no record of, is a warning.
+    ///
+    /// # Errors
+    /// `not_found` for the subject itself.
+    async fn links(&self, subject: &Subject) -> Result<Links>;
 }
 
 /// Labels of a repository.

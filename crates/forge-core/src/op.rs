@@ -125,6 +125,8 @@ ops! {
     IssueSetState = "issue.set_state", Write, Some(Capability::IssueState);
     /// [`Issues::comment_issue`](crate::Issues::comment_issue)
     IssueComment = "issue.comment", Write, Some(Capability::IssueComment);
+    /// [`Issues::links`](crate::Issues::links)
+    Links = "links", Read, Some(Capability::Links);
     /// [`Labels::labels`](crate::Labels::labels)
     LabelList = "label.list", Read, Some(Capability::LabelList);
     /// [`Labels::define_label`](crate::Labels::define_label)

@@ -133,6 +133,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(IssueState),
         yes(IssueReason),
         yes(IssueComment),
+        yes(Links),
         yes(LabelList),
         yes(LabelEdit),
     ]

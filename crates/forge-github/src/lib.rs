@@ -33,6 +33,7 @@ mod error;
 mod gql;
 mod issues;
 mod labels;
+mod links;
 mod map;
 mod mutate;
 mod paged;

@@ -2,7 +2,7 @@
 
 use forge_core::{
     Capabilities, Capability as C, Error, Limits,
-    Support::{self, Native, No},
+    Support::{self, ClientSide, Native, No},
 };
 
 use crate::Local;
@@ -161,6 +161,12 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::IssueState, Native),
         (C::IssueReason, Native),
         (C::IssueComment, Native),
+        (
+            C::Links,
+            ClientSide {
+                how: "every text is searched for the number by git, in one process",
+            },
+        ),
         (C::LabelList, Native),
         (C::LabelEdit, Native),
     ],

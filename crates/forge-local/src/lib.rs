@@ -27,6 +27,7 @@ mod diff;
 mod ident;
 mod issues;
 mod labels;
+mod links;
 mod merge;
 mod paging;
 mod pulls;

@@ -170,6 +170,12 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             "say why in a comment",
         ),
         yes(IssueComment),
+        (
+            Links,
+            Support::ClientSide {
+                how: "the index's lists of the repository are read, and searched here",
+            },
+        ),
         yes(LabelList),
         yes(LabelEdit),
     ]

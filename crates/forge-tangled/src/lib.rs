@@ -42,6 +42,7 @@ mod kinds;
 mod knot;
 mod labels;
 pub mod lexicon;
+mod links;
 mod origin;
 mod page;
 mod patch;

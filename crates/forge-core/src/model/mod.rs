@@ -15,6 +15,7 @@ mod event;
 mod file_edit;
 mod issue;
 mod label;
+mod links;
 mod merge;
 mod pull;
 mod repo;
@@ -37,6 +38,7 @@ pub use issue::{
     NewIssue, SetIssueState,
 };
 pub use label::{Label, NewLabel};
+pub use links::{Link, LinkState, Links, Subject, SubjectKind};
 pub use merge::{AutoMerge, Merge, MergeMethod, MergeReq, MergeState, Mergeability};
 pub use pull::{LinkedIssue, PrFields, PrState, PullRequest, PullStatus};
 pub use repo::{Branch, Permission, RepoInfo, RepoNode};

@@ -10,16 +10,16 @@ macro_rules! files {
 
 /// Every operation, by name.
 pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
-    "Branch", "Branches", "CreatePrepare", "EditPrepare", "IssueList", "IssuePrepare",
-    "IssueSearch", "IssueView", "Label", "Labels", "MergePrepare", "Node", "PullList", "PullMore",
-    "PullSearch", "PullStatus", "PullView", "ReplyPrepare", "Repository", "Threads", "Timeline",
+    "Branch", "Branches", "CreatePrepare", "EditPrepare", "IssueLinks", "IssueList", "IssuePrepare",
+    "IssueSearch", "IssueView", "Label", "Labels", "LinksNamed", "MergePrepare", "Node", "PullLinks",
+    "PullList", "PullMore", "PullSearch", "PullStatus", "PullView", "ReplyPrepare", "Repository", "Threads", "Timeline",
     "Viewer",
 );
 
 /// Every fragment, by name.
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
-    "Account", "Assignee", "AutoMerge", "Boards", "CheckNode", "CommentNode", "CommitNode", "EventNode", "FileNode", "IssueLink", "IssueNode",
-    "LabelNode", "LineComment", "PageEnd", "Person", "ProjectItemNode", "PullCore", "PullRow",
+    "Account", "Assignee", "AutoMerge", "Boards", "CheckNode", "CommentNode", "CommitNode", "CrossReference", "EventNode", "FileNode", "IssueLink", "IssueNode",
+    "LabelNode", "LineComment", "PageEnd", "Person", "ProjectItemNode", "PullCore", "PullLink", "PullRow",
     "Reactions", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode", "ReviewWithComments", "ThreadNode",
 );
 

@@ -15,7 +15,7 @@ use super::{
     lookups::Lookups,
     mutation::{self, Batch},
 };
-use crate::{issues, pulls::view::comments_document};
+use crate::{issues, links, pulls::view::comments_document};
 
 static SCHEMA: LazyLock<Valid<Schema>> = LazyLock::new(|| {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/github.graphql");
@@ -93,12 +93,14 @@ fn the_table_has_every_file() {
 fn queries_without_generated_parts() {
     for name in [
         "Branches",
+        "IssueLinks",
         "IssueList",
         "IssueSearch",
         "Label",
         "Labels",
         "MergePrepare",
         "Node",
+        "PullLinks",
         "ReplyPrepare",
         "Repository",
         "Threads",
@@ -221,6 +223,15 @@ fn the_selections_of_an_issue() {
         true,
     ));
     check(&document(issues::COMMENTS, true));
+}
+
+#[test]
+fn the_numbers_that_a_text_names() {
+    for numbers in [&[7][..], &[1, 2, 3]] {
+        let mut document = Document::query("LinksNamed");
+        document.fragment("NamedNumbers", "Repository", &links::selection(numbers));
+        check(&document.text());
+    }
 }
 
 #[test]

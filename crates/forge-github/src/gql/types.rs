@@ -194,6 +194,19 @@ wire! {
         recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,
         timeline_items: Option<Nodes<Event>>,
     }
+    /// An issue or a pull request at the other end of a link.
+    LinkEnd {
+        kind: String as "__typename", number: u64, title: String, state: String,
+        pull_state: String, repository: RepoName,
+    }
+    CrossReference { source: Option<LinkEnd>, }
+    LinkBase { associated_pull_requests: Nodes<LinkEnd>, }
+    /// An issue or a pull request whose links are asked for.
+    LinkSubject {
+        state: String, body: String, base_ref_name: String, base_ref: Option<LinkBase>,
+        comments: Nodes<Comment>, reviews: Nodes<Review>, closes: Nodes<LinkEnd>,
+        closed_by: Nodes<LinkEnd>, timeline_items: Nodes<CrossReference>,
+    }
     Repo {
         name: String, owner: Login, url: String, description: Option<String>,
         is_archived: bool, viewer_permission: Option<String>,

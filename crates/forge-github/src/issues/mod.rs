@@ -15,7 +15,10 @@ pub(crate) use self::{
 use async_trait::async_trait;
 use forge_core::{
     Error, Issues, Noun, Outcome, Page, PageReq, PrKey, RepoId, Result,
-    model::{Comment, EditIssue, Issue, IssueFields, IssueId, IssueQuery, NewIssue, SetIssueState},
+    model::{
+        Comment, EditIssue, Issue, IssueFields, IssueId, IssueQuery, Links, NewIssue,
+        SetIssueState, Subject,
+    },
 };
 use serde_json::{Map, Value, json};
 
@@ -55,10 +58,14 @@ impl Issues for GitHub {
     async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
         self.say_on_issue(issue, body).await
     }
+
+    async fn links(&self, subject: &Subject) -> Result<Links> {
+        self.links_of(subject).await
+    }
 }
 
 /// The variables that name an issue.
-fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
+pub(crate) fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
     let number = match &issue.key {
         // GraphQL's numbers have 31 bits.
         PrKey::Number(number) if i32::try_from(*number).is_ok() => *number,
@@ -76,7 +83,7 @@ fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
 }
 
 /// There is no such issue, and GitHub did not say so itself.
-fn missing(issue: &IssueId) -> Error {
+pub(crate) fn missing(issue: &IssueId) -> Error {
     Error::not_found(Noun::Issue, format!("there is no issue {issue}"))
         .with_hint("look at the numbers with 'forge issue list --state all'")
 }

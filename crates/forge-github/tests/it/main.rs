@@ -20,6 +20,7 @@ mod edits;
 mod fault_plans;
 mod issues;
 mod labels;
+mod links;
 mod lists;
 mod lost;
 mod merge;

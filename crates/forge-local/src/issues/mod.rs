@@ -9,7 +9,10 @@ mod view;
 use async_trait::async_trait;
 use forge_core::{
     Issues, Outcome, Page, PageReq, RepoId, Result,
-    model::{Comment, EditIssue, Issue, IssueFields, IssueId, IssueQuery, NewIssue, SetIssueState},
+    model::{
+        Comment, EditIssue, Issue, IssueFields, IssueId, IssueQuery, Links, NewIssue,
+        SetIssueState, Subject,
+    },
 };
 
 use crate::{
@@ -79,5 +82,9 @@ impl Issues for Local {
                 Err(lost) => attempts.again(lost).await?,
             }
         }
+    }
+
+    async fn links(&self, subject: &Subject) -> Result<Links> {
+        self.links_of(subject).await
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     labels::Book,
     pulls::{shown_labels, warning_of},
     reviews::{Writer, comment_id},
-    store::{IssueEvent, StoredIssue},
+    store::StoredIssue,
 };
 
 impl Local {
@@ -78,17 +78,7 @@ impl Local {
         };
         let said = log?.into_iter().filter_map(|logged| {
             let entry = logged.entry;
-            let body = match entry.event {
-                IssueEvent::Commented { body } => body,
-                IssueEvent::Closed {
-                    comment: Some(body),
-                    ..
-                }
-                | IssueEvent::Reopened {
-                    comment: Some(body),
-                } => body,
-                _ => return None,
-            };
+            let body = entry.event.into_comment()?;
             let id = comment_id(entry.seq);
             Some(writer.comment(id, &entry.actor, entry.at, &body))
         });

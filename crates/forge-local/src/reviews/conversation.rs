@@ -54,6 +54,15 @@ impl Local {
         Ok(conversation)
     }
 
+    /// Every text below the description of `pull`, in no order that means anything.
+    pub(crate) async fn said_on(&self, cat: &mut CatFile, pull: &Pull) -> Result<Vec<String>> {
+        let all = fold(&self.store.log(cat, pull).await?, "", None);
+        let in_threads = all.threads.into_iter().flat_map(|t| t.comments);
+        let comments = all.comments.into_iter().chain(in_threads).map(|c| c.body);
+        let reviews = all.reviews.into_iter().filter_map(|r| r.body);
+        Ok(comments.chain(reviews).collect())
+    }
+
     /// Threads whose file is another one now, on the side that they stand on, are outdated.
     async fn mark_outdated(
         &self,

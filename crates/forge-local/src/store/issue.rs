@@ -50,6 +50,17 @@ pub(crate) enum IssueEvent {
     Unknown,
 }
 
+impl IssueEvent {
+    /// The comment that it made, if it made one.
+    pub fn into_comment(self) -> Option<String> {
+        match self {
+            Self::Commented { body } => Some(body),
+            Self::Closed { comment, .. } | Self::Reopened { comment } => comment,
+            Self::Opened { .. } | Self::Edited { .. } | Self::Unknown => None,
+        }
+    }
+}
+
 impl Subject for IssueEvent {
     fn subject(&self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@ mod event;
 mod index;
 mod issue;
 mod log;
+mod naming;
 mod read;
 mod refs;
 mod snapshot;

@@ -1,5 +1,7 @@
 //! What results hold: the model with its texts cleaned, and its lines for a reader.
 
+mod issue;
+mod links;
 mod parts;
 mod pull;
 mod sections;
@@ -7,6 +9,8 @@ mod sections;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
+pub(crate) use issue::{issue_row, issue_text};
+pub(crate) use links::link_lines;
 pub(crate) use parts::{
     CheckOut, CommentOut, CommitOut, EventOut, FileOut, Part, ReviewOut, ThreadOut, WarningOut,
     quoted,

@@ -1,6 +1,7 @@
 //! Addresses of resources.
 
-use forge_core::{Error, RepoId, RepoPath, Result};
+use forge_core::{AtUri, Error, PrKey, RepoId, RepoPath, Result};
+use percent_encoding::percent_decode_str;
 
 /// An address, taken apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,10 +17,13 @@ pub(super) enum Part {
     Repo,
     Branches,
     Open,
-    Pull(u64),
-    Diff(u64),
-    File(u64, String),
-    Links(u64),
+    Issues,
+    Pull(PrKey),
+    Diff(PrKey),
+    File(PrKey, String),
+    PullLinks(PrKey),
+    Issue(PrKey),
+    IssueLinks(PrKey),
 }
 
 const SCHEME: &str = "forge://";
@@ -59,32 +63,79 @@ pub(super) fn parse(uri: &str) -> Result<Address> {
 
 fn split(rest: &str) -> (&str, Part) {
     // The path of a file can hold anything, so the first place that fits counts.
-    for (at, _) in rest.match_indices("/pull/") {
+    for (at, _) in rest.match_indices('/') {
         let Some((repo, behind)) = rest.split_at_checked(at) else {
             continue;
         };
-        let behind = behind.strip_prefix("/pull/").unwrap_or(behind);
-        let (number, what) = behind.split_once('/').unwrap_or((behind, ""));
-        let Ok(number) = number.parse() else {
-            continue;
+        let part = match (
+            behind.strip_prefix("/pull/"),
+            behind.strip_prefix("/issue/"),
+        ) {
+            (Some(behind), _) => of_pull(behind),
+            (_, Some(behind)) => of_issue(behind),
+            _ => None,
         };
-        let part = match what {
-            "" => Part::Pull(number),
-            "diff" => Part::Diff(number),
-            "links" => Part::Links(number),
-            _ => match what.strip_prefix("files/") {
-                Some(path) if !path.is_empty() => Part::File(number, path.to_owned()),
-                _ => continue,
-            },
-        };
-        return (repo, part);
+        if let Some(part) = part {
+            return (repo, part);
+        }
     }
-    for (end, part) in [("/pulls/open", Part::Open), ("/branches", Part::Branches)] {
+    for (end, part) in [
+        ("/pulls/open", Part::Open),
+        ("/issues", Part::Issues),
+        ("/branches", Part::Branches),
+    ] {
         if let Some(repo) = rest.strip_suffix(end) {
             return (repo, part);
         }
     }
     (rest, Part::Repo)
+}
+
+fn of_pull(behind: &str) -> Option<Part> {
+    let (key, what) = key(behind)?;
+    Some(match what {
+        "" => Part::Pull(key),
+        "diff" => Part::Diff(key),
+        "links" => Part::PullLinks(key),
+        _ => match what.strip_prefix("files/") {
+            Some(path) if !path.is_empty() => Part::File(key, path.to_owned()),
+            _ => return None,
+        },
+    })
+}
+
+fn of_issue(behind: &str) -> Option<Part> {
+    let (key, what) = key(behind)?;
+    match what {
+        "" => Some(Part::Issue(key)),
+        "links" => Some(Part::IssueLinks(key)),
+        _ => None,
+    }
+}
+
+/// A number, or an at-uri as it is or with its `/` and `:` encoded, as templates do it; and what is
+/// behind it.
+fn key(text: &str) -> Option<(PrKey, &str)> {
+    if text.starts_with("at://") {
+        let end = text
+            .match_indices('/')
+            .nth(4)
+            .map_or(text.len(), |(at, _)| at);
+        let (uri, rest) = text.split_at_checked(end)?;
+        return Some((record(uri)?, rest.strip_prefix('/').unwrap_or(rest)));
+    }
+    let (first, rest) = text.split_once('/').unwrap_or((text, ""));
+    if let Ok(number) = first.parse() {
+        return Some((PrKey::Number(number), rest));
+    }
+    let decoded = percent_decode_str(first).decode_utf8().ok()?;
+    Some((record(&decoded)?, rest))
+}
+
+fn record(uri: &str) -> Option<PrKey> {
+    AtUri::parse(uri)
+        .ok()
+        .map(|uri| PrKey::Record(uri.to_string()))
 }
 
 #[cfg(test)]
@@ -93,7 +144,10 @@ mod tests {
 
     #[test]
     fn addresses_and_their_parts() {
-        let file = |n, p: &str| Part::File(n, p.to_owned());
+        let n = PrKey::Number;
+        let file = |number, p: &str| Part::File(n(number), p.to_owned());
+        let at = "at://did:plc:a/sh.tangled.repo.issue/3k";
+        let record = || PrKey::Record(at.to_owned());
         for (uri, repo, part) in [
             ("forge://github.com/o/r", "github.com/o/r", Part::Repo),
             (
@@ -114,17 +168,17 @@ mod tests {
             (
                 "forge://github.com/o/r/pull/7",
                 "github.com/o/r",
-                Part::Pull(7),
+                Part::Pull(n(7)),
             ),
             (
                 "forge://github.com/o/r/pull/7/diff",
                 "github.com/o/r",
-                Part::Diff(7),
+                Part::Diff(n(7)),
             ),
             (
                 "forge://github.com/o/r/pull/7/links",
                 "github.com/o/r",
-                Part::Links(7),
+                Part::PullLinks(n(7)),
             ),
             (
                 "forge://github.com/o/r/pull/7/files/a/pull/8/b.rs",
@@ -134,9 +188,40 @@ mod tests {
             (
                 "forge://local/srv/git/x/pull/1",
                 "/srv/git/x",
-                Part::Pull(1),
+                Part::Pull(n(1)),
             ),
             ("forge://local/srv/pull/x", "/srv/pull/x", Part::Repo),
+            ("forge://local/srv/issue/x", "/srv/issue/x", Part::Repo),
+            (
+                "forge://github.com/o/r/issues",
+                "github.com/o/r",
+                Part::Issues,
+            ),
+            (
+                "forge://github.com/o/r/issue/7",
+                "github.com/o/r",
+                Part::Issue(n(7)),
+            ),
+            (
+                "forge://github.com/o/r/issue/7/links",
+                "github.com/o/r",
+                Part::IssueLinks(n(7)),
+            ),
+            (
+                "forge://tangled.org/o/r/issue/at%3A%2F%2Fdid%3Aplc%3Aa%2Fsh.tangled.repo.issue%2F3k/links",
+                "tangled.org/o/r",
+                Part::IssueLinks(record()),
+            ),
+            (
+                &format!("forge://tangled.org/o/r/issue/{at}"),
+                "tangled.org/o/r",
+                Part::Issue(record()),
+            ),
+            (
+                &format!("forge://tangled.org/o/r/pull/{at}/files/a/issue/8"),
+                "tangled.org/o/r",
+                Part::File(record(), "a/issue/8".to_owned()),
+            ),
         ] {
             assert_eq!(
                 parse(uri).unwrap(),

@@ -1,12 +1,12 @@
 //! Values for the arguments of templates and prompts.
 
 use forge_core::{
-    PageReq,
-    model::{PrFields, PullQuery},
+    AtUri, PageReq, PrId, PrKey,
+    model::{IssueQuery, PrFields, PullQuery},
 };
 use rmcp::{
     ErrorData,
-    model::{CompleteRequestParams, CompleteResult, CompletionInfo},
+    model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference},
 };
 
 use crate::{budget::diff, content::Cleaner, server::Server};
@@ -25,7 +25,9 @@ pub(crate) async fn complete(
     let repo = others.get("repo").map(String::as_str);
     let mut values = match params.argument.name.as_str() {
         "repo" => repos(server).await,
-        "number" => numbers(server, repo).await.unwrap_or_default(),
+        "number" => numbers(server, repo, is_of_issue(&params.r#ref))
+            .await
+            .unwrap_or_default(),
         "path" => match others.get("number") {
             Some(number) => paths(server, repo, number).await.unwrap_or_default(),
             None => Vec::new(),
@@ -54,21 +56,42 @@ async fn repos(server: &Server) -> Vec<String> {
     repos
 }
 
-async fn numbers(server: &Server, repo: Option<&str>) -> Option<Vec<String>> {
+/// Whether what is being filled in is the address of an issue. Prompts are all about pull requests.
+fn is_of_issue(reference: &Reference) -> bool {
+    match reference {
+        Reference::Resource(resource) => resource.uri.contains("/issue/"),
+        _ => false,
+    }
+}
+
+/// What names the open pull requests, or the open issues: numbers, or at-uris where there are none.
+async fn numbers(server: &Server, repo: Option<&str>, issues: bool) -> Option<Vec<String>> {
     let id = server.repo_id(repo).await.ok()?;
     let repo = server.open(&id, false).await.ok()?;
+    let first = PageReq::first(100);
+    if issues {
+        let page = repo.issues(&IssueQuery::default(), first).await.ok()?;
+        return Some(page.items.iter().map(|i| i.id.key.to_string()).collect());
+    }
     let query = PullQuery {
         fields: PrFields::ROW,
         ..PullQuery::default()
     };
-    let page = repo.list(&query, PageReq::first(100)).await.ok()?;
+    let page = repo.list(&query, first).await.ok()?;
     Some(page.items.iter().map(|p| p.id.key.to_string()).collect())
 }
 
 async fn paths(server: &Server, repo: Option<&str>, number: &str) -> Option<Vec<String>> {
     let id = server.repo_id(repo).await.ok()?;
     let repo = server.open(&id, false).await.ok()?;
-    let pr = repo.pr(number.parse().ok()?);
+    let key = match number.parse() {
+        Ok(number) => PrKey::Number(number),
+        Err(_) => AtUri::parse(number).ok()?.into(),
+    };
+    let pr = PrId {
+        repo: repo.id().clone(),
+        key,
+    };
     let head = repo.view(&pr, PrFields::ROW).await.ok()?.head_oid?;
     let whole = diff::read(server.diffs(), &repo, &pr, &head, None)
         .await

@@ -1,15 +1,19 @@
 //! Resources: what a client can attach to a conversation by its address.
 //!
-//! `forge://<repository>`, then `/branches`, `/pulls/open`, `/pull/<number>`, `/pull/<number>/diff`,
-//! `/pull/<number>/files/<path>` or `/pull/<number>/links`. A repository is written as its locator
-//! (`github.com/octo/tools`), one on this machine as `local` and its path.
+//! `forge://<repository>`, then `/branches`, `/issues`, `/pulls/open`, `/pull/<number>`,
+//! `/pull/<number>/diff`, `/pull/<number>/files/<path>`, `/pull/<number>/links`, `/issue/<number>` or
+//! `/issue/<number>/links`. A repository is written as its locator (`github.com/octo/tools`), one on
+//! this machine as `local` and its path; where a forge does not number, an at-uri stands for the
+//! number.
 
 mod address;
 pub(crate) mod complete;
 
 use forge_core::{
-    Error, PageReq, PrId, PrKey, Repo, Result,
-    model::{PrFields, PullQuery},
+    Error, Page, PageReq, PrId, PrKey, Repo, Result,
+    model::{
+        Issue, IssueFields, IssueId, IssueQuery, Link, PrFields, PullQuery, PullRequest, Subject,
+    },
 };
 use rmcp::{
     ErrorData,
@@ -24,7 +28,7 @@ use self::address::{Address, Part};
 use crate::{
     budget::{self, Position, diff},
     content::Cleaner,
-    output::{PullOut, RowOut, quoted},
+    output::{PullOut, RowOut, WarningOut, issue_row, issue_text, link_lines, quoted},
     server::Server,
 };
 
@@ -52,6 +56,18 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
         "text/plain",
     ),
     (
+        "forge://{+repo}/issues",
+        "issues",
+        "The open issues",
+        "text/plain",
+    ),
+    (
+        "forge://{+repo}/issue/{number}",
+        "issue",
+        "An issue with its body",
+        "text/plain",
+    ),
+    (
         "forge://{+repo}/pull/{number}",
         "pull",
         "A pull request with its description",
@@ -72,7 +88,13 @@ const TEMPLATES: &[(&str, &str, &str, &str)] = &[
     (
         "forge://{+repo}/pull/{number}/links",
         "links",
-        "The issues that it closes, and what it depends on",
+        "What it closes, depends on and mentions, and what mentions or needs it",
+        "text/plain",
+    ),
+    (
+        "forge://{+repo}/issue/{number}/links",
+        "issue-links",
+        "What closes it, and what it mentions and is mentioned by",
         "text/plain",
     ),
 ];
@@ -94,6 +116,7 @@ pub(crate) async fn list(server: &Server) -> ListResourcesResult {
         [
             Resource::new(repo.clone(), "repository").with_mime_type("text/plain"),
             Resource::new(format!("{repo}/pulls/open"), "open-pulls").with_mime_type("text/plain"),
+            Resource::new(format!("{repo}/issues"), "issues").with_mime_type("text/plain"),
         ]
     });
     let mut list = ListResourcesResult::with_all_items(resources.collect());
@@ -164,50 +187,37 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
     let Address { repo, part } = address::parse(uri)?;
     let id = server.repo_id(Some(&repo)).await?;
     let repo = server.open(&id, false).await?;
-    let pr = |number: u64| PrId {
+    let pr = |key: PrKey| PrId {
         repo: repo.id().clone(),
-        key: PrKey::Number(number),
+        key,
+    };
+    let issue = |key: PrKey| IssueId {
+        repo: repo.id().clone(),
+        key,
     };
     match part {
         Part::Repo => repository(&repo, cleaner).await,
         Part::Branches => branches(&repo, cleaner).await,
         Part::Open => open_pulls(&repo, cleaner).await,
-        Part::Pull(number) => {
+        Part::Issues => open_issues(&repo, cleaner).await,
+        Part::Issue(key) => {
+            let issue = repo.issue(&issue(key), IssueFields::default()).await?;
+            Ok(issue_text(&issue, cleaner))
+        }
+        Part::Pull(key) => {
             let fields = PrFields::STATS
                 | PrFields::MERGEABILITY
                 | PrFields::CHECKS
                 | PrFields::LINKED_ISSUES;
-            let pull = repo.view(&pr(number), fields).await?;
+            let pull = repo.view(&pr(key), fields).await?;
             let out = PullOut::of(&pull, cleaner);
             let body = quoted(&out.description, true, 0, cleaner);
             Ok(format!("{}\n{body}", out.text(pull.checks.as_ref())))
         }
-        Part::Links(number) => {
-            let pull = repo.view(&pr(number), PrFields::LINKED_ISSUES).await?;
-            let issues = pull.linked_issues.unwrap_or_default();
-            let below = pull
-                .depends_on
-                .as_ref()
-                .map(|key| format!("depends on #{key}\n"));
-            let lines = issues.iter().map(|i| {
-                let state = if i.open { "open" } else { "closed" };
-                format!(
-                    "closes {}#{} ({state}) \"{}\"\n",
-                    i.repo,
-                    i.number,
-                    cleaner.line(&i.title)
-                )
-            });
-            let lines: String = lines.chain(below).collect();
-            Ok(match lines.is_empty() {
-                true => format!("{} closes no issue, and depends on nothing.\n", pr(number)),
-                false => lines,
-            })
-        }
-        Part::Diff(number) => diff_text(server, &repo, &pr(number), None, cleaner).await,
-        Part::File(number, path) => {
-            diff_text(server, &repo, &pr(number), Some(&path), cleaner).await
-        }
+        Part::PullLinks(key) => links(server, &repo, Subject::Pull(pr(key)), cleaner).await,
+        Part::IssueLinks(key) => links(server, &repo, Subject::Issue(issue(key)), cleaner).await,
+        Part::Diff(key) => diff_text(server, &repo, &pr(key), None, cleaner).await,
+        Part::File(key, path) => diff_text(server, &repo, &pr(key), Some(&path), cleaner).await,
     }
 }
 
@@ -265,25 +275,68 @@ async fn open_pulls(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
         fields: PrFields::CHECKS,
         ..PullQuery::default()
     };
-    let page_max = repo
-        .client()
-        .forge()
-        .capabilities()
-        .limits
-        .page_max
-        .clamp(1, 100);
-    let page = repo.list(&query, PageReq::first(page_max)).await?;
-    let lines: Vec<String> = page
-        .items
-        .iter()
-        .map(|p| RowOut::of(p, cleaner).text())
-        .collect();
+    let page = repo.list(&query, first_page(repo)).await?;
+    let row = |p: &PullRequest| RowOut::of(p, cleaner).text();
+    Ok(rows(&page, row, "pr_list", cleaner))
+}
+
+async fn open_issues(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
+    let page = repo
+        .issues(&IssueQuery::default(), first_page(repo))
+        .await?;
+    let row = |i: &Issue| issue_row(i, cleaner);
+    Ok(rows(&page, row, "`forge issue list`", cleaner))
+}
+
+/// As many as one page of this forge holds.
+fn first_page(repo: &Repo) -> PageReq {
+    let limits = &repo.client().forge().capabilities().limits;
+    PageReq::first(limits.page_max.clamp(1, 100))
+}
+
+/// The rows of a page, what could not be read of it, and how many there are; `rest` is what has more.
+fn rows<T>(page: &Page<T>, row: impl Fn(&T) -> String, rest: &str, cleaner: &Cleaner) -> String {
+    let lines: Vec<String> = page.items.iter().map(row).collect();
     let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
-    let rest = match page.next.is_some() || fitted.next.is_some() {
-        true => format!("{} shown; pr_list has the rest.", fitted.to),
+    let warnings: String = WarningOut::all(&page.warnings, cleaner)
+        .iter()
+        .map(WarningOut::text)
+        .collect();
+    let tail = match page.next.is_some() || fitted.next.is_some() {
+        true => format!("{} shown; {rest} has the rest.", fitted.to),
         false => format!("All {} shown.", fitted.to),
     };
-    Ok(format!("{}{rest}", fitted.text))
+    format!("{}{warnings}{tail}", fitted.text)
+}
+
+/// What is in a repository that this server may not use is shown by its locator alone: that much is
+/// in the text that names it.
+async fn links(
+    server: &Server,
+    repo: &Repo,
+    subject: Subject,
+    cleaner: &Cleaner,
+) -> Result<String> {
+    let links = repo.links(&subject).await?;
+    let own = subject.repo().comparison_key();
+    let known = |link: &Link| match &link.repo {
+        Some(id) => id.comparison_key() == own || server.may_read(id),
+        None => false,
+    };
+    let lines = link_lines(&links, known, cleaner);
+    let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
+    let warnings: String = WarningOut::all(&links.warnings, cleaner)
+        .iter()
+        .map(WarningOut::text)
+        .collect();
+    let tail = match (lines.len(), fitted.to) {
+        (0, _) => format!("No links of {subject} were found."),
+        (all, shown) if shown < all => {
+            format!("{shown} of {all} shown; the texts themselves have the rest.")
+        }
+        (all, _) => format!("All {all} shown."),
+    };
+    Ok(format!("{}{warnings}{tail}", fitted.text))
 }
 
 async fn diff_text(

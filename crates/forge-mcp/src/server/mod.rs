@@ -199,6 +199,11 @@ impl Server {
         self.0.forges.clone_of(&place, repo).await
     }
 
+    /// Whether a repository of that name may be read. Nothing is sent.
+    pub(crate) fn may_read(&self, id: &RepoId) -> bool {
+        self.0.gate.check(id, false).is_ok()
+    }
+
     /// Opens a repository, if that is allowed.
     pub(crate) async fn open(&self, id: &RepoId, write: bool) -> Result<Repo> {
         self.0.gate.check(id, write)?;

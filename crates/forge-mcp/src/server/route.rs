@@ -13,7 +13,6 @@ use rmcp::{
     service::RequestContext,
 };
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::json;
 
 use super::{Call, Server, args, failure, schema};
 

@@ -7,10 +7,15 @@ pub(crate) mod record;
 mod state;
 mod view;
 
+pub(crate) use view::ISSUES;
+
 use async_trait::async_trait;
 use forge_core::{
     Capability, Issues, Outcome, Page, PageReq, RepoId, Result,
-    model::{Comment, EditIssue, Issue, IssueFields, IssueId, IssueQuery, NewIssue, SetIssueState},
+    model::{
+        Comment, EditIssue, Issue, IssueFields, IssueId, IssueQuery, Links, NewIssue,
+        SetIssueState, Subject,
+    },
 };
 
 use crate::{Era, Tangled};
@@ -57,5 +62,9 @@ impl Issues for Tangled {
         }
         self.speaks_2026(repository, Capability::IssueComment)?;
         self.comment_about(record, None, body, None).await
+    }
+
+    async fn links(&self, subject: &Subject) -> Result<Links> {
+        self.links_of(subject).await
     }
 }

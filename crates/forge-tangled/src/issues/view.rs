@@ -23,7 +23,7 @@ use crate::{
     tickets,
 };
 
-const ISSUES: Numbered = Numbered {
+pub(crate) const ISSUES: Numbered = Numbered {
     path: "issues",
     title: "issue",
     noun: Noun::Issue,

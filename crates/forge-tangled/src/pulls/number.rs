@@ -18,7 +18,7 @@ pub(crate) struct Numbered {
     pub list: &'static str,
 }
 
-const PULLS: Numbered = Numbered {
+pub(crate) const PULLS: Numbered = Numbered {
     path: "pulls",
     title: "pull request",
     noun: Noun::PullRequest,

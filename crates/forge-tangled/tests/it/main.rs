@@ -17,6 +17,7 @@ mod identity;
 mod ingestion;
 mod issues;
 mod kill;
+mod links;
 mod merge;
 mod opt_in;
 mod promises;

@@ -24,6 +24,7 @@ mod handle;
 mod history;
 mod issues;
 mod labels;
+mod links;
 mod list;
 mod merge;
 mod mergeability;
@@ -64,6 +65,7 @@ pub fn trials(rig: &SharedRig) -> Vec<Trial> {
         threads::cases,
         issues::cases,
         labels::cases,
+        links::cases,
         branches::cases,
         diff::cases,
         files::cases,

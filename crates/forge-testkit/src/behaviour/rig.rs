@@ -24,6 +24,10 @@ pub struct Facts {
     pub writers_moderate: bool,
     /// A search refuses a qualifier that it does not know, in place of looking for it as a word.
     pub checks_qualifiers: bool,
+    /// Words in a description close an issue, and a comment makes a link in both directions.
+    pub texts_link: bool,
+    /// Whoever asks what a pull request is linked with is told what builds on it.
+    pub knows_what_is_on_top: bool,
     /// Under which e-mail address it commits for the author of pull requests.
     pub author_email: &'static str,
 }

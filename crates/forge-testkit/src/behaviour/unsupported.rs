@@ -8,8 +8,8 @@ use forge_core::{
         Check, CheckStatus, CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditIssue,
         EditPull, FileEdit, HeadRef, IssueFields, IssueQuery, IssueReason, IssueState, MergeMethod,
         MergeReq, NewAttachment, NewIssue, NewLabel, NewReview, NewThread, PrFields, PullQuery,
-        Resubmit, Reviewer, Rounds, SetChange, SetIssueState, Side, ThreadId, UpdateBranch,
-        Verdict,
+        Resubmit, Reviewer, Rounds, SetChange, SetIssueState, Side, Subject, ThreadId,
+        UpdateBranch, Verdict,
     },
 };
 
@@ -349,6 +349,7 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
             refusal(repo.set_issue_state(&repo.issue_id(1), &req).await)
         }
         C::IssueComment => refusal(repo.comment_issue(&repo.issue_id(1), "Text").await),
+        C::Links => refusal(repo.links(&Subject::Pull(pr.clone())).await),
         C::LabelList => refusal(repo.labels(page()).await),
         C::LabelEdit => refusal(repo.define_label(&NewLabel::default()).await),
         _ => None,

@@ -32,6 +32,7 @@ mod messages;
 mod mutations;
 mod pushes;
 mod record;
+mod references;
 mod reply;
 mod resolve;
 mod rest;

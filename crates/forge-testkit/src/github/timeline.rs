@@ -1,9 +1,12 @@
-//! The timeline of a pull request.
+//! The timeline of a pull request, and that of an issue as far as others name it.
 
 use super::{
     graphql::{Args, Connection, Ctx, Fail, Node, Val, account_node, node_id},
-    state::{Event, EventKind, Pull, ReviewState, Reviewer},
+    references::{self, Target},
+    state::{Event, EventKind, Issue, Pull, ReviewState, Reviewer},
 };
+
+const CROSS_REFERENCED: &str = "CROSS_REFERENCED_EVENT";
 
 /// The items that the arguments of `timelineItems` select, oldest first.
 pub(crate) fn items(ctx: &Ctx<'_>, pull: &Pull, args: &Args) -> Result<Val, Fail> {
@@ -30,21 +33,64 @@ pub(crate) fn items(ctx: &Ctx<'_>, pull: &Pull, args: &Args) -> Result<Val, Fail
         let (kind, value) = event_item(ctx, pull, event);
         items.push((event.at.clone(), kind, value));
     }
+    let is_wanted = |kind: &str| {
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| wanted.iter().any(|it| it == kind))
+    };
+    if is_wanted(CROSS_REFERENCED) {
+        let target = Target {
+            node: Node::Pull(pull.id),
+            id: pull.id,
+            repo: pull.repo,
+            number: pull.number,
+        };
+        let named = references::events(ctx, &target).into_iter();
+        items.extend(named.map(|(at, event)| (at, CROSS_REFERENCED, event)));
+    }
     items.sort_by(|one, other| one.0.cmp(&other.0));
     let nodes = items
         .into_iter()
-        .filter(|(at, kind, _)| {
-            at.as_str() >= since
-                && wanted
-                    .as_ref()
-                    .is_none_or(|wanted| wanted.iter().any(|it| it == kind))
-        })
+        .filter(|(at, kind, _)| at.as_str() >= since && is_wanted(kind))
         .map(|(_, _, value)| value)
         .collect();
     Ok(Val::Connection(Connection {
         nodes,
         ..Connection::default()
     }))
+}
+
+/// Those of an issue: its comments, and who names it.
+pub(crate) fn of_issue(ctx: &Ctx<'_>, issue: &Issue, args: &Args) -> Val {
+    let wanted = args.strings("itemTypes");
+    let mut items: Vec<(String, &'static str, Val)> = Vec::new();
+    for comment in ctx.state().comments.values() {
+        if comment.subject == issue.id {
+            let node = Node::Comment(comment.id).into();
+            items.push((comment.created_at.clone(), "ISSUE_COMMENT", node));
+        }
+    }
+    let target = Target {
+        node: Node::Issue(issue.id),
+        id: issue.id,
+        repo: issue.repo,
+        number: issue.number,
+    };
+    let named = references::events(ctx, &target).into_iter();
+    items.extend(named.map(|(at, event)| (at, CROSS_REFERENCED, event)));
+    items.sort_by(|one, other| one.0.cmp(&other.0));
+    let nodes = items
+        .into_iter()
+        .filter(|(_, kind, _)| {
+            let wanted = wanted.as_ref();
+            wanted.is_none_or(|wanted| wanted.iter().any(|it| it == kind))
+        })
+        .map(|(_, _, value)| value)
+        .collect();
+    Val::Connection(Connection {
+        nodes,
+        ..Connection::default()
+    })
 }
 
 fn event_item(ctx: &Ctx<'_>, pull: &Pull, event: &Event) -> (&'static str, Val) {

@@ -7,6 +7,7 @@ use super::{
 use crate::github::{
     graphql::{Args, Ctx, Node, Resolved, Val, account_node},
     state::{Id, Issue, Permission, PullState},
+    timeline,
 };
 
 pub(super) fn list(ctx: &Ctx<'_>, args: &Args, of: impl Fn(&Issue) -> bool) -> Val {
@@ -85,6 +86,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
                 .filter(|pull| pull_request::closing_issues(&state, pull).contains(&id));
             Val::connection(closing.map(|pull| Node::Pull(pull.id)))
         }
+        "timelineItems" => timeline::of_issue(ctx, &issue, args),
         "viewerCanClose" | "viewerCanReopen" => (issue.author == ctx.viewer || triage()).into(),
         "viewerCanLabel" => triage().into(),
         _ => {

@@ -1,0 +1,379 @@
+//! What a text names: pull requests, issues and records, outside of code.
+//!
+//! A text is Markdown. Fences, code spans and HTML comments name nothing; an address counts whether
+//! it is bare or behind a link. Nobody is asked, so a number that does not exist is found as well.
+
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+
+use crate::{
+    AtUri, Locator, PrId, PrKey, RepoId,
+    locator::{self, Hosts},
+    model::{IssueId, Link, SubjectKind},
+};
+
+/// The words that GitHub takes for "closes" (docs.github.com, "Linking a pull request to an
+/// issue"); a description means the same on every forge where a text decides.
+const CLOSING: [&str; 9] = [
+    "close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved",
+];
+/// More of a text is not read, in bytes: four times the longest that a forge takes.
+const READ: usize = 256 * 1024;
+/// More than so many are not looked for in one text.
+const MOST: usize = 500;
+/// Stands where something is that names nothing, so that what is around it does not join.
+const GAP: &str = " \u{fffc} ";
+
+/// What a text names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// `#7`: a pull request or an issue of the text's own repository.
+    Number(u64),
+    /// `owner/name#7`: a pull request or an issue.
+    InRepo(RepoId, u64),
+    /// A pull request, by its page.
+    Pull(PrId),
+    /// An issue, by its page.
+    Issue(IssueId),
+    /// A record, whose repository only the network knows.
+    Record(AtUri),
+}
+
+impl Named {
+    /// The number, if it is one of `repo`, and what is named by it where that is said.
+    #[must_use]
+    pub fn number_in(&self, repo: &RepoId) -> Option<(Option<SubjectKind>, u64)> {
+        let own = |other: &RepoId| other.comparison_key() == repo.comparison_key();
+        let number = |key: &PrKey| match key {
+            PrKey::Number(n) => Some(*n),
+            PrKey::Record(_) => None,
+        };
+        match self {
+            Self::Number(n) => Some((None, *n)),
+            Self::InRepo(other, n) => own(other).then_some((None, *n)),
+            Self::Pull(id) if own(&id.repo) => {
+                Some((Some(SubjectKind::PullRequest), number(&id.key)?))
+            }
+            Self::Issue(id) if own(&id.repo) => Some((Some(SubjectKind::Issue), number(&id.key)?)),
+            _ => None,
+        }
+    }
+
+    /// The link to it from a text of `repo`, without title and state.
+    #[must_use]
+    pub fn link(&self, repo: &RepoId) -> Link {
+        let pull = Some(SubjectKind::PullRequest);
+        let issue = Some(SubjectKind::Issue);
+        match self {
+            Self::Number(n) => Link::bare(None, Some(repo.clone()), PrKey::Number(*n)),
+            Self::InRepo(other, n) => Link::bare(None, Some(other.clone()), PrKey::Number(*n)),
+            Self::Pull(id) => Link::bare(pull, Some(id.repo.clone()), id.key.clone()),
+            Self::Issue(id) => Link::bare(issue, Some(id.repo.clone()), id.key.clone()),
+            Self::Record(uri) => {
+                let kind = match uri.collection.rsplit('.').next() {
+                    Some("pull") => pull,
+                    Some("issue") => issue,
+                    _ => None,
+                };
+                Link::bare(kind, None, uri.clone().into())
+            }
+        }
+    }
+}
+
+/// One place where a text names something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// What.
+    pub named: Named,
+    /// A closing word stands right before it: `fixes #7`.
+    pub closes: bool,
+}
+
+/// What `text` names, in order; `hosts` says what is at which host, and where `owner/name` is.
+#[must_use]
+pub fn mentions(text: &str, hosts: &Hosts) -> Vec<Mention> {
+    let mut found = Vec::new();
+    let mut after_closing = false;
+    for word in prose(text).split_whitespace() {
+        if let Some(named) = named(word, hosts) {
+            found.push(Mention {
+                named,
+                closes: after_closing
+                    && word.starts_with(|c: char| c == '#' || c.is_alphanumeric()),
+            });
+            if found.len() == MOST {
+                break;
+            }
+        }
+        let bare = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let bare = bare.strip_suffix(':').unwrap_or(bare).to_lowercase();
+        after_closing = CLOSING.contains(&bare.as_str());
+    }
+    found
+}
+
+/// The words of a Markdown text without its code, with the addresses of its links.
+fn prose(text: &str) -> String {
+    let (text, _) = crate::text::truncate_chars(text, READ);
+    let mut prose = String::new();
+    let mut html = String::new();
+    // How many links, images and code blocks are open: what they show is not looked at.
+    let mut inside = 0_usize;
+    for event in Parser::new(&text) {
+        match event {
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                if inside == 0 {
+                    prose.push(' ');
+                    prose.push_str(&dest_url);
+                    prose.push(' ');
+                }
+                inside += 1;
+            }
+            Event::Start(Tag::Image { .. } | Tag::CodeBlock(_)) => {
+                prose.push_str(GAP);
+                inside += 1;
+            }
+            Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock) => {
+                inside = inside.saturating_sub(1);
+            }
+            Event::Start(Tag::HtmlBlock) => html.clear(),
+            Event::Html(part) => html.push_str(&part),
+            Event::End(TagEnd::HtmlBlock) => {
+                prose.push(' ');
+                prose.push_str(&shown_of_html(&html));
+                prose.push(' ');
+            }
+            Event::Text(part) if inside == 0 => prose.push_str(&part),
+            Event::Code(_) => prose.push_str(GAP),
+            Event::Text(_) => {}
+            // The end of a line or of a block, or a tag in a line.
+            _ => prose.push(' '),
+        }
+    }
+    prose
+}
+
+/// What a block of HTML shows: without comments, tags and preformatted text.
+fn shown_of_html(html: &str) -> String {
+    let start = html.trim_start().get(..4).unwrap_or_default();
+    if start.eq_ignore_ascii_case("<pre") {
+        return String::new();
+    }
+    let mut shown = String::new();
+    let mut rest = html;
+    while let Some((before, behind)) = rest.split_once('<') {
+        shown.push_str(before);
+        shown.push(' ');
+        let end = if behind.starts_with("!--") {
+            "-->"
+        } else {
+            ">"
+        };
+        rest = behind.split_once(end).map_or("", |(_, rest)| rest);
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// What a word names, without the punctuation around it.
+fn named(word: &str, hosts: &Hosts) -> Option<Named> {
+    let word = word.trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
+    if let Some(digits) = word.strip_prefix('#') {
+        return number(digits).map(Named::Number);
+    }
+    let (address, digits) = match word.split_once('#') {
+        Some((address, rest)) => (address, number(rest)),
+        None => {
+            let ends = |c: char| !c.is_alphanumeric() && c != '/';
+            (word.trim_end_matches(ends), None)
+        }
+    };
+    // A path of this machine is named by its `file:` address alone.
+    let is_path = address.starts_with(['/', '.', '~']);
+    let is_address = address.contains("://");
+    let is_name = digits.is_some() && address.contains(['/', ':']) && !is_path;
+    if !is_address && !is_name {
+        return None;
+    }
+    match locator::parse(address, hosts).ok()?.locator {
+        Locator::Repo(repo) => digits.map(|n| Named::InRepo(repo, n)),
+        Locator::Pull { id, .. } => Some(Named::Pull(id)),
+        Locator::Issue { repo, key } => Some(Named::Issue(IssueId { repo, key })),
+        Locator::Record(uri) => Some(Named::Record(uri)),
+    }
+}
+
+/// The number that a text begins with, unless it goes on as a word.
+fn number(text: &str) -> Option<u64> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, rest) = text.split_at_checked(end)?;
+    let ends = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    digits.parse().ok().filter(|n| *n > 0 && ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(text: &str) -> Vec<String> {
+        let own = RepoId::local("/own");
+        mentions(text, &Hosts::builtin())
+            .iter()
+            .map(|m| {
+                let link = m.named.link(&own);
+                let kind = match link.kind {
+                    Some(SubjectKind::PullRequest) => " pull",
+                    Some(SubjectKind::Issue) => " issue",
+                    None => "",
+                };
+                let closes = if m.closes { "closes " } else { "" };
+                format!("{closes}{link}{kind}").replace("file:///own", "")
+            })
+            .collect()
+    }
+
+    fn closing(text: &str) -> Vec<u64> {
+        mentions(text, &Hosts::builtin())
+            .into_iter()
+            .filter(|m| m.closes)
+            .filter_map(|m| match m.named {
+                Named::Number(n) => Some(n),
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn nine_words_close_and_nothing_else_does() {
+        for word in CLOSING {
+            assert_eq!(closing(&format!("It {word} #7.")), [7], "{word}");
+        }
+        assert_eq!(closing("Fixes: #3, CLOSES #2\n(resolves #3)"), [3, 2, 3]);
+        for text in [
+            "",
+            "#7",
+            "see #7",
+            "fixes 7",
+            "fixes #",
+            "fixes #0",
+            "fixes #7a",
+            "prefix #7",
+            "fixes the bug #7",
+            "fixes `x` #7",
+            "fixes (#7)",
+            "fixes #99999999999999999999",
+        ] {
+            assert_eq!(closing(text), [0; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn names_in_prose() {
+        for (text, found) in [
+            (
+                "see #7, (#8) and [#9]; **#10**",
+                &["#7", "#8", "#9", "#10"][..],
+            ),
+            ("#7's #8-9 #5.", &["#7", "#8", "#5"]),
+            ("- #1\n- #2\n\n> #3\n\n| #4 |", &["#1", "#2", "#3", "#4"]),
+            ("cli/cli#7: x", &["github.com/cli/cli#7"]),
+            ("fixes cli/cli#7.", &["closes github.com/cli/cli#7"]),
+            (
+                "https://github.com/cli/cli/pull/7/files#diff-1, https://github.com/cli/cli/issues/8).",
+                &["github.com/cli/cli#7 pull", "github.com/cli/cli#8 issue"],
+            ),
+            (
+                "[the bug](https://github.com/cli/cli/issues/8 \"#3\") <https://github.com/a/b/pull/1>",
+                &["github.com/cli/cli#8 issue", "github.com/a/b#1 pull"],
+            ),
+            (
+                "at://did:plc:abc/sh.tangled.repo.pull/3k at://did:plc:abc/sh.tangled.repo.issue/3l.",
+                &[
+                    "at://did:plc:abc/sh.tangled.repo.pull/3k pull",
+                    "at://did:plc:abc/sh.tangled.repo.issue/3l issue",
+                ],
+            ),
+            ("file:///srv/x#7,", &["file:///srv/x#7"]),
+            (
+                "https://tangled.org/alice.example/core/pulls/7/round/0",
+                &["tangled.org/alice.example/core#7 pull"],
+            ),
+            (
+                "<details>\n<b>#7</b>\n</details>\n\nx <i>#8</i>",
+                &["#7", "#8"],
+            ),
+        ] {
+            assert_eq!(of(text), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_nothing() {
+        for text in [
+            "`#7` ``a ` #7``",
+            "```\n#7\n```",
+            "~~~ #7\nfixes #7\n~~~\n",
+            "    #7",
+            "```\nnever closed #7",
+            "<!-- fixes #7 -->",
+            "<!--\nfixes #7\n\n#8\n-->",
+            "x <!-- #7 --> y",
+            "<pre>\n#7\n</pre>",
+            "# 7",
+            "a#7 #a7 #7a #0 ##7 #-7",
+            "[#7](https://example.org/x) ![#7](x)",
+            "/srv/x#7 ./x#7 ~/x#7 x#7",
+            "https://github.com/cli/cli https://example.org/cli/cli/pull/7",
+            "at://did:plc:abc/app.bsky.feed.post/3k at://#7",
+            "#99999999999999999999",
+        ] {
+            assert_eq!(of(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_of_the_own_repository_under_any_name() {
+        let own = match locator::parse("octo/tools", &Hosts::builtin())
+            .unwrap()
+            .locator
+        {
+            Locator::Repo(id) => id,
+            other => panic!("{other:?}"),
+        };
+        let text = "#1 Octo/Tools#2 https://github.com/octo/tools/issues/3 octo/other#4";
+        let found: Vec<_> = mentions(text, &Hosts::builtin())
+            .iter()
+            .map(|m| m.named.number_in(&own))
+            .collect();
+        let issue = Some(SubjectKind::Issue);
+        assert_eq!(
+            found,
+            [Some((None, 1)), Some((None, 2)), Some((issue, 3)), None]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in "(?s).{0,200}") {
+            for mention in mentions(&text, &Hosts::builtin()) {
+                if let Named::Number(n) = mention.named {
+                    prop_assert!(n > 0);
+                }
+            }
+        }
+
+        #[test]
+        fn a_fence_names_nothing(text in "[^`]{0,200}") {
+            prop_assert_eq!(of(&format!("```\n{text}\n```\n")), Vec::<String>::new());
+        }
+
+        #[test]
+        fn a_number_in_prose_is_found(n in 1_u64..1_000_000, word in "[xyz]{1,8}") {
+            prop_assert_eq!(of(&format!("{word} #{n} {word}")), vec![format!("#{n}")]);
+        }
+    }
+}

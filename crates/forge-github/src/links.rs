@@ -1,0 +1,237 @@
+//! How a pull request or an issue is linked with others: one request, and a second one for the
+//! numbers that its texts name, if they name any.
+//!
+//! GitHub keeps what closes what, and who names something elsewhere (`CrossReferencedEvent`). What
+//! something names itself it does not tell, so the texts are read for that.
+
+use std::fmt::Write;
+
+use forge_core::{
+    Error, PrKey, RepoId, Result, Warning,
+    locator::Hosts,
+    mentions::mentions,
+    model::{Link, LinkState, Links, Subject, SubjectKind},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    GitHub,
+    gql::{
+        Document,
+        types::{LinkEnd, LinkSubject, Nodes},
+    },
+    issues, map, paged, pr_variables, repo_variables,
+};
+
+/// More numbers are not looked up.
+const NAMED: usize = 50;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    #[serde(default)]
+    default_branch_ref: Option<Branch>,
+    subject: Option<LinkSubject>,
+}
+
+#[derive(Deserialize)]
+struct Branch {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct RepositoryOf<T> {
+    repository: Option<T>,
+}
+
+impl GitHub {
+    /// See [`forge_core::Issues::links`].
+    pub(crate) async fn links_of(&self, subject: &Subject) -> Result<Links> {
+        let (document, variables) = match subject {
+            Subject::Pull(id) => (Document::query("PullLinks"), pr_variables(id)?),
+            Subject::Issue(id) => (Document::query("IssueLinks"), issues::variables(id)?),
+        };
+        let mut answer = self
+            .api
+            .query::<RepositoryOf<Found>>(&document.text(), &variables.into())
+            .await?;
+        let found = answer.data.take().and_then(|d| d.repository);
+        let Some((found, default)) = found.and_then(|f| Some((f.subject?, f.default_branch_ref)))
+        else {
+            return Err(match answer.errors.is_empty() {
+                true => missing(subject),
+                false => self.api.first_error(&answer),
+            });
+        };
+        let mut links = Links {
+            warnings: self
+                .api
+                .warnings(&answer, |_| ("a part of the links".to_owned(), None)),
+            ..Links::default()
+        };
+        let repo = subject.repo();
+        let default = default.map(|branch| branch.name);
+        if found.state == "OPEN" && default.as_deref() != Some(&found.base_ref_name) {
+            let below = found.base_ref.map(|base| base.associated_pull_requests);
+            let below = below.unwrap_or_default().into_vec();
+            let key = repo.comparison_key();
+            links.depends_on = below
+                .into_iter()
+                .map(|end| self.link(end))
+                .filter(|link| {
+                    link.repo
+                        .as_ref()
+                        .is_some_and(|r| r.comparison_key() == key)
+                })
+                .collect();
+        }
+        let warnings = &mut links.warnings;
+        let comments = cut(found.comments, "the comments", warnings);
+        let reviews = cut(found.reviews, "the reviews", warnings);
+        let mut texts = vec![found.body];
+        texts.extend(comments.into_iter().map(|c| c.body));
+        for review in reviews {
+            texts.push(review.body);
+            let comments = cut(review.comments, "the comments of a review", warnings);
+            texts.extend(comments.into_iter().map(|c| c.body));
+        }
+        let ends = |ends: Nodes<LinkEnd>, what: &str, warnings: &mut Vec<Warning>| -> Vec<Link> {
+            let ends = cut(ends, what, warnings);
+            ends.into_iter().map(|end| self.link(end)).collect()
+        };
+        links.closes = ends(found.closes, "what it closes", warnings);
+        links.closed_by = ends(found.closed_by, "what closes it", warnings);
+        let events = cut(found.timeline_items, "what mentions it", warnings);
+        links.mentioned_by = events
+            .into_iter()
+            .filter_map(|event| event.source)
+            .map(|end| self.link(end))
+            .collect();
+        self.named_in(repo, &texts, &mut links).await?;
+        Ok(links.settled(subject))
+    }
+
+    /// What texts name; numbers of `repo` are looked up, all in one request.
+    async fn named_in(&self, repo: &RepoId, texts: &[String], links: &mut Links) -> Result<()> {
+        let hosts = Hosts::builtin().with_default_host(&self.info.host);
+        let (mut numbers, mut others) = (Vec::new(), Vec::new());
+        for mention in texts.iter().flat_map(|text| mentions(text, &hosts)) {
+            match mention.named.number_in(repo) {
+                // A page of a pull request is that of the issue with its number, and the reverse.
+                Some((_, number)) => {
+                    // GraphQL's numbers have 31 bits.
+                    if i32::try_from(number).is_ok() && !numbers.contains(&number) {
+                        numbers.push(number);
+                    }
+                }
+                None => others.push(mention.named.link(repo)),
+            }
+        }
+        if numbers.len() > NAMED {
+            links.warnings.push(Warning::new(format!(
+                "{} numbers are mentioned; the first {NAMED} were looked up",
+                numbers.len()
+            )));
+            numbers.truncate(NAMED);
+        }
+        if !numbers.is_empty() {
+            links.mentions = self.numbered(repo, &numbers, &mut links.warnings).await?;
+        }
+        links.mentions.append(&mut others);
+        Ok(())
+    }
+
+    async fn numbered(
+        &self,
+        repo: &RepoId,
+        numbers: &[u64],
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Vec<Link>> {
+        let mut document = Document::query("LinksNamed");
+        document.fragment("NamedNumbers", "Repository", &selection(numbers));
+        let mut answer = self
+            .api
+            .query::<RepositoryOf<Map<String, Value>>>(
+                &document.text(),
+                &repo_variables(repo)?.into(),
+            )
+            .await?;
+        // A number that nothing has is no mistake of the reader's.
+        answer
+            .errors
+            .retain(|e| e.kind.as_deref() != Some("NOT_FOUND"));
+        let mut found = match answer.data.take().and_then(|d| d.repository) {
+            Some(found) => found,
+            None if answer.errors.is_empty() => Map::new(),
+            None => return Err(self.api.first_error(&answer)),
+        };
+        let unread = self
+            .api
+            .warnings(&answer, |_| ("what it mentions".to_owned(), None));
+        warnings.extend(unread);
+        let named = numbers.iter().filter_map(|n| found.remove(&alias(*n)));
+        let ends = named.filter_map(|end| serde_json::from_value::<Option<LinkEnd>>(end).ok()?);
+        Ok(ends.map(|end| self.link(end)).collect())
+    }
+
+    fn link(&self, end: LinkEnd) -> Link {
+        let kind = match end.kind.as_str() {
+            "PullRequest" => SubjectKind::PullRequest,
+            _ => SubjectKind::Issue,
+        };
+        let state = match end.state.as_str() {
+            "" => end.pull_state.as_str(),
+            state => state,
+        };
+        Link {
+            kind: Some(kind),
+            repo: Some(map::repo_id(&self.info.host, &end.repository)),
+            key: PrKey::Number(end.number),
+            title: Some(end.title),
+            state: match state {
+                "OPEN" => Some(LinkState::Open),
+                "CLOSED" => Some(LinkState::Closed),
+                "MERGED" => Some(LinkState::Merged),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// The fields of a repository that look numbers up.
+pub(crate) fn selection(numbers: &[u64]) -> String {
+    let mut selection = String::new();
+    for number in numbers {
+        let _ = write!(
+            selection,
+            " {}: issueOrPullRequest(number: {number}) {{ __typename ...IssueLink ...PullLink }}",
+            alias(*number)
+        );
+    }
+    selection
+}
+
+fn alias(number: u64) -> String {
+    format!("n{number}")
+}
+
+/// The nodes of the first page, and a warning if there is another.
+fn cut<T>(nodes: Nodes<T>, what: &str, warnings: &mut Vec<Warning>) -> Vec<T> {
+    let more = nodes.next().is_some();
+    let nodes = nodes.into_vec();
+    if more {
+        warnings.push(Warning::new(format!(
+            "{what} are more than the {} that were read",
+            nodes.len()
+        )));
+    }
+    nodes
+}
+
+fn missing(subject: &Subject) -> Error {
+    match subject {
+        Subject::Pull(id) => paged::missing(id),
+        Subject::Issue(id) => issues::missing(id),
+    }
+}

@@ -1,0 +1,272 @@
+//! How pull requests and issues refer to each other. Nothing of it is stored: a text decides.
+
+use forge_core::{
+    PrKey, Result, Warning,
+    locator::Hosts,
+    mentions::{Mention, mentions},
+    model::{IssueId, Link, LinkState, Links, PrState, StateFilter, Subject, SubjectKind},
+};
+use forge_git::CatFile;
+
+use crate::{
+    Local,
+    pulls::{Scan, closing, warning_of},
+    store::{Pull, Read, Snapshot, StoredIssue},
+};
+
+/// More of what one text names is not looked up.
+const NAMED: usize = 50;
+/// More of what may name it is not read.
+const NAMING: usize = 100;
+
+/// One of ours, with everything that is written on it.
+struct Written {
+    link: Link,
+    description: String,
+    said: Vec<String>,
+    /// It is a pull request.
+    pull: Option<Pull>,
+}
+
+impl Written {
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.description.as_str()).chain(self.said.iter().map(String::as_str))
+    }
+}
+
+impl Local {
+    /// See [`forge_core::Issues::links`].
+    pub(crate) async fn links_of(&self, subject: &Subject) -> Result<Links> {
+        let number = match subject {
+            Subject::Pull(id) => self.number(id)?,
+            Subject::Issue(id) => self.issue_number(id)?,
+        };
+        let kind = subject.kind();
+        let mut cat = self.store.cat();
+        let mut links = Links::default();
+        let own = self
+            .written(&mut cat, kind, number, &mut links.warnings)
+            .await?;
+        links.mentions = self.named_in(&mut cat, &own, &mut links.warnings).await?;
+        if let Some(pull) = &own.pull {
+            let (closes, warnings) = self.linked_issues(&mut cat, pull).await?;
+            links.closes = closes
+                .into_iter()
+                .map(|issue| Link {
+                    kind: Some(SubjectKind::Issue),
+                    repo: Some(issue.repo),
+                    key: PrKey::Number(issue.number),
+                    title: Some(issue.title),
+                    state: Some(match issue.open {
+                        true => LinkState::Open,
+                        false => LinkState::Closed,
+                    }),
+                })
+                .collect();
+            links.warnings.extend(warnings);
+            self.stacked(&mut cat, pull, &mut links).await?;
+        }
+        if let Err(e) = self.naming(&mut cat, kind, number, &mut links).await {
+            let what = "what mentions it could not be read";
+            links
+                .warnings
+                .push(Warning::new(format!("{what}: {}", e.message())));
+        }
+        Ok(links.settled(&self.subject(kind, number)))
+    }
+
+    fn subject(&self, kind: SubjectKind, number: u64) -> Subject {
+        match kind {
+            SubjectKind::PullRequest => Subject::Pull(self.pr(number)),
+            SubjectKind::Issue => Subject::Issue(IssueId::number(self.id().clone(), number)),
+        }
+    }
+
+    /// What is written on one of ours. What was said below it is a warning when it cannot be read.
+    async fn written(
+        &self,
+        cat: &mut CatFile,
+        kind: SubjectKind,
+        number: u64,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Written> {
+        let (link, description, said, pull) = match kind {
+            SubjectKind::PullRequest => {
+                let pull = self.store.read(cat, number).await?;
+                let said = self.said_on(cat, &pull).await;
+                let text = pull.snapshot.description.clone();
+                (self.pull_link(&pull), text, said, Some(pull))
+            }
+            SubjectKind::Issue => {
+                let issue = self.store.read_issue(cat, number).await?;
+                let log = self.store.issue_log(cat, &issue).await;
+                let said = log.map(|log| {
+                    let events = log.into_iter().map(|logged| logged.entry.event);
+                    events.filter_map(|event| event.into_comment()).collect()
+                });
+                let text = issue.snapshot.body.clone();
+                (self.issue_link(&issue), text, said, None)
+            }
+        };
+        let said = said.unwrap_or_else(|e| {
+            warnings.push(warning_of(&e));
+            Vec::new()
+        });
+        Ok(Written {
+            link,
+            description,
+            said,
+            pull,
+        })
+    }
+
+    fn pull_link(&self, pull: &Pull) -> Link {
+        Link {
+            title: Some(pull.snapshot.title.clone()),
+            state: Some(pull.snapshot.state.into()),
+            ..self.bare(SubjectKind::PullRequest, pull.number)
+        }
+    }
+
+    fn issue_link(&self, issue: &StoredIssue) -> Link {
+        Link {
+            title: Some(issue.snapshot.title.clone()),
+            state: Some(issue.snapshot.state.into()),
+            ..self.bare(SubjectKind::Issue, issue.number())
+        }
+    }
+
+    fn bare(&self, kind: SubjectKind, number: u64) -> Link {
+        Link::bare(Some(kind), Some(self.id().clone()), PrKey::Number(number))
+    }
+
+    /// Which of ours is named. What is closed is an issue.
+    fn number_of(&self, mention: &Mention) -> Option<(Option<SubjectKind>, u64)> {
+        let (kind, number) = mention.named.number_in(self.id())?;
+        let closed = mention.closes.then_some(SubjectKind::Issue);
+        Some((kind.or(closed), number))
+    }
+
+    /// What the texts of `own` name. A number names the pull request and the issue that have it.
+    async fn named_in(
+        &self,
+        cat: &mut CatFile,
+        own: &Written,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Vec<Link>> {
+        let hosts = Hosts::builtin();
+        let (mut ours, mut others) = (Vec::new(), Vec::new());
+        for mention in own.texts().flat_map(|text| mentions(text, &hosts)) {
+            match self.number_of(&mention) {
+                Some(named) if ours.contains(&named) => {}
+                Some(named) => ours.push(named),
+                None => others.push(mention.named.link(self.id())),
+            }
+        }
+        if ours.len() > NAMED {
+            warnings.push(Warning::new(format!(
+                "{} numbers are mentioned; the first {NAMED} were looked up",
+                ours.len()
+            )));
+            ours.truncate(NAMED);
+        }
+        let numbers = |not: SubjectKind| -> Vec<u64> {
+            let named = ours.iter().filter(|(kind, _)| *kind != Some(not));
+            named.map(|(_, n)| *n).collect()
+        };
+        let pulls = numbers(SubjectKind::Issue);
+        let issues = numbers(SubjectKind::PullRequest);
+        let mut found = Vec::new();
+        for (number, read) in pulls.iter().zip(self.store.read_many(cat, &pulls).await?) {
+            match read {
+                Read::Pull(pull) => found.push(self.pull_link(&pull)),
+                Read::Broken(_) => found.push(self.bare(SubjectKind::PullRequest, *number)),
+                Read::Missing => {}
+            }
+        }
+        for (number, read) in issues
+            .iter()
+            .zip(self.store.read_issues(cat, &issues).await?)
+        {
+            match read {
+                Some(Ok(issue)) => found.push(self.issue_link(&issue)),
+                Some(Err(_)) => found.push(self.bare(SubjectKind::Issue, *number)),
+                None => {}
+            }
+        }
+        found.append(&mut others);
+        Ok(found)
+    }
+
+    /// The open pull requests whose head branch is the base of `pull`, and the reverse.
+    async fn stacked(&self, cat: &mut CatFile, pull: &Pull, links: &mut Links) -> Result<()> {
+        if !pull.is_open() {
+            return Ok(());
+        }
+        let (head, base) = (&pull.snapshot.head_branch, &pull.snapshot.base_branch);
+        let near = |s: &Snapshot| {
+            s.state == PrState::Open && (s.head_branch == *base || s.base_branch == *head)
+        };
+        let mut found = Vec::new();
+        self.scan(cat, StateFilter::Open, near, |other| {
+            found.push(other);
+            Scan::Goes
+        })
+        .await?;
+        for other in found {
+            let link = self.pull_link(&other);
+            if other.snapshot.head_branch == *base {
+                links.depends_on.push(link.clone());
+            }
+            if other.snapshot.base_branch == *head {
+                links.needed_by.push(link);
+            }
+        }
+        Ok(())
+    }
+
+    /// What closes it or names it. git looks for the number in all events, and what is written now
+    /// decides.
+    async fn naming(
+        &self,
+        cat: &mut CatFile,
+        kind: SubjectKind,
+        number: u64,
+        links: &mut Links,
+    ) -> Result<()> {
+        let hosts = Hosts::builtin();
+        let mut candidates = self.store.naming(number).await?;
+        candidates.retain(|candidate| *candidate != (kind, number));
+        if candidates.len() > NAMING {
+            links.warnings.push(Warning::new(format!(
+                "{} pull requests and issues may mention it; {NAMING} of them were read",
+                candidates.len()
+            )));
+            candidates.truncate(NAMING);
+        }
+        let is_named = |text: &str| {
+            mentions(text, &hosts).iter().any(|mention| {
+                let named = self.number_of(mention);
+                named.is_some_and(|(k, n)| n == number && k.is_none_or(|k| k == kind))
+            })
+        };
+        for (of, n) in candidates {
+            let other = match self.written(cat, of, n, &mut links.warnings).await {
+                Ok(other) => other,
+                Err(e) => {
+                    links.warnings.push(warning_of(&e));
+                    continue;
+                }
+            };
+            let closes = kind == SubjectKind::Issue
+                && of == SubjectKind::PullRequest
+                && closing(&other.description).contains(&number);
+            if closes {
+                links.closed_by.push(other.link);
+            } else if other.texts().any(is_named) {
+                links.mentioned_by.push(other.link);
+            }
+        }
+        Ok(())
+    }
+}

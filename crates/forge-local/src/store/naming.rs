@@ -1,0 +1,40 @@
+//! Which pull requests and issues have a number somewhere in their events.
+
+use std::{cmp::Reverse, collections::BTreeSet};
+
+use forge_core::{Result, model::SubjectKind};
+
+use super::{Store, refs};
+
+impl Store {
+    /// Those of which some event has `#<number>` in it, perhaps as the beginning of another number;
+    /// the newest first. One process, whatever their number.
+    ///
+    /// # Errors
+    /// `git` when git cannot be run, or an event is gone.
+    pub async fn naming(&self, number: u64) -> Result<Vec<(SubjectKind, u64)>> {
+        let found = self
+            .git
+            .run_ok([
+                "log",
+                "--first-parent",
+                "--no-show-signature",
+                "--format=%S",
+                "--fixed-strings",
+                &format!("--grep=#{number}"),
+                &format!("--glob={}", refs::PULLS),
+                &format!("--glob={}", refs::ISSUES),
+            ])
+            .await?;
+        let found = String::from_utf8_lossy(&found);
+        let found: BTreeSet<_> = found.lines().filter_map(of_ref).collect();
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.sort_by_key(|(_, n)| Reverse(*n));
+        Ok(found)
+    }
+}
+
+fn of_ref(name: &str) -> Option<(SubjectKind, u64)> {
+    let pull = refs::number(name, refs::PULLS).map(|n| (SubjectKind::PullRequest, n));
+    pull.or_else(|| refs::number(name, refs::ISSUES).map(|n| (SubjectKind::Issue, n)))
+}

@@ -1,0 +1,419 @@
+//! How pull requests and issues are linked. A record names others by at-uri, in its text and in its
+//! `references`, and a pull request says what it builds on (`dependentOn`). The other direction is
+//! read out of the index's lists of the repository, which have whole records in them.
+//!
+//! Tangled has no words that close an issue, and its pages make no link of a bare `#7`.
+
+use std::collections::BTreeSet;
+
+use forge_core::{
+    AtUri, Error, ForgeKind, PrKey, RepoId, RepoPath, Result, Warning,
+    locator::Hosts,
+    mentions::{Named, mentions},
+    model::{Link, LinkState, Links, Subject, SubjectKind},
+};
+use futures::future;
+use serde_json::Value;
+
+use crate::{
+    Era, Tangled, comments,
+    issues::ISSUES,
+    kinds,
+    pulls::{
+        number::{Numbered, PULLS},
+        status::Words,
+        view::unread,
+    },
+    records::{self, Record},
+    repository::Repository,
+    sources::is_down,
+    tickets::{self, inline, markdown},
+    walk::{Item, Walk},
+};
+
+/// How many rows of a list of the index are read at once, and in all.
+const PAGE: usize = 1_000;
+const MOST: usize = 5_000;
+/// More pages of the web are not asked which record they show.
+const PAGES: usize = 10;
+
+/// A pull request or an issue, as far as its own record tells.
+struct Ticket {
+    kind: SubjectKind,
+    record: Record,
+    state: Option<LinkState>,
+}
+
+impl Ticket {
+    fn uri(&self) -> &str {
+        &self.record.uri
+    }
+
+    fn link(&self, repository: &Repository) -> Link {
+        Link {
+            kind: Some(self.kind),
+            repo: Some(repository.id.clone()),
+            key: PrKey::Record(self.record.uri.clone()),
+            title: markdown(&self.record.value, "title").map(str::to_owned),
+            state: self.state,
+        }
+    }
+
+    fn body(&self) -> &str {
+        markdown(&self.record.value, "body").unwrap_or_default()
+    }
+
+    fn depends_on(&self) -> Option<&str> {
+        self.record.text("dependentOn")
+    }
+}
+
+/// A list of the index, and where its records are when it does not answer.
+struct List<'a> {
+    kind: SubjectKind,
+    query: &'static str,
+    words: Words<'a>,
+    collections: [&'a str; 2],
+    paths: &'static [&'static str],
+}
+
+/// The at-uris in a record's `references`.
+fn references(record: &Record) -> impl Iterator<Item = &str> {
+    let listed = record.value.get("references").and_then(Value::as_array);
+    listed.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The repository in which a text stands.
+struct Home {
+    id: RepoId,
+    /// Everything that it is called in an address.
+    names: BTreeSet<String>,
+    hosts: Hosts,
+}
+
+/// What texts and records name.
+#[derive(Default)]
+struct Mentioned {
+    /// Records, by at-uri.
+    records: Vec<AtUri>,
+    /// Pages of this repository.
+    pages: Vec<(SubjectKind, u64)>,
+    /// Elsewhere.
+    others: Vec<Link>,
+}
+
+impl Tangled {
+    /// See [`forge_core::Issues::links`].
+    pub(crate) async fn links_of(&self, subject: &Subject) -> Result<Links> {
+        let (repository, own, number) = match subject {
+            Subject::Pull(id) => {
+                let found = self.locate(id).await?;
+                (found.repository, found.pull.record, found.number)
+            }
+            Subject::Issue(id) => {
+                let found = self.locate_issue(id).await?;
+                (found.repository, found.issue.record, found.number)
+            }
+        };
+        let own = Ticket {
+            kind: subject.kind(),
+            record: own,
+            state: None,
+        };
+        let mut links = Links::default();
+        let (said, others) = future::join(
+            self.said_about(&repository, &own.record),
+            self.tickets_of(&repository),
+        )
+        .await;
+        let said = said.unwrap_or_else(|e| {
+            links.warnings.push(unread("the comments", &e));
+            (Vec::new(), Vec::new())
+        });
+        links.warnings.extend(said.1);
+        let (others, warnings) = others;
+        links.warnings.extend(warnings);
+
+        let at = |uri: &str| match others.iter().find(|other| other.uri() == uri) {
+            Some(other) => Some(other.link(&repository)),
+            None => Some(Named::Record(AtUri::parse(uri).ok()?).link(&repository.id)),
+        };
+        let home = self.home(&repository);
+        let mut mentioned = Mentioned::default();
+        mentioned.read(own.body(), references(&own.record), &home);
+        for comment in &said.0 {
+            let text = comments::text(&comment.value).unwrap_or_default();
+            mentioned.read(text, references(comment), &home);
+        }
+        let pages = self
+            .records_of_pages(&repository, &mentioned.pages, &mut links.warnings)
+            .await;
+        let named = mentioned.records.iter().chain(&pages);
+        links.mentions = named.filter_map(|uri| at(&uri.to_string())).collect();
+        links.mentions.append(&mut mentioned.others);
+        links.depends_on = own.depends_on().and_then(at).into_iter().collect();
+
+        for other in others.iter().filter(|other| other.uri() != own.uri()) {
+            if other.depends_on() == Some(own.uri()) {
+                links.needed_by.push(other.link(&repository));
+                continue;
+            }
+            let mut mentioned = Mentioned::default();
+            mentioned.read(other.body(), references(&other.record), &home);
+            let by_uri = mentioned
+                .records
+                .iter()
+                .any(|uri| uri.to_string() == own.uri());
+            let by_page = number.is_some_and(|n| mentioned.pages.contains(&(own.kind, n)));
+            if by_uri || by_page {
+                links.mentioned_by.push(other.link(&repository));
+            }
+        }
+        if repository.era != Era::Org10 {
+            links.warnings.push(Warning::new(
+                "comments elsewhere that name it are not known: nothing on tangled lists them",
+            ));
+        }
+        Ok(links.settled(&match subject {
+            Subject::Pull(id) => Subject::Pull(forge_core::PrId {
+                key: PrKey::Record(own.record.uri),
+                ..id.clone()
+            }),
+            Subject::Issue(id) => Subject::Issue(forge_core::model::IssueId {
+                key: PrKey::Record(own.record.uri),
+                ..id.clone()
+            }),
+        }))
+    }
+
+    /// The comments on a pull request or an issue.
+    async fn said_about(
+        &self,
+        repository: &Repository,
+        record: &Record,
+    ) -> Result<(Vec<Record>, Vec<Warning>)> {
+        if repository.era == Era::Org10 {
+            return Ok((self.ticket_comments(repository, record).await?, Vec::new()));
+        }
+        let kind = kinds::comments(&self.settings.dialects);
+        let accounts = self.known_accounts(repository, Some(record.author()));
+        let found = self.about(&kind, &record.uri, accounts).await?;
+        Ok((found.value, found.warnings))
+    }
+
+    /// Every pull request and issue of the repository, newest first, and what could not be read.
+    async fn tickets_of(&self, repository: &Repository) -> (Vec<Ticket>, Vec<Warning>) {
+        if repository.era == Era::Org10 {
+            return match self.tickets_in_account(repository).await {
+                Ok(found) => found,
+                Err(e) => (Vec::new(), vec![unread("what mentions it", &e)]),
+            };
+        }
+        let names = &self.settings.dialects.sh;
+        let lists = [
+            List {
+                kind: SubjectKind::PullRequest,
+                query: "sh.tangled.repo.listPulls",
+                words: Words::of_pulls(names),
+                collections: [&names.pull, &names.status],
+                paths: &["target.repo", "target.repoDid"],
+            },
+            List {
+                kind: SubjectKind::Issue,
+                query: "sh.tangled.repo.listIssues",
+                words: Words::of_issues(names),
+                collections: [&names.issue, &names.issue_state],
+                paths: &["repo"],
+            },
+        ];
+        let found = lists.iter().map(|list| async move {
+            match self.indexed(repository, list).await {
+                Ok(found) => found,
+                Err(e) if is_down(&e) => self.listed_elsewhere(repository, list, &e).await,
+                Err(e) => (Vec::new(), vec![unread(list.query, &e)]),
+            }
+        });
+        let (mut tickets, mut warnings) = (Vec::new(), Vec::new());
+        for (found, more) in future::join_all(found).await {
+            tickets.extend(found);
+            for warning in more {
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
+                }
+            }
+        }
+        (tickets, warnings)
+    }
+
+    async fn indexed(
+        &self,
+        repository: &Repository,
+        list: &List<'_>,
+    ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
+        let params = vec![("subject", repository.target())];
+        let index = self.index_or_others();
+        let mut walk = Walk::new(index, list.query, params, None, PAGE);
+        let (mut found, mut warnings) = (Vec::new(), Vec::new());
+        while let Some(row) = walk.next().await? {
+            match Item::parse(row, "record") {
+                Ok(item) => found.push(Ticket {
+                    kind: list.kind,
+                    state: list.words.state_of(item.state()).map(LinkState::from),
+                    record: item.record,
+                }),
+                Err(e) => warnings.push(Warning::new(e.message())),
+            }
+            if found.len() >= MOST {
+                warnings.push(Warning::new(format!(
+                    "the newest {MOST} rows of {} alone were read for what mentions it",
+                    list.query
+                )));
+                break;
+            }
+        }
+        Ok((found, warnings))
+    }
+
+    /// The same from the accounts that are known, without their states.
+    async fn listed_elsewhere(
+        &self,
+        repository: &Repository,
+        list: &List<'_>,
+        down: &Error,
+    ) -> (Vec<Ticket>, Vec<Warning>) {
+        let found = self
+            .without_index(repository, list.collections, list.paths, down)
+            .await;
+        let (records, _) = found.value;
+        let is_ours = |record: &Record| {
+            let mut targets = list.paths.iter().filter_map(|path| {
+                let keys: Vec<&str> = path.split('.').collect();
+                record.text_at(&keys)
+            });
+            targets.any(|target| repository.is_target(target))
+        };
+        let tickets = records.into_iter().filter(is_ours).map(|record| Ticket {
+            kind: list.kind,
+            state: None,
+            record,
+        });
+        (tickets.collect(), found.warnings)
+    }
+
+    async fn tickets_in_account(
+        &self,
+        repository: &Repository,
+    ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
+        let (knot, did) = self.account(repository).await?;
+        let collection = &self.settings.dialects.org.issue;
+        let listed = records::all(&knot, did, collection, tickets::MOST).await?;
+        let tickets = listed.records.into_iter().map(|record| Ticket {
+            kind: match record.text("targetBranch") {
+                Some(_) => SubjectKind::PullRequest,
+                None => SubjectKind::Issue,
+            },
+            state: inline(&record).state.map(LinkState::from),
+            record,
+        });
+        Ok((tickets.collect(), listed.warnings))
+    }
+
+    /// The records that pages of this repository show; those that there are no pages of are left
+    /// out.
+    async fn records_of_pages(
+        &self,
+        repository: &Repository,
+        pages: &[(SubjectKind, u64)],
+        warnings: &mut Vec<Warning>,
+    ) -> Vec<AtUri> {
+        if pages.len() > PAGES {
+            warnings.push(Warning::new(format!(
+                "{} pages are mentioned; the first {PAGES} were looked up",
+                pages.len()
+            )));
+        }
+        let names = self.settings.dialects.of(repository.era);
+        let lookups = pages.iter().take(PAGES).map(|(kind, number)| {
+            let (of, collection): (&Numbered, _) = match kind {
+                SubjectKind::PullRequest => (&PULLS, &names.pull),
+                SubjectKind::Issue => (&ISSUES, &names.issue),
+            };
+            self.web_record(repository, of, *number, collection)
+        });
+        let mut found = Vec::new();
+        for record in future::join_all(lookups).await {
+            match record {
+                Ok(uri) => found.push(uri),
+                Err(e) if e.is_not_found() => {}
+                Err(e) => warnings.push(unread("a page that it mentions", &e)),
+            }
+        }
+        found
+    }
+
+    fn home(&self, repository: &Repository) -> Home {
+        let key = |host: &str, path: RepoPath| {
+            let id = RepoId {
+                kind: ForgeKind::TANGLED,
+                host: host.to_owned(),
+                path,
+            };
+            id.comparison_key()
+        };
+        let host = &self.settings.host;
+        let named = |owner: &str| {
+            let path = RepoPath::Named {
+                owner: owner.to_owned(),
+                name: repository.name.clone(),
+            };
+            key(host, path)
+        };
+        let names = [
+            repository.id.comparison_key(),
+            named(repository.owner.name()),
+            named(&repository.owner.did),
+        ];
+        // A DID is global, and named without the public host.
+        let did = repository.did.iter().flat_map(|did| {
+            let path = || RepoPath::Did(did.clone());
+            [key("", path()), key(host, path())]
+        });
+        Home {
+            id: repository.id.clone(),
+            names: names.into_iter().chain(did).collect(),
+            hosts: Hosts::builtin()
+                .with(host, ForgeKind::TANGLED)
+                .with_default_host(host),
+        }
+    }
+}
+
+impl Mentioned {
+    /// Reads a text, and the references that came with it.
+    fn read<'a>(&mut self, text: &str, references: impl Iterator<Item = &'a str>, home: &Home) {
+        let is_own = |repo: &RepoId| home.names.contains(&repo.comparison_key());
+        let mut page = |kind, key: &PrKey| {
+            if let PrKey::Number(number) = key
+                && !self.pages.contains(&(kind, *number))
+            {
+                self.pages.push((kind, *number));
+            }
+        };
+        for mention in mentions(text, &home.hosts) {
+            match mention.named {
+                Named::Number(_) => {}
+                Named::InRepo(repo, _) if is_own(&repo) => {}
+                Named::Pull(id) if is_own(&id.repo) => page(SubjectKind::PullRequest, &id.key),
+                Named::Issue(id) if is_own(&id.repo) => page(SubjectKind::Issue, &id.key),
+                Named::Record(uri) => self.records.push(uri),
+                elsewhere => self.others.push(elsewhere.link(&home.id)),
+            }
+        }
+        let is_ticket = |uri: &AtUri| {
+            let last = uri.collection.rsplit('.').next();
+            matches!(last, Some("pull" | "issue" | "ticket"))
+        };
+        let references = references.filter_map(|uri| AtUri::parse(uri).ok());
+        self.records.extend(references.filter(is_ticket));
+    }
+}

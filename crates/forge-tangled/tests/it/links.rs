@@ -1,0 +1,185 @@
+//! Links: what records name, what a page of the web stands for, and what is not known.
+
+use forge_core::{
+    Issues, PrKey, RepoId, RepoPath, Warning,
+    model::{CreatePull, Issue, IssueId, Link, LinkState, NewIssue, Subject, SubjectKind},
+};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+const ISSUE: &str = "sh.tangled.repo.issue";
+const TICKET: &str = "org.tangled.track.ticket";
+
+async fn open(stage: &Stage, title: &str, body: &str) -> Issue {
+    let new = NewIssue {
+        title: title.to_owned(),
+        body: body.to_owned(),
+        ..NewIssue::default()
+    };
+    let forge = stage.tangled(&stage.alice);
+    forge.create_issue(&stage.id(), &new).await.unwrap().value
+}
+
+fn of(issue: &Issue) -> Subject {
+    Subject::Issue(issue.id.clone())
+}
+
+fn titles(links: &[Link]) -> Vec<&str> {
+    links
+        .iter()
+        .map(|link| link.title.as_deref().unwrap_or_default())
+        .collect()
+}
+
+fn said(warnings: &[Warning], part: &str) -> bool {
+    warnings.iter().any(|w| w.message.contains(part))
+}
+
+#[tokio::test]
+async fn references_of_records_are_links_in_both_directions() {
+    let stage = Stage::new();
+    let issue = open(&stage, "One", "Why").await;
+    let record = json!({
+        "repo": stage.repo.did, "title": "Two", "body": "Nothing in it",
+        "references": [issue.node_id, "at://did:plc:elsewhere/app.bsky.feed.post/3k", 7, "x"],
+        "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let (uri, _) = stage
+        .world
+        .pds()
+        .put(&stage.bob.did, ISSUE, "3mkuuamwfj322", record);
+    let forge = stage.tangled(&stage.alice);
+    let two = Subject::Issue(IssueId {
+        repo: stage.id(),
+        key: PrKey::Record(uri.clone()),
+    });
+    let found = forge.links(&two).await.unwrap();
+    assert_eq!(titles(&found.mentions), ["One"]);
+    let found = forge.links(&of(&issue)).await.unwrap();
+    assert_eq!(titles(&found.mentioned_by), ["Two"]);
+    let two = &found.mentioned_by[0];
+    assert_eq!(two.kind, Some(SubjectKind::Issue));
+    assert_eq!(two.state, Some(LinkState::Open));
+    assert_eq!(two.to_string(), uri);
+    assert!(said(&found.warnings, "comments elsewhere"), "{found:?}");
+}
+
+#[tokio::test]
+async fn pages_of_the_repository_are_the_records_that_they_show() {
+    let stage = Stage::new();
+    let one = open(&stage, "One", "Why").await;
+    let did = &stage.repo.did;
+    let body = format!(
+        "See https://tangled.org/alice.test/widget/issues/1, https://tangled.org/{did}/issues/77 \
+         and https://tangled.org/bob.test/other/issues/1. Fixes #1."
+    );
+    let two = open(&stage, "Two", &body).await;
+    let forge = stage.tangled(&stage.bob);
+    forge.links(&of(&two)).await.unwrap();
+    let index = stage.world.index();
+    index.host().reset_record();
+    index.web().reset_record();
+    let found = forge.links(&of(&two)).await.unwrap();
+    let named: Vec<_> = found.mentions.iter().map(Link::to_string).collect();
+    assert_eq!(
+        named,
+        [one.node_id.as_str(), "tangled.org/bob.test/other#1"]
+    );
+    assert_eq!(found.mentions[1].title, None);
+    assert!(found.closes.is_empty());
+    // The comments and the two lists; two pages of this repository, and none of the other.
+    assert_eq!(index.host().requests().len(), 3);
+    assert_eq!(index.web().requests().len(), 2);
+    // By its number on the web it is named by the page as well.
+    let by_number = Subject::Issue(IssueId::number(stage.id(), 1));
+    let found = forge.links(&by_number).await.unwrap();
+    assert_eq!(titles(&found.mentioned_by), ["Two"]);
+}
+
+#[tokio::test]
+async fn a_stack_is_a_link_and_a_circle_does_no_harm() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    let lower = stage.open(&repo, "lower").await;
+    stage.repo.git.set_branch("upper", "lower");
+    stage.repo.git.commit("upper", "U", &[("u", Some("u\n"))]);
+    let req = CreatePull {
+        depends_on: Some(lower.id.clone()),
+        ..CreatePull::new("upper", "Upper")
+    };
+    let upper = repo.create(&req).await.unwrap().value;
+    let links = async |id: &forge_core::PrId| {
+        let subject = Subject::Pull(id.clone());
+        stage.tangled(&stage.bob).links(&subject).await.unwrap()
+    };
+    let found = links(&upper.id).await;
+    assert_eq!(titles(&found.depends_on), [lower.title.as_str()]);
+    assert_eq!(titles(&links(&lower.id).await.needed_by), ["Upper"]);
+    // Its author makes the lower one depend on the upper one.
+    let pds = stage.world.pds();
+    let pulls = pds.records(&stage.alice.did, "sh.tangled.repo.pull");
+    let (_, _, record) = pulls
+        .iter()
+        .find(|(uri, ..)| *uri == lower.node_id)
+        .unwrap();
+    let mut record = record.clone();
+    record["dependentOn"] = json!(upper.node_id);
+    let rkey = lower.node_id.rsplit('/').next().unwrap();
+    pds.put(&stage.alice.did, "sh.tangled.repo.pull", rkey, record);
+    let found = links(&lower.id).await;
+    assert_eq!(titles(&found.depends_on), ["Upper"]);
+    assert_eq!(titles(&found.needed_by), ["Upper"]);
+}
+
+#[tokio::test]
+async fn without_the_index_the_accounts_that_are_known_are_read() {
+    let stage = Stage::new();
+    let one = open(&stage, "One", "Why").await;
+    let two = open(&stage, "Two", &format!("See {}", one.node_id)).await;
+    for backlinks in [true, false] {
+        stage.world.index().host().set_down(true);
+        stage.world.index().backlinks().set_down(!backlinks);
+        let forge = stage.tangled(&stage.alice);
+        let found = forge.links(&of(&two)).await.unwrap();
+        assert_eq!(titles(&found.mentions), ["One"], "{backlinks}");
+        let found = forge.links(&of(&one)).await.unwrap();
+        assert_eq!(titles(&found.mentioned_by), ["Two"], "{backlinks}");
+        assert_eq!(found.mentioned_by[0].state, None);
+        assert!(said(&found.warnings, "read from"), "{:?}", found.warnings);
+    }
+}
+
+#[tokio::test]
+async fn tickets_name_each_other() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let knot = stage.world.knot();
+    let issue = format!("at://{}/{TICKET}/3mkuuamwfj322", repo.did);
+    let ticket = |title: &str, body: &str| {
+        json!({
+            "title": {"text": title}, "body": {"text": body}, "state": "open",
+            "createdAt": "2026-11-01T00:00:00Z", "x-tngl-editor": stage.bob.did,
+        })
+    };
+    knot.put_record(&repo.did, TICKET, "3mkuuamwfj322", ticket("One", "Why"));
+    let mut pull = ticket("Pull", &format!("Since {issue}."));
+    pull["targetBranch"] = json!("main");
+    knot.put_record(&repo.did, TICKET, "3mkuuamwfj323", pull);
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let subject = Subject::Issue(IssueId {
+        repo: id,
+        key: PrKey::Record(issue),
+    });
+    let forge = stage.tangled(&stage.alice);
+    let found = forge.links(&subject).await.unwrap();
+    assert_eq!(titles(&found.mentioned_by), ["Pull"]);
+    assert_eq!(found.mentioned_by[0].kind, Some(SubjectKind::PullRequest));
+    assert!(
+        found.mentions.is_empty() && found.warnings.is_empty(),
+        "{found:?}"
+    );
+}

@@ -1,0 +1,253 @@
+//! Links between pull requests and issues.
+
+use forge_core::{
+    Capability, PrKey,
+    model::{
+        CreatePull, EditIssue, Issue, Link, LinkState, Links, NewIssue, PullRequest, Subject,
+        SubjectKind,
+    },
+};
+
+use super::{Fixture, Set, cases, refused};
+
+pub(super) fn cases(set: &mut Set) {
+    cases![set;
+        nothing_is_linked [IssueCreate, Links];
+        one_that_does_not_exist [IssueView, Links];
+        a_description_names_an_issue [IssueCreate, Links];
+        an_issue_names_a_pull_request [IssueCreate, Links];
+        a_comment_names_an_issue [IssueCreate, Comments, Links];
+        a_comment_on_an_issue_names_another [IssueCreate, IssueComment, Links];
+        words_that_close [IssueCreate, Links];
+        code_names_nothing [IssueCreate, Links];
+        a_number_that_nothing_has [Links];
+        other_repositories_are_not_asked [Links];
+        a_circle_of_names [IssueCreate, IssueEdit, Links];
+        one_on_top_of_another [Links];
+    ];
+}
+
+async fn issue(fx: &Fixture, title: &str, body: &str) -> Issue {
+    let new = NewIssue {
+        title: title.to_owned(),
+        body: body.to_owned(),
+        ..NewIssue::default()
+    };
+    fx.author.create_issue(&new).await.unwrap().value
+}
+
+async fn pull(fx: &Fixture, branch: &str, description: &str) -> PullRequest {
+    fx.feature(branch);
+    let req = CreatePull {
+        description: description.to_owned(),
+        ..CreatePull::new(branch, format!("Title of {branch}"))
+    };
+    fx.author.create(&req).await.unwrap().value
+}
+
+async fn links(fx: &Fixture, subject: &Subject) -> Links {
+    fx.reviewer.links(subject).await.unwrap()
+}
+
+async fn of_pull(fx: &Fixture, pull: &PullRequest) -> Links {
+    links(fx, &Subject::Pull(pull.id.clone())).await
+}
+
+async fn of_issue(fx: &Fixture, issue: &Issue) -> Links {
+    links(fx, &Subject::Issue(issue.id.clone())).await
+}
+
+/// How a text names it where it belongs.
+fn name(key: &PrKey) -> String {
+    match key {
+        PrKey::Number(n) => format!("#{n}"),
+        PrKey::Record(uri) => uri.clone(),
+    }
+}
+
+/// What is at the ends, with their titles.
+fn ends(links: &[Link]) -> Vec<(SubjectKind, &PrKey, &str)> {
+    let end = |link: &'_ Link| link.kind.expect("a kind");
+    let title = |link: &'_ Link| link.title.is_some();
+    assert!(links.iter().all(title), "{links:?}");
+    links
+        .iter()
+        .map(|link| (end(link), &link.key, link.title.as_deref().unwrap_or("")))
+        .collect()
+}
+
+fn is(pull: &PullRequest) -> (SubjectKind, &PrKey, &str) {
+    (SubjectKind::PullRequest, &pull.id.key, &pull.title)
+}
+
+fn is_issue(issue: &Issue) -> (SubjectKind, &PrKey, &str) {
+    (SubjectKind::Issue, &issue.id.key, &issue.title)
+}
+
+/// No list has anything in it.
+fn nothing(links: &Links) -> bool {
+    links.lists().iter().all(|(_, list)| list.is_empty())
+}
+
+async fn nothing_is_linked(fx: Fixture) {
+    let (issue, pull) = (
+        issue(&fx, "It breaks", "Sometimes.").await,
+        pull(&fx, "fix", "Sometimes.").await,
+    );
+    for links in [of_issue(&fx, &issue).await, of_pull(&fx, &pull).await] {
+        assert!(nothing(&links), "{links:?}");
+    }
+}
+
+async fn one_that_does_not_exist(fx: Fixture) {
+    let pull = Subject::Pull(fx.author.pr(77));
+    let issue = Subject::Issue(fx.author.issue_id(77));
+    for subject in [pull, issue] {
+        refused(fx.author.links(&subject).await, "not_found");
+    }
+}
+
+async fn a_description_names_an_issue(fx: Fixture) {
+    let issue = issue(&fx, "It breaks", "").await;
+    let pull = pull(&fx, "fix", &format!("See {}.", name(&issue.id.key))).await;
+    let found = of_pull(&fx, &pull).await;
+    assert_eq!(ends(&found.mentions), [is_issue(&issue)]);
+    assert_eq!(found.mentions[0].state, Some(LinkState::Open));
+    assert!(found.closes.is_empty(), "{found:?}");
+    let found = of_issue(&fx, &issue).await;
+    assert_eq!(ends(&found.mentioned_by), [is(&pull)]);
+    assert!(found.closed_by.is_empty() && found.mentions.is_empty());
+}
+
+async fn an_issue_names_a_pull_request(fx: Fixture) {
+    let pull = pull(&fx, "fix", "").await;
+    let text = format!("Since ({}), I think.", name(&pull.id.key));
+    let issue = issue(&fx, "It breaks", &text).await;
+    let found = of_issue(&fx, &issue).await;
+    assert_eq!(ends(&found.mentions), [is(&pull)]);
+    let found = of_pull(&fx, &pull).await;
+    assert_eq!(ends(&found.mentioned_by), [is_issue(&issue)]);
+}
+
+async fn a_comment_names_an_issue(fx: Fixture) {
+    let issue = issue(&fx, "It breaks", "").await;
+    let pull = pull(&fx, "fix", "").await;
+    let text = format!("Is this {}?", name(&issue.id.key));
+    fx.reviewer.comment(&pull.id, &text, None).await.unwrap();
+    assert_eq!(
+        ends(&of_pull(&fx, &pull).await.mentions),
+        [is_issue(&issue)]
+    );
+    let found = of_issue(&fx, &issue).await;
+    if fx.facts.texts_link {
+        assert_eq!(ends(&found.mentioned_by), [is(&pull)]);
+    } else {
+        // Not known, and said to be.
+        assert!(nothing(&found) && !found.warnings.is_empty(), "{found:?}");
+    }
+}
+
+async fn a_comment_on_an_issue_names_another(fx: Fixture) {
+    let first = issue(&fx, "First", "").await;
+    let second = issue(&fx, "Second", "").await;
+    let text = format!("As in {}", name(&first.id.key));
+    fx.reviewer.comment_issue(&second.id, &text).await.unwrap();
+    let found = of_issue(&fx, &second).await;
+    assert_eq!(ends(&found.mentions), [is_issue(&first)]);
+    if fx.facts.texts_link {
+        let found = of_issue(&fx, &first).await;
+        assert_eq!(ends(&found.mentioned_by), [is_issue(&second)]);
+    }
+}
+
+async fn words_that_close(fx: Fixture) {
+    let issue = issue(&fx, "It breaks", "").await;
+    let pull = pull(&fx, "fix", &format!("Fixes {}\n", name(&issue.id.key))).await;
+    let (of_pull, of_issue) = (of_pull(&fx, &pull).await, of_issue(&fx, &issue).await);
+    let (outward, inward) = match fx.facts.texts_link {
+        true => (&of_pull.closes, &of_issue.closed_by),
+        false => (&of_pull.mentions, &of_issue.mentioned_by),
+    };
+    assert_eq!(ends(outward), [is_issue(&issue)]);
+    assert_eq!(ends(inward), [is(&pull)]);
+    // It is in one list in each direction.
+    for links in [&of_pull, &of_issue] {
+        let all: usize = links.lists().iter().map(|(_, list)| list.len()).sum();
+        assert_eq!(all, 1, "{links:?}");
+    }
+}
+
+async fn code_names_nothing(fx: Fixture) {
+    let issue = issue(&fx, "It breaks", "").await;
+    let name = name(&issue.id.key);
+    let text = format!("`{name}`\n\n```\nfixes {name}\n```\n\nAnd `fixes {name}`.\n");
+    let pull = pull(&fx, "fix", &text).await;
+    for links in [of_pull(&fx, &pull).await, of_issue(&fx, &issue).await] {
+        assert!(nothing(&links), "{links:?}");
+    }
+}
+
+async fn a_number_that_nothing_has(fx: Fixture) {
+    let pull = pull(&fx, "fix", "See #77, fixes #78, #99999999999 and #0.").await;
+    let found = of_pull(&fx, &pull).await;
+    assert!(nothing(&found), "{found:?}");
+}
+
+async fn other_repositories_are_not_asked(fx: Fixture) {
+    let text = "See https://github.com/octo/elsewhere/issues/5, and \
+                [that](https://tangled.org/alice.example/core/pulls/7).";
+    let pull = pull(&fx, "fix", text).await;
+    let found = of_pull(&fx, &pull).await.mentions;
+    let named: Vec<_> = found.iter().map(|l| (l.kind, l.to_string())).collect();
+    let wanted = [
+        (SubjectKind::Issue, "github.com/octo/elsewhere#5"),
+        (SubjectKind::PullRequest, "tangled.org/alice.example/core#7"),
+    ];
+    assert_eq!(named, wanted.map(|(kind, at)| (Some(kind), at.to_owned())));
+    for link in found {
+        assert_eq!((link.title, link.state), (None, None));
+    }
+}
+
+async fn a_circle_of_names(fx: Fixture) {
+    let first = issue(&fx, "First", "").await;
+    let second = issue(&fx, "Second", &format!("See {}", name(&first.id.key))).await;
+    let both = format!("{} {}", name(&first.id.key), name(&second.id.key));
+    let edit = EditIssue {
+        body: Some(both),
+        ..EditIssue::default()
+    };
+    fx.author.edit_issue(&first.id, &edit).await.unwrap();
+    for (one, other) in [(&first, &second), (&second, &first)] {
+        let found = of_issue(&fx, one).await;
+        assert_eq!(ends(&found.mentions), [is_issue(other)]);
+        assert_eq!(ends(&found.mentioned_by), [is_issue(other)]);
+    }
+}
+
+async fn one_on_top_of_another(fx: Fixture) {
+    let lower = fx.open("lower").await;
+    fx.git.set_branch("upper", "lower");
+    fx.git
+        .commit("upper", "Add upper", &[("upper.txt", Some("upper\n"))]);
+    let client = fx.author.client().forge().capabilities();
+    let own = client.has(Capability::PrCreateDependent);
+    let req = match own {
+        true => CreatePull {
+            depends_on: Some(lower.id.clone()),
+            ..CreatePull::new("upper", "Upper")
+        },
+        false => CreatePull {
+            base: Some("lower".to_owned()),
+            ..CreatePull::new("upper", "Upper")
+        },
+    };
+    let upper = fx.author.create(&req).await.unwrap().value;
+    let found = of_pull(&fx, &upper).await;
+    assert_eq!(ends(&found.depends_on), [is(&lower)]);
+    let found = of_pull(&fx, &lower).await;
+    assert!(found.depends_on.is_empty(), "{found:?}");
+    if fx.facts.knows_what_is_on_top {
+        assert_eq!(ends(&found.needed_by), [is(&upper)]);
+    }
+}
