@@ -45,6 +45,13 @@ impl GqlError {
         matches!(self.kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
     }
 
+    /// It is a refusal of a token that may not read teams. (GitHub names `read:org` first, and
+    /// `read:discussion` beside it.)
+    pub fn is_about_teams(&self) -> bool {
+        self.kind.as_deref() == Some("INSUFFICIENT_SCOPES")
+            && scopes_in(&self.message).iter().any(|s| s == TEAM_SCOPE)
+    }
+
     fn code(&self) -> &str {
         let code = self.extensions.as_ref().and_then(|e| e.get("code"));
         code.and_then(Value::as_str).unwrap_or_default()
@@ -109,6 +116,15 @@ impl RestBody {
             (message, false) => format!("{message}: {}", parts.join("; ")),
         }
     }
+}
+
+/// The scope that lets a classic token read teams.
+const TEAM_SCOPE: &str = "read:org";
+
+/// A token that may not read the teams it would have to know.
+pub(crate) fn no_teams(about: About<'_>) -> Error {
+    let said = "a team that was asked for a review has no name for this token";
+    forbidden(about.host, said, &[TEAM_SCOPE.to_owned()])
 }
 
 /// The failure that an HTTP answer is.
