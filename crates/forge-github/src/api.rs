@@ -94,6 +94,7 @@ impl Api {
         About {
             host: &self.host,
             http: &self.http,
+            tokens: self.tokens.as_ref(),
             write,
         }
     }
@@ -258,7 +259,7 @@ impl Api {
     /// is looked at before anything is written.
     pub fn may_change_boards<T>(&self, answer: &Answer<T>) -> Result<()> {
         let what = "change project boards";
-        match error::lacks_scope(&self.host, &answer.headers, "project", what) {
+        match error::lacks_scope(self.about(true), &answer.headers, "project", what) {
             Some(error) => Err(error),
             None => Ok(()),
         }
