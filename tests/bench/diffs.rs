@@ -1,60 +1,13 @@
 //! Diffs that do not fit into memory.
 
-use std::{
-    fs,
-    io::{BufRead, BufReader, Read},
-    path::PathBuf,
-    process::Stdio,
-    time::{Duration, Instant},
-};
+use std::path::PathBuf;
 
-use forge_testkit::{GitDir, Identity, Run, Scratch};
+use forge_testkit::{GitDir, Identity, Scratch};
 
 use crate::page::{Page, mb, ms, version};
 
 /// What `forge` may need at most, in KiB.
 const LIMIT: u64 = 60 * 1024;
-
-struct Reading {
-    first: Duration,
-    all: Duration,
-    bytes: u64,
-    peak: u64,
-}
-
-fn read(run: &Run) -> Reading {
-    let begun = Instant::now();
-    let mut child = run.command().stdout(Stdio::piped()).spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    out.read_line(&mut line).unwrap();
-    let first = begun.elapsed();
-    let (mut bytes, mut peak, mut buffer) = (line.len() as u64, 0, vec![0; 1 << 16]);
-    loop {
-        let n = out.read(&mut buffer).unwrap();
-        if n == 0 {
-            break;
-        }
-        if bytes >> 20 != (bytes + n as u64) >> 20 || peak == 0 {
-            peak = peak.max(high_water(&status).unwrap_or(0));
-        }
-        bytes += n as u64;
-    }
-    assert!(child.wait().unwrap().success());
-    Reading {
-        first,
-        all: begun.elapsed(),
-        bytes,
-        peak,
-    }
-}
-
-fn high_water(status: &str) -> Option<u64> {
-    let text = fs::read_to_string(status).ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse().ok()
-}
 
 fn open(scratch: &Scratch, name: &str, files: &[(String, String)]) -> GitDir {
     let git = scratch.repository(name);
@@ -102,12 +55,13 @@ pub fn measure(page: &mut Page, gits: &[PathBuf]) {
                 .forge(repo.path(), &Identity::ADA)
                 .env("FORGE_GIT", git)
                 .args(["pr", "diff", "1"]);
-            let reading = read(&run);
+            let reading = run.read();
+            let peak = reading.peak.expect("/proc says how much memory it had");
             let peak = page.limit(
                 &format!("memory of a diff of {what}"),
-                &mb(reading.peak),
+                &mb(peak),
                 "60 MB",
-                reading.peak < LIMIT,
+                peak < LIMIT,
             );
             page.row(&[
                 what.into(),

@@ -2,50 +2,17 @@
 
 use std::path::PathBuf;
 
-use forge_testkit::{GitDir, Identity, Run, Scratch};
+use forge_testkit::{GitDir, Identity, Run, Scratch, many_pulls};
 
 use crate::{
     measure::in_turns,
     page::{Page, mb, ms, ratio, time_ratio, version},
 };
 
-/// A repository with `count` pull requests of 20 events each.
-fn repository(scratch: &Scratch, name: &str, count: u64) -> GitDir {
-    let git = scratch.repository(name);
-    for (number, branch) in [("1", "one"), ("2", "two")] {
-        git.commit(branch, "Change", &[(branch, Some("x\n"))]);
-        let forge = || scratch.forge(git.path(), &Identity::ADA).arg("pr");
-        forge()
-            .args([
-                "create",
-                "-H",
-                branch,
-                "-t",
-                "A pull request",
-                "-b",
-                "Text.",
-            ])
-            .ok();
-        for n in 0..18 {
-            forge()
-                .args(["comment", number, "-b", &format!("Comment {n}.")])
-                .ok();
-        }
-        let last: &[&str] = if number == "1" {
-            &["edit", "1", "-t", "T"]
-        } else {
-            &["close", "2"]
-        };
-        forge().args(last).ok();
-    }
-    git.multiply_pulls(count);
-    git
-}
-
 pub fn measure(page: &mut Page, gits: &[PathBuf]) {
     let scratch = Scratch::new();
-    let small = repository(&scratch, "small", 100);
-    let large = repository(&scratch, "large", 10_000);
+    let small = many_pulls(&scratch, "small", 100);
+    let large = many_pulls(&scratch, "large", 10_000);
     page.table(
         "Ten thousand pull requests",
         "Pull requests of 20 events each, in a plain git repository; 15 runs each in turns. Memory \

@@ -41,3 +41,22 @@ fn production_code_does_not_know_the_word() {
         assert!(!code.contains(CANARY), "{}", name.display());
     }
 }
+
+#[test]
+fn the_tokens_of_tests_have_the_word() {
+    let makers = ["FixedToken::new(\"", "Secret::new(\""];
+    let of_a_test = |name: &std::path::Path| name.iter().any(|part| part == "tests");
+    for name in files().into_iter().filter(|name| of_a_test(name)) {
+        let text = fs::read_to_string(workspace_root().join(&name)).unwrap_or_default();
+        for maker in makers {
+            for token in text.split(maker).skip(1) {
+                let token = token.split('"').next().unwrap_or_default();
+                assert!(
+                    token.contains(CANARY),
+                    "{}: {maker}{token}\"",
+                    name.display()
+                );
+            }
+        }
+    }
+}

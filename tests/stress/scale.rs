@@ -3,41 +3,7 @@
 
 use std::fs;
 
-use forge_testkit::{GitDir, GitShim, Identity, Scratch, ShimPlan};
-
-/// A repository with `count` pull requests of 20 events each.
-fn repository(scratch: &Scratch, name: &str, count: u64) -> GitDir {
-    let git = scratch.repository(name);
-    for (number, branch) in [(1, "one"), (2, "two")] {
-        git.commit(branch, "Change", &[(branch, Some("x\n"))]);
-        let number = number.to_string();
-        let forge = || scratch.forge(git.path(), &Identity::ADA).arg("pr");
-        forge()
-            .args([
-                "create",
-                "-H",
-                branch,
-                "-t",
-                "A pull request",
-                "-b",
-                "Text.",
-            ])
-            .ok();
-        for n in 0..18 {
-            forge()
-                .args(["comment", &number, "-b", &format!("Comment {n}.")])
-                .ok();
-        }
-        let last: &[&str] = if branch == "one" {
-            &["edit", "1", "-t", "T"]
-        } else {
-            &["close", "2"]
-        };
-        forge().args(last).ok();
-    }
-    git.multiply_pulls(count);
-    git
-}
+use forge_testkit::{GitDir, GitShim, Identity, Scratch, ShimPlan, many_pulls};
 
 /// The number of git processes and the peak of memory in KiB.
 fn cost(scratch: &Scratch, git: &GitDir, name: &str, args: &[&str]) -> (usize, u64, String) {
@@ -56,8 +22,8 @@ fn cost(scratch: &Scratch, git: &GitDir, name: &str, args: &[&str]) -> (usize, u
 #[test]
 fn a_list_and_a_view_cost_the_same_at_a_hundred_and_at_ten_thousand() {
     let scratch = Scratch::new();
-    let small = repository(&scratch, "small", 100);
-    let large = repository(&scratch, "large", 10_000);
+    let small = many_pulls(&scratch, "small", 100);
+    let large = many_pulls(&scratch, "large", 10_000);
     let fields = "number,title,comments";
     for (name, in_small, in_large, rows) in [
         ("list", vec!["pr", "list"], vec!["pr", "list"], None),

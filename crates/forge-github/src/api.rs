@@ -1,6 +1,13 @@
 //! How requests reach GitHub and answers come back: token, headers, envelope, errors.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result, Retry, Warning};
@@ -15,6 +22,7 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::{
     Endpoint, TokenSource,
     error::{self, About, GqlError},
+    gql::without_teams,
 };
 
 /// The version of the REST interface that the routes here are written for.
@@ -35,6 +43,8 @@ pub(crate) struct Api {
     pub http: Http,
     tokens: Arc<dyn TokenSource>,
     token: Mutex<Option<Secret>>,
+    /// GitHub has refused a document because this token may not ask for teams.
+    no_teams: AtomicBool,
     crab: OnceCell<Octocrab>,
 }
 
@@ -74,6 +84,7 @@ impl Api {
             http,
             tokens,
             token: Mutex::new(None),
+            no_teams: AtomicBool::new(false),
             crab: OnceCell::new(),
         }
     }
@@ -83,6 +94,7 @@ impl Api {
         About {
             host: &self.host,
             http: &self.http,
+            tokens: self.tokens.as_ref(),
             write,
         }
     }
@@ -120,7 +132,14 @@ impl Api {
     /// Sends a GraphQL request and opens the envelope.
     pub async fn graphql<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<Answer<T>> {
         let policy = self.http.settings().retry;
-        let body = json!({ "query": call.document, "variables": call.variables }).to_string();
+        let body =
+            |document: &str| json!({ "query": document, "variables": call.variables }).to_string();
+        let mut document = Cow::Borrowed(call.document);
+        if self.no_teams.load(Ordering::Relaxed)
+            && let Some(less) = without_teams(&document)
+        {
+            document = Cow::Owned(less);
+        }
         let mut budget = policy.budget;
         for attempt in 0.. {
             let mut request = Request::post(&self.endpoint.graphql)
@@ -135,7 +154,7 @@ impl Api {
                 request = request.extension(MaxRetries(retries));
             }
             let (status, headers, bytes) = self
-                .buffered(request, body.clone().into(), call.write)
+                .buffered(request, body(&document).into(), call.write)
                 .await?;
             if !status.is_success() {
                 return Err(error::from_http(
@@ -156,6 +175,15 @@ impl Api {
                     continue;
                 }
                 return Err(self.first_error(&answer));
+            }
+            // Refused as a whole, it has not run, a mutation neither.
+            if answer.data.is_none()
+                && answer.errors.iter().any(GqlError::is_about_teams)
+                && let Some(less) = without_teams(&document)
+            {
+                self.no_teams.store(true, Ordering::Relaxed);
+                document = Cow::Owned(less);
+                continue;
             }
             return Ok(answer);
         }
@@ -231,7 +259,7 @@ impl Api {
     /// is looked at before anything is written.
     pub fn may_change_boards<T>(&self, answer: &Answer<T>) -> Result<()> {
         let what = "change project boards";
-        match error::lacks_scope(&self.host, &answer.headers, "project", what) {
+        match error::lacks_scope(self.about(true), &answer.headers, "project", what) {
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -263,9 +291,19 @@ impl Api {
         answer: &Answer<T>,
         part: impl Fn(&GqlError) -> (String, Option<&'static str>),
     ) -> Vec<Warning> {
+        self.warnings_of(answer, &answer.errors, part)
+    }
+
+    /// As [`Self::warnings`], for some of the errors.
+    pub fn warnings_of<'a, T>(
+        &self,
+        answer: &Answer<T>,
+        errors: impl IntoIterator<Item = &'a GqlError>,
+        part: impl Fn(&GqlError) -> (String, Option<&'static str>),
+    ) -> Vec<Warning> {
         let mut seen = BTreeSet::new();
         let mut warnings = Vec::new();
-        for e in &answer.errors {
+        for e in errors {
             let error = self.error(answer, e);
             let (title, section) = part(e);
             let message = format!("{title} could not be read: {}", error.message());
@@ -380,6 +418,7 @@ impl Api {
         match self.tokens.renewed(&self.host, &token).await? {
             Some(renewed) if renewed != token => {
                 *self.token.lock().await = Some(renewed.clone());
+                self.no_teams.store(false, Ordering::Relaxed);
                 self.execute(&request, &renewed).await
             }
             _ => Ok(response),

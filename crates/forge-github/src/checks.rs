@@ -102,10 +102,12 @@ async fn end_of(mut body: ByteStream, most: usize) -> Result<CheckLog> {
     Ok(CheckLog::end_of(&kept, most, cut))
 }
 
-/// The section of a pull request: the checks of its last commit.
+/// The section of a pull request: the checks of its last commit. `unread` says that an error
+/// concerns them; it matters where it took all of them away.
 pub(crate) fn section(
     head: Option<Nodes<wire::PullCommit>>,
     head_oid: Option<&str>,
+    unread: bool,
 ) -> ChecksReport {
     let commit = head
         .map(Nodes::into_vec)
@@ -113,16 +115,20 @@ pub(crate) fn section(
         .pop()
         .unwrap_or_default()
         .commit;
-    let all = commit
-        .status_check_rollup
-        .map(|r| r.contexts.into_vec())
-        .unwrap_or_default();
+    let contexts = commit.status_check_rollup.map(|r| r.contexts);
+    // A commit without checks has no rollup; one whose checks were hidden has gaps among them.
+    let cut = match &contexts {
+        None => unread,
+        Some(all) => all.next().is_some() || all.nodes.iter().flatten().any(Option::is_none),
+    };
+    let all = contexts.map(Nodes::into_vec).unwrap_or_default();
     let oid = Some(commit.oid).filter(|o| !o.is_empty());
     let commit = oid.or_else(|| head_oid.map(str::to_owned));
-    ChecksReport::of(
+    let report = ChecksReport::of(
         commit.unwrap_or_default(),
         all.into_iter().map(check).collect(),
-    )
+    );
+    if cut { report.cut() } else { report }
 }
 
 /// Where a check run stands. A run that could not start has failed, and one that went stale is
@@ -187,7 +193,7 @@ mod tests {
 
     fn report(nodes: Value) -> ChecksReport {
         let head = json!({"nodes": [{"commit": {"oid": "abc", "statusCheckRollup": {"contexts": {"nodes": nodes}}}}]});
-        section(Some(serde_json::from_value(head).unwrap()), None)
+        section(Some(serde_json::from_value(head).unwrap()), None, false)
     }
 
     fn run(name: &str, status: &str, conclusion: Option<&str>) -> Value {

@@ -11,6 +11,8 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::TokenSource;
+
 /// One entry of `errors` in a GraphQL answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct GqlError {
@@ -45,6 +47,13 @@ impl GqlError {
         matches!(self.kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
     }
 
+    /// It is a refusal of a token that may not read teams. (GitHub names `read:org` first, and
+    /// `read:discussion` beside it.)
+    pub fn is_about_teams(&self) -> bool {
+        self.kind.as_deref() == Some("INSUFFICIENT_SCOPES")
+            && scopes_in(&self.message).iter().any(|s| s == TEAM_SCOPE)
+    }
+
     fn code(&self) -> &str {
         let code = self.extensions.as_ref().and_then(|e| e.get("code"));
         code.and_then(Value::as_str).unwrap_or_default()
@@ -56,11 +65,21 @@ impl GqlError {
 pub(crate) struct About<'a> {
     pub host: &'a str,
     pub http: &'a Http,
+    /// Who knows where the token comes from.
+    pub tokens: &'a dyn TokenSource,
     /// The request was a write.
     pub write: bool,
 }
 
 impl About<'_> {
+    /// The token as a sentence calls it.
+    fn token(&self) -> String {
+        match self.tokens.origin(self.host) {
+            Some(origin) => format!("the token from {origin}"),
+            None => "the token".to_owned(),
+        }
+    }
+
     /// GitHub's words, made safe: one line, no control characters, no credentials, not endless.
     pub fn words(&self, message: &str) -> String {
         let clean = self.http.redact(message);
@@ -111,6 +130,15 @@ impl RestBody {
     }
 }
 
+/// The scope that lets a classic token read teams.
+const TEAM_SCOPE: &str = "read:org";
+
+/// A token that may not read the teams it would have to know.
+pub(crate) fn no_teams(about: About<'_>) -> Error {
+    let said = "a team that was asked for a review has no name for this token";
+    forbidden(about, said, &[TEAM_SCOPE.to_owned()])
+}
+
 /// The failure that an HTTP answer is.
 pub(crate) fn from_http(
     about: About<'_>,
@@ -131,10 +159,10 @@ pub(crate) fn from_http(
         return rate_limited(host, headers, forge_http::rate_limit_wait(headers), &said);
     }
     let error = match status.as_u16() {
-        401 => refused_token(host, &said),
+        401 => refused_token(about, &said),
         403 => match text("x-github-sso").and_then(sso_url) {
             Some(url) => sso(host, &url),
-            None => forbidden(host, &said, &missing_scopes(headers)),
+            None => forbidden(about, &said, &missing_scopes(headers)),
         },
         404 => {
             let missing = missing_scopes(headers);
@@ -145,7 +173,7 @@ pub(crate) fn from_http(
             if missing.is_empty() {
                 error.with_hint("look at the name, and whether the account may see it")
             } else {
-                error.with_hint(scope_hint(host, &missing))
+                error.with_hint(scope_hint(about, &missing))
             }
         }
         409 | 422 => from_message(about, &said),
@@ -193,9 +221,9 @@ pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderM
             .and_then(sso_url)
         {
             Some(url) => sso(host, &url),
-            None => forbidden(host, &said, &missing_scopes(headers)),
+            None => forbidden(about, &said, &missing_scopes(headers)),
         },
-        "INSUFFICIENT_SCOPES" => forbidden(host, &said, &scopes_in(&error.message)),
+        "INSUFFICIENT_SCOPES" => forbidden(about, &said, &scopes_in(&error.message)),
         "SERVICE_UNAVAILABLE" => upstream(about, 503, headers, &said),
         "MAX_NODE_LIMIT_EXCEEDED" | "RESOURCE_LIMITS_EXCEEDED" => Error::new(
             ErrorKind::Internal,
@@ -262,13 +290,14 @@ fn login_hint(host: &str) -> String {
     format!("log in with 'forge auth login --host {host}' (or 'gh auth login'), or set {variable}")
 }
 
-fn refused_token(host: &str, said: &str) -> Error {
+fn refused_token(about: About<'_>, said: &str) -> Error {
+    let host = about.host;
     let said = if said.is_empty() { "HTTP 401" } else { said };
     Error::new(
         ErrorKind::Unauthenticated {
             host: host.to_owned(),
         },
-        format!("{host} refused the token: {said}"),
+        format!("{host} refused {}: {said}", about.token()),
     )
     .with_hint(login_hint(host))
 }
@@ -291,13 +320,13 @@ fn sso_url(header: &str) -> Option<String> {
     (url.starts_with("https://") || url.starts_with("http://")).then(|| url.to_owned())
 }
 
-fn forbidden(host: &str, said: &str, missing: &[String]) -> Error {
+fn forbidden(about: About<'_>, said: &str, missing: &[String]) -> Error {
     let error = Error::new(
         ErrorKind::PermissionDenied {
             missing: missing.to_vec(),
             sso_url: None,
         },
-        format!("{host} does not allow this: {said}"),
+        format!("{} does not allow this: {said}", about.host),
     );
     if missing.is_empty() {
         error.with_hint(
@@ -305,21 +334,23 @@ fn forbidden(host: &str, said: &str, missing: &[String]) -> Error {
              (pull requests: read and write; contents: write to merge)",
         )
     } else {
-        error.with_hint(scope_hint(host, missing))
+        error.with_hint(scope_hint(about, missing))
     }
 }
 
-fn scope_hint(host: &str, missing: &[String]) -> String {
+fn scope_hint(about: About<'_>, missing: &[String]) -> String {
     format!(
-        "the token lacks the scope {}: run 'gh auth refresh -h {host} -s {}', or log in with a token that has it",
+        "{} lacks the scope {}: run 'gh auth refresh -h {} -s {}', or log in with a token that has it",
+        about.token(),
         missing.join(" or "),
+        about.host,
         missing.first().map_or("repo", String::as_str)
     )
 }
 
 /// A token that is known to lack a scope.
 pub(crate) fn lacks_scope(
-    host: &str,
+    about: About<'_>,
     headers: &HeaderMap,
     scope: &str,
     what: &str,
@@ -330,7 +361,7 @@ pub(crate) fn lacks_scope(
         return None;
     }
     let missing = vec![scope.to_owned()];
-    let hint = scope_hint(host, &missing);
+    let hint = scope_hint(about, &missing);
     let kind = ErrorKind::PermissionDenied {
         missing,
         sso_url: None,

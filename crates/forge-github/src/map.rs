@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forge_core::{
-    Error, ErrorKind, ForgeKind, PrId, RepoId, RepoPath, Result, Timestamp,
+    Error, ErrorKind, ForgeKind, PrId, RepoId, RepoPath, Result, Timestamp, Warning,
     model::{
         Actor, AutoMerge, Comment, Commit, FileChange, FileStatus, Issue, IssueId, IssueReason,
         IssueState, Label, LinkedIssue, MergeMethod, MergeState, Mergeability, Milestone, PrFields,
@@ -14,7 +14,10 @@ use forge_core::{
 
 use crate::{
     checks,
-    gql::types::{self as wire, Nodes},
+    gql::{
+        fields::is_less,
+        types::{self as wire, Nodes},
+    },
     reply, summary,
 };
 
@@ -74,6 +77,11 @@ pub(crate) fn reviewer(r: wire::Requested) -> Reviewer {
             name: r.user_name.filter(|n| !n.is_empty()),
         },
     }
+}
+
+/// Whether a team came without its name: the token may not read teams.
+pub(crate) fn is_unnamed_team(r: &wire::Requested) -> bool {
+    r.kind == "Team" && r.combined_slug.is_empty()
 }
 
 /// Reactions that somebody gave.
@@ -328,12 +336,14 @@ fn list<T, U>(section: Option<Nodes<T>>, wanted: bool, each: impl FnMut(T) -> U)
     })
 }
 
-/// A pull request of `repo` with the sections of `fields`.
+/// A pull request of `repo` with the sections of `fields`; `checks_unread` says that something went
+/// wrong with its checks.
 pub(crate) fn pull(
     host: &str,
     repo: &RepoId,
     p: wire::Pull,
     fields: PrFields,
+    checks_unread: bool,
 ) -> Result<PullRequest> {
     let (Some(created_at), Some(updated_at)) = (p.created_at, p.updated_at) else {
         return Err(lacks(host, "the times of a pull request"));
@@ -376,7 +386,8 @@ pub(crate) fn pull(
         &author.login,
     );
     let comments_count = p.comments.as_ref().and_then(|c| c.total_count).unwrap_or(0);
-    let checks = wants(PrFields::CHECKS).then(|| checks::section(p.head, head_oid.as_deref()));
+    let checks = wants(PrFields::CHECKS)
+        .then(|| checks::section(p.head, head_oid.as_deref(), checks_unread));
     let mut pull = PullRequest {
         id: PrId::number(repo.clone(), p.number),
         node_id: p.id,
@@ -415,7 +426,9 @@ pub(crate) fn pull(
             .review_requests
             .into_vec()
             .into_iter()
-            .filter_map(|r| r.requested_reviewer.map(reviewer))
+            .filter_map(|r| r.requested_reviewer)
+            .filter(|r| !is_unnamed_team(r))
+            .map(reviewer)
             .collect(),
         review_decision: match p.review_decision.as_deref() {
             Some("APPROVED") => Some(ReviewDecision::Approved),
@@ -452,10 +465,52 @@ pub(crate) fn pull(
             .map(|items| items.into_vec().into_iter().map(project_item).collect()),
         warnings: vec![],
     };
-    if !wants(PrFields::ROW) {
+    if !is_less(fields) {
         pull.version = version(&pull);
     }
     Ok(pull)
+}
+
+/// A pull request after a change of its state, whose answer shows no more than the fragment
+/// `PullState`; the rest is as it was before.
+pub(crate) fn after_change(before: PullRequest, now: PullRequest) -> PullRequest {
+    let mut pull = PullRequest {
+        description: before.description,
+        labels: before.labels,
+        assignees: before.assignees,
+        milestone: before.milestone,
+        pending_reviewers: before.pending_reviewers,
+        approvals: before.approvals,
+        changes_requested: before.changes_requested,
+        latest_reviews: before.latest_reviews,
+        warnings: both(before.warnings, now.warnings),
+        ..now
+    };
+    pull.version = version(&pull);
+    pull
+}
+
+/// A pull request after an edit, whose answer shows no reviews and no merge.
+pub(crate) fn after_edit(before: PullRequest, now: PullRequest) -> PullRequest {
+    PullRequest {
+        merged_by: before.merged_by,
+        merge_commit: before.merge_commit,
+        approvals: before.approvals,
+        changes_requested: before.changes_requested,
+        latest_reviews: before.latest_reviews,
+        warnings: both(before.warnings, now.warnings),
+        ..now
+    }
+}
+
+/// The warnings of two answers, each once.
+pub(crate) fn both(mut before: Vec<Warning>, now: Vec<Warning>) -> Vec<Warning> {
+    for warning in now {
+        if before.iter().all(|w| w.message != warning.message) {
+            before.push(warning);
+        }
+    }
+    before
 }
 
 /// A pull request after some were taken off its reviewers.

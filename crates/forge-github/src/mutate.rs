@@ -4,15 +4,17 @@ use std::{collections::BTreeMap, future::Future};
 
 use forge_core::{Error, Result, Retry, Warning};
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 
 use crate::{
     GitHub,
     api::Answer,
-    error::GqlError,
+    error::{GqlError, ambiguous},
     gql::{
         mutation::{Batch, Mutation},
         types as wire,
     },
+    pulls::view,
 };
 
 /// The payloads of a batch, by alias.
@@ -70,18 +72,72 @@ impl GitHub {
     pub(crate) async fn send_one<T: DeserializeOwned>(
         &self,
         mutation: Mutation,
-        input: serde_json::Value,
+        input: Value,
     ) -> Result<T> {
-        let answer = self.send::<T>(&Batch::of("m", mutation, input)).await?;
-        let mut payloads = self.api.whole(answer)?;
-        payloads.remove("m").flatten().ok_or_else(|| {
-            Error::new(
+        let mut answer = self.send::<Value>(&Batch::of(ONE, mutation, input)).await?;
+        if let Some(e) = failed(&answer, ONE) {
+            return Err(self.api.error(&answer, e));
+        }
+        let payload = answer.data.take().and_then(|mut d| d.remove(ONE)?);
+        let Some(payload) = payload else {
+            if !answer.errors.is_empty() {
+                return Err(self.api.first_error(&answer));
+            }
+            return Err(ambiguous(Error::new(
                 forge_core::ErrorKind::Protocol,
                 format!("{} sent no answer to {}", self.info.host, mutation.name),
-            )
-            .with_retry(Retry::Ambiguous)
-            .with_hint("look whether it happened before trying again: it may have")
+            )));
+        };
+        // It has happened. Where an error took away what it made, that must be read again.
+        if let Some(e) = answer.errors.iter().find(|e| takes_all(e, &payload)) {
+            return Err(ambiguous(self.api.error(&answer, e)));
+        }
+        for e in &answer.errors {
+            let said = self.api.about(true).words(&e.message);
+            tracing::warn!(
+                mutation = mutation.name,
+                said,
+                "a part of the answer is missing"
+            );
+        }
+        serde_json::from_value(payload).map_err(|e| {
+            ambiguous(Error::new(
+                forge_core::ErrorKind::Protocol,
+                format!(
+                    "the answer of {} to {} cannot be understood: {}",
+                    self.info.host,
+                    mutation.name,
+                    self.api.about(true).words(&e.to_string())
+                ),
+            ))
         })
+    }
+
+    /// What could not be read of the pull request after writes that have happened.
+    pub(crate) fn unread<T>(&self, answer: &Answer<Payloads<T>>) -> Vec<Warning> {
+        let errors = answer.errors.iter().filter(|e| e.names().len() > 1);
+        self.api.warnings_of(answer, errors, |e| {
+            let names = e.names();
+            let of = |name: &&str| matches!(*name, "pullRequest" | "labelable" | "assignable");
+            let depth = names.iter().position(of).map_or(1, |at| at + 1);
+            (view::title(e, depth), view::model_field(e, depth))
+        })
+    }
+}
+
+/// The alias of a mutation that is sent by itself.
+const ONE: &str = "m";
+
+/// Whether an error left nothing of the object that a mutation answers with. An edge holds it one
+/// level deeper.
+fn takes_all(error: &GqlError, payload: &Value) -> bool {
+    let names = error.names();
+    let Some(made) = names.get(1) else {
+        return true;
+    };
+    match payload.get(made) {
+        Some(edge) if made.ends_with("Edge") => edge.get("node").is_none_or(Value::is_null),
+        made => made.is_none_or(Value::is_null),
     }
 }
 
@@ -98,9 +154,12 @@ pub(crate) fn last_pull(
         .find_map(|alias| payloads.remove(alias).flatten()?.into_pull())
 }
 
-/// The error of a part.
-pub(crate) fn failed<'a, T>(answer: &'a Answer<T>, alias: &str) -> Option<&'a GqlError> {
-    answer.errors.iter().find(|e| e.root() == alias)
+/// The error of a part that failed: it stands at the mutation itself, or there is no payload. An
+/// error inside the payload says that something could not be read after the mutation had run.
+pub(crate) fn failed<'a, T>(answer: &'a Answer<Payloads<T>>, alias: &str) -> Option<&'a GqlError> {
+    let payload = answer.data.as_ref().and_then(|d| d.get(alias)?.as_ref());
+    let mut errors = answer.errors.iter().filter(|e| e.root() == alias);
+    errors.find(|e| payload.is_none() || e.names().len() == 1)
 }
 
 /// The outcome of a write whose answer may have been lost: in that case `read_back` looks whether it

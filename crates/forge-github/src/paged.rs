@@ -9,7 +9,7 @@ use crate::{
         Document,
         types::{self as wire, Nodes},
     },
-    pr_variables,
+    map, pr_variables,
     pulls::view::RepositoryOf,
 };
 
@@ -44,7 +44,7 @@ impl GitHub {
         document.variable("after", "String");
         document.fragment("PullSections", "PullRequest", what.selection);
         let text = document.text();
-        let mut items = Vec::new();
+        let (mut items, mut warnings) = (Vec::new(), Vec::new());
         loop {
             let mut variables = pr_variables(pr)?;
             variables.insert(
@@ -52,12 +52,17 @@ impl GitHub {
                 json!((page.limit - items.len()).min(LONGEST)),
             );
             variables.insert("after".into(), json!(after));
-            let answer = self
+            let mut answer = self
                 .api
                 .query::<RepositoryOf>(&text, &variables.into())
                 .await?;
-            let pull = self.api.whole(answer)?.pull().ok_or_else(|| missing(pr))?;
-            let nodes = (what.take)(pull).unwrap_or_default();
+            let (pull, unread) = self.pull_of(pr, &mut answer)?;
+            let nodes = match (what.take)(pull) {
+                Some(nodes) => nodes,
+                None if answer.errors.is_empty() => Nodes::default(),
+                None => return Err(self.api.first_error(&answer)),
+            };
+            warnings = map::both(warnings, unread);
             let (next, total) = (nodes.next(), nodes.total_count);
             items.extend(nodes.into_vec());
             let stuck = next == after;
@@ -69,7 +74,7 @@ impl GitHub {
                     next: next.map(|position| Cursor::new(what.scheme, &key, &position)),
                     total,
                     scanned: None,
-                    warnings: vec![],
+                    warnings,
                 });
             }
         }

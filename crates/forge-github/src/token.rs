@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use forge_core::Result;
 use forge_http::Secret;
 
-/// Where the token of a host comes from: the environment, a store, `gh auth token`.
+/// Where the token of a host comes from: the environment, a store, gh's login.
 #[async_trait]
 pub trait TokenSource: fmt::Debug + Send + Sync {
     /// The token of `host`; `None` when there is no account.
@@ -20,6 +20,10 @@ pub trait TokenSource: fmt::Debug + Send + Sync {
     /// # Errors
     /// As [`Self::token`].
     async fn renewed(&self, host: &str, refused: &Secret) -> Result<Option<Secret>>;
+
+    /// Where the token that `host` was last given for comes from, for errors about it: a variable, a
+    /// file, a program. `None` where there is nothing to say.
+    fn origin(&self, host: &str) -> Option<String>;
 }
 
 /// One token for every host, or none; for tests and for callers that hold a token.
@@ -48,5 +52,9 @@ impl TokenSource for FixedToken {
 
     async fn renewed(&self, _: &str, _: &Secret) -> Result<Option<Secret>> {
         Ok(None)
+    }
+
+    fn origin(&self, _: &str) -> Option<String> {
+        None
     }
 }

@@ -10,8 +10,22 @@ pub fn forge_binary() -> PathBuf {
     if let Some(path) = std::env::var_os("FORGE_BIN") {
         return PathBuf::from(path);
     }
+    beside("forge")
+}
+
+/// A runnable example of this workspace, which is built with its tests.
+///
+/// # Panics
+/// As [`forge_binary`].
+#[must_use]
+pub fn example_binary(name: &str) -> PathBuf {
+    beside(&format!("examples/{name}"))
+}
+
+/// A program in the target directory that this test is in.
+fn beside(name: &str) -> PathBuf {
     let me = std::env::current_exe().expect("the path of this test");
-    let name = format!("forge{}", std::env::consts::EXE_SUFFIX);
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     me.ancestors()
         .skip(1)
         .take(3)
@@ -19,7 +33,7 @@ pub fn forge_binary() -> PathBuf {
         .find(|path| path.is_file())
         .unwrap_or_else(|| {
             panic!(
-                "no {name} near {}; build it with: cargo build --workspace",
+                "no {name} near {}; build it with: cargo build --workspace --all-targets",
                 me.display()
             )
         })

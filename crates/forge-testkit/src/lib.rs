@@ -20,11 +20,13 @@ mod canary;
 mod git;
 #[cfg(feature = "github")]
 pub mod github;
+mod logs;
 mod random;
 mod run;
 mod scale;
 mod scratch;
 mod shim;
+mod stream;
 #[cfg(feature = "tangled")]
 pub mod tangled;
 #[cfg(unix)]
@@ -32,12 +34,15 @@ mod tty;
 #[cfg(any(feature = "github", feature = "tangled"))]
 mod wire;
 
-pub use binary::{forge_binary, workspace_root};
+pub use binary::{example_binary, forge_binary, workspace_root};
 pub use canary::CANARY;
 pub use git::{GitDir, Identity, git_program};
+pub use logs::{LogWatch, watch_logs};
 pub use random::Random;
 pub use run::{Output, Run};
+pub use scale::many_pulls;
 pub use scratch::Scratch;
 pub use shim::{GitShim, ShimPlan};
+pub use stream::Reading;
 #[cfg(unix)]
 pub use tty::{Terminal, TtyOutput};

@@ -1,6 +1,30 @@
 use std::fmt::Write as _;
 
-use crate::GitDir;
+use crate::{GitDir, Identity, Scratch};
+
+/// A repository with `count` pull requests of 20 events each: a third of them open, the others
+/// closed.
+#[must_use]
+pub fn many_pulls(scratch: &Scratch, name: &str, count: u64) -> GitDir {
+    let git = scratch.repository(name);
+    let last: [&[&str]; 2] = [&["edit", "1", "-t", "T"], &["close", "2"]];
+    for (number, (branch, last)) in ["one", "two"].into_iter().zip(last).enumerate() {
+        git.commit(branch, "Change", &[(branch, Some("x\n"))]);
+        let number = (number + 1).to_string();
+        let pr = |args: &[&str]| {
+            let forge = scratch.forge(git.path(), &Identity::ADA);
+            forge.arg("pr").args(args).ok();
+        };
+        let title = ["-t", "A pull request", "-b", "Text."];
+        pr(&[&["create", "-H", branch][..], &title].concat());
+        for n in 0..18 {
+            pr(&["comment", &number, "-b", &format!("Comment {n}.")]);
+        }
+        pr(last);
+    }
+    git.multiply_pulls(count);
+    git
+}
 
 /// One event of a pull request that is copied.
 struct Event {

@@ -1163,7 +1163,7 @@ fn who_may_not_is_told_so() {
     let Some(world) = world() else { return };
     {
         let mut seed = world.double.seed();
-        seed.token(&secret("few"), "reviewer", &["repo"]);
+        seed.token(&secret("few"), "reviewer", &["repo", "read:org"]);
         seed.fine_grained_token(&secret("fine"), "octocat", true);
         seed.org("locked", &[("octocat", Permission::Admin)]);
         seed.repo_with_readme("locked/safe");

@@ -2,18 +2,18 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, PoisonError},
 };
 
 use async_trait::async_trait;
-use forge_core::{Forge, RepoId, Result};
+use forge_core::{Error, ErrorKind, Forge, RepoId, Result};
 use forge_github::{Endpoint, GitHub, TokenSource};
 use forge_http::{Http, Settings};
 use tokio::sync::Mutex;
 
 use crate::{
     Config,
-    auth::{Accounts, Gh},
+    auth::{Accounts, Gh, GhHosts, Secret},
     config::Env,
 };
 
@@ -69,27 +69,66 @@ fn endpoint(host: &str, config: &Config) -> Endpoint {
     }
 }
 
-/// Tokens from the environment, then from the store, then from gh.
+/// Tokens from the environment, then from the store, then from gh's login.
 #[derive(Debug)]
 struct Tokens {
     accounts: Accounts,
+    file: GhHosts,
     gh: Gh,
-    /// What gh has said, by host: it is asked once, and once more after a refusal.
+    /// What gh's login has given, by host: it is looked at once, and once more after a refusal.
     from_gh: Mutex<HashMap<String, Option<forge_http::Secret>>>,
+    /// Where the last token of a host was, for errors.
+    origins: std::sync::Mutex<HashMap<String, String>>,
 }
 
 impl Tokens {
     fn new(accounts: Accounts, env: &Env) -> Self {
         Self {
             accounts,
+            file: GhHosts::of(env),
             gh: Gh::of(env),
             from_gh: Mutex::default(),
+            origins: std::sync::Mutex::default(),
         }
     }
 
-    async fn ask_gh(&self, host: &str) -> Option<forge_http::Secret> {
-        let token = self.gh.token(host).await;
-        token.map(|secret| forge_http::Secret::new(secret.expose()))
+    /// gh's token: from its file, which takes no process, else from the program, which knows the
+    /// keyring and renews what has expired. Not `refused` again.
+    ///
+    /// # Errors
+    /// `unauthenticated` where the file cannot be used and the program has no token either.
+    async fn of_gh(
+        &self,
+        host: &str,
+        refused: Option<&forge_http::Secret>,
+    ) -> Result<Option<forge_http::Secret>> {
+        let is_new = |secret: &Secret| refused.is_none_or(|r| r.expose() != secret.expose());
+        let in_file = self.file.token(host);
+        if let Ok(Some(secret)) = &in_file
+            && is_new(secret)
+        {
+            return Ok(Some(self.given(host, secret, self.file.name())));
+        }
+        let asked = self.gh.token(host).await.filter(is_new);
+        match (asked, in_file) {
+            (Some(secret), _) => Ok(Some(self.given(host, &secret, "gh auth token".to_owned()))),
+            (None, Err(why)) => Err(Error::new(
+                ErrorKind::Unauthenticated {
+                    host: host.to_owned(),
+                },
+                format!("there is no account for {host}: {why}"),
+            )
+            .with_hint(format!(
+                "log in with 'forge auth login --host {host}', or install gh, which can read it"
+            ))),
+            (None, Ok(_)) => Ok(None),
+        }
+    }
+
+    fn given(&self, host: &str, secret: &Secret, origin: String) -> forge_http::Secret {
+        let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        origins.insert(host.to_owned(), origin);
+        forge_http::Secret::new(secret.expose())
     }
 }
 
@@ -97,13 +136,14 @@ impl Tokens {
 impl TokenSource for Tokens {
     async fn token(&self, host: &str) -> Result<Option<forge_http::Secret>> {
         if let Some(credential) = self.accounts.credential(host)? {
-            return Ok(Some(forge_http::Secret::new(credential.secret.expose())));
+            let origin = credential.source.to_string();
+            return Ok(Some(self.given(host, &credential.secret, origin)));
         }
         let mut known = self.from_gh.lock().await;
         if let Some(token) = known.get(host) {
             return Ok(token.clone());
         }
-        let token = self.ask_gh(host).await;
+        let token = self.of_gh(host, None).await?;
         known.insert(host.to_owned(), token.clone());
         Ok(token)
     }
@@ -120,16 +160,20 @@ impl TokenSource for Tokens {
             Some(Some(token)) => return Ok(Some(token.clone())),
             _ => return Ok(None),
         }
-        let token = self.ask_gh(host).await;
+        // The refusal says more than that there is no other.
+        let token = self.of_gh(host, Some(refused)).await.unwrap_or_default();
         known.insert(host.to_owned(), token.clone());
         Ok(token)
+    }
+
+    fn origin(&self, host: &str) -> Option<String> {
+        let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        origins.get(host).cloned()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use forge_core::ErrorKind;
-
     use super::*;
     use crate::Forges;
 
@@ -207,6 +251,106 @@ mod tests {
         let other = tokens.renewed("github.com", &first).await.unwrap();
         assert_eq!(other.unwrap().expose(), "gho_2");
         assert_eq!(std::fs::read_to_string(log).unwrap().lines().count(), 2);
+        assert_eq!(
+            tokens.origin("github.com").as_deref(),
+            Some("gh auth token")
+        );
+    }
+
+    /// gh's `hosts.yml` in `dir`, and a gh there that notes that it was started.
+    #[cfg(unix)]
+    fn login_of_gh(dir: &std::path::Path, file: &str, script: &str) -> Tokens {
+        use std::os::unix::fs::PermissionsExt as _;
+        let gh = dir.join("gh");
+        let log = dir.join("log");
+        let script = format!("#!/bin/sh\necho x >> '{}'\n{script}\n", log.display());
+        std::fs::write(&gh, script).unwrap();
+        std::fs::set_permissions(&gh, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::write(dir.join("hosts.yml"), file).unwrap();
+        tokens(&[
+            ("GH_PATH", gh.to_str().unwrap()),
+            ("GH_CONFIG_DIR", dir.to_str().unwrap()),
+        ])
+    }
+
+    #[cfg(unix)]
+    fn times_asked(dir: &std::path::Path) -> usize {
+        let log = std::fs::read_to_string(dir.join("log")).unwrap_or_default();
+        log.lines().count()
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn the_file_of_gh_spares_its_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = "github.com:\n    oauth_token: gho_file\n    user: ada\n";
+        let tokens = login_of_gh(dir.path(), file, "echo gho_program");
+        let first = tokens.token("github.com").await.unwrap().unwrap();
+        assert_eq!(first.expose(), "gho_file");
+        assert_eq!(times_asked(dir.path()), 0);
+        let origin = tokens.origin("github.com").unwrap();
+        assert_eq!(std::path::Path::new(&origin), dir.path().join("hosts.yml"));
+        // One that has expired there is renewed by the program.
+        let second = tokens.renewed("github.com", &first).await.unwrap();
+        assert_eq!(second.unwrap().expose(), "gho_program");
+        assert_eq!(times_asked(dir.path()), 1);
+        assert_eq!(
+            tokens.origin("github.com").as_deref(),
+            Some("gh auth token")
+        );
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn what_the_file_lacks_the_program_is_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let keyring = "github.com:\n    users:\n        ada: {}\n    user: ada\n";
+        for file in [keyring, "github.com: &a\n", "git.example:\n    user: a\n"] {
+            let tokens = login_of_gh(dir.path(), file, "echo gho_program");
+            let token = tokens.token("github.com").await.unwrap().unwrap();
+            assert_eq!(token.expose(), "gho_program", "{file}");
+        }
+        assert_eq!(times_asked(dir.path()), 3);
+        let tokens = login_of_gh(dir.path(), keyring, "exit 1");
+        assert_eq!(tokens.token("github.com").await.unwrap(), None);
+        assert_eq!(tokens.origin("github.com"), None);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_file_that_nobody_can_read_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let tokens = login_of_gh(dir.path(), "github.com: &a\n", "exit 1");
+        let e = tokens.token("github.com").await.unwrap_err();
+        assert_eq!(e.code(), "unauthenticated");
+        assert!(e.message().contains("line 1 of "), "{e}");
+        assert!(e.message().contains("hosts.yml"), "{e}");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_token_that_was_refused_is_not_given_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = "github.com:\n    oauth_token: gho_file\n";
+        let tokens = login_of_gh(dir.path(), file, "echo gho_file");
+        let first = tokens.token("github.com").await.unwrap().unwrap();
+        assert_eq!(tokens.renewed("github.com", &first).await.unwrap(), None);
+        let origin = tokens.origin("github.com").unwrap();
+        assert!(origin.ends_with("hosts.yml"), "{origin}");
+    }
+
+    #[tokio::test]
+    async fn a_token_of_the_environment_wins_and_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = "github.com:\n    oauth_token: gho_file\n";
+        std::fs::write(dir.path().join("hosts.yml"), file).unwrap();
+        let tokens = tokens(&[
+            ("GH_TOKEN", "own"),
+            ("GH_CONFIG_DIR", dir.path().to_str().unwrap()),
+        ]);
+        let token = tokens.token("github.com").await.unwrap().unwrap();
+        assert_eq!(token.expose(), "own");
+        assert_eq!(tokens.origin("github.com").as_deref(), Some("GH_TOKEN"));
     }
 
     #[tokio::test]

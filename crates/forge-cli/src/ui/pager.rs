@@ -1,11 +1,11 @@
 //! The pager.
 
 use std::{
-    env,
     io::{ErrorKind, Write as _},
     process::{Child, Command, Stdio},
 };
 
+use forge::config::{Env, Var};
 use forge_core::{Error, ErrorKind as Kind, Result};
 
 use super::{io_error, words};
@@ -31,9 +31,10 @@ impl Pager {
         let mut process = Command::new(program);
         process.args(args).stdin(Stdio::piped());
         // Quit when it fits, pass colours through, leave the text on the screen: as git and gh do.
-        for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
-            if env::var_os(name).is_none() {
-                process.env(name, value);
+        let env = Env::process();
+        for (var, value) in [(Var::Less, "FRX"), (Var::Lv, "-c")] {
+            if env.raw(var).is_none() {
+                process.env(var.name(), value);
             }
         }
         match process.spawn() {

@@ -92,13 +92,56 @@ pub enum CheckRollup {
     Neutral,
 }
 
+/// How many checks stand where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CheckCounts {
+    /// Those that stop nothing: passed, skipped and neutral.
+    pub success: u64,
+    /// Failed and cancelled.
+    pub failure: u64,
+    /// Not finished.
+    pub pending: u64,
+    /// Those of `success` that did not run.
+    pub skipped: u64,
+    /// Those of `success` whose result does not count.
+    pub neutral: u64,
+    /// All: `success`, `failure` and `pending`.
+    pub total: u64,
+}
+
+impl CheckCounts {
+    fn of(checks: &[Check]) -> Self {
+        let mut counts = Self::default();
+        for check in checks {
+            counts.total += 1;
+            match check.status {
+                CheckStatus::Success => counts.success += 1,
+                CheckStatus::Failure | CheckStatus::Cancelled => counts.failure += 1,
+                CheckStatus::Pending => counts.pending += 1,
+                CheckStatus::Skipped => {
+                    counts.success += 1;
+                    match check.conclusion.as_deref() {
+                        Some("NEUTRAL") => counts.neutral += 1,
+                        _ => counts.skipped += 1,
+                    }
+                }
+            }
+        }
+        counts
+    }
+}
+
 /// The checks of a pull request's head.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChecksReport {
     /// The commit.
     pub commit: String,
-    /// What they add up to.
+    /// What they add up to; never success when it is truncated.
     pub overall: CheckRollup,
+    /// How many stand where, of those that are here.
+    pub counts: CheckCounts,
+    /// There are checks that could not be read.
+    pub truncated: bool,
     /// Each, failed first, then by name.
     pub checks: Vec<Check>,
 }
@@ -112,8 +155,21 @@ impl ChecksReport {
         Self {
             commit,
             overall: CheckRollup::of(&checks),
+            counts: CheckCounts::of(&checks),
+            truncated: false,
             checks,
         }
+    }
+
+    /// The same as a part of all the checks: one that is not here may have failed, or not have
+    /// finished.
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        self.truncated = true;
+        if self.overall != CheckRollup::Failure {
+            self.overall = CheckRollup::Pending;
+        }
+        self
     }
 }
 
@@ -164,6 +220,62 @@ fn ordered(mut checks: Vec<Check>) -> Vec<Check> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn check(name: &str, status: CheckStatus, conclusion: Option<&str>) -> Check {
+        Check {
+            name: name.to_owned(),
+            status,
+            progress: None,
+            conclusion: conclusion.map(str::to_owned),
+            workflow: None,
+            event: None,
+            url: None,
+            started_at: None,
+            completed_at: None,
+            summary: None,
+            required: None,
+        }
+    }
+
+    #[test]
+    fn checks_are_counted_and_what_does_not_count_stops_nothing() {
+        let report = ChecksReport::of(
+            "abc".to_owned(),
+            vec![
+                check("a", CheckStatus::Success, Some("SUCCESS")),
+                check("b", CheckStatus::Skipped, Some("SKIPPED")),
+                check("c", CheckStatus::Skipped, Some("NEUTRAL")),
+                check("d", CheckStatus::Cancelled, Some("CANCELLED")),
+                check("e", CheckStatus::Failure, None),
+                check("f", CheckStatus::Pending, None),
+                check("f", CheckStatus::Pending, None),
+            ],
+        );
+        let counts = CheckCounts {
+            success: 3,
+            failure: 2,
+            pending: 1,
+            skipped: 1,
+            neutral: 1,
+            total: 6,
+        };
+        assert_eq!((report.counts, report.truncated), (counts, false));
+    }
+
+    #[test]
+    fn a_part_of_the_checks_is_never_a_success() {
+        let of = |status| ChecksReport::of(String::new(), vec![check("a", status, None)]);
+        for (status, wanted) in [
+            (CheckStatus::Success, CheckRollup::Pending),
+            (CheckStatus::Pending, CheckRollup::Pending),
+            (CheckStatus::Failure, CheckRollup::Failure),
+        ] {
+            let report = of(status).cut();
+            assert_eq!((report.overall, report.truncated), (wanted, true));
+        }
+        let none = ChecksReport::of(String::new(), vec![]).cut();
+        assert_eq!(none.overall, CheckRollup::Pending);
+    }
 
     #[test]
     fn the_end_of_a_log_has_whole_lines() {

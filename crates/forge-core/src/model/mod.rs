@@ -29,7 +29,7 @@ pub use change::{
     ByteStream, Commit, Diff, DiffFormat, DiffReq, FileChange, FileStatus, LocalClone, Rounds,
     Signature,
 };
-pub use check::{Check, CheckLog, CheckRollup, CheckStatus, ChecksReport};
+pub use check::{Check, CheckCounts, CheckLog, CheckRollup, CheckStatus, ChecksReport};
 pub use comment::{Comment, CommentId};
 pub use event::{StatusEvent, StatusEventKind};
 pub use file_edit::FileEdit;
@@ -47,6 +47,6 @@ pub use request::{
     UpdateBranch, UpdateMethod,
 };
 pub use review::{
-    NewReview, NewThread, Review, ReviewDecision, ReviewState, Side, Thread, ThreadFilter,
-    ThreadId, Verdict,
+    NewReview, NewThread, Review, ReviewCounts, ReviewDecision, ReviewState, Side, Thread,
+    ThreadFilter, ThreadId, Verdict,
 };

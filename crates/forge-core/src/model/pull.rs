@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Actor, AutoMerge, ChecksReport, Comment, Commit, FileChange, Label, Mergeability, Milestone,
-    ProjectItem, RepoNode, Review, ReviewDecision, Reviewer, Thread,
+    ProjectItem, RepoNode, Review, ReviewCounts, ReviewDecision, Reviewer, Thread,
 };
 use crate::{PrId, PrKey, RepoId, Timestamp};
 
@@ -147,6 +147,14 @@ pub struct PullRequest {
     pub warnings: Vec<crate::Warning>,
 }
 
+impl PullRequest {
+    /// What its reviewers say, by [`Self::latest_reviews`].
+    #[must_use]
+    pub fn review_counts(&self) -> ReviewCounts {
+        ReviewCounts::of(&self.latest_reviews)
+    }
+}
+
 /// An issue that a pull request is linked to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkedIssue {
@@ -208,6 +216,19 @@ impl PrFields {
     pub const REACTIONS: Self = Self(1 << 14);
     /// Project boards that it is on.
     pub const PROJECTS: Self = Self(1 << 15);
+    /// Less than usual: nobody looks at the description. As with [`Self::ROW`], a forge may read it
+    /// all the same; the version is of no use then.
+    pub const NO_DESCRIPTION: Self = Self(1 << 16);
+    /// Less than usual: nobody looks at the labels.
+    pub const NO_LABELS: Self = Self(1 << 17);
+    /// Less than usual: nobody looks at the assignees.
+    pub const NO_ASSIGNEES: Self = Self(1 << 18);
+    /// Less than usual: nobody looks at the milestone.
+    pub const NO_MILESTONE: Self = Self(1 << 19);
+    /// Less than usual: nobody looks at who was asked for a review.
+    pub const NO_REVIEW_REQUESTS: Self = Self(1 << 20);
+    /// Less than usual: nobody looks at the latest reviews and their counts.
+    pub const NO_LATEST_REVIEWS: Self = Self(1 << 21);
 
     /// Whether all of `other` is wanted.
     #[must_use]
@@ -250,4 +271,7 @@ pub struct PullStatus {
     pub created_by: Vec<PullRequest>,
     /// Open ones that wait for the viewer's review.
     pub needs_review: Vec<PullRequest>,
+    /// What could not be read; the rest is right.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<crate::Warning>,
 }

@@ -50,6 +50,45 @@ pub struct Review {
     pub comments: Vec<Comment>,
 }
 
+/// How many reviewers say what: of each the latest opinion, or the latest comment where there is
+/// none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ReviewCounts {
+    /// They approve.
+    pub approved: u64,
+    /// They request changes.
+    pub changes_requested: u64,
+    /// They have commented, and no more.
+    pub commented: u64,
+    /// Their opinion was dismissed.
+    pub dismissed: u64,
+    /// They have decided nothing: `commented` and `dismissed`.
+    pub pending: u64,
+    /// All who have reviewed: `approved`, `changes_requested` and `pending`.
+    pub total: u64,
+}
+
+impl ReviewCounts {
+    /// Counts the latest review of each reviewer. One that is not submitted does not count.
+    #[must_use]
+    pub fn of(latest: &[Review]) -> Self {
+        let count = |state| latest.iter().filter(|r| r.state == state).count() as u64;
+        let (approved, changes_requested) = (
+            count(ReviewState::Approved),
+            count(ReviewState::ChangesRequested),
+        );
+        let (commented, dismissed) = (count(ReviewState::Commented), count(ReviewState::Dismissed));
+        Self {
+            approved,
+            changes_requested,
+            commented,
+            dismissed,
+            pending: commented + dismissed,
+            total: approved + changes_requested + commented + dismissed,
+        }
+    }
+}
+
 /// What the reviews add up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -166,4 +205,42 @@ pub enum ThreadFilter {
     Unresolved,
     /// The resolved ones.
     Resolved,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reviewers_are_counted_by_what_they_say() {
+        let review = |state| Review {
+            id: String::new(),
+            author: Actor::new("ada"),
+            author_association: None,
+            state,
+            body: None,
+            submitted_at: Timestamp::from_unix(0),
+            commit: None,
+            round: None,
+            reactions: BTreeMap::new(),
+            comments: vec![],
+        };
+        let latest = [
+            ReviewState::Approved,
+            ReviewState::Approved,
+            ReviewState::ChangesRequested,
+            ReviewState::Commented,
+            ReviewState::Dismissed,
+            ReviewState::Pending,
+        ];
+        let wanted = ReviewCounts {
+            approved: 2,
+            changes_requested: 1,
+            commented: 1,
+            dismissed: 1,
+            pending: 2,
+            total: 5,
+        };
+        assert_eq!(ReviewCounts::of(&latest.map(review)), wanted);
+    }
 }

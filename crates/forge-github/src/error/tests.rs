@@ -3,6 +3,7 @@ use std::fmt::Write;
 use forge_http::{RetryPolicy, Settings};
 
 use super::*;
+use crate::FixedToken;
 
 fn http() -> Http {
     Http::new(Settings {
@@ -45,6 +46,7 @@ fn the_messages_of_graphql() {
     let about = About {
         host: "github.com",
         http: &http,
+        tokens: &FixedToken::none(),
         write: true,
     };
     let mut out = String::new();
@@ -288,6 +290,7 @@ fn the_answers_of_rest() {
             let about = About {
                 host: "github.com",
                 http: &http,
+                tokens: &FixedToken::none(),
                 write,
             };
             let error = from_http(

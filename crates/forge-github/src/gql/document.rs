@@ -19,7 +19,8 @@ pub(super) const QUERIES: &[(&str, &str)] = files!("queries":
 /// Every fragment, by name.
 pub(super) const FRAGMENTS: &[(&str, &str)] = files!("fragments":
     "Account", "Assignee", "AutoMerge", "Boards", "CheckNode", "CommentNode", "CommitNode", "CrossReference", "EventNode", "FileNode", "IssueLink", "IssueNode",
-    "LabelNode", "LineComment", "PageEnd", "Person", "ProjectItemNode", "PullCore", "PullLink", "PullRow",
+    "LabelNode", "LineComment", "PageEnd", "Person", "ProjectItemNode", "PullAssignees", "PullCore", "PullEdited", "PullLabels", "PullLink", "PullMilestone",
+    "PullRequests", "PullReviews", "PullRow", "PullState",
     "Reactions", "RepositoryInfo", "RepositoryNode", "Requested", "ReviewNode", "ReviewWithComments", "ThreadNode",
 );
 
@@ -100,6 +101,16 @@ impl Document {
         }
         text
     }
+}
+
+/// What `Requested` asks of a team. A classic token without the scope `read:org` may not so much as
+/// ask for it, whether a team was requested or not: GitHub refuses the document as a whole
+/// (cli/cli#812, raycast/extensions#3881).
+const TEAM: &str = " ... on Team { teamName: name combinedSlug }";
+
+/// A document that asks nothing of teams that were requested; `None` where it does not anyway.
+pub(crate) fn without_teams(text: &str) -> Option<String> {
+    text.contains(TEAM).then(|| text.replace(TEAM, ""))
 }
 
 /// Without comments, indentation and line ends.

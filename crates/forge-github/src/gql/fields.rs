@@ -167,11 +167,36 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     (PrFields::REACTIONS, "...Reactions"),
 ];
 
+/// What is a part of a pull request unless nobody looks at it.
+pub(super) const USUAL: &[(PrFields, &str)] = &[
+    (PrFields::NO_DESCRIPTION, "body"),
+    (PrFields::NO_MILESTONE, "...PullMilestone"),
+    (PrFields::NO_LABELS, "...PullLabels"),
+    (PrFields::NO_ASSIGNEES, "...PullAssignees"),
+    (PrFields::NO_REVIEW_REQUESTS, "...PullRequests"),
+    (PrFields::NO_LATEST_REVIEWS, "...PullReviews"),
+];
+
+/// Whether something is left out that a whole pull request has, and its version is made of.
+pub(crate) fn is_less(fields: PrFields) -> bool {
+    fields.contains(PrFields::ROW) || USUAL.iter().any(|(without, _)| fields.contains(*without))
+}
+
 /// The selection of a pull request with the sections of `fields`.
 pub(crate) fn selection(base: Base, fields: PrFields, required: Required) -> String {
     let mut text = match base {
         Base::Row => "...PullRow".to_owned(),
-        Base::Core => "...PullCore".to_owned(),
+        Base::Core if !is_less(fields) => "...PullCore".to_owned(),
+        Base::Core => {
+            let mut text = "...PullState".to_owned();
+            let usual = USUAL
+                .iter()
+                .filter(|(without, _)| !fields.contains(*without));
+            for (_, part) in usual {
+                let _ = write!(text, " {part}");
+            }
+            text
+        }
     };
     for (_, plain) in PLAIN.iter().filter(|(field, _)| fields.contains(*field)) {
         let _ = write!(text, " {plain}");

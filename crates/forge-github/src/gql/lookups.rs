@@ -167,14 +167,24 @@ impl Lookups {
         };
         for (i, name) in self.labels.iter().enumerate() {
             let _ = write!(repo, " label{i}: label(name: $label{i}) {{ id name }}");
+            let _ = write!(
+                repo,
+                " likeLabel{i}: labels(first: 100, query: $likeLabel{i}) {{ nodes {{ id name }} }}"
+            );
             bind(document, format!("label{i}"), name);
+            bind(document, format!("likeLabel{i}"), beginning(name));
         }
         if !self.labels.is_empty() {
             repo.push_str(" labels(first: 100, orderBy: { field: NAME, direction: ASC }) { nodes { id name } }");
         }
         for (i, (login, _)) in self.users.iter().enumerate() {
             let _ = write!(query, " user{i}: user(login: $user{i}) {{ id login }}");
+            let _ = write!(
+                repo,
+                " likeUser{i}: assignableUsers(first: 100, query: $likeUser{i}) {{ nodes {{ login }} }}"
+            );
             bind(document, format!("user{i}"), login);
+            bind(document, format!("likeUser{i}"), beginning(login));
         }
         if !self.users.is_empty() {
             repo.push_str(" assignableUsers(first: 100) { nodes { login } }");
@@ -183,8 +193,9 @@ impl Lookups {
             let (org, team) = slug.split_once('/').unwrap_or(("", slug));
             let _ = write!(
                 query,
-                " team{i}: organization(login: $org{i}) {{ team(slug: $team{i}) {{ id }} teams(first: 50) {{ nodes {{ slug }} }} }}"
+                " team{i}: organization(login: $org{i}) {{ team(slug: $team{i}) {{ id }} teams(first: 50) {{ nodes {{ slug }} }} like: teams(first: 50, query: $likeTeam{i}) {{ nodes {{ slug }} }} }}"
             );
+            bind(document, format!("likeTeam{i}"), beginning(team));
             bind(document, format!("org{i}"), org);
             bind(document, format!("team{i}"), team);
         }
@@ -228,8 +239,13 @@ impl Lookups {
             bind(document, "forkName".into(), name);
             bind(document, "forkRef".into(), &format!("refs/heads/{branch}"));
         }
-        if self.milestone.is_some() {
-            repo.push_str(" milestones(first: 100, states: [OPEN]) { nodes { id title } }");
+        if let Some(title) = &self.milestone {
+            repo.push_str(
+                " milestones(first: 100, states: [OPEN]) { nodes { id title } } \
+                 likeMilestone: milestones(first: 100, states: [OPEN], query: $milestone) { \
+                 nodes { id title } }",
+            );
+            bind(document, "milestone".to_owned(), title);
         }
         if self.boards {
             let _ = write!(
@@ -249,7 +265,7 @@ impl Lookups {
     pub fn resolve(&self, query: &Map<String, Value>, repo: &Map<String, Value>) -> Result<Found> {
         let mut found = Found::default();
         for (i, name) in self.labels.iter().enumerate() {
-            let all: Vec<types::Label> = nodes(repo, "labels");
+            let all: Vec<types::Label> = known(repo, "labels", &format!("likeLabel{i}"));
             let exact: Option<types::Label> = part(repo, &format!("label{i}"));
             let hit = exact.map(|l| l.id).or_else(|| {
                 all.iter()
@@ -261,8 +277,8 @@ impl Lookups {
                 hit.ok_or_else(|| unknown("labels", "label", name, names, "forge label list"))?;
             found.labels.insert(name.to_lowercase(), id);
         }
-        let people: Vec<types::Login> = nodes(repo, "assignableUsers");
         for (i, (login, field)) in self.users.iter().enumerate() {
+            let people: Vec<types::Login> = known(repo, "assignableUsers", &format!("likeUser{i}"));
             let hit: Option<types::Id> = part(query, &format!("user{i}"));
             let names = people.iter().map(|p| p.login.as_str());
             let id = hit
@@ -295,7 +311,9 @@ impl Lookups {
         for (i, slug) in self.teams.iter().enumerate() {
             let org: Option<Org> = part(query, &format!("team{i}"));
             let (id, teams) = org.map_or((None, vec![]), |o| {
-                (o.team.map(|t| t.id), o.teams.into_vec())
+                let like = o.like.into_vec();
+                let teams = like.into_iter().chain(o.teams.into_vec());
+                (o.team.map(|t| t.id), teams.collect())
             });
             let owner = slug.split_once('/').map_or("", |(org, _)| org);
             let names: Vec<String> = teams
@@ -307,7 +325,7 @@ impl Lookups {
             found.teams.insert(slug.to_lowercase(), id);
         }
         if let Some(title) = &self.milestone {
-            let all: Vec<Milestone> = nodes(repo, "milestones");
+            let all: Vec<Milestone> = known(repo, "milestones", "likeMilestone");
             let hit = all
                 .iter()
                 .find(|m| m.title.to_lowercase() == title.to_lowercase());
@@ -443,6 +461,8 @@ struct Org {
     team: Option<types::Id>,
     #[serde(default)]
     teams: types::Nodes<Slug>,
+    #[serde(default)]
+    like: types::Nodes<Slug>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -467,6 +487,22 @@ fn nodes<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, key: &str) -> V
         .into_vec()
 }
 
+/// Those that GitHub found for a name, and after them the first page of all.
+fn known<T: for<'de> Deserialize<'de>>(map: &Map<String, Value>, all: &str, like: &str) -> Vec<T> {
+    let mut found = nodes(map, like);
+    found.extend(nodes(map, all));
+    found
+}
+
+/// What is asked to find names like this one: a slip is rarely in the first three letters, and
+/// GitHub finds what holds them.
+fn beginning(name: &str) -> &str {
+    name.char_indices()
+        .nth(3)
+        .and_then(|(at, _)| name.get(..at))
+        .unwrap_or(name)
+}
+
 fn unknown<'a>(
     field: &'static str,
     what: &str,
@@ -474,7 +510,8 @@ fn unknown<'a>(
     names: impl Iterator<Item = &'a str>,
     list: &str,
 ) -> Error {
-    let names: Vec<&str> = names.collect();
+    let mut seen = std::collections::HashSet::new();
+    let names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
     let hint = did_you_mean(name, names.iter().copied()).or_else(|| {
         match (names.is_empty(), list.is_empty()) {
             (true, _) => None,

@@ -11,7 +11,7 @@ pub(crate) mod lookups;
 pub(crate) mod mutation;
 pub(crate) mod types;
 
-pub(crate) use document::Document;
+pub(crate) use document::{Document, without_teams};
 
 #[cfg(test)]
 mod tests;

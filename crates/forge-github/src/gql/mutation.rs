@@ -22,28 +22,30 @@ macro_rules! mutations {
     };
 }
 
+// A mutation asks for what it can change; the rest is known from the query before it. Those that can
+// make GitHub ask for reviews (opening, and leaving the draft state: code owners) show those too.
 mutations! {
-    CREATE_PULL = "createPullRequest", "pullRequest { ...PullCore }";
-    UPDATE_PULL = "updatePullRequest", "pullRequest { ...PullCore }";
-    CLOSE_PULL = "closePullRequest", "pullRequest { ...PullCore }";
-    REOPEN_PULL = "reopenPullRequest", "pullRequest { ...PullCore }";
-    MARK_READY = "markPullRequestReadyForReview", "pullRequest { ...PullCore }";
-    CONVERT_TO_DRAFT = "convertPullRequestToDraft", "pullRequest { ...PullCore }";
-    MERGE_PULL = "mergePullRequest", "pullRequest { ...PullCore }";
-    ENQUEUE = "enqueuePullRequest", "mergeQueueEntry { position pullRequest { ...PullCore } }";
-    ENABLE_AUTO_MERGE = "enablePullRequestAutoMerge", "pullRequest { ...PullCore }";
-    DISABLE_AUTO_MERGE = "disablePullRequestAutoMerge", "pullRequest { ...PullCore }";
-    ADD_LABELS = "addLabelsToLabelable", "labelable { ... on PullRequest { ...PullCore } }";
-    REMOVE_LABELS = "removeLabelsFromLabelable", "labelable { ... on PullRequest { ...PullCore } }";
-    ADD_ASSIGNEES = "addAssigneesToAssignable", "assignable { ... on PullRequest { ...PullCore } }";
-    REMOVE_ASSIGNEES = "removeAssigneesFromAssignable", "assignable { ... on PullRequest { ...PullCore } }";
-    REQUEST_REVIEWS = "requestReviews", "pullRequest { ...PullCore }";
-    REQUEST_REVIEWS_BY_LOGIN = "requestReviewsByLogin", "pullRequest { ...PullCore }";
+    CREATE_PULL = "createPullRequest", "pullRequest { ...PullEdited }";
+    UPDATE_PULL = "updatePullRequest", "pullRequest { ...PullEdited }";
+    CLOSE_PULL = "closePullRequest", "pullRequest { ...PullState }";
+    REOPEN_PULL = "reopenPullRequest", "pullRequest { ...PullState }";
+    MARK_READY = "markPullRequestReadyForReview", "pullRequest { ...PullEdited }";
+    CONVERT_TO_DRAFT = "convertPullRequestToDraft", "pullRequest { ...PullState }";
+    MERGE_PULL = "mergePullRequest", "pullRequest { ...PullState }";
+    ENQUEUE = "enqueuePullRequest", "mergeQueueEntry { position pullRequest { ...PullState } }";
+    ENABLE_AUTO_MERGE = "enablePullRequestAutoMerge", "pullRequest { ...PullState }";
+    DISABLE_AUTO_MERGE = "disablePullRequestAutoMerge", "pullRequest { ...PullState }";
+    ADD_LABELS = "addLabelsToLabelable", "labelable { ... on PullRequest { ...PullEdited } }";
+    REMOVE_LABELS = "removeLabelsFromLabelable", "labelable { ... on PullRequest { ...PullEdited } }";
+    ADD_ASSIGNEES = "addAssigneesToAssignable", "assignable { ... on PullRequest { ...PullEdited } }";
+    REMOVE_ASSIGNEES = "removeAssigneesFromAssignable", "assignable { ... on PullRequest { ...PullEdited } }";
+    REQUEST_REVIEWS = "requestReviews", "pullRequest { ...PullEdited }";
+    REQUEST_REVIEWS_BY_LOGIN = "requestReviewsByLogin", "pullRequest { ...PullEdited }";
     ADD_TO_PROJECT = "addProjectV2ItemById", "item { id }";
     REMOVE_FROM_PROJECT = "deleteProjectV2Item", "deletedItemId";
     CREATE_REF = "createRef", "ref { id }";
     CREATE_COMMIT = "createCommitOnBranch", "commit { oid }";
-    UPDATE_BRANCH = "updatePullRequestBranch", "pullRequest { ...PullCore }";
+    UPDATE_BRANCH = "updatePullRequestBranch", "pullRequest { ...PullState }";
     DELETE_REF = "deleteRef", "clientMutationId";
     ADD_COMMENT = "addComment", "commentEdge { node { ...CommentNode } }";
     UPDATE_COMMENT = "updateIssueComment", "issueComment { ...CommentNode }";

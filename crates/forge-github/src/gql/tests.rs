@@ -151,6 +151,27 @@ fn every_combination_of_sections() {
 }
 
 #[test]
+fn what_nobody_looks_at_is_left_out() {
+    for mask in 0..1_u32 << fields::USUAL.len() {
+        let left_out = fields::USUAL
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| mask & (1 << i) != 0);
+        let (mut fields, mut parts) = (PrFields::NONE, Vec::new());
+        for (_, (without, part)) in left_out {
+            fields |= *without;
+            parts.push(*part);
+        }
+        let selection = fields::selection(Base::Core, fields, Required::No);
+        let text = sections("PullList", &selection);
+        check(&text);
+        for part in parts.iter().filter(|part| part.starts_with("...")) {
+            assert!(!text.contains(part), "{part} in {text}");
+        }
+    }
+}
+
+#[test]
 fn every_combination_of_further_pages() {
     for mask in 1..1_u32 << Section::ALL.len() {
         let mut document = Document::query("PullMore");

@@ -5,7 +5,7 @@ use forge_core::Timestamp;
 use serde::{Deserialize, Deserializer};
 
 /// A connection.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Nodes<T> {
     #[serde(default = "Option::default")]
@@ -50,7 +50,7 @@ impl<T> Nodes<T> {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PageInfo {
     #[serde(default)]
@@ -75,7 +75,7 @@ macro_rules! wire {
     ($($(#[$doc:meta])* $name:ident { $($field:ident: $ty:ty $(as $alias:literal)?,)* })*) => {
         $(
             $(#[$doc])*
-            #[derive(Debug, Default, Deserialize)]
+            #[derive(Clone, Debug, Default, Deserialize)]
             #[serde(rename_all = "camelCase")]
             pub(crate) struct $name {
                 $(#[serde(default, deserialize_with = "or_default" $(, rename = $alias)?)] pub $field: $ty,)*

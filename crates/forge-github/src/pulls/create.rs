@@ -22,6 +22,7 @@ use crate::{
         mutation::{Batch, CREATE_PULL},
         types::{self as wire, Nodes},
     },
+    map,
     mutate::{Payloads, PullPayload, failed, last_pull, or_read_back},
     owner_and_name,
     paged::no_repository,
@@ -257,8 +258,9 @@ impl GitHub {
         if failed(&answer, "create").is_some() {
             return Err(self.not_opened(&answer, req).await);
         }
+        let unread = self.unread(&answer);
         match last_pull(&batch, answer.data.take()) {
-            Some(pull) => self.domain(repo, pull, PrFields::NONE, vec![]),
+            Some(pull) => self.domain(repo, pull, PrFields::NONE, unread),
             None => Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous)),
         }
     }
@@ -307,10 +309,11 @@ impl GitHub {
                         failures.push((alias.to_owned(), self.api.error(&answer, e)));
                     }
                 }
+                let unread = self.unread(&answer);
                 if let Some(pull) = last_pull(&batch, answer.data.take())
-                    && let Ok(pull) = self.domain(&repo, pull, PrFields::NONE, vec![])
+                    && let Ok(pull) = self.domain(&repo, pull, PrFields::NONE, unread)
                 {
-                    outcome.value = pull;
+                    outcome.value = map::after_edit(outcome.value.clone(), pull);
                 }
             }
             Err(error) => {

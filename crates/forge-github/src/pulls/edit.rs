@@ -13,7 +13,7 @@ use crate::{
     GitHub,
     api::Answer,
     decorate::{self, add_reviewers, unique},
-    error,
+    error::{self, GqlError},
     gql::{
         Document,
         lookups::{self, Found, Lookups},
@@ -25,7 +25,9 @@ use crate::{
     },
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
-    number, owner_and_name, pr_variables, validate,
+    number, owner_and_name, pr_variables,
+    pulls::view,
+    validate,
 };
 
 #[derive(Deserialize)]
@@ -133,10 +135,14 @@ impl GitHub {
         else {
             return Err(self.not_found(pr, &answer));
         };
-        if !answer.errors.is_empty() {
-            return Err(self.api.first_error(&answer));
+        if let Some(e) = answer.errors.iter().find(|e| !is_spare(edit, e)) {
+            return Err(self.api.error(&answer, e));
         }
-        let pull = self.domain(&pr.repo, pull, PrFields::NONE, vec![])?;
+        let unread = self
+            .api
+            .warnings(&answer, |e| (view::title(e, 2), view::model_field(e, 2)));
+        self.knows_teams(edit, &pull)?;
+        let pull = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
         if let Some(base) = &edit.base {
             if !lookups::branch_exists(&repo, "newBase") {
                 return Err(Error::invalid(
@@ -168,6 +174,22 @@ impl GitHub {
             found,
             me: me.to_owned(),
         })
+    }
+
+    /// An error where a team is to leave and the token does not say which ones were asked.
+    fn knows_teams(&self, edit: &EditPull, pull: &wire::Pull) -> Result<()> {
+        let teams_leave = edit.reviewers.remove.iter().any(is_team);
+        let mut asked = pull.review_requests.nodes.iter().flatten().flatten();
+        if teams_leave
+            && asked.any(|r| {
+                r.requested_reviewer
+                    .as_ref()
+                    .is_some_and(map::is_unnamed_team)
+            })
+        {
+            return Err(error::no_teams(self.api.about(false)));
+        }
+        Ok(())
     }
 
     /// Sends the changes; `before` is the pull request as it was.
@@ -252,8 +274,12 @@ impl GitHub {
                 }
             });
         }
+        let unread = self.unread(&answer);
         match last_pull(batch, answer.data.take()) {
-            Some(pull) => self.domain(&before.id.repo, pull, PrFields::NONE, vec![]),
+            Some(pull) => {
+                let now = self.domain(&before.id.repo, pull, PrFields::NONE, unread)?;
+                Ok(map::after_edit(before.clone(), now))
+            }
             // Boards are not a part of a pull request: it stays as it was.
             None if answer.errors.is_empty()
                 && batch.is_of(&[ADD_TO_PROJECT, REMOVE_FROM_PROJECT]) =>
@@ -263,6 +289,23 @@ impl GitHub {
             None => Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous)),
         }
     }
+}
+
+/// Whether an edit can do without what an error took away: a part of the pull request that it does
+/// not look at.
+fn is_spare(edit: &EditPull, e: &GqlError) -> bool {
+    let names = e.names();
+    let needed = match view::model_field(e, 2) {
+        Some("labels") => !edit.labels.remove.is_empty(),
+        Some(view::REVIEWERS) => !edit.reviewers.remove.is_empty(),
+        Some("projects") => true,
+        _ => false,
+    };
+    names.get(1) == Some(&"pullRequest") && names.len() > 2 && !needed
+}
+
+fn is_team(reviewer: &Reviewer) -> bool {
+    matches!(reviewer, Reviewer::Team { .. })
 }
 
 fn batch(edit: &EditPull, plan: &Plan) -> Batch {

@@ -1,8 +1,9 @@
 //! The pull requests of a head branch.
 
 use forge_core::{
-    PageReq, RepoId, Result,
+    Error, ErrorKind, PageReq, RepoId, Result, Warning,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
+    text,
 };
 
 use crate::{GitHub, owner_and_name};
@@ -18,20 +19,53 @@ impl GitHub {
         state: StateFilter,
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
+        let (mut found, unread) = self.find_and_warn(repo, head, state, fields).await?;
+        // What could not be read must not pass for what is not there.
+        match (
+            found.first_mut(),
+            unread.iter().find(|w| w.section.is_none()),
+        ) {
+            (Some(first), _) => first.warnings.extend(unread),
+            (None, Some(warning)) => return Err(not_all_read(head, warning)),
+            (None, None) => {}
+        }
+        Ok(found)
+    }
+
+    /// Those that could be read, open ones first, and what could not be.
+    pub(super) async fn find_and_warn(
+        &self,
+        repo: &RepoId,
+        head: &HeadRef,
+        state: StateFilter,
+        fields: PrFields,
+    ) -> Result<(Vec<PullRequest>, Vec<Warning>)> {
         let query = PullQuery {
             state,
             head: Some(head.branch.clone()),
             fields,
             ..PullQuery::default()
         };
-        let mut found = self
-            .list_pulls(repo, &query, PageReq::first(MOST))
-            .await?
-            .items;
+        let page = self.list_pulls(repo, &query, PageReq::first(MOST)).await?;
+        let mut found = page.items;
         found.retain(|p| is_head(repo, p, head));
         found.sort_by_key(|p| p.state != PrState::Open);
-        Ok(found)
+        Ok((found, page.warnings))
     }
+}
+
+fn not_all_read(head: &HeadRef, warning: &Warning) -> Error {
+    let kind = ErrorKind::Upstream {
+        status: 200,
+        request_id: None,
+    };
+    let branch = text::one_line(&head.branch);
+    let message = format!(
+        "whether there is a pull request of '{branch}' could not be seen: {}",
+        warning.message
+    );
+    let hint = warning.hint.as_deref().unwrap_or("name it by its number");
+    Error::new(kind, message).with_hint(hint.to_owned())
 }
 
 /// Whether a pull request comes from `head`: another repository's branch of the same name is not it.

@@ -9,9 +9,12 @@ use serde_json::json;
 use super::view::RepositoryOf;
 use crate::{
     GitHub,
-    gql::{Document, types as wire},
+    gql::{
+        Document,
+        types::{self as wire, Nodes},
+    },
     map,
-    paged::{LONGEST, missing},
+    paged::LONGEST,
     pr_variables,
 };
 
@@ -31,17 +34,23 @@ impl GitHub {
         let mut begins = cursor.is_none();
         let text = Document::query("Timeline").text();
         let mut items: Vec<StatusEvent> = Vec::new();
+        let mut warnings = Vec::new();
         loop {
             let room = page.limit - items.len() - usize::from(begins);
             let mut variables = pr_variables(pr)?;
             variables.insert("first".into(), json!(room.clamp(1, LONGEST)));
             variables.insert("after".into(), json!(after));
-            let answer = self
+            let mut answer = self
                 .api
                 .query::<RepositoryOf>(&text, &variables.into())
                 .await?;
-            let pull = self.api.whole(answer)?.pull().ok_or_else(|| missing(pr))?;
-            let nodes = pull.timeline_items.unwrap_or_default();
+            let (pull, unread) = self.pull_of(pr, &mut answer)?;
+            let nodes = match pull.timeline_items {
+                Some(nodes) => nodes,
+                None if answer.errors.is_empty() => Nodes::default(),
+                None => return Err(self.api.first_error(&answer)),
+            };
+            warnings = map::both(warnings, unread);
             let merged_at = pull.merged_at;
             if std::mem::take(&mut begins) {
                 items.push(StatusEvent {
@@ -75,7 +84,7 @@ impl GitHub {
                     next,
                     total: None,
                     scanned: None,
-                    warnings: vec![],
+                    warnings,
                 });
             }
             items.extend(events);
@@ -87,7 +96,7 @@ impl GitHub {
                     next,
                     total: None,
                     scanned: None,
-                    warnings: vec![],
+                    warnings,
                 });
             }
         }

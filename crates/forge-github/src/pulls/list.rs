@@ -13,9 +13,10 @@ use super::{query, view};
 use crate::{
     GitHub,
     api::{Answer, Call},
+    error::GqlError,
     gql::{
         Document,
-        fields::{self, Base, Required},
+        fields::{self, Base, Required, Section},
         types::{self as wire, Nodes},
     },
     paged::{LONGEST, no_repository},
@@ -24,7 +25,7 @@ use crate::{
 
 const SCHEME: &str = "github-pulls";
 /// The page for sections that are much work; it is halved when GitHub gives up.
-const HEAVY: usize = 25;
+pub(super) const HEAVY: usize = 25;
 /// A search gives no more than this.
 const SEARCH_MAX: u64 = 1000;
 
@@ -63,6 +64,8 @@ struct Chunk {
     nodes: Nodes<wire::Pull>,
     total: Option<u64>,
     warnings: Vec<Warning>,
+    /// The rows whose checks an error concerns.
+    unread_checks: HashSet<usize>,
 }
 
 impl GitHub {
@@ -137,20 +140,21 @@ impl GitHub {
             result.total = chunk.total;
             result.warnings.extend(chunk.warnings);
             let next = chunk.nodes.next().filter(|n| Some(n) != after.as_ref());
-            for mut pull in chunk.nodes.into_vec() {
+            for (i, row) in chunk.nodes.nodes.into_iter().flatten().enumerate() {
+                let Some(mut pull) = row else { continue };
                 scanned += 1;
                 let fits = pull.number > 0 && (!searches || query::still_matches(query, &pull));
                 if !fits || !seen.insert(pull.number) {
                     continue;
                 }
-                let warnings = self.complete(&mut pull).await;
+                let mut warnings = self.complete(&mut pull).await;
+                if chunk.unread_checks.contains(&i) {
+                    warnings.push(checks_unread());
+                }
                 let number = pull.number;
                 match self.domain(repo, pull, fields, warnings) {
                     Ok(pull) => result.items.push(pull),
-                    Err(e) => result.warnings.push(Warning::new(format!(
-                        "pull request {number} could not be read: {}",
-                        e.message()
-                    ))),
+                    Err(e) => result.warnings.push(unreadable(number, &e)),
                 }
             }
             after = next;
@@ -207,19 +211,58 @@ impl GitHub {
             }
             _ => return Err(self.api.first_error(&answer)),
         };
-        let warnings = self
-            .api
-            .warnings(&answer, |_| ("a part of a pull request".to_owned(), None));
+        let warnings = self.api.warnings(&answer, part_of_row);
+        let unread = answer.errors.iter().filter_map(row_with_unread_checks);
         Ok(Chunk {
             nodes,
             total,
             warnings,
+            unread_checks: unread.collect(),
         })
     }
 }
 
+/// What an error in a row of a list concerns: in a sentence, and the field of the model.
+pub(super) fn part_of_row(e: &GqlError) -> (String, Option<&'static str>) {
+    let names = e.names();
+    let nodes = names.iter().position(|name| *name == "nodes");
+    match nodes.map(|at| at + 1).filter(|at| *at < names.len()) {
+        Some(depth) => {
+            let what = view::title(e, depth);
+            (
+                format!("{what} of a pull request"),
+                view::model_field(e, depth),
+            )
+        }
+        None => ("a part of a pull request".to_owned(), None),
+    }
+}
+
+/// The row of the first list in an error's path, if the error concerns its checks.
+pub(super) fn row_with_unread_checks(e: &GqlError) -> Option<usize> {
+    let path = e.path.as_ref()?;
+    let nodes = path.iter().position(|step| step == "nodes")?;
+    let (row, key) = (path.get(nodes + 1)?, path.get(nodes + 2)?);
+    let row = row.as_u64()?.try_into().ok()?;
+    (key == Section::Checks.key()).then_some(row)
+}
+
+/// What is said of a pull request that cannot be shown.
+pub(super) fn unreadable(number: u64, error: &Error) -> Warning {
+    let message = error.message();
+    Warning::new(format!(
+        "pull request {number} could not be read: {message}"
+    ))
+}
+
+/// The note on a row that its checks are not whole.
+pub(super) fn checks_unread() -> Warning {
+    let field = Section::Checks.model_field();
+    Warning::new("the checks could not be read in full").of_section(field)
+}
+
 /// GitHub gave up, or refused, because of the size of the page.
-fn is_too_much(error: &Error) -> bool {
+pub(super) fn is_too_much(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Upstream { status, .. } => matches!(status, 502..=504),
         ErrorKind::Internal | ErrorKind::Timeout { .. } => true,

@@ -22,7 +22,7 @@ use crate::{
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
     pr_variables,
-    pulls::state::kept_in_fork,
+    pulls::{state::kept_in_fork, view},
     repos,
 };
 
@@ -85,15 +85,15 @@ impl GitHub {
             self.api.http.settings().retry.wait(pause).await;
             prepared = self.prepare_merge(pr).await?;
         }
-        let Ready { repo, pull } = prepared;
+        let Ready { repo, pull, unread } = prepared;
         if pull.state == "MERGED" {
-            return self.already_merged(pr, pull);
+            return self.already_merged(pr, pull, unread);
         }
         if pull.state != "OPEN" {
             return Err(not_open(pr, &pull.state));
         }
         if pull.is_in_merge_queue {
-            return self.queued_before(pr, pull);
+            return self.queued_before(pr, pull, unread);
         }
         let head = pull.head_ref_oid.clone().unwrap_or_default();
         check_head(pr, req.expected_head.as_deref(), &head)?;
@@ -113,10 +113,12 @@ impl GitHub {
                 pull.base_ref_name
             )));
         }
+        let before = self.domain(&pr.repo, pull.clone(), PrFields::NONE, unread)?;
         let ask = Ask {
             pr,
             req,
             pull: &pull,
+            before: &before,
             method,
             head: &head,
         };
@@ -175,13 +177,23 @@ impl GitHub {
             Some(Prepared {
                 repo,
                 pull_request: Some(pull),
-            }) => Ok(Ready { repo, pull }),
+            }) => {
+                let unread = self
+                    .api
+                    .warnings(&answer, |e| (view::title(e, 2), view::model_field(e, 2)));
+                Ok(Ready { repo, pull, unread })
+            }
             _ => Err(self.not_found(pr, &answer)),
         }
     }
 
-    fn already_merged(&self, pr: &PrId, pull: wire::Pull) -> Result<Outcome<Merge>> {
-        let pull_request = self.domain(&pr.repo, pull, PrFields::NONE, vec![])?;
+    fn already_merged(
+        &self,
+        pr: &PrId,
+        pull: wire::Pull,
+        unread: Vec<Warning>,
+    ) -> Result<Outcome<Merge>> {
+        let pull_request = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
         let value = Merge {
             commit: pull_request.merge_commit.clone(),
             pull_request,
@@ -195,8 +207,13 @@ impl GitHub {
         Ok(Outcome::immediate(value).with_warning(warning))
     }
 
-    fn queued_before(&self, pr: &PrId, pull: wire::Pull) -> Result<Outcome<Merge>> {
-        let pull_request = self.domain(&pr.repo, pull, PrFields::NONE, vec![])?;
+    fn queued_before(
+        &self,
+        pr: &PrId,
+        pull: wire::Pull,
+        unread: Vec<Warning>,
+    ) -> Result<Outcome<Merge>> {
+        let pull_request = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
         let value = Merge {
             pull_request,
             commit: None,
@@ -230,9 +247,9 @@ impl GitHub {
 
     /// What has come of a merge whose answer was lost.
     async fn merge_read_back(&self, pr: &PrId) -> Result<Option<Done>> {
-        let (now, _) = self.lookup(pr, AFTERWARDS).await?;
+        let (now, unread) = self.lookup(pr, AFTERWARDS).await?;
         let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());
-        let pull = self.domain(&pr.repo, now, PrFields::NONE, vec![])?;
+        let pull = self.domain(&pr.repo, now, PrFields::NONE, unread)?;
         let way = match pull.state {
             PrState::Merged => Some(Way::Now),
             _ if queued => Some(Way::Queue),
@@ -268,12 +285,16 @@ impl GitHub {
         }
         let entry = answer.data.as_ref().and_then(|d| d.get("merge")?.as_ref());
         let position = entry.and_then(|p| p.merge_queue_entry.as_ref()?.position);
+        let unread = self.unread(&answer);
         match last_pull(&batch, answer.data.take()) {
-            Some(pull) => Ok(Done {
-                way,
-                pull: self.domain(&pr.repo, pull, PrFields::NONE, vec![])?,
-                position,
-            }),
+            Some(pull) => {
+                let now = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
+                Ok(Done {
+                    way,
+                    pull: map::after_change(ask.before.clone(), now),
+                    position,
+                })
+            }
             None => Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous)),
         }
     }
@@ -305,6 +326,8 @@ pub(super) struct Ask<'a> {
     pub pr: &'a PrId,
     pub req: &'a MergeReq,
     pub pull: &'a wire::Pull,
+    /// The same, in the domain.
+    pub before: &'a PullRequest,
     pub method: MergeMethod,
     pub head: &'a str,
 }
@@ -374,6 +397,8 @@ fn is_unmet(error: &Error) -> bool {
 struct Ready {
     repo: wire::Repo,
     pull: wire::Pull,
+    /// What could not be read of it.
+    unread: Vec<Warning>,
 }
 
 pub(super) fn not_open(pr: &PrId, state: &str) -> Error {

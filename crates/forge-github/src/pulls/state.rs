@@ -15,6 +15,7 @@ use crate::{
         },
         types as wire,
     },
+    map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
     validate,
 };
@@ -46,7 +47,7 @@ impl GitHub {
         }
         let comment = req.comment.as_deref();
         let mut outcome = self
-            .change(pr, &wire, CLOSE_PULL, comment, |p| {
+            .change(&wire, pull, CLOSE_PULL, comment, |p| {
                 p.state == PrState::Closed
             })
             .await?;
@@ -87,7 +88,7 @@ impl GitHub {
                 .with_hint("push the branch again, then reopen"));
             }
         }
-        self.change(pr, &wire, REOPEN_PULL, comment, |p| {
+        self.change(&wire, pull, REOPEN_PULL, comment, |p| {
             p.state == PrState::Open
         })
         .await
@@ -118,20 +119,20 @@ impl GitHub {
             PrState::Open => {}
         }
         let mutation = if draft { CONVERT_TO_DRAFT } else { MARK_READY };
-        self.change(pr, &wire, mutation, None, |p| p.draft == draft)
+        self.change(&wire, pull, mutation, None, |p| p.draft == draft)
             .await
     }
 
     /// GitHub refuses where nothing waits.
     pub(super) async fn cancel_auto_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
-        let (wire, _) = self.before(pr, false, "").await?;
+        let (wire, pull) = self.before(pr, false, "").await?;
         let mut batch = Batch::default();
         batch.push(
             "change",
             DISABLE_AUTO_MERGE,
             json!({ "pullRequestId": wire.id }),
         );
-        let written = self.changed(pr, &batch).await;
+        let written = self.changed(pull, &batch, map::after_change).await;
         let (mut outcome, warning) = or_read_back(written, || async {
             let pull = self.fetch(pr, PrFields::AUTO_MERGE).await?;
             Ok(pull.auto_merge.is_none().then(|| Outcome::immediate(pull)))
@@ -171,12 +172,13 @@ impl GitHub {
     /// Sends a change of state, and a comment with it in the same document.
     async fn change(
         &self,
-        pr: &PrId,
         before: &wire::Pull,
+        pull: PullRequest,
         mutation: Mutation,
         comment: Option<&str>,
         done: impl Fn(&PullRequest) -> bool,
     ) -> Result<Outcome<PullRequest>> {
+        let pr = &pull.id.clone();
         let mut batch = Batch::default();
         if let Some(comment) = comment {
             batch.push(
@@ -186,7 +188,12 @@ impl GitHub {
             );
         }
         batch.push("change", mutation, json!({ "pullRequestId": before.id }));
-        let written = self.changed(pr, &batch).await;
+        // One that becomes ready is shown to its code owners.
+        let with_the_rest = match mutation == MARK_READY {
+            true => map::after_edit,
+            false => map::after_change,
+        };
+        let written = self.changed(pull, &batch, with_the_rest).await;
         let (outcome, warning) = or_read_back(written, || async {
             let (mut wire, warnings) = self.lookup(pr, &format!("...PullCore {RECENT}")).await?;
             let recent = std::mem::take(&mut wire.recent_comments).into_vec();
@@ -210,17 +217,25 @@ impl GitHub {
         Ok(outcome)
     }
 
-    async fn changed(&self, pr: &PrId, batch: &Batch) -> Result<Outcome<PullRequest>> {
+    /// Sends it; `with_the_rest` adds what the answer does not show.
+    async fn changed(
+        &self,
+        before: PullRequest,
+        batch: &Batch,
+        with_the_rest: fn(PullRequest, PullRequest) -> PullRequest,
+    ) -> Result<Outcome<PullRequest>> {
+        let pr = &before.id.clone();
         let mut answer = self.send::<PullPayload>(batch).await?;
         if let Some(e) = failed(&answer, "change") {
             return Err(self.api.error(&answer, e));
         }
         let comment = failed(&answer, "comment").map(|e| self.api.error(&answer, e));
+        let unread = self.unread(&answer);
         let Some(pull) = last_pull(batch, answer.data.take()) else {
             return Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous));
         };
-        let mut outcome =
-            Outcome::immediate(self.domain(&pr.repo, pull, PrFields::NONE, vec![])?);
+        let now = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
+        let mut outcome = Outcome::immediate(with_the_rest(before, now));
         outcome
             .warnings
             .extend(comment.map(|e| comment_failed(pr, e.message())));

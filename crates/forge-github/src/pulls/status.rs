@@ -1,21 +1,25 @@
 //! What concerns the viewer: three lists in one request.
 
+use std::collections::HashSet;
+
 use forge_core::{
-    PageReq, RepoId, Result,
-    model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus},
+    PageReq, RepoId, Result, Warning,
+    model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
 };
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{find::is_head, list};
+use super::{find::is_head, list, view};
 use crate::{
     GitHub,
-    api::Answer,
+    api::{Answer, Call},
     gql::{
         Document, fields,
         types::{self as wire, Nodes},
     },
-    owner_and_name, repo_variables,
+    owner_and_name,
+    paged::no_repository,
+    repo_variables,
 };
 
 const AUTHOR: &str = "author";
@@ -23,13 +27,56 @@ const REVIEWER: &str = "review-requested";
 /// A search gives no more.
 const MOST: usize = 1000;
 
+/// The first page of each list, and of the branch. GitHub counts what all pages could hold, and
+/// refuses a query of half a million nodes; it gives up on one that is ten seconds of work.
+fn pages(fields: PrFields) -> (usize, usize) {
+    if fields::is_deep(fields) {
+        (10, 10)
+    } else if fields::is_heavy(fields) {
+        (list::HEAVY, 10)
+    } else {
+        (100, 30)
+    }
+}
+
 #[derive(Deserialize)]
 struct StatusOf {
-    repository: Option<list::PullsOf>,
+    repository: Option<Branch>,
     #[serde(default)]
     created: Option<Nodes<wire::Pull>>,
     #[serde(default)]
     requested: Option<Nodes<wire::Pull>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Branch {
+    #[serde(default)]
+    pull_requests: Option<Nodes<wire::Pull>>,
+}
+
+/// What is known of the pull requests of one list.
+struct Part<'a> {
+    repo: &'a RepoId,
+    fields: PrFields,
+    unread_checks: HashSet<usize>,
+    warnings: &'a mut Vec<Warning>,
+}
+
+impl<'a> Part<'a> {
+    fn of(
+        repo: &'a RepoId,
+        fields: PrFields,
+        unread_checks: HashSet<usize>,
+        warnings: &'a mut Vec<Warning>,
+    ) -> Self {
+        Self {
+            repo,
+            fields,
+            unread_checks,
+            warnings,
+        }
+    }
 }
 
 impl GitHub {
@@ -39,15 +86,32 @@ impl GitHub {
         head: Option<&HeadRef>,
         fields: PrFields,
     ) -> Result<PullStatus> {
+        match self.status_at_once(repo, head, fields).await {
+            Err(error) if view::is_without_projects(fields, &error) => {
+                let rest = fields.without(PrFields::PROJECTS);
+                let mut status = Box::pin(self.pull_status(repo, head, rest)).await?;
+                status.warnings.push(view::projects_unread(&error));
+                Ok(status)
+            }
+            Err(error) if fields::is_heavy(fields) && list::is_too_much(&error) => {
+                tracing::debug!("the status was too much work at once, asking for its parts");
+                self.status_in_parts(repo, head, fields).await
+            }
+            status => status,
+        }
+    }
+
+    async fn status_at_once(
+        &self,
+        repo: &RepoId,
+        head: Option<&HeadRef>,
+        fields: PrFields,
+    ) -> Result<PullStatus> {
         let (owner, name) = owner_and_name(repo)?;
         let mut document = Document::query("PullStatus");
         document.fragment("PullSections", "PullRequest", &list::row(fields));
         let mut variables = repo_variables(repo)?;
-        // GitHub counts what all pages could hold, and refuses a query of half a million nodes.
-        let (first, of_branch) = match fields::is_deep(fields) {
-            true => (10, 10),
-            false => (100, 30),
-        };
+        let (first, of_branch) = pages(fields);
         variables.insert("first".into(), json!(first));
         variables.insert("firstOfBranch".into(), json!(of_branch));
         let search =
@@ -56,62 +120,164 @@ impl GitHub {
         variables.insert("branch".into(), json!(head.is_some()));
         variables.insert("created".into(), json!(search(AUTHOR)));
         variables.insert("requested".into(), json!(search(REVIEWER)));
-        let answer: Answer<StatusOf> = self.api.query(&document.text(), &variables.into()).await?;
-        let found = self.api.whole(answer)?;
-        let branch = found.repository.and_then(|r| r.pull_requests);
-        let mut current = match head {
+        let call = Call {
+            document: &document.text(),
+            variables: &variables.into(),
+            write: false,
+            retries: fields::is_heavy(fields).then_some(0),
+        };
+        let mut answer: Answer<StatusOf> = self.api.graphql(call).await?;
+        let Some(StatusOf {
+            repository: Some(found),
+            created,
+            requested,
+        }) = answer.data.take()
+        else {
+            return Err(match answer.errors.is_empty() {
+                true => no_repository(repo),
+                false => self.api.first_error(&answer),
+            });
+        };
+        let mut warnings = self.api.warnings(&answer, list::part_of_row);
+        let unread = |key: &str| -> HashSet<usize> {
+            let errors = answer.errors.iter().filter(|e| e.root() == key);
+            errors.filter_map(list::row_with_unread_checks).collect()
+        };
+        let [branch, mine, theirs] = ["repository", "created", "requested"].map(unread);
+        let current_branch = match head {
             Some(head) => {
-                let mut own = self.rows(repo, branch, fields).await?;
-                own.retain(|p| is_head(repo, p, head));
-                own
+                let part = Part::of(repo, fields, branch, &mut warnings);
+                self.current(found.pull_requests, head, part).await?
             }
-            None => vec![],
+            None => None,
         };
-        current.sort_by_key(|p| p.state != PrState::Open);
-        let open = |mut list: Vec<PullRequest>| {
-            list.retain(|p| p.state == PrState::Open);
-            list
-        };
+        let created_by = self
+            .all(created, AUTHOR, Part::of(repo, fields, mine, &mut warnings))
+            .await?;
+        let needs_review = self
+            .all(
+                requested,
+                REVIEWER,
+                Part::of(repo, fields, theirs, &mut warnings),
+            )
+            .await?;
         Ok(PullStatus {
-            current_branch: current.into_iter().next(),
-            created_by: open(self.all(repo, found.created, AUTHOR, fields).await?),
-            needs_review: open(self.all(repo, found.requested, REVIEWER, fields).await?),
+            current_branch,
+            created_by,
+            needs_review,
+            warnings,
         })
     }
 
-    /// The pull requests of a search; it is made again, by page, when there are more.
-    async fn all(
+    /// The parts one after the other, each in pages as small as they must be.
+    async fn status_in_parts(
         &self,
         repo: &RepoId,
+        head: Option<&HeadRef>,
+        fields: PrFields,
+    ) -> Result<PullStatus> {
+        let mut warnings = Vec::new();
+        let current_branch = match head {
+            Some(head) => {
+                let all = StateFilter::All;
+                let (found, unread) = self.find_and_warn(repo, head, all, fields).await?;
+                warnings = unread;
+                found.into_iter().next()
+            }
+            None => None,
+        };
+        let created_by = self.searched(repo, AUTHOR, fields, &mut warnings).await?;
+        let needs_review = self.searched(repo, REVIEWER, fields, &mut warnings).await?;
+        Ok(PullStatus {
+            current_branch,
+            created_by,
+            needs_review,
+            warnings,
+        })
+    }
+
+    /// The newest pull request of the branch, an open one first.
+    async fn current(
+        &self,
+        nodes: Option<Nodes<wire::Pull>>,
+        head: &HeadRef,
+        mut part: Part<'_>,
+    ) -> Result<Option<PullRequest>> {
+        let more = nodes.as_ref().and_then(Nodes::next).is_some();
+        let (repo, fields) = (part.repo, part.fields);
+        let mut own = self.rows(nodes, &mut part).await;
+        own.retain(|p| is_head(repo, p, head));
+        // Many a fork calls its branch the same.
+        if own.is_empty() && more {
+            let all = StateFilter::All;
+            let (found, unread) = self.find_and_warn(repo, head, all, fields).await?;
+            own = found;
+            part.warnings.extend(unread);
+        }
+        own.sort_by_key(|p| p.state != PrState::Open);
+        Ok(own.into_iter().next())
+    }
+
+    /// The open pull requests of a search; it is made again, by page, when there are more.
+    async fn all(
+        &self,
         nodes: Option<Nodes<wire::Pull>>,
         of: &str,
-        fields: PrFields,
+        mut part: Part<'_>,
     ) -> Result<Vec<PullRequest>> {
-        if nodes.as_ref().and_then(Nodes::next).is_none() {
-            return self.rows(repo, nodes, fields).await;
+        if nodes.as_ref().and_then(Nodes::next).is_some() {
+            return self
+                .searched(part.repo, of, part.fields, part.warnings)
+                .await;
         }
+        let mut rows = self.rows(nodes, &mut part).await;
+        rows.retain(|p| p.state == PrState::Open);
+        Ok(rows)
+    }
+
+    async fn searched(
+        &self,
+        repo: &RepoId,
+        of: &str,
+        fields: PrFields,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Vec<PullRequest>> {
         let query = PullQuery {
             search: Some(format!("{of}:@me")),
             fields,
             ..PullQuery::default()
         };
-        let all = self.list_pulls(repo, &query, PageReq::first(MOST)).await?;
-        Ok(all.items)
-    }
-
-    async fn rows(
-        &self,
-        repo: &RepoId,
-        nodes: Option<Nodes<wire::Pull>>,
-        fields: PrFields,
-    ) -> Result<Vec<PullRequest>> {
-        let mut rows = Vec::new();
-        for mut pull in nodes.unwrap_or_default().into_vec() {
-            if pull.number > 0 {
-                let warnings = self.complete(&mut pull).await;
-                rows.push(self.domain(repo, pull, fields, warnings)?);
+        let page = self.list_pulls(repo, &query, PageReq::first(MOST)).await?;
+        for warning in page.warnings {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
             }
         }
-        Ok(rows)
+        Ok(page.items)
+    }
+
+    /// Each pull request; one that cannot be read is a warning.
+    async fn rows(
+        &self,
+        nodes: Option<Nodes<wire::Pull>>,
+        part: &mut Part<'_>,
+    ) -> Vec<PullRequest> {
+        let mut rows = Vec::new();
+        let nodes = nodes.and_then(|n| n.nodes).unwrap_or_default();
+        for (i, pull) in nodes.into_iter().enumerate() {
+            let Some(mut pull) = pull.filter(|p| p.number > 0) else {
+                continue;
+            };
+            let mut warnings = self.complete(&mut pull).await;
+            if part.unread_checks.contains(&i) {
+                warnings.push(list::checks_unread());
+            }
+            let number = pull.number;
+            match self.domain(part.repo, pull, part.fields, warnings) {
+                Ok(pull) => rows.push(pull),
+                Err(e) => part.warnings.push(list::unreadable(number, &e)),
+            }
+        }
+        rows
     }
 }

@@ -10,6 +10,7 @@ use super::merge::{check_head, moved, not_open};
 use crate::{
     GitHub,
     gql::mutation::{Batch, UPDATE_BRANCH},
+    map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
 };
 
@@ -19,7 +20,7 @@ impl GitHub {
         pr: &PrId,
         req: &UpdateBranch,
     ) -> Result<Outcome<PullRequest>> {
-        let (pull, _) = self.lookup(pr, "...PullCore mergeable").await?;
+        let (pull, unread) = self.lookup(pr, "...PullCore mergeable").await?;
         if pull.state != "OPEN" {
             return Err(not_open(pr, &pull.state));
         }
@@ -39,20 +40,20 @@ impl GitHub {
             UpdateMethod::Merge => "MERGE",
             UpdateMethod::Rebase => "REBASE",
         };
+        let before = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
         let input = json!({
-            "pullRequestId": pull.id,
+            "pullRequestId": before.node_id,
             "expectedHeadOid": head,
             "updateMethod": method,
         });
         let written = self
-            .updated(pr, &Batch::of("update", UPDATE_BRANCH, input))
+            .updated(&before, &Batch::of("update", UPDATE_BRANCH, input))
             .await;
         let written = match written {
             Err(e) if is_up_to_date(&e) => {
-                let value = self.domain(&pr.repo, pull, PrFields::NONE, vec![])?;
                 let warning =
                     Warning::new(format!("{pr} is up to date already; nothing was changed"));
-                return Ok(Outcome::unchanged(value, warning));
+                return Ok(Outcome::unchanged(before, warning));
             }
             Err(e) if matches!(e.kind(), ErrorKind::Conflict { .. }) => {
                 let now = self.lookup(pr, "...PullRow").await.ok();
@@ -71,13 +72,17 @@ impl GitHub {
         Ok(outcome)
     }
 
-    async fn updated(&self, pr: &PrId, batch: &Batch) -> Result<PullRequest> {
+    async fn updated(&self, before: &PullRequest, batch: &Batch) -> Result<PullRequest> {
         let mut answer = self.send::<PullPayload>(batch).await?;
         if let Some(e) = failed(&answer, "update") {
             return Err(self.api.error(&answer, e));
         }
+        let unread = self.unread(&answer);
         match last_pull(batch, answer.data.take()) {
-            Some(pull) => self.domain(&pr.repo, pull, PrFields::NONE, vec![]),
+            Some(pull) => {
+                let now = self.domain(&before.id.repo, pull, PrFields::NONE, unread)?;
+                Ok(map::after_change(before.clone(), now))
+            }
             None => Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous)),
         }
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     GitHub,
     api::Answer,
-    error::GqlError,
+    error::{self, GqlError},
     gql::{
         Document,
         fields::{self, Base, Required, Section},
@@ -79,14 +79,23 @@ impl GitHub {
             .api
             .query(&document.text(), &pr_variables(pr)?.into())
             .await?;
+        self.pull_of(pr, &mut answer)
+    }
+
+    /// Takes the pull request out of an answer; what of it could not be read is a warning.
+    pub(crate) fn pull_of(
+        &self,
+        pr: &PrId,
+        answer: &mut Answer<RepositoryOf>,
+    ) -> Result<(wire::Pull, Vec<Warning>)> {
         match answer.data.take().and_then(RepositoryOf::pull) {
             Some(pull) => {
-                let warnings = self.api.warnings(&answer, |e| {
-                    (title(e, 2), section(e, 2).map(Section::model_field))
-                });
+                let warnings = self
+                    .api
+                    .warnings(answer, |e| (title(e, 2), model_field(e, 2)));
                 Ok((pull, warnings))
             }
-            None => Err(self.not_found(pr, &answer)),
+            None => Err(self.not_found(pr, answer)),
         }
     }
 
@@ -98,17 +107,49 @@ impl GitHub {
         self.api.first_error(answer)
     }
 
-    /// Makes the domain's pull request of an answer.
+    /// Makes the domain's pull request of an answer. What the answer shows to be missing is a
+    /// warning too.
     pub(crate) fn domain(
         &self,
         repo: &RepoId,
         pull: wire::Pull,
         fields: PrFields,
-        warnings: Vec<Warning>,
+        mut warnings: Vec<Warning>,
     ) -> Result<PullRequest> {
-        let mut pull = map::pull(&self.info.host, repo, pull, fields)?;
+        warnings.extend(self.shown_missing(&pull));
+        let unread = |field| warnings.iter().any(|w| w.section == Some(field));
+        let checks_unread = unread(Section::Checks.model_field());
+        let mut pull = map::pull(&self.info.host, repo, pull, fields, checks_unread)?;
         pull.warnings = warnings;
         Ok(pull)
+    }
+
+    fn shown_missing(&self, pull: &wire::Pull) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let asked = pull.review_requests.nodes.iter().flatten().flatten();
+        let mut asked = asked.filter_map(|r| r.requested_reviewer.as_ref());
+        if asked.any(map::is_unnamed_team) {
+            let error = error::no_teams(self.api.about(false));
+            let warning = Warning::new(format!(
+                "the teams that were asked for a review could not be read: {}",
+                error.message()
+            ));
+            let hint = error.hint().unwrap_or_default().to_owned();
+            warnings.push(warning.of_section(REVIEWERS).with_hint(hint));
+        }
+        let more = |reviews: &Nodes<wire::Review>| reviews.next().is_some();
+        if more(&pull.latest_reviews) || more(&pull.latest_opinionated_reviews) {
+            let warning = Warning::new(
+                "more than a hundred people reviewed it: the latest reviews and their counts are \
+                 of the first hundred",
+            );
+            warnings.push(
+                warning
+                    .of_section(LATEST)
+                    .with_hint("'forge pr view --json reviews' has every review"),
+            );
+        }
+        warnings
     }
 
     /// Reads on where a section has more than came with the first page: all sections together, one
@@ -138,10 +179,13 @@ impl GitHub {
             };
             for e in &errors {
                 let message = self.api.about(false).words(&e.message);
-                warnings.push(Warning::new(format!(
-                    "{} could not be read in full: {message}",
-                    title(e, 1)
-                )));
+                warnings.push(Warning {
+                    section: model_field(e, 1),
+                    ..Warning::new(format!(
+                        "{} could not be read in full: {message}",
+                        title(e, 1)
+                    ))
+                });
             }
             extend(pull, further);
             // A position that stays where it is would be asked for again without end.
@@ -257,14 +301,34 @@ pub(crate) fn comments_document<'a>(
     (document.text(), variables)
 }
 
-/// What an error's path concerns; the section stands at `depth`.
-fn title(error: &GqlError, depth: usize) -> String {
+/// What an error's path concerns, in a sentence; the section stands at `depth`.
+pub(crate) fn title(error: &GqlError, depth: usize) -> String {
     match (section(error, depth), error.names().get(depth)) {
         (Some(section), _) => section.title().to_owned(),
         (None, Some(key)) => format!("the field {key}"),
         (None, None) => "a part of the pull request".to_owned(),
     }
 }
+
+/// The field of the model that an error's path concerns; the section stands at `depth`.
+pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str> {
+    if let Some(section) = section(error, depth) {
+        return Some(section.model_field());
+    }
+    match *error.names().get(depth)? {
+        "labels" => Some("labels"),
+        "assignees" => Some("assignees"),
+        "milestone" => Some("milestone"),
+        "reviewRequests" => Some(REVIEWERS),
+        "latestReviews" | "latestOpinionatedReviews" => Some(LATEST),
+        _ => None,
+    }
+}
+
+/// The field of the model with who was asked for a review.
+pub(crate) const REVIEWERS: &str = "pending_reviewers";
+/// The field of the model with the latest reviews.
+const LATEST: &str = "latest_reviews";
 
 fn section(error: &GqlError, depth: usize) -> Option<Section> {
     error
@@ -371,7 +435,8 @@ fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
         further.closing_issues_references,
     );
     put(&mut pull.project_items, further.project_items);
-    if let Some(have) = contexts(pull).filter(|h| h.next().is_some()) {
-        have.extend(checks.unwrap_or_default());
+    // Checks that did not come stay to be read: what they add up to must not pass for whole.
+    if let (Some(have), Some(checks)) = (contexts(pull).filter(|h| h.next().is_some()), checks) {
+        have.extend(checks);
     }
 }

@@ -1,6 +1,7 @@
 //! Attachments: the repository's id, then one upload for each file.
 
 use forge_core::{ErrorKind, model::NewAttachment};
+use insta::assert_json_snapshot;
 use serde_json::json;
 use wiremock::ResponseTemplate;
 
@@ -31,9 +32,8 @@ async fn a_file_is_uploaded_for_the_repository() {
         .set_body_json(json!({ "url": "https://github.com/user-attachments/assets/1" }));
     let script = Script::play(vec![repository(200), upload("a%20b%2Epng", made)]).await;
     let answers = script.repo.attach(&[file("a b.png")]).await.unwrap();
-    let url = &answers[0].as_ref().unwrap().url;
-    assert_eq!(url, "https://github.com/user-attachments/assets/1");
-    script.sent();
+    let made: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    assert_json_snapshot!("attach", (script.sent(), made));
 }
 
 #[tokio::test]

@@ -9,11 +9,12 @@ use async_trait::async_trait;
 use forge_core::{ErrorKind, Result, model::PrFields};
 use forge_github::{FixedToken, TokenSource};
 use forge_http::Secret;
+use forge_testkit::CANARY;
 use serde_json::json;
 use wiremock::ResponseTemplate;
 
 use crate::{
-    script::{Script, Step, answer, body, data, error},
+    script::{Script, Step, TOKEN, answer, body, data, error},
     wire::{one, pull, user},
 };
 
@@ -49,11 +50,15 @@ struct Expiring {
 impl TokenSource for Expiring {
     async fn token(&self, _: &str) -> Result<Option<Secret>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        Ok(Some(Secret::new("old")))
+        Ok(Some(Secret::new("0canary0-old")))
     }
     async fn renewed(&self, _: &str, refused: &Secret) -> Result<Option<Secret>> {
         self.renewed.fetch_add(1, Ordering::SeqCst);
-        Ok(Some(Secret::new("new")).filter(|_| refused.expose() == "old"))
+        Ok(Some(Secret::new("0canary0-new")).filter(|_| refused.expose() == "0canary0-old"))
+    }
+
+    fn origin(&self, host: &str) -> Option<String> {
+        Some(format!("the drawer of {host}"))
     }
 }
 
@@ -74,6 +79,10 @@ async fn a_token_that_expired_is_renewed_once() {
     script.repo.viewer().await.unwrap();
     let e = script.repo.viewer().await.unwrap_err();
     assert_eq!(e.code(), "unauthenticated");
+    assert_eq!(
+        e.message(),
+        "github.com refused the token from the drawer of github.com: Bad credentials"
+    );
     assert_eq!(
         (
             tokens.asked.load(Ordering::SeqCst),
@@ -181,7 +190,7 @@ async fn what_was_left_of_the_limit_is_known() {
 
 #[tokio::test]
 async fn a_server_that_repeats_the_token_does_not_get_it_shown() {
-    let echo = "the token canary-token is bad, and so is ghp_canarycanary";
+    let echo = &format!("the token {TOKEN} is bad, and so is ghp_{CANARY}{CANARY}");
     for step in [
         viewer(refused(401, echo)),
         viewer(refused(403, echo)),
@@ -197,7 +206,7 @@ async fn a_server_that_repeats_the_token_does_not_get_it_shown() {
         ),
         answer(
             "Viewer",
-            ResponseTemplate::new(200).set_body_string("{\"data\": canary-token"),
+            ResponseTemplate::new(200).set_body_string(format!("{{\"data\": {TOKEN}")),
         ),
     ] {
         let script = Script::play(vec![step]).await;
@@ -208,19 +217,20 @@ async fn a_server_that_repeats_the_token_does_not_get_it_shown() {
             e.context(),
             script.forge
         );
-        assert!(!said.contains("canary"), "{said}");
+        assert!(!said.contains(CANARY), "{}", said.replace(CANARY, "(it)"));
     }
 }
 
 #[tokio::test]
 async fn a_token_with_a_line_break_is_refused_without_showing_it() {
-    let script = Script::with_token(vec![], Arc::new(FixedToken::new("canary\ntoken"))).await;
+    let broken = Arc::new(FixedToken::new(format!("{CANARY}\ntoken")));
+    let script = Script::with_token(vec![], broken).await;
     let e = script
         .repo
         .view(&script.pr(), PrFields::NONE)
         .await
         .unwrap_err();
     assert_eq!(e.code(), "unauthenticated");
-    assert!(!format!("{e:?}").contains("canary"));
+    assert!(!format!("{e} {e:?}").contains(CANARY));
     script.sent();
 }

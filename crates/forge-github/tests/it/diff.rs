@@ -55,7 +55,7 @@ async fn a_diff_is_one_request() {
         .await
         .unwrap();
     assert!(diff.warnings.is_empty());
-    assert_eq!(text(diff).await, "diff --git a/x b/x\n");
+    let diff = text(diff).await;
     let req = DiffReq {
         format: DiffFormat::Patch,
         context_lines: Some(9),
@@ -63,8 +63,7 @@ async fn a_diff_is_one_request() {
     };
     let patch = script.repo.diff(&script.pr(), &req).await.unwrap();
     assert!(patch.warnings[0].message.contains("three lines"));
-    assert_eq!(text(patch).await, "From abc\n");
-    script.sent();
+    assert_json_snapshot!("diff", (script.sent(), diff, text(patch).await));
 }
 
 #[tokio::test]

@@ -14,9 +14,13 @@ use forge_core::{
 };
 use forge_github::{FixedToken, GitHub};
 use forge_http::{Http, Proxies, RetryPolicy, Settings};
-use forge_testkit::github::{
-    ALL_SCOPES, GitHubDouble, Options, PullSeed,
-    state::{Permission, Protection},
+use forge_testkit::{
+    LogWatch,
+    github::{
+        ALL_SCOPES, GitHubDouble, Options, PullSeed,
+        state::{Permission, Protection},
+    },
+    watch_logs,
 };
 use futures::TryStreamExt;
 
@@ -49,10 +53,12 @@ pub struct World {
     pub double: GitHubDouble,
     pub ada: Repo,
     pub grace: Repo,
+    _logs: LogWatch,
 }
 
 impl World {
     pub fn new() -> Self {
+        let logs = watch_logs();
         let double = GitHubDouble::start(Options::default()).unwrap();
         {
             let mut seed = double.seed();
@@ -80,7 +86,12 @@ impl World {
             handle(&double, "gho_0canary0ada"),
             handle(&double, "gho_0canary0grace"),
         );
-        Self { double, ada, grace }
+        Self {
+            double,
+            ada,
+            grace,
+            _logs: logs,
+        }
     }
 
     fn open(&self, head: &str) -> PrId {

@@ -1,16 +1,26 @@
-//! Random faults on the five writes, checked on the double's state: whatever breaks, at most one
-//! object is made, the answer is true, and requests are bounded.
+//! Random faults on the writes, checked on the double's state: whatever breaks, at most one object
+//! is made, the answer is true, and requests are bounded.
 //!
-//! `FORGE_FAULT_PLANS` sets how many plans run, `FORGE_FAULT_SEED` replays the one of a failure.
+//! Plans run in batches of [`BATCH`] on a double of their own. A batch follows from its seed, which
+//! a failure names: `FORGE_FAULT_SEED` runs that batch alone, from the same empty double to the
+//! same plan. `FORGE_FAULT_PLANS` sets how many plans run without it.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 use forge_core::{
     Error, PrId, Retry,
-    model::{CreatePull, EditPull, MergeReq, NewReview, Verdict},
+    model::{
+        CreatePull, EditPull, MergeReq, NewReview, NewThread, Reviewer, SetChange, Side, Verdict,
+    },
 };
-use forge_testkit::github::{Action, Fault, PullSeed};
+use forge_testkit::{
+    CANARY,
+    github::{
+        Action, Fault, PullSeed,
+        state::{Pull, PullState},
+    },
+};
 
 use crate::double::World;
 
@@ -43,59 +53,158 @@ fn fault(rng: &mut Rng, on_mutation: bool) -> (Fault, bool) {
     )
 }
 
-/// What the double has of a write, and what was answered.
-struct Seen {
-    objects: usize,
-    answer: Result<(), Error>,
+/// A write, and what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Write {
+    Create,
+    CreateInFull,
+    Comment,
+    Review,
+    ReviewLines,
+    Edit,
+    EditSets,
+    Merge,
 }
 
-async fn write(world: &World, kind: u8, n: u64, pull: Option<&PrId>) -> Seen {
-    let text = format!("text {n}");
+const WRITES: [Write; 8] = [
+    Write::Create,
+    Write::CreateInFull,
+    Write::Comment,
+    Write::Review,
+    Write::ReviewLines,
+    Write::Edit,
+    Write::EditSets,
+    Write::Merge,
+];
+
+impl Write {
+    fn opens(self) -> bool {
+        matches!(self, Self::Create | Self::CreateInFull)
+    }
+
+    /// How many mutations it may take.
+    fn mutations(self) -> usize {
+        1 + usize::from(self == Self::CreateInFull)
+    }
+}
+
+/// What the double has of a write, and what was answered.
+struct Seen {
+    /// How many there are of what it makes.
+    objects: usize,
+    /// With all that was asked for.
+    whole: bool,
+    /// How many warnings came with it.
+    answer: Result<usize, Error>,
+}
+
+async fn write(world: &World, write: Write, head: &str, pull: Option<&PrId>) -> Seen {
+    let text = format!("text of {head}");
     let number = pull.map_or(0, |p| p.key.to_string().parse().unwrap());
     let id = pull.cloned().unwrap_or_else(|| world.ada.pr(1));
-    let answer = match kind {
-        0 => world
-            .ada
-            .create(&CreatePull::new(format!("plan-{n}"), &text))
-            .await
-            .map(drop),
-        1 => world.grace.comment(&id, &text, None).await.map(drop),
-        2 => world
-            .grace
-            .submit_review(&id, &NewReview::new(Verdict::Approve, &text))
-            .await
-            .map(drop),
-        3 => {
+    let (ada, grace) = (&world.ada, &world.grace);
+    let create = CreatePull::new(head, &text);
+    let review = NewReview::new(Verdict::Approve, &text);
+    let grace_reviews = || vec![Reviewer::parse("grace")];
+    let answer = match write {
+        Write::Create => ada.create(&create).await.map(|o| o.warnings),
+        Write::CreateInFull => {
+            let full = CreatePull {
+                labels: vec!["bug".into()],
+                reviewers: grace_reviews(),
+                ..create
+            };
+            ada.create(&full).await.map(|o| o.warnings)
+        }
+        Write::Comment => grace.comment(&id, &text, None).await.map(|o| o.warnings),
+        Write::Review => grace.submit_review(&id, &review).await.map(|o| o.warnings),
+        Write::ReviewLines => {
+            let thread = |body: &str| NewThread {
+                path: format!("{head}.txt"),
+                line: 1,
+                start_line: None,
+                side: Side::Right,
+                body: body.into(),
+            };
+            let lines = NewReview {
+                threads: vec![thread("Why?"), thread("Really?")],
+                ..review
+            };
+            grace.submit_review(&id, &lines).await.map(|o| o.warnings)
+        }
+        Write::Edit => {
             let edit = EditPull {
                 title: Some(text.clone()),
                 ..EditPull::default()
             };
-            world.ada.edit(&id, &edit).await.map(drop)
+            ada.edit(&id, &edit).await.map(|o| o.warnings)
         }
-        _ => world.ada.merge(&id, &MergeReq::default()).await.map(drop),
+        Write::EditSets => {
+            let edit = EditPull {
+                labels: SetChange {
+                    add: vec!["bug".into()],
+                    remove: vec![],
+                },
+                reviewers: SetChange {
+                    add: grace_reviews(),
+                    remove: vec![],
+                },
+                ..EditPull::default()
+            };
+            ada.edit(&id, &edit).await.map(|o| o.warnings)
+        }
+        Write::Merge => ada
+            .merge(&id, &MergeReq::default())
+            .await
+            .map(|o| o.warnings),
     };
     let seed = world.double.seed();
-    let objects = match kind {
-        0 => seed
-            .pulls_of(REPO)
-            .iter()
-            .filter(|p| p.title == text)
-            .count(),
-        1 => seed
-            .comments_of(REPO, number)
-            .iter()
-            .filter(|c| c.body == text)
-            .count(),
-        2 => seed
-            .reviews_of(REPO, number)
-            .iter()
-            .filter(|r| r.body == text)
-            .count(),
-        3 => usize::from(seed.pull_of(REPO, number).title == text),
-        _ => usize::from(format!("{:?}", seed.pull_of(REPO, number).state) == "Merged"),
+    let mut named = seed.pulls_of(REPO);
+    named.retain(|pull| pull.title == text);
+    let reviews = |number| {
+        let all = seed.reviews_of(REPO, number);
+        all.iter().filter(|r| r.body == text).count()
     };
-    Seen { objects, answer }
+    let (objects, whole) = match write {
+        Write::Create => (named.len(), true),
+        Write::CreateInFull => {
+            let whole = |pull: &&Pull| pull.labels.len() == 1 && pull.requested.len() == 1;
+            (named.len(), named.iter().all(whole))
+        }
+        Write::Comment => {
+            let all = seed.comments_of(REPO, number);
+            (all.iter().filter(|c| c.body == text).count(), true)
+        }
+        Write::Review => (reviews(number), true),
+        Write::ReviewLines => {
+            let pull = seed.find_pull(REPO, number);
+            let threads = seed.threads.values().filter(|t| t.pull == pull).count();
+            assert!(threads <= 2, "{threads} threads on {head}");
+            (reviews(number), threads == 2)
+        }
+        Write::Edit => {
+            let done = seed.pull_of(REPO, number).title == text;
+            (usize::from(done), true)
+        }
+        Write::EditSets => {
+            let pull = seed.pull_of(REPO, number);
+            let (labels, asked) = (pull.labels.len(), pull.requested.len());
+            (usize::from(labels + asked > 0), labels + asked == 2)
+        }
+        Write::Merge => {
+            let merged = seed.pull_of(REPO, number).state == PullState::Merged;
+            (usize::from(merged), true)
+        }
+    };
+    Seen {
+        objects,
+        whole,
+        answer: answer.map(|warnings| warnings.len()),
+    }
 }
+
+/// How many plans run on one double.
+const BATCH: u64 = 25;
 
 /// How many plans run, in four parts that run side by side.
 const PLANS: u64 = 1000;
@@ -122,88 +231,112 @@ async fn fourth_quarter() {
 
 async fn quarter(part: u64) {
     let env = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
-    let each = env("FORGE_FAULT_PLANS").unwrap_or(PLANS) / 4;
+    let mut tally = Tally::default();
     match env("FORGE_FAULT_SEED") {
-        Some(seed) => plans(seed, u64::from(part == 0)).await,
-        None => plans(part * each, each).await,
+        Some(seed) if part == 0 => batch(seed, BATCH, &mut tally).await,
+        Some(_) => {}
+        None => {
+            let mut left = env("FORGE_FAULT_PLANS").unwrap_or(PLANS) / 4;
+            while left > 0 {
+                let count = left.min(BATCH);
+                // A seed that is easily typed.
+                batch(fastrand::u64(0..1 << 32), count, &mut tally).await;
+                left -= count;
+            }
+        }
+    }
+    tally.tell();
+}
+
+/// What came of the plans.
+#[derive(Debug, Default)]
+struct Tally {
+    plans: u64,
+    /// That hit a write after it was carried out.
+    hidden: u64,
+    /// That were told as done all the same.
+    recovered: u64,
+}
+
+impl Tally {
+    fn tell(&self) {
+        println!("{self:?}");
+        assert!(
+            self.plans < 100 || self.hidden * 100 >= self.plans * 30,
+            "too few plans hit a write after it was carried out: {self:?}"
+        );
     }
 }
 
-async fn plans(first: u64, count: u64) {
-    let (mut after_commit, mut recovered) = (0, 0);
-    let mut world = World::new();
-    for plan in first..first + count {
-        // A repository of few pull requests keeps the plans fast.
-        if plan % 50 == 49 {
-            world = World::new();
-        }
-        let mut rng = Rng::with_seed(plan);
-        let kind = rng.u8(0..5);
-        let head = format!("plan-{plan}");
-        let path = format!("{head}.txt");
-        let pull = {
-            let mut seed = world.double.seed();
-            seed.commit(REPO, &head, &[(&path, Some("x\n"))], "Plan");
-            let pull = PullSeed {
-                author: "ada",
-                title: "Before",
-                head: &head,
-                ..PullSeed::default()
-            };
-            (kind > 0).then(|| seed.open_pull(REPO, &pull))
-        };
-        let pull = pull.map(|number| world.ada.pr(number));
-        let mut commits = false;
-        for _ in 0..rng.u8(1..4) {
-            let on_mutation = rng.u8(0..10) < 7;
-            let (fault, committed) = fault(&mut rng, on_mutation);
-            commits |= committed;
-            world.double.fault(fault);
-        }
-        world.double.reset_record();
-        let seen = tokio::time::timeout(
-            Duration::from_secs(60),
-            write(&world, kind, plan, pull.as_ref()),
-        );
-        let Seen { objects, answer } = seen.await.unwrap_or_else(|_| panic!("plan {plan} hangs"));
-        let requests = world.double.requests();
-        world.double.clear_faults();
-
-        let said = format!(
-            "replay with FORGE_FAULT_SEED={plan} (write {kind}): {answer:?}, {requests:#?}"
-        );
-        let mutations = requests.iter().filter(|r| r.mutation && r.executed).count();
-        assert!(
-            objects <= 1 && mutations <= 1,
-            "{mutations} writes ran, {objects} objects: {said}"
-        );
-        assert!(
-            requests.len() <= MOST,
-            "{} requests: {said}",
-            requests.len()
-        );
-        let hidden = commits
-            && requests
-                .iter()
-                .any(|r| r.mutation && r.executed && r.faulted);
-        after_commit += u32::from(hidden);
-        match answer {
-            Ok(()) => {
-                assert_eq!(objects, 1, "it says that it happened: {said}");
-                recovered += u32::from(hidden);
-            }
-            Err(e) if e.retry() == Retry::Ambiguous => assert!(e.hint().is_some(), "{said}"),
-            Err(_) => assert_eq!(objects, 0, "it says that nothing happened: {said}"),
-        }
+async fn batch(seed: u64, count: u64, tally: &mut Tally) {
+    let world = World::new();
+    let mut rng = Rng::with_seed(seed);
+    for plan in 0..count {
+        let said = format!("plan {plan} of FORGE_FAULT_SEED={seed}");
+        one(&world, &mut rng, plan, &said, tally).await;
     }
-    if count >= 50 {
-        let share = u64::from(after_commit) * 100 / count;
-        println!(
-            "{count} plans from seed {first}: {share} % hit a write after it committed, {recovered} of these were told as done"
-        );
-        assert!(
-            share >= 30,
-            "{share} % of the plans hit a write after it committed"
-        );
+}
+
+async fn one(world: &World, rng: &mut Rng, plan: u64, name: &str, tally: &mut Tally) {
+    let kind = WRITES[rng.usize(0..WRITES.len())];
+    let head = format!("plan-{plan}");
+    let path = format!("{head}.txt");
+    let pull = {
+        let mut seed = world.double.seed();
+        seed.commit(REPO, &head, &[(&path, Some("x\n"))], "Plan");
+        let pull = PullSeed {
+            author: "ada",
+            title: "Before",
+            head: &head,
+            ..PullSeed::default()
+        };
+        (!kind.opens()).then(|| seed.open_pull(REPO, &pull))
+    };
+    let pull = pull.map(|number| world.ada.pr(number));
+    let mut commits = false;
+    for _ in 0..rng.u8(1..4) {
+        let on_mutation = rng.u8(0..10) < 7;
+        let (fault, committed) = fault(rng, on_mutation);
+        commits |= committed;
+        world.double.fault(fault);
+    }
+    world.double.reset_record();
+    let limit = Duration::from_secs(60);
+    let seen = tokio::time::timeout(limit, write(world, kind, &head, pull.as_ref())).await;
+    let Seen {
+        objects,
+        whole,
+        answer,
+    } = seen.unwrap_or_else(|_| panic!("{name} hangs"));
+    let requests = world.double.requests();
+    world.double.clear_faults();
+
+    if let Err(e) = &answer {
+        let said = format!("{e} {e:?}");
+        assert!(!said.contains(CANARY), "{name} tells a token");
+    }
+    let said = format!("{name} ({kind:?}): {answer:?}, {requests:#?}");
+    let mutations = requests.iter().filter(|r| r.mutation && r.executed).count();
+    assert!(
+        objects <= 1 && mutations <= kind.mutations(),
+        "{mutations} writes ran, {objects} objects: {said}"
+    );
+    assert!(
+        requests.len() <= MOST,
+        "{} requests: {said}",
+        requests.len()
+    );
+    let mut ran = requests.iter().filter(|r| r.mutation && r.executed);
+    let hidden = commits && ran.any(|r| r.faulted);
+    tally.plans += 1;
+    tally.hidden += u64::from(hidden);
+    match answer {
+        Ok(warnings) => {
+            assert_eq!(objects, 1, "it says that it happened: {said}");
+            assert!(whole || warnings > 0, "it says that all happened: {said}");
+            tally.recovered += u64::from(hidden);
+        }
+        Err(e) if e.retry() == Retry::Ambiguous => assert!(e.hint().is_some(), "{said}"),
+        Err(_) => assert_eq!(objects, 0, "it says that nothing happened: {said}"),
     }
 }

@@ -11,6 +11,7 @@
 
 mod attachments;
 mod auth;
+mod checks;
 mod comments;
 mod create;
 mod diff;
@@ -29,6 +30,7 @@ mod repos;
 mod reviews;
 mod script;
 mod state;
+mod unread;
 mod update;
 mod view;
 mod wire;

@@ -1,17 +1,42 @@
-use forge_core::{Capability, Effect, Op, Support};
+use forge_core::{Capability, Effect, Op, PageReq, Support};
 use insta::assert_json_snapshot;
 use serde_json::json;
 
 use crate::{
     script::{Script, data, refused},
-    wire::user,
+    wire::{nodes, page, user},
 };
 
 #[tokio::test]
 async fn viewer() {
     let script = Script::play(vec![data("Viewer", json!({ "viewer": user("ada") }))]).await;
-    assert_eq!(script.repo.viewer().await.unwrap().login, "ada");
-    assert_eq!(script.names(), ["Viewer"]);
+    let viewer = script.repo.viewer().await.unwrap();
+    assert_json_snapshot!("viewer", (script.sent(), viewer));
+}
+
+#[tokio::test]
+async fn branches_are_paged() {
+    let branch =
+        |name: &str, tip: &str| json!({ "name": name, "target": { "oid": tip.repeat(40) } });
+    let of = |mut list: serde_json::Value| {
+        list["totalCount"] = json!(4);
+        json!({ "repository": { "refs": list } })
+    };
+    // A ref of which GitHub says no target names no commit.
+    let broken = json!({ "name": "broken", "target": null });
+    let first = vec![branch("feature/a", "a"), broken];
+    let script = Script::play(vec![
+        data("Branches", of(page(first, "b2"))),
+        data("Branches", of(nodes(vec![branch("main", "b")]))),
+        data("Branches", json!({ "repository": null })),
+    ])
+    .await;
+    let first = script.repo.branches(PageReq::first(2)).await.unwrap();
+    let next = PageReq::after(first.next.clone().unwrap(), 500);
+    let rest = script.repo.branches(next).await.unwrap();
+    let gone = script.repo.branches(PageReq::first(2)).await.unwrap_err();
+    assert!(gone.is_not_found() && gone.hint().is_some(), "{gone:?}");
+    assert_json_snapshot!("branches", (script.sent(), [first, rest]));
 }
 
 fn repository(archived: bool) -> serde_json::Value {

@@ -8,8 +8,12 @@ use std::{
 use forge_core::{Client, ForgeKind, Policy, PrId, Repo, RepoId, RepoPath};
 use forge_github::{Endpoint, FixedToken, GitHub, TokenSource};
 use forge_http::{Http, RetryPolicy, Settings};
+use forge_testkit::{LogWatch, watch_logs};
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::any};
+
+/// The token of every script: of no shape that anybody could know it by.
+pub const TOKEN: &str = "0canary0-token";
 
 /// An answer, and what a request must contain to get it.
 pub struct Step {
@@ -103,20 +107,31 @@ impl Respond for Player {
     }
 }
 
-/// A repository handle over a script.
+/// A repository handle over a script. When it is dropped, everything must have been asked for, and
+/// nothing else.
 pub struct Script {
     pub repo: Repo,
     pub forge: Arc<GitHub>,
     player: Player,
     _server: MockServer,
+    _logs: LogWatch,
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.ended();
+        }
+    }
 }
 
 impl Script {
     pub async fn play(steps: Vec<Step>) -> Self {
-        Self::with_token(steps, Arc::new(FixedToken::new("canary-token"))).await
+        Self::with_token(steps, Arc::new(FixedToken::new(TOKEN))).await
     }
 
     pub async fn with_token(steps: Vec<Step>, tokens: Arc<dyn TokenSource>) -> Self {
+        let logs = watch_logs();
         let server = MockServer::start().await;
         let player = Player::default();
         player.0.lock().unwrap().steps = steps.into();
@@ -137,6 +152,7 @@ impl Script {
             forge,
             player,
             _server: server,
+            _logs: logs,
         }
     }
 
@@ -144,13 +160,18 @@ impl Script {
         PrId::number(repo_id(), 7)
     }
 
-    /// The variables of the requests, in order, with their names. Ends the script: everything must
-    /// have been asked for, and nothing else.
-    pub fn sent(&self) -> Vec<(String, Value)> {
+    /// Fails when a request came that the script did not expect, or one that it expected did not.
+    fn ended(&self) {
         let play = self.player.0.lock().unwrap();
         assert!(play.wrong.is_empty(), "{:?}", play.wrong);
         let left: Vec<_> = play.steps.iter().map(|s| s.needle.clone()).collect();
         assert!(left.is_empty(), "nobody asked for {left:?}");
+    }
+
+    /// The variables of the requests, in order, with their names; ends the script.
+    pub fn sent(&self) -> Vec<(String, Value)> {
+        self.ended();
+        let play = self.player.0.lock().unwrap();
         let variables = |b: &Value| b.get("variables").cloned().unwrap_or_else(|| b.clone());
         play.sent
             .iter()

@@ -4,6 +4,7 @@ use forge_core::{
     ErrorKind, Precondition,
     model::{UpdateBranch, UpdateMethod},
 };
+use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
 use crate::{
@@ -24,10 +25,8 @@ fn at(expected: &str) -> UpdateBranch {
 
 #[tokio::test]
 async fn an_update_is_two_requests_at_the_head_that_was_seen() {
-    for (method, word) in [
-        (UpdateMethod::Merge, "MERGE"),
-        (UpdateMethod::Rebase, "REBASE"),
-    ] {
+    let mut all = Vec::new();
+    for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
         let script = Script::play(vec![
             data("PullView", one(pull(7))),
             data(
@@ -43,15 +42,9 @@ async fn an_update_is_two_requests_at_the_head_that_was_seen() {
         let made = script.repo.update_branch(&script.pr(), &req).await.unwrap();
         assert_eq!(made.value.head_oid, Some("c".repeat(40)));
         assert!(!made.unchanged && made.warnings.is_empty());
-        let input = json!({
-            "update": {
-                "pullRequestId": "PR_7",
-                "expectedHeadOid": "a".repeat(40),
-                "updateMethod": word,
-            }
-        });
-        assert_eq!(script.sent()[1].1, input);
+        all.push((script.sent(), made));
     }
+    assert_json_snapshot!("update_branch", all);
 }
 
 #[tokio::test]

@@ -56,6 +56,7 @@ impl Local {
             current_branch,
             created_by,
             needs_review,
+            warnings: Vec::new(),
         })
     }
 }

@@ -88,6 +88,7 @@ async fn paths(server: &Server, repo: Option<&str>, number: &str) -> Option<Vec<
         Ok(number) => PrKey::Number(number),
         Err(_) => AtUri::parse(number).ok()?.into(),
     };
+    server.vouch(&repo, &key, false).await.ok()?;
     let pr = PrId {
         repo: repo.id().clone(),
         key,

@@ -187,6 +187,9 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
     let Address { repo, part } = address::parse(uri)?;
     let id = server.repo_id(Some(&repo)).await?;
     let repo = server.open(&id, false).await?;
+    if let Some(key) = part.key() {
+        server.vouch(&repo, key, false).await?;
+    }
     let pr = |key: PrKey| PrId {
         repo: repo.id().clone(),
         key,

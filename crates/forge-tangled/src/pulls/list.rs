@@ -485,6 +485,7 @@ impl Tangled {
             current_branch: current,
             created_by,
             needs_review: Vec::new(),
+            warnings: Vec::new(),
         })
     }
 }

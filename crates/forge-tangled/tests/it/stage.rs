@@ -10,7 +10,11 @@ use forge_core::{
 };
 use forge_http::{Http, RetryPolicy, Secret};
 use forge_tangled::{FixedLogin, Login, Origin, Reach, Settings, Tangled};
-use forge_testkit::tangled::{Account, Repository, World};
+use forge_testkit::{
+    LogWatch,
+    tangled::{Account, Repository, World},
+    watch_logs,
+};
 use serde_json::json;
 
 /// The password of everybody.
@@ -23,6 +27,7 @@ pub struct Stage {
     pub bob: Account,
     pub repo: Repository,
     id: RepoId,
+    _logs: LogWatch,
 }
 
 impl Stage {
@@ -51,6 +56,7 @@ impl Stage {
             bob,
             repo,
             id,
+            _logs: watch_logs(),
         }
     }
 

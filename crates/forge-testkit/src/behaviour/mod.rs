@@ -10,6 +10,8 @@ use std::{future::Future, pin::Pin, sync::Arc};
 use forge_core::{Capabilities, Capability, Error};
 use libtest_mimic::Trial;
 
+use crate::{canary, watch_logs};
+
 mod branches;
 mod comments;
 mod commits;
@@ -127,6 +129,7 @@ impl Set {
         }
         let title = format!("{}::{module}::{name}", rig.name());
         self.trials.push(Trial::test(title, move || {
+            let _logs = watch_logs();
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()?;
@@ -155,12 +158,13 @@ macro_rules! cases {
 }
 use cases;
 
-/// The error of a call that must fail with `code`, with a message of one line.
+/// The error of a call that must fail with `code`, with a message of one line and no token.
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
     let error = match result {
         Ok(value) => panic!("it succeeded, and had to fail with {code}: {value:?}"),
         Err(error) => error,
     };
+    canary::refuse("an error", "its text", format!("{error} {error:?}").as_bytes());
     assert_eq!(error.code(), code, "{error:?}");
     assert!(
         !error.message().is_empty() && !error.message().contains('\n'),

@@ -257,6 +257,7 @@ fn everything(state: &State, account: Id) -> Token {
         account,
         scopes: None,
         read_only: false,
+        no_teams: false,
         authorised: state.accounts.keys().copied().collect(),
         revoked: false,
         remaining: 0,

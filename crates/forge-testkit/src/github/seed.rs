@@ -272,6 +272,7 @@ impl Seed<'_> {
                 account,
                 scopes: Some(scopes),
                 read_only: false,
+                no_teams: false,
                 authorised: Vec::new(),
                 revoked: false,
                 remaining: POINTS_AN_HOUR,
@@ -285,6 +286,13 @@ impl Seed<'_> {
         if let Some(token) = self.0.tokens.get_mut(text) {
             token.scopes = None;
             token.read_only = read_only;
+        }
+    }
+
+    /// Takes the permission to read an organisation's teams from a fine-grained token.
+    pub fn hide_teams(&mut self, text: &str) {
+        if let Some(token) = self.0.tokens.get_mut(text) {
+            token.no_teams = true;
         }
     }
 

@@ -6,10 +6,14 @@
 mod accounts;
 #[cfg(feature = "github")]
 mod gh;
+#[cfg(feature = "github")]
+mod gh_hosts;
 mod secret;
 mod store;
 
 pub use accounts::{AccountStatus, Accounts, Credential, CredentialSource, Login};
 #[cfg(feature = "github")]
 pub(crate) use gh::Gh;
+#[cfg(feature = "github")]
+pub(crate) use gh_hosts::GhHosts;
 pub use secret::Secret;

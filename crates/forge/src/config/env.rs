@@ -38,7 +38,7 @@ vars! {
     ForgeHost = "FORGE_HOST", "The host that `owner/repo` means.";
     GhHost = "GH_HOST", "As `FORGE_HOST`, which wins.";
     ForgeConfigDir = "FORGE_CONFIG_DIR", "The directory of `config.toml` and `credentials.toml`.";
-    XdgConfigHome = "XDG_CONFIG_HOME", "Where `forge/` is, without `FORGE_CONFIG_DIR`; else `~/.config`.";
+    XdgConfigHome = "XDG_CONFIG_HOME", "Where `forge/` is, without `FORGE_CONFIG_DIR`, and gh's `gh/`; else `~/.config`.";
     Home = "HOME", "The home directory.";
     ForgeTimeout = "FORGE_TIMEOUT", "How long one operation may take, in seconds.";
     ForgeColor = "FORGE_COLOR", "`auto`, `always` or `never`.";
@@ -59,6 +59,8 @@ vars! {
     ForgePager = "FORGE_PAGER", "The command that shows long output; empty or `cat` for none.";
     GhPager = "GH_PAGER", "As `FORGE_PAGER`, which wins.";
     Pager = "PAGER", "The pager where none is configured.";
+    Less = "LESS", "The options of `less`; where it is not set, the pager gets `FRX`.";
+    Lv = "LV", "The options of `lv`; where it is not set, the pager gets `-c`.";
     ForgeBrowser = "FORGE_BROWSER", "The command that opens a URL for `--web`.";
     GhBrowser = "GH_BROWSER", "As `FORGE_BROWSER`, which wins.";
     Browser = "BROWSER", "The browser where none is configured.";
@@ -77,7 +79,9 @@ vars! {
     TangledHandle = "TANGLED_HANDLE", "The handle of the tangled account; only together with `TANGLED_PASSWORD`.";
     TangledPassword = "TANGLED_PASSWORD", "The app password of `TANGLED_HANDLE`.";
     ForgeMcpToken = "FORGE_MCP_TOKEN", "The bearer token that `forge mcp --http` wants from clients; without it one is made and printed.";
-    GhPath = "GH_PATH", "The gh program that is asked for a token where there is no other, if it is not the `gh` of the path.";
+    GhConfigDir = "GH_CONFIG_DIR", "The directory of gh's `hosts.yml`, whose tokens count where there is no other; else `gh/` in `XDG_CONFIG_HOME` or `~/.config`.";
+    AppData = "APPDATA", "On Windows, where gh's `GitHub CLI/` is, without `GH_CONFIG_DIR` and `XDG_CONFIG_HOME`.";
+    GhPath = "GH_PATH", "The gh program that is asked for a token where `hosts.yml` has none, if it is not the `gh` of the path.";
     HttpProxy = "HTTP_PROXY", "The proxy for `http://`, also as `http_proxy`; only requests to this machine are clear text.";
     HttpsProxy = "HTTPS_PROXY", "The proxy for `https://`, also as `https_proxy`.";
     AllProxy = "ALL_PROXY", "The proxy where neither of these two is set, also as `all_proxy`.";
@@ -209,16 +213,34 @@ mod tests {
         }
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let mut files = Vec::new();
-        for name in ["forge-git", "forge-local", "forge", "forge-cli"] {
+        let own = [
+            "forge-core",
+            "forge-git",
+            "forge-github",
+            "forge-http",
+            "forge-local",
+            "forge-tangled",
+            "forge-mcp",
+            "forge",
+            "forge-cli",
+        ];
+        for name in own {
             sources(&crates.join(name).join("src"), &mut files);
         }
         let mut seen = 0;
         for file in files {
             let text = fs::read_to_string(&file).unwrap();
             let text = text.split("#[cfg(test)]").next().unwrap();
-            for call in ["env::var(\"", "env::var_os(\""] {
+            // Whoever reads one by another name than a literal asks `Env` for it.
+            let may_compute = file.ends_with("config/env.rs");
+            for call in ["env::var(", "env::var_os(", "env::vars(", "env::vars_os("] {
                 for (at, _) in text.match_indices(call) {
-                    let name = text[at + call.len()..].split('"').next().unwrap();
+                    let argument = &text[at + call.len()..];
+                    let Some(quoted) = argument.strip_prefix('"') else {
+                        assert!(may_compute, "{call}… in {}", file.display());
+                        continue;
+                    };
+                    let name = quoted.split('"').next().unwrap();
                     let listed = Var::ALL.iter().any(|var| var.name() == name);
                     let other = name.starts_with("GIT_") || name == "PATH";
                     assert!(listed || other, "{name} in {}", file.display());

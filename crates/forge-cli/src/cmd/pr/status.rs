@@ -42,6 +42,9 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
         None => select::current_head(ctx, &repo).await?,
     };
     let mut status = repo.status(head.as_ref(), fields).await?;
+    for warning in &status.warnings {
+        ctx.ui.warning(warning);
+    }
     if flag.is_none()
         && head.is_none()
         && let Some(number) = select::current_number(ctx, &repo).await?
@@ -185,6 +188,7 @@ mod tests {
             current_branch: None,
             created_by: vec![pull()],
             needs_review: vec![],
+            warnings: vec![],
         };
         let c = Palette { on: false };
         let shown = render(c, "o/r", &status, Some(Some("topic")), false);

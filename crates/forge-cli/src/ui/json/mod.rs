@@ -41,13 +41,26 @@ pub struct Selection<T: 'static, N: 'static = ()> {
     template: Option<template::Template>,
 }
 
+/// What need not be read where nobody asks for the field that shows it.
+const UNLOOKED: &[(&str, PrFields)] = &[
+    ("body", PrFields::NO_DESCRIPTION),
+    ("labels", PrFields::NO_LABELS),
+    ("assignees", PrFields::NO_ASSIGNEES),
+    ("milestone", PrFields::NO_MILESTONE),
+    ("reviewRequests", PrFields::NO_REVIEW_REQUESTS),
+    ("latestReviews", PrFields::NO_LATEST_REVIEWS),
+];
+
 impl<T> Selection<T, PrFields> {
-    /// The sections that the fields need.
+    /// The sections that the fields need, and nothing usual that none of them shows.
     #[must_use]
     pub fn sections(&self) -> PrFields {
-        self.fields
-            .iter()
-            .fold(PrFields::NONE, |all, f| all | f.needs)
+        let shown = |name: &str| self.fields.iter().any(|f| f.name == name);
+        let unlooked = UNLOOKED.iter().filter(|(name, _)| !shown(name));
+        let needed = self.fields.iter().map(|f| f.needs);
+        needed
+            .chain(unlooked.map(|(_, without)| *without))
+            .fold(PrFields::NONE, |all, field| all | field)
     }
 
     /// As [`Self::sections`], for a list: less than usual is read where rows have all that was

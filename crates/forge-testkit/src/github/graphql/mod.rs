@@ -7,6 +7,7 @@ mod errors;
 mod ids;
 mod object;
 mod page;
+mod scopes;
 mod value;
 
 use apollo_compiler::{
@@ -18,6 +19,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use context::Ctx;
 pub(crate) use ids::{account_node, find, node_id};
 pub(crate) use page::unbase64;
+pub(crate) use scopes::TEAM as TEAM_SCOPES;
 pub(crate) use value::{Args, Connection, Fail, Node, Resolved, Val};
 
 use super::schema;
@@ -109,6 +111,9 @@ pub(crate) fn execute(ctx: &Ctx<'_>, request: &Request) -> Value {
         Ok(variables) => variables,
         Err(problem) => return errors::plain(&problem.message().to_string()),
     };
+    if let Err(answer) = scopes::check(ctx, &document, &operation) {
+        return answer;
+    }
     let cost = match analysis::measure(&document, &operation, &variables) {
         Ok(cost) => cost,
         Err(answer) => return answer,

@@ -2,7 +2,7 @@
 
 use super::common;
 use crate::github::{
-    graphql::{Args, Connection, Ctx, Fail, Node, Resolved, Val},
+    graphql::{Args, Connection, Ctx, Fail, Node, Resolved, TEAM_SCOPES, Val},
     state::{AccountKind, Id, PullState},
 };
 
@@ -97,7 +97,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             })
         }
         "teams" => {
-            ctx.check_scope("teams", TEAM_SCOPES)?;
+            may_read_teams(ctx, "teams")?;
             let state = ctx.state();
             let wanted = args.str("query").unwrap_or_default().to_lowercase();
             let logins = args.strings("userLogins").unwrap_or_default();
@@ -117,7 +117,7 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
             )
         }
         "team" => {
-            ctx.check_scope("team", TEAM_SCOPES)?;
+            may_read_teams(ctx, "team")?;
             let state = ctx.state();
             let slug = args.str("slug").unwrap_or_default();
             let found = state
@@ -162,12 +162,21 @@ pub(super) fn field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved 
     }))
 }
 
-const TEAM_SCOPES: &[&str] = &["read:org", "write:org", "admin:org", "read:discussion"];
+/// A classic token that lacks the scope does not come as far as a team: its document is refused.
+fn may_read_teams(ctx: &Ctx<'_>, field: &str) -> Result<(), Fail> {
+    if ctx.token.no_teams {
+        return Err(Fail::forbidden(
+            "Resource not accessible by personal access token",
+        ));
+    }
+    ctx.check_scope(field, TEAM_SCOPES)
+}
 
 pub(super) fn team_field(ctx: &Ctx<'_>, id: Id, name: &str, args: &Args) -> Resolved {
     let Some(team) = ctx.state().teams.get(&id).cloned() else {
         return Err(common::gone("Team"));
     };
+    may_read_teams(ctx, name)?;
     let org = ctx.state().login(team.org).to_owned();
     let url = format!("{}/orgs/{org}/teams/{}", ctx.web, team.slug);
     Ok(Some(match name {

@@ -88,6 +88,8 @@ pub struct Token {
     pub scopes: Option<Vec<String>>,
     /// A fine-grained token that may only read.
     pub read_only: bool,
+    /// A fine-grained token without the permission to read an organisation's members and teams.
+    pub no_teams: bool,
     /// Organisations with single sign-on that it is authorised for.
     pub authorised: Vec<Id>,
     /// A revoked token answers like an unknown one.

@@ -1,0 +1,70 @@
+//! The log of a check: one request, and the storage that it leads to.
+
+use forge_core::model::{Check, CheckStatus};
+use insta::assert_json_snapshot;
+use serde_json::json;
+use wiremock::ResponseTemplate;
+
+use crate::script::{Script, rest};
+
+const LOG: &str = "GET /repos/octo/tools/actions/jobs/345/logs";
+
+/// A check run of GitHub Actions.
+fn run() -> Check {
+    Check {
+        name: "build".into(),
+        status: CheckStatus::Failure,
+        progress: Some("COMPLETED".into()),
+        conclusion: Some("FAILURE".into()),
+        workflow: Some("CI".into()),
+        event: Some("push".into()),
+        url: Some("https://github.com/octo/tools/actions/runs/12/job/345?pr=7".into()),
+        started_at: None,
+        completed_at: None,
+        summary: None,
+        required: None,
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_log_is_whole_lines() {
+    let text = "first line\nsecond line\nerror: it fails\n";
+    let answer = || rest(LOG, ResponseTemplate::new(200).set_body_string(text));
+    let script = Script::play(vec![answer(), answer()]).await;
+    let all = script.repo.check_log(&script.pr(), &run(), 1000).await;
+    let end = script.repo.check_log(&script.pr(), &run(), 20).await;
+    assert_json_snapshot!("check_log", (script.sent(), all.unwrap(), end.unwrap()));
+}
+
+#[tokio::test]
+async fn what_keeps_no_log_is_not_asked_about() {
+    let status = Check {
+        workflow: None,
+        ..run()
+    };
+    let elsewhere = Check {
+        url: Some("https://ci.example/345".into()),
+        ..run()
+    };
+    let script = Script::play(vec![]).await;
+    for check in [status, elsewhere] {
+        let log = script.repo.check_log(&script.pr(), &check, 1000).await;
+        assert_eq!(log.unwrap(), None, "{check:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_is_gone_and_one_that_nobody_may_read() {
+    for (status, code) in [
+        (404, "not_found"),
+        (410, "not_found"),
+        (403, "permission_denied"),
+    ] {
+        let no = ResponseTemplate::new(status).set_body_json(json!({ "message": "Not today" }));
+        let script = Script::play(vec![rest(LOG, no)]).await;
+        let log = script.repo.check_log(&script.pr(), &run(), 1000).await;
+        let e = log.unwrap_err();
+        assert_eq!(e.code(), code, "{e:?}");
+        assert!(e.hint().is_some(), "{e:?}");
+    }
+}

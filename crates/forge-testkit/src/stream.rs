@@ -1,0 +1,80 @@
+//! Reading the output of a program while it runs.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use crate::Run;
+
+/// What reading the whole output of a program through a pipe has shown.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The first line.
+    pub first_line: String,
+    /// The program still ran when the first line was there. A pipe holds 64 KiB and nobody had read
+    /// more than that, so it had not written the last of a larger output.
+    pub streamed: bool,
+    /// From the start of the program to its first line.
+    pub first: Duration,
+    /// From the start of the program to its end.
+    pub all: Duration,
+    /// How much it has written.
+    pub bytes: u64,
+    /// The most memory that it had, in KiB; `None` where there is no `/proc` to say so.
+    pub peak: Option<u64>,
+}
+
+impl Run {
+    /// Runs it to its end, and looks at its memory for each MB of output.
+    ///
+    /// # Panics
+    /// When it cannot be started, fails, or prints the token of a test in its first line.
+    #[must_use]
+    pub fn read(&self) -> Reading {
+        let begun = Instant::now();
+        let mut child = self
+            .command()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot start {self}: {e}"));
+        let status = format!("/proc/{}/status", child.id());
+        let mut out = BufReader::with_capacity(32 * 1024, child.stdout.take().expect("piped"));
+        let mut first_line = String::new();
+        out.read_line(&mut first_line).expect("a line of text");
+        let first = begun.elapsed();
+        let streamed = child.try_wait().is_ok_and(|ended| ended.is_none());
+        self.keeps_tokens("standard output", first_line.as_bytes());
+        let (mut bytes, mut peak) = (first_line.len() as u64, high_water(&status));
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let n = out.read(&mut buffer).expect("its output") as u64;
+            if n == 0 {
+                break;
+            }
+            if bytes >> 20 != (bytes + n) >> 20 {
+                peak = peak.max(high_water(&status));
+            }
+            bytes += n;
+        }
+        assert!(child.wait().expect("its end").success(), "{self}");
+        Reading {
+            first_line,
+            streamed,
+            first,
+            all: begun.elapsed(),
+            bytes,
+            peak,
+        }
+    }
+}
+
+/// The most memory that a process has had, in KiB.
+fn high_water(status: &str) -> Option<u64> {
+    let text = fs::read_to_string(status).ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}

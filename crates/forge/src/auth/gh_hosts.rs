@@ -1,0 +1,339 @@
+//! gh's own file of logins, `hosts.yml`.
+//!
+//! gh writes it with yaml.v3, and never anything but nested mappings of plain texts. This reads that
+//! much and refuses the rest: a YAML reader would be a dependency for a handful of lines, and none
+//! is in the tree. Who refuses loses nothing, because gh itself can be asked for the token.
+
+use std::{fs, io::Read as _, path::PathBuf};
+
+use super::Secret;
+use crate::config::{Env, Var, home_dir};
+
+/// Real files have a few hundred bytes.
+const SIZE_MAX: u64 = 256 * 1024;
+
+/// Where gh keeps its logins.
+#[derive(Clone, Debug)]
+pub(crate) struct GhHosts {
+    path: Option<PathBuf>,
+}
+
+impl GhHosts {
+    /// As gh finds it: `GH_CONFIG_DIR`, `gh` in `XDG_CONFIG_HOME`, on Windows `GitHub CLI` in
+    /// `APPDATA`, `~/.config/gh`.
+    pub fn of(env: &Env) -> Self {
+        let windows = || cfg!(windows).then(|| env.path(Var::AppData)).flatten();
+        let dir = env
+            .path(Var::GhConfigDir)
+            .or_else(|| env.path(Var::XdgConfigHome).map(|dir| dir.join("gh")))
+            .or_else(|| windows().map(|dir| dir.join("GitHub CLI")))
+            .or_else(|| home_dir(env).map(|home| home.join(".config/gh")));
+        Self {
+            path: dir.map(|dir| dir.join("hosts.yml")),
+        }
+    }
+
+    /// The file, as messages name it.
+    pub fn name(&self) -> String {
+        let path = self.path.as_deref();
+        path.map_or_else(String::new, |path| path.display().to_string())
+    }
+
+    /// The token of the account that is the active one at `host`. `None` without the file, and where
+    /// it has none, as when gh keeps its tokens in the system's keyring.
+    ///
+    /// # Errors
+    /// Why the file could not be read or understood, in words that repeat nothing of it.
+    pub fn token(&self, host: &str) -> Result<Option<Secret>, String> {
+        let Some(path) = &self.path else {
+            return Ok(None);
+        };
+        let text = match fs::File::open(path) {
+            Ok(file) => {
+                let mut text = String::new();
+                let read = file.take(SIZE_MAX + 1).read_to_string(&mut text);
+                read.map_err(|e| format!("{} cannot be read: {e}", self.name()))?;
+                text
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(format!("{} cannot be read: {e}", self.name())),
+        };
+        if text.len() as u64 > SIZE_MAX {
+            return Err(format!("{} is too large to be gh's", self.name()));
+        }
+        let entries = parse(&text).map_err(|line| {
+            format!(
+                "line {line} of {} is not written as gh writes it",
+                self.name()
+            )
+        })?;
+        let Some(token) = active(&entries, host) else {
+            return Ok(None);
+        };
+        Secret::new(token)
+            .map(Some)
+            .map_err(|_| format!("the token of {host} in {} is none", self.name()))
+    }
+}
+
+/// A key with its way from the outside in, and its text; empty for a mapping.
+struct Entry<'a> {
+    way: Vec<&'a str>,
+    text: &'a str,
+}
+
+/// `<host>.oauth_token`, else that of the user whom `<host>.user` names.
+fn active<'a>(entries: &[Entry<'a>], host: &str) -> Option<&'a str> {
+    let of = |below: &[&str]| {
+        let found = entries.iter().find(|entry| {
+            entry
+                .way
+                .split_first()
+                .is_some_and(|(first, rest)| first.eq_ignore_ascii_case(host) && rest == below)
+        });
+        found
+            .map(|entry| entry.text)
+            .filter(|text| !text.is_empty())
+    };
+    of(&["oauth_token"]).or_else(|| of(&["users", of(&["user"])?, "oauth_token"]))
+}
+
+/// The entries; the error is the number of the first line that is not understood.
+fn parse(text: &str) -> Result<Vec<Entry<'_>>, usize> {
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    // The mappings that are open, each with the indentation of its keys and its own key.
+    let mut open: Vec<(usize, &str)> = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim_end();
+        let content = line.trim_start_matches(' ');
+        // An empty mapping is what gh leaves after the last logout.
+        if content.is_empty() || content.starts_with('#') || (line == "{}" && entries.is_empty()) {
+            continue;
+        }
+        let (key, text) = entry(content).ok_or(number)?;
+        let indent = line.len() - content.len();
+        let deeper = open.last().is_none_or(|(last, _)| indent > *last);
+        if deeper {
+            // Only below a key without a text of its own, and at the margin for the first.
+            let fits = match entries.last() {
+                Some(last) => last.text.is_empty(),
+                None => indent == 0,
+            };
+            if !fits {
+                return Err(number);
+            }
+            open.push((indent, key));
+        } else {
+            while open.last().is_some_and(|(last, _)| *last > indent) {
+                open.pop();
+            }
+            match open.last_mut() {
+                Some((last, name)) if *last == indent => *name = key,
+                _ => return Err(number),
+            }
+        }
+        let way: Vec<&str> = open.iter().map(|(_, name)| *name).collect();
+        if entries.iter().any(|entry| entry.way == way) {
+            return Err(number);
+        }
+        entries.push(Entry { way, text });
+    }
+    Ok(entries)
+}
+
+/// `key: text`, `key:` or `key: {}`.
+fn entry(line: &str) -> Option<(&str, &str)> {
+    let (key, rest) = match quoted(line) {
+        Some((key, rest)) => (key, rest.strip_prefix(':')?),
+        None => {
+            // A colon inside of a word, as before a port, belongs to it.
+            let (key, rest) = match line.split_once(": ") {
+                Some(parts) => parts,
+                None => (line.strip_suffix(':')?, ""),
+            };
+            (plain(key)?, rest)
+        }
+    };
+    if key.is_empty() {
+        return None;
+    }
+    let value = rest.trim_start_matches(' ');
+    let text = match quoted(value) {
+        Some((text, "")) => text,
+        Some(_) => return None,
+        None if matches!(value, "" | "{}" | "null" | "~") => "",
+        None => plain(value)?,
+    };
+    Some((key, text))
+}
+
+/// A text in quotes at the start of `text`, and what follows it. Escapes are not understood.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let (inner, rest) = text.strip_prefix(quote)?.split_once(quote)?;
+    let simple = !inner.contains('\\') && !rest.starts_with(quote);
+    simple.then_some((inner, rest))
+}
+
+/// A text that means itself: no blanks, and nothing that YAML reads otherwise.
+fn plain(text: &str) -> Option<&str> {
+    let means_itself = text.bytes().all(|b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b':' | b'/' | b'+' | b'=')
+    });
+    let starts = text.bytes().next()?;
+    (means_itself && !matches!(starts, b'-' | b':' | b'=') && !text.ends_with(':')).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TODAY: &str = "github.com:\n    users:\n        monalisa:\n            oauth_token: gho_0canary01\n        hubot:\n            oauth_token: gho_0canary02\n    git_protocol: https\n    oauth_token: gho_0canary01\n    user: monalisa\ngit.example:8443:\n    oauth_token: gho_0canary03\n    user: \"1234\"\n";
+
+    fn token(text: &str, host: &str) -> Result<Option<String>, String> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("hosts.yml"), text).unwrap();
+        let hosts = GhHosts::of(&Env::fixed([("GH_CONFIG_DIR", dir.path())]));
+        let found = hosts.token(host)?;
+        Ok(found.map(|secret| secret.expose().to_owned()))
+    }
+
+    #[test]
+    fn what_gh_writes_is_read() {
+        for (text, host, expected) in [
+            (TODAY, "github.com", Some("gho_0canary01")),
+            (TODAY, "GitHub.com", Some("gho_0canary01")),
+            (TODAY, "git.example:8443", Some("gho_0canary03")),
+            (TODAY, "git.example", None),
+            (TODAY, "users", None),
+            // As older ones wrote it, and by hand.
+            (
+                "github.com:\n    oauth_token: gho_0canary0\n    git_protocol: ssh\n",
+                "github.com",
+                Some("gho_0canary0"),
+            ),
+            (
+                "# mine\r\n\r\ngithub.com:\r\n  user: 'a'\r\n  oauth_token: \"gho_0canary0\"\r\n",
+                "github.com",
+                Some("gho_0canary0"),
+            ),
+            // The accounts alone have tokens.
+            (
+                "github.com:\n    users:\n        a:\n            oauth_token: gho_0canary04\n        b:\n            oauth_token: gho_0canary05\n    user: b\n",
+                "github.com",
+                Some("gho_0canary05"),
+            ),
+            (
+                "github.com:\n    users:\n        \"12\":\n            oauth_token: gho_0canary04\n    user: \"12\"\n",
+                "github.com",
+                Some("gho_0canary04"),
+            ),
+            // The tokens are in the keyring.
+            (
+                "github.com:\n    users:\n        a: {}\n    git_protocol: https\n    user: a\n",
+                "github.com",
+                None,
+            ),
+            (
+                "github.com:\n    users:\n        a:\n    oauth_token: \"\"\n    user: a\n",
+                "github.com",
+                None,
+            ),
+            ("", "github.com", None),
+            ("{}\n", "github.com", None),
+        ] {
+            assert_eq!(
+                token(text, host).unwrap().as_deref(),
+                expected,
+                "{host} in {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_gh_does_not_write_is_refused_by_its_line() {
+        for (line, text) in [
+            (1, "github.com: &anchor\n    oauth_token: gho_0canary0\n"),
+            (2, "github.com:\n    oauth_token: |\n        gho_0canary0\n"),
+            (2, "github.com:\n    oauth_token: *other\n"),
+            (2, "github.com:\n    oauth_token: gho_0canary0 # mine\n"),
+            (2, "github.com:\n    oauth_token: two words\n"),
+            (2, "github.com:\n    oauth_token: \"gho_\\x63anary\"\n"),
+            (2, "github.com:\n    oauth_token: 'gho''canary'\n"),
+            (2, "github.com:\n    oauth_token: \"gho_0canary0\" x\n"),
+            (2, "github.com:\n    - oauth_token\n"),
+            (2, "github.com:\n\toauth_token: gho_0canary0\n"),
+            (1, "github.com: {oauth_token: gho_0canary0}\n"),
+            (1, "  github.com:\n    oauth_token: gho_0canary0\n"),
+            (1, ": gho_0canary0\n"),
+            (1, "\"\": gho_0canary0\n"),
+            (1, "gho_0canary0\n"),
+            (
+                3,
+                "github.com:\n    user: a\n      oauth_token: gho_0canary0\n",
+            ),
+            (
+                4,
+                "github.com:\n    user: a\n    users:\n  oauth_token: gho_0canary0\n",
+            ),
+            (
+                3,
+                "github.com:\n    oauth_token: gho_0canary0\n    oauth_token: gho_0canary0\n",
+            ),
+            (3, "github.com:\n    user: a\ngithub.com:\n    user: b\n"),
+        ] {
+            let why = token(text, "github.com").unwrap_err();
+            assert!(
+                why.starts_with(&format!("line {line} of ")),
+                "{why}: {text}"
+            );
+            assert!(!why.contains("canary"), "{why}");
+        }
+        let long = "#".repeat(300 * 1024);
+        assert!(
+            token(&long, "github.com")
+                .unwrap_err()
+                .contains("too large")
+        );
+        let bad = format!("github.com:\n    oauth_token: \"{}\"\n", "canary canary");
+        let why = token(&bad, "github.com").unwrap_err();
+        assert!(why.starts_with("the token of github.com in "), "{why}");
+        assert!(!why.contains("canary"), "{why}");
+    }
+
+    #[test]
+    fn it_is_where_gh_looks() {
+        let dir = tempfile::tempdir().unwrap();
+        let put = |below: &str, token: &str| {
+            let at = dir.path().join(below);
+            std::fs::create_dir_all(&at).unwrap();
+            let text = format!("github.com:\n    oauth_token: {token}\n");
+            std::fs::write(at.join("hosts.yml"), text).unwrap();
+        };
+        put("own", "0canary0_own");
+        put("xdg/gh", "0canary0_xdg");
+        put("home/.config/gh", "0canary0_home");
+        let at = |below: &str| dir.path().join(below);
+        let vars = [
+            ("GH_CONFIG_DIR", at("own")),
+            ("XDG_CONFIG_HOME", at("xdg")),
+            ("HOME", at("home")),
+        ];
+        for (from, expected) in ["0canary0_own", "0canary0_xdg", "0canary0_home"]
+            .iter()
+            .enumerate()
+        {
+            let hosts = GhHosts::of(&Env::fixed(vars[from..].iter().cloned()));
+            let found = hosts.token("github.com").unwrap().unwrap();
+            assert_eq!(found.expose(), *expected);
+        }
+        let nowhere = GhHosts::of(&Env::fixed([("GH_CONFIG_DIR", at("empty"))]));
+        assert_eq!(nowhere.token("github.com").unwrap(), None);
+        assert_eq!(
+            GhHosts::of(&Env::fixed([("X", "y")]))
+                .token("github.com")
+                .unwrap(),
+            None
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! Every method of a backend has a golden test on GitHub's answers: what is sent for it, and what
+//! is made of the answer, in a snapshot.
+
+use std::{collections::BTreeSet, fs};
+
+use forge_testkit::workspace_root;
+
+/// A method of the traits, the module of `forge-github/tests/it` that tests it, and the snapshot.
+const GOLDEN: &[(&str, &str, &str)] = &[
+    ("viewer", "repos", "viewer"),
+    ("repo", "repos", "repo"),
+    ("branches", "repos", "branches"),
+    ("create", "create", "create"),
+    ("list", "lists", "list"),
+    ("view", "view", "view"),
+    ("find", "lists", "find"),
+    ("status", "lists", "status"),
+    ("edit", "edit", "edit"),
+    ("close", "state", "close"),
+    ("reopen", "state", "states"),
+    ("update_branch", "update", "update_branch"),
+    ("set_draft", "state", "states"),
+    ("mergeability", "merge", "mergeability"),
+    ("merge", "merge", "merge"),
+    ("cancel_merge", "state", "cancel_merge"),
+    ("diff", "diff", "diff"),
+    ("files", "diff", "files"),
+    ("commits", "view", "commit"),
+    ("history", "view", "history"),
+    ("comment", "comments", "comment"),
+    ("edit_comment", "comments", "comment_changes"),
+    ("delete_comment", "comments", "comment_changes"),
+    ("comments", "comments", "comments"),
+    ("reviews", "reviews", "reviews"),
+    ("submit_review", "reviews", "submit_review"),
+    ("threads", "reviews", "threads"),
+    ("resolve_thread", "reviews", "resolve"),
+    ("checks", "view", "checks"),
+    ("check_log", "checks", "check_log"),
+    ("issues", "issues", "issue_lists"),
+    ("issue", "issues", "issue_view"),
+    ("create_issue", "issues", "issue_writes"),
+    ("edit_issue", "issues", "issue_writes"),
+    ("set_issue_state", "issues", "issue_writes"),
+    ("comment_issue", "issues", "issue_writes"),
+    ("labels", "labels", "labels"),
+    ("define_label", "labels", "label_changes"),
+    ("delete_label", "labels", "label_changes"),
+    ("attach", "attachments", "attach"),
+];
+
+/// What GitHub has no request for: it keeps no rounds.
+const WITHOUT: &[&str] = &["resubmit"];
+
+/// What the handle calls a method otherwise.
+fn call(method: &str) -> String {
+    let name = match method {
+        "repo" => "info",
+        other => other,
+    };
+    format!(".{name}(")
+}
+
+fn read(path: &str) -> String {
+    let path = workspace_root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+#[test]
+fn every_method_has_a_golden_test() {
+    let traits = read("crates/forge-core/src/forge.rs");
+    let methods: BTreeSet<&str> = traits
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("async fn "))
+        .filter_map(|rest| rest.split('(').next())
+        .collect();
+    let named: BTreeSet<&str> = GOLDEN.iter().map(|(method, ..)| *method).collect();
+    let all: BTreeSet<&str> = named.iter().chain(WITHOUT).copied().collect();
+    let missing: Vec<_> = methods.symmetric_difference(&all).collect();
+    assert!(
+        missing.is_empty(),
+        "one side alone knows these methods: {missing:?}"
+    );
+}
+
+#[test]
+fn the_golden_tests_are_there() {
+    for (method, module, snapshot) in GOLDEN {
+        let source = read(&format!("crates/forge-github/tests/it/{module}.rs"));
+        let assertion = format!("assert_json_snapshot!(\"{snapshot}\",");
+        // However a line is broken.
+        let mut tests = source
+            .split("#[tokio::test]")
+            .map(|test| test.split_whitespace().collect::<String>());
+        let test = tests.find(|test| test.contains(&assertion));
+        let test = test.unwrap_or_else(|| panic!("{module}.rs has no snapshot {snapshot}"));
+        assert!(
+            test.contains(&call(method)),
+            "the test of {snapshot} in {module}.rs does not call {method}"
+        );
+        let kept = format!("crates/forge-github/tests/it/snapshots/it__{module}__{snapshot}.snap");
+        assert!(!read(&kept).is_empty(), "{kept}");
+    }
+}
