@@ -403,7 +403,7 @@ fn a_limit_says_how_long_to_wait() {
 
 #[test]
 fn links_are_one_request_and_one_more_for_what_is_named() {
-    let hub = Hub::with_pull(1);
+    let hub = Hub::with_files(1);
     {
         let mut seed = hub.double.seed();
         seed.open_issue(REPO, "grace", "It breaks", "Nothing is named.");

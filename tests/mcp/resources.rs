@@ -66,14 +66,14 @@ fn resources_and_their_completions() {
 
 /// Pull request 1 that says nothing, issue 1 that names it, and pull request 2 that closes that.
 fn linked() -> World {
-    let world = World::with_pull();
+    let world = World::with_feature();
     let ada = Identity::ADA;
     let body = "Since #1.\n<!-- hidden -->\n`#2` \u{200b}x";
     world
-        .forge(&ada)
+        .forge_as(&ada, &[])
         .args(["issue", "create", "-t", "It\u{202e} breaks", "-b", body])
         .ok();
-    world.open(
+    world.propose(
         "second",
         "Mend it",
         "Fixes #1, not #77; see octo/elsewhere#3.",
@@ -150,7 +150,7 @@ fn issues_and_their_links() {
         );
     }
     world
-        .forge(&Identity::ADA)
+        .forge_as(&Identity::ADA, &[])
         .args(["issue", "close", "1"])
         .ok();
     let mut wire = world.server(MODERN, &[]);

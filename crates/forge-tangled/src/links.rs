@@ -193,7 +193,7 @@ impl Tangled {
         record: &Record,
     ) -> Result<(Vec<Record>, Vec<Warning>)> {
         if repository.era == Era::Org10 {
-            return Ok((self.ticket_comments(repository, record).await?, Vec::new()));
+            return self.ticket_comments(repository, record).await;
         }
         let kind = kinds::comments(&self.settings.dialects);
         let accounts = self.known_accounts(repository, Some(record.author()));

@@ -14,8 +14,11 @@ fn a_pull_request_is_opened_and_merged_from_a_clone() {
     git(&["clone", "--quiet", repo.path().to_str().unwrap(), "clone"]).ok();
     let clone = t.scratch.path("clone");
     git(&["remote", "set-url", "origin", NEW]).dir(&clone).ok();
-    let instead = format!("url.{}.insteadOf", repo.path().display());
-    git(&["config", &instead, NEW]).dir(&clone).ok();
+    // What is to be fetched is there already.
+    let push = ["remote", "set-url", "--push", "origin"];
+    let path = repo.path().to_str().unwrap();
+    git(&[&push[..], &[path]].concat()).dir(&clone).ok();
+
     let forge = |args: &[&str]| t.forge_in(clone.clone(), &t.alice, args);
 
     let made = forge(&["pr", "create", "-H", "topic", "-t", "T", "-b", "B"]);

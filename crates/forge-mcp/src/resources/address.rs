@@ -26,6 +26,21 @@ pub(super) enum Part {
     IssueLinks(PrKey),
 }
 
+impl Part {
+    /// What names the pull request or the issue, if it is about one.
+    pub fn key(&self) -> Option<&PrKey> {
+        match self {
+            Self::Repo | Self::Branches | Self::Open | Self::Issues => None,
+            Self::Pull(key)
+            | Self::Diff(key)
+            | Self::File(key, _)
+            | Self::PullLinks(key)
+            | Self::Issue(key)
+            | Self::IssueLinks(key) => Some(key),
+        }
+    }
+}
+
 const SCHEME: &str = "forge://";
 
 /// The address of a repository.
