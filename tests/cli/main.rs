@@ -30,6 +30,7 @@ mod merge;
 mod repository;
 mod review;
 mod selectors;
+mod ssh_names;
 mod state;
 mod status;
 mod tangled;
