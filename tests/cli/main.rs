@@ -21,6 +21,7 @@ mod errors;
 mod escapes;
 mod faults;
 mod general;
+mod gh_login;
 mod github;
 mod hub;
 mod issues;
