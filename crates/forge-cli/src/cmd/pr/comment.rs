@@ -79,7 +79,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
 
 /// Its page, or its id where it has none.
 pub(crate) fn print(ctx: &Ctx, comment: &Comment) -> Result<()> {
-    ctx.ui.line(if comment.url.is_empty() {
+    ctx.ui.url(if comment.url.is_empty() {
         &comment.id
     } else {
         &comment.url
