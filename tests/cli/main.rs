@@ -9,6 +9,7 @@
 )]
 
 mod accounts;
+mod by_branch;
 mod change;
 mod comment;
 mod configuration;

@@ -270,9 +270,9 @@ async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected
     }
     // A merged pull request from the default branch says nothing about who stands on it now.
     if open.is_empty()
-        && !found.is_empty()
         && head.owner.is_none()
-        && repo.info().await?.default_branch.as_deref() == Some(head.branch.as_str())
+        && let Some(first) = found.first()
+        && is_default(&repo, &head, first).await?
     {
         found.clear();
     }
@@ -287,5 +287,13 @@ async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected
         id: pull.id.clone(),
         repo,
         found: Some((fields, pull)),
+    })
+}
+
+/// Whether the head of a pull request that was found is the default branch.
+async fn is_default(repo: &Repo, head: &HeadRef, found: &PullRequest) -> Result<bool> {
+    Ok(match found.head_is_default {
+        Some(is_default) => is_default,
+        None => repo.info().await?.default_branch.as_deref() == Some(head.branch.as_str()),
     })
 }

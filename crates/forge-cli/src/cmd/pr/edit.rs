@@ -24,7 +24,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         repo,
         args.selector.as_deref(),
         Unnamed::Current,
-        PrFields::NONE,
+        PrFields::TO_CHANGE,
     )
     .await?;
     let files = Files::read(
