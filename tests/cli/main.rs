@@ -27,6 +27,7 @@ mod github;
 mod hub;
 mod issues;
 mod json;
+mod library;
 mod list;
 mod merge;
 mod repository;
