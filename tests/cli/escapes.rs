@@ -1,6 +1,12 @@
 //! What somebody has stored must not command the terminal of whoever reads it.
 
-use crate::world::World;
+use forge_testkit::github::Fault;
+use serde_json::json;
+
+use crate::{
+    hub::{Hub, REPO},
+    world::World,
+};
 
 /// Clears the screen, sets the title, hides text, and reverses it.
 const EVIL: &str = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}txt\u{200b}\r\u{8}";
@@ -148,4 +154,54 @@ fn names_of_branches_and_files_in_errors() {
         harmless(&out.stdout_text(), &format!("{args:?}"));
         harmless(&out.stderr_text(), &format!("{args:?}"));
     }
+}
+
+/// A server that answers every write with an address that commands the terminal.
+fn addresses(hub: &Hub) {
+    let url = format!("https://github.localhost/{EVIL}");
+    let at = "2026-01-01T00:00:00Z";
+    let common = json!({
+        "id": "PR_1", "number": 1, "title": "Work", "state": "OPEN", "url": url,
+        "createdAt": at, "updatedAt": at, "baseRefName": "main", "headRefName": "work",
+    });
+    let comment = json!({ "id": "IC_1", "url": url, "createdAt": at });
+    let payload = json!({
+        "pullRequest": common, "issue": common, "commentEdge": { "node": comment },
+    });
+    let data = json!({ "m": payload, "create": payload, "fields": payload });
+    let json = [("content-type", "application/json; charset=utf-8")];
+    let fault = Fault::answer(200, &json, json!({ "data": data }).to_string());
+    hub.double.fault(fault.on_mutations().always());
+}
+
+const WRITERS: &[&[&str]] = &[
+    &["pr", "create", "-H", "feature", "-t", "T", "-b", "B"],
+    &["pr", "edit", "1", "-t", "New"],
+    &["pr", "comment", "1", "-b", "Said."],
+    &["issue", "create", "-t", "T", "-b", "B"],
+];
+
+#[test]
+fn addresses_of_what_was_written() {
+    let hub = Hub::with_pull();
+    addresses(&hub);
+    for args in WRITERS {
+        let out = hub.forge(&[args, &["-R", REPO][..]].concat()).output();
+        let out = out.success();
+        let shown = out.stdout_text();
+        assert!(shown.contains("https://github.localhost/evil"), "{out:?}");
+        harmless(&shown, &args.join(" "));
+        harmless(&out.stderr_text(), &args.join(" "));
+    }
+}
+
+#[test]
+fn checks_of_somebody_else() {
+    let hub = Hub::with_pull();
+    let evil = format!("build {EVIL}");
+    hub.double.seed().check(REPO, 1, "CI", &evil, "SUCCESS");
+    let out = hub.forge(&["pr", "checks", "1", "-R", REPO]).output();
+    let out = out.success();
+    assert!(out.stdout_text().contains("build evil"), "{out:?}");
+    harmless(&out.stdout_text(), "pr checks");
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use forge_testkit::github::{Action, Fault};
+use forge_testkit::github::{Action, Fault, state::Reviewer};
 
 use crate::hub::{Hub, REPO};
 
@@ -60,10 +60,54 @@ fn faults() -> Vec<(&'static str, Fault)> {
     ]
 }
 
+/// As [`faults`], and some on the second write of a command that needs two.
+fn faults_of_two_writes() -> Vec<(&'static str, Fault)> {
+    let second = |fault: Fault| fault.on_mutations().skip(1);
+    let mut all = faults();
+    all.extend([
+        ("502 before the second ran", second(Fault::status(502))),
+        (
+            "502 after the second ran",
+            second(Fault::status(502).committed()),
+        ),
+        (
+            "reset after the second ran",
+            second(Fault::new(Action::Reset).committed()),
+        ),
+        (
+            "too fast for the second, wait an hour",
+            second(Fault::secondary(403, Some(3600)).always()),
+        ),
+    ]);
+    all
+}
+
+/// What there is of it afterwards.
+struct Made {
+    /// How many objects.
+    count: usize,
+    /// What else it should have: labels, reviewers, threads.
+    has: Vec<String>,
+}
+
 /// Runs `args` under every fault on a server of its own, and has `made` count what came of it.
 fn table(args: &[&str], made: impl Fn(&Hub) -> usize) -> String {
+    let made = |hub: &Hub| Made {
+        count: made(hub),
+        has: vec![],
+    };
+    table_of(args, faults(), &[], made)
+}
+
+/// As [`table`], of something that has details. Without a word on standard error it has them all.
+fn table_of(
+    args: &[&str],
+    faults: Vec<(&str, Fault)>,
+    details: &[&str],
+    made: impl Fn(&Hub) -> Made,
+) -> String {
     let mut text = String::new();
-    for (name, fault) in faults() {
+    for (name, fault) in faults {
         let hub = Hub::with_pull();
         // Mergeability is found out before, so that no lookup waits for it.
         hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
@@ -71,13 +115,23 @@ fn table(args: &[&str], made: impl Fn(&Hub) -> usize) -> String {
         hub.double.reset_record();
         hub.double.fault(fault);
         let out = hub.forge(args).args(["-R", REPO]).output();
-        let (sent, made) = (hub.double.counts().api, made(&hub));
-        assert!(made <= 1, "{name}: {made} were made\n{out:?}");
+        let sent = hub.double.counts().api;
+        let Made { count, has } = made(&hub);
+        assert!(count <= 1, "{name}: {count} were made\n{out:?}");
         // What is reported as done is done.
-        assert!(out.code != Some(0) || made == 1, "{name}: {out:?}");
+        assert!(out.code != Some(0) || count == 1, "{name}: {out:?}");
+        let silent = out.code == Some(0) && out.stderr.is_empty();
+        assert!(!silent || has == details, "{name}: {has:?}\n{out:?}");
         assert!(sent <= 12, "{name}: {sent} requests\n{out:?}");
         let code = out.code.unwrap();
-        let _ = writeln!(text, "## {name}: exit {code}, {sent} requests, {made} made");
+        let _ = write!(
+            text,
+            "## {name}: exit {code}, {sent} requests, {count} made"
+        );
+        if !has.is_empty() {
+            let _ = write!(text, " with {}", has.join(", "));
+        }
+        text.push('\n');
         text.push_str(&out.stdout_text());
         for line in out.stderr_text().lines() {
             // How long a wait is left depends on the clock.
@@ -95,6 +149,41 @@ fn table(args: &[&str], made: impl Fn(&Hub) -> usize) -> String {
 fn create() {
     let args = ["pr", "create", "-H", "feature", "-t", "Title", "-b", "Body"];
     insta::assert_snapshot!(table(&args, |hub| hub.double.seed().pulls_of(REPO).len() - 1));
+}
+
+/// The labels and the reviewers of a pull request.
+fn decoration(hub: &Hub, number: u64) -> Vec<String> {
+    let seed = hub.double.seed();
+    let pull = seed.pull_of(REPO, number);
+    let labels = pull.labels.iter().filter_map(|id| seed.labels.get(id));
+    let reviewers = pull.requested.iter().map(|who| match who {
+        Reviewer::Account(id) => seed.accounts.get(id).map(|a| a.login.clone()),
+        Reviewer::Team(id) => seed.teams.get(id).map(|t| t.slug.clone()),
+    });
+    let labels = labels.map(|label| label.name.clone());
+    labels.chain(reviewers.flatten()).collect()
+}
+
+#[test]
+fn create_with_a_label_and_a_reviewer() {
+    let args = [
+        "pr", "create", "-H", "feature", "-t", "Title", "-b", "Body", "-l", "bug", "-r", "grace",
+    ];
+    let made = |hub: &Hub| {
+        let count = hub.double.seed().pulls_of(REPO).len() - 1;
+        let has = if count > 0 {
+            decoration(hub, 2)
+        } else {
+            vec![]
+        };
+        Made { count, has }
+    };
+    insta::assert_snapshot!(table_of(
+        &args,
+        faults_of_two_writes(),
+        &["bug", "grace"],
+        made
+    ));
 }
 
 #[test]
@@ -118,11 +207,57 @@ fn review() {
 }
 
 #[test]
+fn review_with_two_threads() {
+    let args = [
+        "pr",
+        "review",
+        "1",
+        "--approve",
+        "-b",
+        "Good.",
+        "--line",
+        "work.txt:1=Why?",
+        "--line",
+        "work.txt:1=Really?",
+    ];
+    let made = |hub: &Hub| {
+        let seed = hub.double.seed();
+        let details = seed.threads.values().map(|t| t.path.clone());
+        Made {
+            count: seed.reviews_of(REPO, 1).len(),
+            has: details.collect(),
+        }
+    };
+    insta::assert_snapshot!(table_of(&args, faults(), &["work.txt", "work.txt"], made));
+}
+
+#[test]
 fn edit() {
     let args = ["pr", "edit", "1", "-t", "New"];
     insta::assert_snapshot!(table(&args, |hub| {
         usize::from(hub.double.seed().pull_of(REPO, 1).title == "New")
     }));
+}
+
+#[test]
+fn edit_of_labels_and_reviewers() {
+    let args = [
+        "pr",
+        "edit",
+        "1",
+        "--add-label",
+        "bug",
+        "--add-reviewer",
+        "octo/core",
+    ];
+    let made = |hub: &Hub| {
+        let has = decoration(hub, 1);
+        Made {
+            count: usize::from(!has.is_empty()),
+            has,
+        }
+    };
+    insta::assert_snapshot!(table_of(&args, faults(), &["bug", "core"], made));
 }
 
 #[test]

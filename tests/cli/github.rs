@@ -220,8 +220,8 @@ fn what_is_missing_is_named_and_nothing_is_made() {
     };
     say(&[], "git push -u origin topic");
     say(&["-H", "feature", "-B", "mian"], "mian");
-    say(&["-H", "feature", "-l", "bugg"], "bug");
-    say(&["-H", "feature", "-r", "grac"], "grac");
+    say(&["-H", "feature", "-l", "bugg"], "'bug'");
+    say(&["-H", "feature", "-r", "grac"], "grace");
     say(&["-H", "feature", "-m", "v1"], "v1.0");
     say(&["-H", "feature", "-p", "Roadmab"], "Roadmap");
     assert!(hub.double.seed().pulls_of(REPO).is_empty());

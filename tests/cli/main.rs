@@ -9,6 +9,7 @@
 )]
 
 mod accounts;
+mod by_branch;
 mod change;
 mod comment;
 mod configuration;
@@ -21,15 +22,18 @@ mod errors;
 mod escapes;
 mod faults;
 mod general;
+mod gh_login;
 mod github;
 mod hub;
 mod issues;
 mod json;
+mod library;
 mod list;
 mod merge;
 mod repository;
 mod review;
 mod selectors;
+mod ssh_names;
 mod state;
 mod status;
 mod tangled;

@@ -1,9 +1,14 @@
 //! On a terminal.
 #![cfg(unix)]
 
-use forge_testkit::{Run, Terminal, TtyOutput};
+use std::time::Duration;
 
-use crate::world::World;
+use forge_testkit::{Run, Terminal, TtyOutput, github::Fault};
+
+use crate::{
+    hub::{Hub, REPO},
+    world::World,
+};
 
 fn show(run: &Run, columns: u16) -> TtyOutput {
     let out = Terminal::start(&run.clone().env("PAGER", "cat"), columns, 40).finish();
@@ -178,4 +183,44 @@ fn a_forced_terminal_is_as_wide_as_it_says() {
         .text();
     let row = text.lines().find(|l| l.starts_with("#1")).unwrap();
     assert!(row.chars().count() <= 50, "{row:?}");
+}
+
+/// What takes off a spinner: back to the margin, and the line cleared.
+const CLEARED: &str = "\r\u{1b}[K";
+
+#[test]
+fn a_long_wait_is_shown_until_it_is_over() {
+    let hub = Hub::with_pull();
+    let wait = Duration::from_millis(700);
+    hub.double.fault(Fault::delayed(wait).always());
+    let out = show(&hub.forge(&["pr", "list", "-R", REPO]), 80);
+    let (before, after) = out.text.split_once(CLEARED).unwrap();
+    assert!(before.contains(" Reading (pr.list)"), "{:?}", out.text);
+    assert!(!before.contains("Work"), "{:?}", out.text);
+    assert!(after.contains("Work"), "{:?}", out.text);
+    assert!(!after.contains("Reading"), "{:?}", out.text);
+    let out = show(&hub.forge(&["pr", "close", "1", "-R", REPO]), 80);
+    assert!(out.text.contains(" Writing (pr.close)"), "{:?}", out.text);
+    // On a pipe nobody waits in front of it.
+    let out = hub.forge(&["pr", "list", "-R", REPO]).output().success();
+    assert!(out.stderr.is_empty(), "{out:?}");
+}
+
+#[test]
+fn several_short_waits_are_a_long_one() {
+    let hub = Hub::with_pull();
+    let comment = |more: &[&str]| {
+        let args = [&["pr", "comment", "1", "-R", REPO][..], more].concat();
+        hub.forge(&args)
+    };
+    comment(&["-b", "First"]).ok();
+    let wait = Duration::from_millis(300);
+    hub.double.fault(Fault::delayed(wait).always());
+    let out = show(&comment(&["--edit-last", "-b", "Second"]), 80);
+    assert!(
+        out.text.contains(" Writing (comment.edit)"),
+        "{:?}",
+        out.text
+    );
+    assert!(out.text.contains(CLEARED), "{:?}", out.text);
 }

@@ -15,7 +15,7 @@ use std::{
 use forge_testkit::{GitDir, GitShim, Identity, Random, Run, Scratch, ShimPlan};
 
 /// How many times something is killed. `FORGE_KILLS` changes it.
-const KILLS: u64 = 300;
+const KILLS: u64 = 350;
 
 /// A command, and what makes a second one of it right.
 struct Scenario {
@@ -24,77 +24,153 @@ struct Scenario {
     /// Given again after it took effect: it succeeds, or this is in its error. `None`: it would
     /// rightly do its work a second time (a second comment).
     again: Option<&'static str>,
+    /// What prints as JSON what else there is to see of it than pull requests and branches.
+    also: &'static [&'static str],
 }
 
+const fn scenario(
+    name: &'static str,
+    command: &'static [&'static str],
+    again: Option<&'static str>,
+) -> Scenario {
+    Scenario {
+        name,
+        command,
+        again,
+        also: &[],
+    }
+}
+
+impl Scenario {
+    const fn and(mut self, also: &'static [&'static str]) -> Self {
+        self.also = also;
+        self
+    }
+}
+
+/// In a command: the thread of pull request 1.
+const THREAD: &str = "<thread>";
+
+const THREADS: &[&str] = &[
+    "pr",
+    "thread",
+    "list",
+    "1",
+    "--json",
+    "id,path,line,isResolved,resolvedBy,comments",
+];
+
+const ISSUES: &[&str] = &[
+    "issue",
+    "list",
+    "-s",
+    "all",
+    "--json",
+    "number,title,body,state,stateReason,labels,comments",
+];
+
 const SCENARIOS: &[Scenario] = &[
-    Scenario {
-        name: "create",
-        command: &[
-            "create", "-H", "new", "-t", "New", "-b", "Text", "-l", "bug", "-r", "grace",
+    scenario(
+        "create",
+        &[
+            "pr", "create", "-H", "new", "-t", "New", "-b", "Text", "-l", "bug", "-r", "grace",
         ],
-        again: Some("already"),
-    },
-    Scenario {
-        name: "edit",
-        command: &["edit", "1", "-t", "Other"],
-        again: Some(""),
-    },
-    Scenario {
-        name: "label",
-        command: &["edit", "1", "--add-label", "bug"],
-        again: Some(""),
-    },
-    Scenario {
-        name: "comment",
-        command: &["comment", "1", "-b", "Hello"],
-        again: None,
-    },
-    Scenario {
-        name: "close",
-        command: &["close", "1"],
-        again: Some(""),
-    },
-    Scenario {
-        name: "close -d",
-        command: &["close", "1", "-d"],
-        again: Some(""),
-    },
-    Scenario {
-        name: "reopen",
-        command: &["reopen", "2"],
-        again: Some(""),
-    },
-    Scenario {
-        name: "ready",
-        command: &["ready", "3"],
-        again: Some(""),
-    },
-    Scenario {
-        name: "merge",
-        command: &["merge", "1", "--merge"],
-        again: Some(""),
-    },
-    Scenario {
-        name: "squash",
-        command: &["merge", "1", "--squash"],
-        again: Some(""),
-    },
-    Scenario {
-        name: "rebase",
-        command: &["merge", "1", "--rebase"],
-        again: Some(""),
-    },
-    Scenario {
-        name: "merge -d",
-        command: &["merge", "1", "--merge", "-d"],
-        again: Some(""),
-    },
+        Some("already"),
+    ),
+    scenario(
+        "create --edit",
+        &[
+            "pr", "create", "-H", "edited", "-t", "New", "-b", "Text", "--edit", "new=-",
+        ],
+        Some("already"),
+    ),
+    scenario("edit", &["pr", "edit", "1", "-t", "Other"], Some("")),
+    scenario("edit -B", &["pr", "edit", "1", "-B", "release"], Some("")),
+    scenario(
+        "label",
+        &["pr", "edit", "1", "--add-label", "bug"],
+        Some(""),
+    ),
+    scenario("comment", &["pr", "comment", "1", "-b", "Hello"], None),
+    scenario(
+        "comment --edit-last",
+        &["pr", "comment", "1", "--edit-last", "-b", "Hello"],
+        Some(""),
+    ),
+    scenario(
+        "comment --delete-last",
+        &["pr", "comment", "1", "--delete-last", "--yes"],
+        Some("no comments found"),
+    ),
+    scenario(
+        "review",
+        &[
+            "pr",
+            "review",
+            "1",
+            "-c",
+            "-b",
+            "Text",
+            "--line",
+            "one:1=Why?",
+            "--line",
+            "one:1=Really?",
+        ],
+        None,
+    )
+    .and(THREADS),
+    scenario(
+        "thread reply",
+        &["pr", "thread", "reply", "1", THREAD, "-b", "Because."],
+        None,
+    )
+    .and(THREADS),
+    scenario(
+        "thread resolve",
+        &["pr", "thread", "resolve", "1", THREAD],
+        Some(""),
+    )
+    .and(THREADS),
+    scenario("close", &["pr", "close", "1"], Some("")),
+    scenario("close -d", &["pr", "close", "1", "-d"], Some("")),
+    scenario("reopen", &["pr", "reopen", "2"], Some("")),
+    scenario("ready", &["pr", "ready", "3"], Some("")),
+    scenario("ready --undo", &["pr", "ready", "1", "--undo"], Some("")),
+    scenario("update-branch", &["pr", "update-branch", "1"], Some("")),
+    scenario(
+        "update-branch --rebase",
+        &["pr", "update-branch", "1", "--rebase"],
+        Some(""),
+    ),
+    scenario("merge", &["pr", "merge", "1", "--merge"], Some("")),
+    scenario("squash", &["pr", "merge", "1", "--squash"], Some("")),
+    scenario("rebase", &["pr", "merge", "1", "--rebase"], Some("")),
+    scenario("merge -d", &["pr", "merge", "1", "--merge", "-d"], Some("")),
+    scenario(
+        "issue create",
+        &["issue", "create", "-t", "New", "-b", "Text", "-l", "bug"],
+        None,
+    )
+    .and(ISSUES),
+    scenario(
+        "issue close",
+        &["issue", "close", "1", "-c", "Done."],
+        Some(""),
+    )
+    .and(ISSUES),
+    scenario(
+        "issue comment",
+        &["issue", "comment", "1", "-b", "Hello"],
+        None,
+    )
+    .and(ISSUES),
 ];
 
 /// What a reader sees.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     pulls: serde_json::Value,
+    also: serde_json::Value,
     branches: String,
 }
 
@@ -122,11 +198,12 @@ impl Seen {
 }
 
 const FIELDS: &str = "number,title,body,state,isDraft,baseRefName,headRefName,headRefOid,labels,\
-                      comments,reviewRequests,mergeCommit,closed,mergedBy";
+                      comments,reviews,reviewRequests,mergeCommit,closed,mergedBy";
 
 struct World {
     scratch: Scratch,
     model: PathBuf,
+    thread: String,
     next: AtomicU64,
 }
 
@@ -139,19 +216,27 @@ impl World {
             git.commit(branch, "Second", &[(branch, Some("2\n"))]);
         }
         git.commit("main", "Elsewhere", &[("elsewhere", Some("x\n"))]);
-        let world = Self {
+        git.run(["branch", "release", "main"]).ok();
+        let mut world = Self {
             model: git.path().to_path_buf(),
+            thread: String::new(),
             scratch,
             next: AtomicU64::new(0),
         };
+        let create = ["pr", "create", "-b", "Text"];
         for args in [
-            ["create", "-H", "one", "-t", "One", "-b", "Text"].as_slice(),
-            &["create", "-H", "two", "-t", "Two", "-b", "Text"],
-            &["create", "-H", "three", "-t", "Three", "-b", "Text", "-d"],
-            &["close", "2"],
+            [&create[..], &["-H", "one", "-t", "One"]].concat(),
+            [&create[..], &["-H", "two", "-t", "Two"]].concat(),
+            [&create[..], &["-H", "three", "-t", "Three", "-d"]].concat(),
+            vec!["pr", "close", "2"],
+            vec!["pr", "comment", "1", "-b", "First."],
+            vec!["pr", "review", "1", "-c", "--line", "one:1=Hm?"],
+            vec!["issue", "create", "-t", "It breaks", "-b", "Often."],
         ] {
-            world.forge(&world.model, args).ok();
+            world.forge(&world.model, &args).ok();
         }
+        let threads = world.forge(&world.model, THREADS).output().success().json();
+        world.thread = threads[0]["id"].as_str().unwrap().to_owned();
         world
     }
 
@@ -169,20 +254,34 @@ impl World {
             .forge(dir, &Identity::ADA)
             .env("GIT_AUTHOR_DATE", "2026-02-01T00:00:00Z")
             .env("GIT_COMMITTER_DATE", "2026-02-01T00:00:00Z")
-            .arg("pr")
+            .stdin("piped\n")
             .args(args)
     }
 
-    fn look(&self, dir: &Path) -> Seen {
-        let list = self
-            .forge(dir, &["list", "-s", "all", "--json", FIELDS])
-            .output()
-            .success();
+    /// The command of a scenario.
+    fn run(&self, dir: &Path, scenario: &Scenario) -> Run {
+        let known = |arg: &&'static str| match *arg {
+            THREAD => self.thread.as_str(),
+            other => other,
+        };
+        let args: Vec<_> = scenario.command.iter().map(known).collect();
+        self.forge(dir, &args)
+    }
+
+    fn look(&self, dir: &Path, scenario: &Scenario) -> Seen {
         // URLs have the directory in them, which each copy has of its own.
         let name = dir.file_name().unwrap().to_str().unwrap().to_owned();
+        let json = |args: &[&str]| -> serde_json::Value {
+            let out = self.forge(dir, args).output().success();
+            serde_json::from_str(&out.stdout_text().replace(&name, "")).unwrap()
+        };
         let git = GitDir::at(dir);
         Seen {
-            pulls: serde_json::from_str(&list.stdout_text().replace(&name, "")).unwrap(),
+            pulls: json(&["pr", "list", "-s", "all", "--json", FIELDS]),
+            also: match scenario.also {
+                [] => serde_json::Value::Null,
+                args => json(args),
+            },
             branches: git
                 .run(["for-each-ref", "--format=%(refname) %(tree)", "refs/heads"])
                 .text(),
@@ -215,15 +314,15 @@ struct Undisturbed {
 
 fn undisturbed(world: &World, scenario: &Scenario) -> Undisturbed {
     let dir = world.copy();
-    let old = world.look(&dir);
+    let old = world.look(&dir, scenario);
     let name = scenario.name.replace(' ', "");
     let shim = GitShim::new(&world.scratch, &format!("count-{name}"), ShimPlan::Count);
     world
-        .forge(&dir, scenario.command)
+        .run(&dir, scenario)
         .env("FORGE_GIT", shim.program())
         .ok();
     let calls = shim.calls().len() as u64;
-    let new = world.look(&dir);
+    let new = world.look(&dir, scenario);
     assert_ne!(old, new, "{} changes nothing", scenario.name);
     fs::remove_dir_all(&dir).unwrap();
     Undisturbed { old, new, calls }
@@ -281,7 +380,7 @@ fn once(
     let dir = world.copy();
     let shim = GitShim::new(&world.scratch, &format!("kill-{seed}"), plan);
     let killed = world
-        .forge(&dir, scenario.command)
+        .run(&dir, scenario)
         .env("FORGE_GIT", shim.program())
         .output();
     let struck = shim.struck(killed.code);
@@ -293,7 +392,7 @@ fn once(
         )
     };
     let left = locks(&dir);
-    let seen = world.look(&dir);
+    let seen = world.look(&dir, scenario);
     let is_new = seen == calm.new;
     // Git commits a transaction of several refs one after the other. The pull request is the last
     // word on a merge; its branch may outlive it when git itself is killed in between.
@@ -321,7 +420,7 @@ fn once(
     match (is_new, scenario.again) {
         (true, None) => {}
         (true, Some(word)) => {
-            let again = world.forge(&dir, scenario.command).output();
+            let again = world.run(&dir, scenario).output();
             let fine =
                 again.code == Some(0) || (!word.is_empty() && again.stderr_text().contains(word));
             if !fine {
@@ -329,13 +428,13 @@ fn once(
             }
         }
         (false, _) => {
-            let again = world.forge(&dir, scenario.command).output();
+            let again = world.run(&dir, scenario).output();
             if again.code != Some(0) {
                 return Err(at(&format!("given again, it fails\n{again:?}")));
             }
         }
     }
-    let after = world.look(&dir);
+    let after = world.look(&dir, scenario);
     // A number is taken before the pull request is there: a git that is killed in between leaves it
     // unused, and it is not given again.
     let skipped = || {
@@ -434,16 +533,17 @@ fn a_lock_file_that_was_left_is_named() {
     fs::write(&lock, "").unwrap();
     let old = filetime(&lock);
     let refused = world
-        .forge(&dir, &["edit", "1", "-t", "Other"])
+        .forge(&dir, &["pr", "edit", "1", "-t", "Other"])
         .output()
         .exits(1);
     assert!(old, "the lock is made old");
     let said = refused.stderr_text();
     assert!(said.contains("1.lock"), "{said}");
     assert!(said.contains("Recovery: "), "{said}");
-    assert_eq!(world.look(&dir), world.look(&world.model));
+    let any = &SCENARIOS[0];
+    assert_eq!(world.look(&dir, any), world.look(&world.model, any));
     fs::remove_file(&lock).unwrap();
-    world.forge(&dir, &["edit", "1", "-t", "Other"]).ok();
+    world.forge(&dir, &["pr", "edit", "1", "-t", "Other"]).ok();
 }
 
 /// Makes a file a day old.

@@ -1,8 +1,8 @@
 //! From what a user types to one pull request.
 
+use forge::Forges;
 use forge_core::{
-    Error, Noun, PrId, PrKey, PrSelector, Repo, RepoId, RepoPath, Result,
-    locator::{self, Hosts},
+    Error, Noun, PrId, PrKey, PrSelector, Repo, RepoId, RepoPath, Result, locator,
     model::{HeadRef, LocalClone, PrFields, PrState, PullRequest, StateFilter},
 };
 use forge_git::{CurrentPull, GitConfig, PushedTo, current_pull};
@@ -113,7 +113,7 @@ async fn current(ctx: &Ctx, flag: Option<&str>, fields: PrFields) -> Result<Sele
     {
         CurrentPull::Number { number, .. } => Ok(Selected::id(repo, PrKey::Number(number))),
         CurrentPull::Head { at, branch } => {
-            let head = head_at(&repo, &at, branch, config, ctx.forges()?.hosts());
+            let head = head_at(ctx.forges()?, &repo, &at, branch, config).await;
             by_head(repo, head, fields).await
         }
     }
@@ -140,12 +140,14 @@ pub async fn is_remote(ctx: &Ctx, repo: &Repo) -> Result<bool> {
     let Ok(config) = ctx.git_config().await else {
         return Ok(false);
     };
-    let hosts = ctx.forges()?.hosts();
-    let is_it = |url: &str| {
-        locator::parse_remote(url, hosts)
-            .is_ok_and(|id| id.comparison_key() == repo.id().comparison_key())
-    };
-    Ok(config.remotes.iter().any(|remote| is_it(&remote.url)))
+    let forges = ctx.forges()?;
+    for remote in &config.remotes {
+        let id = forges.remote_repo(&remote.url).await;
+        if id.is_ok_and(|id| id.comparison_key() == repo.id().comparison_key()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The head of the current branch as `repo` knows it; `None` on a detached head.
@@ -161,8 +163,7 @@ pub async fn current_head(ctx: &Ctx, repo: &Repo) -> Result<Option<HeadRef>> {
     Ok(match current_pull(ctx.git(), config).await? {
         None | Some(CurrentPull::Number { .. }) => None,
         Some(CurrentPull::Head { at, branch }) => {
-            let hosts = ctx.forges()?.hosts();
-            Some(head_at(repo, &at, branch, config, hosts))
+            Some(head_at(ctx.forges()?, repo, &at, branch, config).await)
         }
     })
 }
@@ -187,21 +188,23 @@ pub async fn is_here(ctx: &Ctx, repo: &Repo) -> bool {
 
 /// A branch as `repo` knows it: with the owner of the repository that it is pushed to, where that is
 /// another one, and with its name, where the owner alone would not tell.
-fn head_at(
+async fn head_at(
+    forges: &Forges,
     repo: &Repo,
     at: &PushedTo,
     branch: String,
     config: &GitConfig,
-    hosts: &Hosts,
 ) -> HeadRef {
     let url = match at {
         PushedTo::Here => None,
         PushedTo::Url(url) => Some(url),
         PushedTo::Remote(name) => config.remote(name).map(|remote| &remote.url),
     };
-    let head = url
-        .and_then(|url| locator::parse_remote(url, hosts).ok())
-        .filter(|head| head.comparison_key() != repo.id().comparison_key());
+    let head = match url {
+        Some(url) => forges.remote_repo(url).await.ok(),
+        None => None,
+    };
+    let head = head.filter(|head| head.comparison_key() != repo.id().comparison_key());
     let named = head.as_ref().and_then(RepoId::owner_and_name);
     let own = repo.id().owner_and_name().map(|(_, name)| name);
     HeadRef {
@@ -223,20 +226,22 @@ pub async fn remote_of(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> String {
 /// The remote that stands for a repository, if one does.
 pub async fn own_remote(ctx: &Ctx, repo: &Repo, owner: Option<&str>) -> Option<String> {
     let config = ctx.git_config().await.ok()?;
-    let hosts = ctx.forges().ok()?.hosts();
-    let is_it = |url: &str| {
-        let Ok(id) = locator::parse_remote(url, hosts) else {
-            return false;
+    let forges = ctx.forges().ok()?;
+    for remote in &config.remotes {
+        let Ok(id) = forges.remote_repo(&remote.url).await else {
+            continue;
         };
-        match owner {
+        let is_it = match owner {
             None => id.comparison_key() == repo.id().comparison_key(),
             Some(owner) => id
                 .owner_and_name()
                 .is_some_and(|(o, _)| o.eq_ignore_ascii_case(owner)),
+        };
+        if is_it {
+            return Some(remote.name.clone());
         }
-    };
-    let found = config.remotes.iter().find(|r| is_it(&r.url));
-    found.map(|remote| remote.name.clone())
+    }
+    None
 }
 
 /// The clone that the user stands in, if it is one of this repository.
@@ -265,9 +270,9 @@ async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected
     }
     // A merged pull request from the default branch says nothing about who stands on it now.
     if open.is_empty()
-        && !found.is_empty()
         && head.owner.is_none()
-        && repo.info().await?.default_branch.as_deref() == Some(head.branch.as_str())
+        && let Some(first) = found.first()
+        && is_default(&repo, &head, first).await?
     {
         found.clear();
     }
@@ -282,5 +287,13 @@ async fn by_head(repo: Repo, head: HeadRef, fields: PrFields) -> Result<Selected
         id: pull.id.clone(),
         repo,
         found: Some((fields, pull)),
+    })
+}
+
+/// Whether the head of a pull request that was found is the default branch.
+async fn is_default(repo: &Repo, head: &HeadRef, found: &PullRequest) -> Result<bool> {
+    Ok(match found.head_is_default {
+        Some(is_default) => is_default,
+        None => repo.info().await?.default_branch.as_deref() == Some(head.branch.as_str()),
     })
 }

@@ -2,7 +2,7 @@
 
 use forge_core::{
     Error, Noun, Outcome, Page, PageReq, PrId, Result,
-    model::{Comment, CommentId},
+    model::{Comment, CommentId, PrFields},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -96,7 +96,10 @@ impl GitHub {
 
     async fn say(&self, pr: &PrId, body: &str) -> Result<Outcome<Comment>> {
         let newest = "id number newestComment: comments(last: 1) { nodes { id } }";
-        let (before, _) = self.lookup(pr, newest).await?;
+        let before = match self.known.take(pr, PrFields::TO_CHANGE) {
+            Some(found) => found,
+            None => self.lookup(pr, newest).await?.0,
+        };
         self.say_after(pr, &before, body).await
     }
 

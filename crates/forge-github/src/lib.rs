@@ -57,6 +57,7 @@ use api::Api;
 pub struct GitHub {
     api: Api,
     info: ForgeInfo,
+    known: pulls::known::Known,
 }
 
 impl GitHub {
@@ -78,6 +79,7 @@ impl GitHub {
         Self {
             api: Api::new(host.to_owned(), endpoint, http, tokens),
             info,
+            known: pulls::known::Known::default(),
         }
     }
 

@@ -375,6 +375,12 @@ pub(crate) fn pull(
         .map(|r| repo_id(host, r))
         .filter(|_| p.is_cross_repository);
     let head_node = p.head_repository.as_ref().and_then(repo_node);
+    let default = p
+        .base_repository
+        .as_ref()
+        .filter(|_| wants(PrFields::TO_CHANGE))
+        .and_then(|r| r.default_branch_ref.as_ref());
+    let head_is_default = default.map(|d| !p.is_cross_repository && d.name == p.head_ref_name);
     let head_oid = p.head_ref_oid.filter(|o| !o.is_empty());
     let author = actor(p.author);
     let reviews = summary::of(
@@ -458,6 +464,7 @@ pub(crate) fn pull(
         maintainer_can_modify: p.maintainer_can_modify,
         database_id: p.full_database_id.and_then(|id| id.parse().ok()),
         potential_merge_commit: p.potential_merge_commit.map(|c| c.oid),
+        head_is_default,
         reactions: wants(PrFields::REACTIONS).then(|| reactions(p.reaction_groups)),
         // Boards that could not be read are not the same as none.
         projects: p

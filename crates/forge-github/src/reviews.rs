@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use forge_core::{
     Error, ErrorKind, Outcome, Page, PageReq, PrId, Precondition, Result, Reviews,
     model::{
-        Comment, CommentId, NewReview, NewThread, Review, Side, Thread, ThreadFilter, ThreadId,
-        Verdict,
+        Comment, CommentId, NewReview, NewThread, PrFields, Review, Side, Thread, ThreadFilter,
+        ThreadId, Verdict,
     },
 };
 use serde::Deserialize;
@@ -66,7 +66,10 @@ impl Reviews for GitHub {
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {
         check(review)?;
         let newest = "...PullRow newestReview: reviews(last: 1) { nodes { id } }";
-        let (before, _) = self.lookup(pr, newest).await?;
+        let before = match self.known.take(pr, PrFields::TO_CHANGE) {
+            Some(found) => found,
+            None => self.lookup(pr, newest).await?.0,
+        };
         if review.verdict != Verdict::Comment && before.state != "OPEN" {
             let (why, word) = match before.state.as_str() {
                 "MERGED" => (Precondition::Merged, "merged"),

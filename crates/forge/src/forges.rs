@@ -1,13 +1,13 @@
-#[cfg(any(feature = "github", feature = "tangled"))]
-use std::sync::Arc;
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use forge_core::{
     Error, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result,
-    locator::{self, Hosts},
+    locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
 use forge_git::Place;
@@ -49,6 +49,8 @@ pub struct Forges {
     accounts: Accounts,
     cwd: PathBuf,
     wait: Option<Duration>,
+    /// What ssh has said about names that no configuration of ours knows.
+    ssh_hosts: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     #[cfg(feature = "github")]
     github: Arc<github::Shared>,
     #[cfg(feature = "tangled")]
@@ -79,6 +81,7 @@ impl Forges {
             accounts,
             cwd: PathBuf::from("."),
             wait: None,
+            ssh_hosts: Arc::default(),
             #[cfg(feature = "github")]
             github: Arc::default(),
             #[cfg(feature = "tangled")]
@@ -242,6 +245,32 @@ impl Forges {
     /// asked for its other names.
     pub async fn clone_of(&self, place: &Place, repo: &Repo) -> Option<LocalClone> {
         resolve::clone_of(self, place, repo).await
+    }
+
+    /// The repository that the URL of a git remote names. An ssh remote whose host is not known may
+    /// have a name of `ssh_config`: then `ssh -G` is asked which host that is, once per name.
+    ///
+    /// # Errors
+    /// As [`locator::parse_remote`]; an unknown host is the one that ssh goes to.
+    pub async fn remote_repo(&self, url: &str) -> Result<RepoId, ParseLocatorError> {
+        resolve::remote_repo(self, url).await
+    }
+
+    /// See [`forge_git::ssh_host`]. An environment that is not the process's has no ssh.
+    pub(crate) async fn ssh_host(&self, name: &str) -> Option<String> {
+        if !self.config.env().is_process() {
+            return None;
+        }
+        let known = || {
+            let hosts = self.ssh_hosts.lock();
+            hosts.unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(host) = known().get(name) {
+            return host.clone();
+        }
+        let host = forge_git::ssh_host(name).await;
+        known().insert(name.to_owned(), host.clone());
+        host
     }
 
     /// Splits a locator into repository and pull request.

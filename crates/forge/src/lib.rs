@@ -34,6 +34,11 @@
 //! The examples `list`, `merge` and `capabilities` can be run:
 //! `cargo run -p forge --example list -- local:.`
 
+/// What the README shows compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub mod auth;
 pub mod config;
 mod docs;

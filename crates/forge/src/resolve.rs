@@ -23,7 +23,7 @@ pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> 
     }
     let mut candidates = Vec::with_capacity(config.remotes.len());
     for remote in &config.remotes {
-        candidates.push(Candidate::of(remote, git, hosts).await?);
+        candidates.push(Candidate::of(remote, git, forges).await?);
     }
     if candidates.is_empty() {
         // Outside of a repository `git config` answers too, from the user's file; this does not.
@@ -35,14 +35,12 @@ pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> 
 /// See [`Forges::clone_of`].
 pub(crate) async fn clone_of(forges: &Forges, place: &Place, repo: &Repo) -> Option<LocalClone> {
     let config = place.config().await.ok()?;
-    let remotes: Vec<(&str, RepoId)> = config
-        .remotes
-        .iter()
-        .filter_map(|remote| {
-            let id = locator::parse_remote(&remote.url, forges.hosts()).ok()?;
-            Some((remote.name.as_str(), id))
-        })
-        .collect();
+    let mut remotes: Vec<(&str, RepoId)> = Vec::new();
+    for remote in &config.remotes {
+        if let Ok(id) = remote_repo(forges, &remote.url).await {
+            remotes.push((remote.name.as_str(), id));
+        }
+    }
     let of = |ids: &[RepoId]| {
         let keys: Vec<_> = ids.iter().map(RepoId::comparison_key).collect();
         let found = remotes
@@ -62,6 +60,34 @@ pub(crate) async fn clone_of(forges: &Forges, place: &Place, repo: &Repo) -> Opt
     }
     let info = repo.info().await.ok()?;
     of(&[&[info.id][..], &info.aliases].concat())
+}
+
+/// See [`Forges::remote_repo`].
+pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, ParseLocatorError> {
+    let hosts = forges.hosts();
+    let unknown = match locator::parse_remote(url, hosts) {
+        Err(ParseLocatorError::UnknownHost { host }) if is_ssh(url) => host,
+        parsed => return parsed,
+    };
+    // Ssh has no name with a port.
+    let name = unknown.split(':').next().unwrap_or_default();
+    let Some(real) = forges.ssh_host(name).await else {
+        return Err(ParseLocatorError::UnknownHost { host: unknown });
+    };
+    if hosts.kind_of(&real).is_none() {
+        return Err(ParseLocatorError::UnknownHost { host: real });
+    }
+    locator::parse_remote(url, &hosts.clone().with_alias(name, &real))
+}
+
+/// Whether git goes to a remote by ssh: then the name of its host may be one of `ssh_config`.
+fn is_ssh(url: &str) -> bool {
+    match url.split_once("://") {
+        Some((scheme, _)) => ["ssh", "git+ssh", "ssh+git"]
+            .iter()
+            .any(|s| s.eq_ignore_ascii_case(scheme)),
+        None => true,
+    }
 }
 
 fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
@@ -96,8 +122,8 @@ enum Meaning {
 }
 
 impl<'a> Candidate<'a> {
-    async fn of(remote: &'a Remote, git: &Git, hosts: &Hosts) -> Result<Self> {
-        let meaning = match locator::parse_remote(&remote.url, hosts) {
+    async fn of(remote: &'a Remote, git: &Git, forges: &Forges) -> Result<Self> {
+        let meaning = match remote_repo(forges, &remote.url).await {
             Ok(RepoId {
                 path: RepoPath::Dir(dir),
                 ..
@@ -342,6 +368,21 @@ mod tests {
         place.set("forge.repo", "x").await;
         let e = place.base(&[]).await.unwrap_err();
         assert!(e.message().starts_with("git config forge.repo: "), "{e}");
+    }
+
+    #[test]
+    fn names_of_ssh_are_in_ssh_urls() {
+        for url in [
+            "git@work:o/r",
+            "work:o/r",
+            "ssh://git@work/o/r",
+            "GIT+SSH://work/o/r",
+        ] {
+            assert!(is_ssh(url), "{url}");
+        }
+        for url in ["https://work.example/o/r", "git://work/o/r", "file:///o/r"] {
+            assert!(!is_ssh(url), "{url}");
+        }
     }
 
     #[tokio::test]

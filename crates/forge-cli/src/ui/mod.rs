@@ -167,6 +167,14 @@ impl Ui {
         self.write(b"\n")
     }
 
+    /// Writes a URL to stdout as a line. The forge made it, so it is untrusted.
+    ///
+    /// # Errors
+    /// When stdout cannot be written.
+    pub fn url(&self, url: &str) -> Result<()> {
+        self.line(&text::one_line(url))
+    }
+
     /// Sends on what is buffered.
     ///
     /// # Errors

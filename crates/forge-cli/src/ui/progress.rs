@@ -7,12 +7,15 @@ use std::{
         mpsc::{self, RecvTimeoutError, Sender},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use forge_core::{Effect, Observer, Op, text};
 
+/// So long a command is silent.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// And so long each further call of it: many short ones must not flicker.
+const PATIENCE_LEAST: Duration = Duration::from_millis(100);
 const FRAME: Duration = Duration::from_millis(100);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -23,6 +26,7 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 pub struct Progress {
     spin: bool,
     verbose: bool,
+    since: Instant,
     running: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
@@ -33,6 +37,7 @@ impl Progress {
         Self {
             spin: spin && !verbose,
             verbose,
+            since: Instant::now(),
             running: Mutex::new(None),
         }
     }
@@ -77,8 +82,12 @@ impl Observer for Progress {
         } else {
             "Writing"
         };
+        // Several calls of less than half a second each are a long wait together.
+        let patience = PATIENCE
+            .saturating_sub(self.since.elapsed())
+            .max(PATIENCE_LEAST);
         let thread = thread::spawn(move || {
-            if stopped.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+            if stopped.recv_timeout(patience) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
             let mut err = stderr();

@@ -142,6 +142,10 @@ pub struct PullRequest {
     /// or where they could not be read)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<ProjectItem>>,
+    /// Its head branch is the default branch of its repository. ([`PrFields::TO_CHANGE`]; stays
+    /// `None` where that would have to be asked for)
+    #[serde(skip)]
+    pub head_is_default: Option<bool>,
     /// Sections that could not be read in full, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
@@ -229,6 +233,11 @@ impl PrFields {
     pub const NO_REVIEW_REQUESTS: Self = Self(1 << 20);
     /// Less than usual: nobody looks at the latest reviews and their counts.
     pub const NO_LATEST_REVIEWS: Self = Self(1 << 21);
+    /// What a change needs to know beforehand. Who searches for a pull request in order to change it
+    /// asks for this, and a forge may then spare the change a look of its own.
+    pub const TO_CHANGE: Self = Self(1 << 28);
+    /// As [`Self::TO_CHANGE`], for a merge or an update of its branch.
+    pub const TO_MERGE: Self = Self(1 << 28 | 1 << 29);
 
     /// Whether all of `other` is wanted.
     #[must_use]

@@ -165,6 +165,18 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     (PrFields::DATABASE_ID, "fullDatabaseId"),
     (PrFields::POTENTIAL_MERGE, "potentialMergeCommit { oid }"),
     (PrFields::REACTIONS, "...Reactions"),
+    (
+        PrFields::TO_CHANGE,
+        "headRef { id } baseRef { id } baseRepository { defaultBranchRef { name } } \
+         newestComment: comments(last: 1) { nodes { id } } \
+         newestReview: reviews(last: 1) { nodes { id } }",
+    ),
+    (
+        PrFields::TO_MERGE,
+        "mergeable mergeStateStatus isMergeQueueEnabled isInMergeQueue \
+         baseRepository { viewerDefaultMergeMethod mergeCommitAllowed squashMergeAllowed \
+         rebaseMergeAllowed }",
+    ),
 ];
 
 /// What is a part of a pull request unless nobody looks at it.
@@ -225,6 +237,7 @@ pub(crate) fn is_deep(fields: PrFields) -> bool {
 /// after ten seconds.
 pub(crate) fn is_heavy(fields: PrFields) -> bool {
     fields.contains(PrFields::MERGEABILITY)
+        || fields.contains(PrFields::TO_MERGE)
         || fields.contains(PrFields::POTENTIAL_MERGE)
         || Section::ALL.iter().any(|s| fields.contains(s.field()))
 }

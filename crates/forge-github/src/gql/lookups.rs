@@ -10,7 +10,7 @@ use super::{Document, types};
 use crate::error::GqlError;
 
 /// What is to be looked up.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lookups {
     labels: Vec<String>,
     users: Vec<(String, &'static str)>,
@@ -125,6 +125,11 @@ impl Lookups {
     pub fn files(&mut self, branch: Option<&str>, paths: Vec<&str>) {
         let paths = paths.into_iter().map(str::to_owned).collect();
         self.files = Some((branch.map(str::to_owned), paths));
+    }
+
+    /// Whether nothing is to be looked up.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 
     /// Whether an error tells of nothing but a name that [`Self::resolve`] reports better.

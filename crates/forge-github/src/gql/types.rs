@@ -190,7 +190,7 @@ wire! {
         full_database_id: Option<String>, potential_merge_commit: Option<Oid>,
         reaction_groups: Vec<ReactionGroup>,
         is_merge_queue_enabled: bool, is_in_merge_queue: bool, head_ref: Option<Id>,
-        base_ref: Option<Id>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
+        base_ref: Option<Id>, base_repository: Option<Repo>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
         recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,
         timeline_items: Option<Nodes<Event>>,
     }

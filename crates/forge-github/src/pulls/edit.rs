@@ -114,6 +114,16 @@ impl GitHub {
         }
         lookups.projects(&edit.projects.add);
         lookups.known_projects(&edit.projects.remove);
+        if lookups.is_empty()
+            && let Some(pull) = self.known.take(pr, PrFields::TO_CHANGE)
+        {
+            self.knows_teams(edit, &pull)?;
+            return Ok(Plan {
+                pull: self.domain(&pr.repo, pull, PrFields::NONE, vec![])?,
+                found: Found::default(),
+                me: String::new(),
+            });
+        }
         let mut document = Document::query("EditPrepare");
         let mut variables = pr_variables(pr)?;
         lookups.add_to(&mut document, &mut variables);

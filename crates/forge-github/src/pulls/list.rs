@@ -111,6 +111,7 @@ impl GitHub {
         };
         let mut seen = HashSet::new();
         let mut scanned = 0;
+        let mut found = Vec::new();
         loop {
             let first = size.min(page.limit - result.items.len());
             if let Value::Object(map) = &mut variables {
@@ -152,6 +153,9 @@ impl GitHub {
                     warnings.push(checks_unread());
                 }
                 let number = pull.number;
+                if fields.contains(PrFields::TO_CHANGE) {
+                    found.push(pull.clone());
+                }
                 match self.domain(repo, pull, fields, warnings) {
                     Ok(pull) => result.items.push(pull),
                     Err(e) => result.warnings.push(unreadable(number, &e)),
@@ -170,6 +174,10 @@ impl GitHub {
                 ))
                 .with_hint("narrow it, or list without filters that need a search"),
             );
+        }
+        // What was not read in full is looked at again.
+        if result.warnings.is_empty() && !found.is_empty() {
+            self.known.keep(repo, fields, found);
         }
         result.scanned = Some(scanned).filter(|n| *n > result.items.len() as u64);
         result.next = after.map(|position| Cursor::new(SCHEME, &key, &position));

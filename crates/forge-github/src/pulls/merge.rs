@@ -74,7 +74,10 @@ impl GitHub {
     }
 
     pub(super) async fn merge_pull(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
-        let mut prepared = self.prepare_merge(pr).await?;
+        let mut prepared = match self.merge_known(pr) {
+            Some(found) => found,
+            None => self.prepare_merge(pr).await?,
+        };
         let mut warnings = Vec::new();
         for pause in PAUSES {
             if prepared.pull.state != "OPEN"
@@ -164,6 +167,16 @@ impl GitHub {
             steps,
             warnings,
             ..Outcome::immediate(value)
+        })
+    }
+
+    /// What the search for it has read already.
+    fn merge_known(&self, pr: &PrId) -> Option<Ready> {
+        let mut pull = self.known.take(pr, PrFields::TO_MERGE)?;
+        Some(Ready {
+            repo: pull.base_repository.take()?,
+            pull,
+            unread: vec![],
         })
     }
 

@@ -21,6 +21,7 @@ mod fetched_diff;
 mod files;
 mod find;
 mod history;
+pub(crate) mod known;
 mod list;
 mod merge;
 pub(crate) mod query;

@@ -150,9 +150,13 @@ impl GitHub {
         extra: &str,
     ) -> Result<(wire::Pull, PullRequest)> {
         let newest = if comments { NEWEST } else { "" };
-        let (mut wire, warnings) = self
-            .lookup(pr, &format!("...PullCore {extra} {newest}"))
-            .await?;
+        let (mut wire, warnings) = match self.known.take(pr, PrFields::TO_CHANGE) {
+            Some(found) => (found, vec![]),
+            None => {
+                self.lookup(pr, &format!("...PullCore {extra} {newest}"))
+                    .await?
+            }
+        };
         let (head_ref, base_ref) = (wire.head_ref.take(), wire.base_ref.take());
         let newest = std::mem::take(&mut wire.newest_comment);
         let id = wire.id.clone();

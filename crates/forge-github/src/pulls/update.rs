@@ -20,7 +20,10 @@ impl GitHub {
         pr: &PrId,
         req: &UpdateBranch,
     ) -> Result<Outcome<PullRequest>> {
-        let (pull, unread) = self.lookup(pr, "...PullCore mergeable").await?;
+        let (pull, unread) = match self.known.take(pr, PrFields::TO_MERGE) {
+            Some(found) => (found, vec![]),
+            None => self.lookup(pr, "...PullCore mergeable").await?,
+        };
         if pull.state != "OPEN" {
             return Err(not_open(pr, &pull.state));
         }

@@ -105,6 +105,7 @@ impl Local {
             maintainer_can_modify: None,
             database_id: None,
             potential_merge_commit: None,
+            head_is_default: None,
             reactions: None,
             projects: None,
             warnings,

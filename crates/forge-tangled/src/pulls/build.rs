@@ -100,6 +100,7 @@ impl Tangled {
             maintainer_can_modify: None,
             database_id: None,
             potential_merge_commit: None,
+            head_is_default: None,
             reactions: None,
             projects: None,
             warnings: beside.warnings,

@@ -49,6 +49,6 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         ctx.ui.note(&format!("\nCreating issue in {name}\n"));
     }
     let made = ctx.ui.outcome(repo.create_issue(&new).await?)?;
-    ctx.ui.line(&made.url)?;
+    ctx.ui.url(&made.url)?;
     Ok(Exit::Ok)
 }

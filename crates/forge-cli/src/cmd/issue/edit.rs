@@ -26,6 +26,6 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     };
     let edited = selected.repo.edit_issue(&selected.id, &edit).await?;
     let edited = ctx.ui.outcome(edited)?;
-    ctx.ui.line(&edited.url)?;
+    ctx.ui.url(&edited.url)?;
     Ok(Exit::Ok)
 }

@@ -117,18 +117,13 @@ fn word(c: &Check) -> &'static str {
 }
 
 fn row(c: &Check) -> String {
-    let one = |text: Option<&str>| {
-        text.unwrap_or("")
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
+    let one = |text: Option<&str>| text::one_line(text.unwrap_or("")).into_owned();
     format!(
         "{}\t{}\t{}\t{}\t{}",
         one(Some(&c.name)),
         word(c),
         took(c),
-        c.url.as_deref().unwrap_or(""),
+        one(c.url.as_deref()),
         one(c.summary.as_deref())
     )
 }

@@ -26,7 +26,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         repo,
         Some(&args.selector),
         Unnamed::NotWithRepo,
-        PrFields::NONE,
+        PrFields::TO_CHANGE,
     )
     .await?;
     let req = CloseReq {

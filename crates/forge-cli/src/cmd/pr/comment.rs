@@ -24,7 +24,8 @@ use crate::{
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Exit> {
     check(ctx, args)?;
     let named = args.selector.as_deref();
-    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let fields = PrFields::TO_CHANGE;
+    let mut selected = select::pull(ctx, repo, named, Unnamed::NotWithRepo, fields).await?;
     if args.web {
         let url = selected.view(PrFields::NONE).await?.url;
         let page = selected
@@ -79,7 +80,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CommentArgs) -> Result<Ex
 
 /// Its page, or its id where it has none.
 pub(crate) fn print(ctx: &Ctx, comment: &Comment) -> Result<()> {
-    ctx.ui.line(if comment.url.is_empty() {
+    ctx.ui.url(if comment.url.is_empty() {
         &comment.id
     } else {
         &comment.url

@@ -112,7 +112,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
             });
         }
     };
-    ctx.ui.line(&created.url)?;
+    ctx.ui.url(&created.url)?;
     Ok(attached.report(ctx))
 }
 

@@ -212,17 +212,15 @@ async fn commits(
         return fill::messages(&git, &base, &head_name).await;
     }
     let config = ctx.git_config().await?;
-    let hosts = ctx.forges()?.hosts();
+    let forges = ctx.forges()?;
     let wanted = repo.id().comparison_key();
-    let remotes: Vec<&str> = config
-        .remotes
-        .iter()
-        .filter(|r| {
-            forge_core::locator::parse_remote(&r.url, hosts)
-                .is_ok_and(|id| id.comparison_key() == wanted)
-        })
-        .map(|r| r.name.as_str())
-        .collect();
+    let mut remotes: Vec<&str> = Vec::new();
+    for remote in &config.remotes {
+        let id = forges.remote_repo(&remote.url).await;
+        if id.is_ok_and(|id| id.comparison_key() == wanted) {
+            remotes.push(&remote.name);
+        }
+    }
     let base = fill::known_as(clone, base, &remotes).await?;
     fill::messages(clone, &base, &head_name).await
 }

@@ -24,7 +24,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         repo,
         args.selector.as_deref(),
         Unnamed::Current,
-        PrFields::NONE,
+        PrFields::TO_CHANGE,
     )
     .await?;
     let files = Files::read(
@@ -102,6 +102,6 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
     let pull = ctx
         .ui
         .outcome(selected.repo.edit(&selected.id, &edit).await?)?;
-    ctx.ui.line(&pull.url)?;
+    ctx.ui.url(&pull.url)?;
     Ok(attached.report(ctx))
 }

@@ -29,7 +29,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         repo,
         args.selector.as_deref(),
         Unnamed::NotWithRepo,
-        PrFields::NONE,
+        PrFields::TO_MERGE,
     )
     .await?;
     if args.disable_auto {

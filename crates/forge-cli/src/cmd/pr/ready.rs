@@ -20,7 +20,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReadyArgs) -> Result<Exit
         repo,
         args.selector.as_deref(),
         Unnamed::NotWithRepo,
-        PrFields::NONE,
+        PrFields::TO_CHANGE,
     )
     .await?;
     let outcome = selected.repo.set_draft(&selected.id, args.undo).await?;

@@ -20,7 +20,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exi
         repo,
         Some(&args.selector),
         Unnamed::NotWithRepo,
-        PrFields::NONE,
+        PrFields::TO_CHANGE,
     )
     .await?;
     let reopened = selected

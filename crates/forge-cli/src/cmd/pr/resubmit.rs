@@ -51,7 +51,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
         ctx.ui
             .success(&format!("Submitted round {newest} of pull request {name}"));
     }
-    ctx.ui.line(&pull.url)?;
+    ctx.ui.url(&pull.url)?;
     Ok(Exit::Ok)
 }
 

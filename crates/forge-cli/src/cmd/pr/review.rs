@@ -35,7 +35,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ReviewArgs) -> Result<Exit
         ));
     }
     let selector = args.selector.as_deref();
-    let selected = select::pull(ctx, repo, selector, Unnamed::NotWithRepo, PrFields::NONE).await?;
+    let fields = PrFields::TO_CHANGE;
+    let selected = select::pull(ctx, repo, selector, Unnamed::NotWithRepo, fields).await?;
     let mut threads: Vec<NewThread> = args.lines.into_iter().map(NewThread::from).collect();
     if let Some(path) = &args.comments_file {
         threads.extend(read_comments(path, &selected.repo)?);

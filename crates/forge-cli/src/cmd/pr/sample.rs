@@ -73,6 +73,7 @@ pub(crate) fn pull() -> PullRequest {
         maintainer_can_modify: None,
         database_id: None,
         potential_merge_commit: None,
+        head_is_default: None,
         reactions: None,
         projects: None,
         warnings: vec![],

@@ -22,7 +22,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Resu
         repo,
         args.selector.as_deref(),
         Unnamed::NotWithRepo,
-        PrFields::NONE,
+        PrFields::TO_MERGE,
     )
     .await?;
     let req = UpdateBranch {

@@ -78,13 +78,8 @@ async fn history(ctx: &Ctx, selected: &Selected) -> Result<Exit> {
             let line = format!("{} {what} by {by} {detail}", event.created_at);
             ctx.ui.line(line.trim_end())?;
         } else {
-            let by = event
-                .actor
-                .login
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ");
-            let authority = event.authority.as_deref().unwrap_or("");
+            let by = text::one_line(&event.actor.login);
+            let authority = text::one_line(event.authority.as_deref().unwrap_or(""));
             ctx.ui.line(&format!(
                 "{}\t{what}\t{by}\t{authority}\t{detail}",
                 event.created_at

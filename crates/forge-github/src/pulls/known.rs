@@ -1,0 +1,109 @@
+//! What the search for a pull request has read for the change that follows it.
+//!
+//! Who names a pull request by its branch has it searched for, and the change would look at it once
+//! more to learn its id, its state and its head. With [`PrFields::TO_CHANGE`] the search reads that
+//! too, and the next change of what was found takes it from here. It is taken once and not when it
+//! is old, and GitHub compares the head that a merge or an update names, so a push in between is
+//! refused as it is after a look of the change's own.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use forge_core::{PrId, PrKey, RepoId, model::PrFields};
+
+use crate::gql::types as wire;
+
+/// Somebody who was asked a question in between may have taken longer than others have patience.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// The pull requests of the last search.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Mutex<Vec<Found>>);
+
+#[derive(Debug)]
+struct Found {
+    repo: String,
+    fields: PrFields,
+    at: Instant,
+    pull: wire::Pull,
+}
+
+impl Known {
+    /// Keeps what a search with `fields` has read, in place of what was there.
+    pub fn keep(&self, repo: &RepoId, fields: PrFields, pulls: Vec<wire::Pull>) {
+        let repo = repo.comparison_key();
+        let at = Instant::now();
+        let found = pulls.into_iter().map(|pull| Found {
+            repo: repo.clone(),
+            fields,
+            at,
+            pull,
+        });
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found.collect();
+    }
+
+    /// A pull request for a change that needs `fields`. Nothing is left: what was read before a
+    /// change is not what there is after it.
+    pub fn take(&self, pr: &PrId, fields: PrFields) -> Option<wire::Pull> {
+        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let repo = pr.repo.comparison_key();
+        let found = all.into_iter().find(|found| {
+            found.repo == repo
+                && matches!(pr.key, PrKey::Number(number) if number == found.pull.number)
+                && found.fields.contains(fields)
+                && found.at.elapsed() < FRESH
+        });
+        found.map(|found| found.pull)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::{ForgeKind, RepoPath};
+
+    use super::*;
+
+    fn repo(name: &str) -> RepoId {
+        RepoId {
+            kind: ForgeKind::GITHUB,
+            host: "github.com".to_owned(),
+            path: RepoPath::Named {
+                owner: "o".to_owned(),
+                name: name.to_owned(),
+            },
+        }
+    }
+
+    fn pull(number: u64) -> wire::Pull {
+        wire::Pull {
+            number,
+            ..wire::Pull::default()
+        }
+    }
+
+    #[test]
+    fn it_is_taken_once_and_for_what_it_was_read_for() {
+        let known = Known::default();
+        let keep = |fields| known.keep(&repo("r"), fields, vec![pull(7), pull(8)]);
+        let take = |name: &str, number, fields| {
+            let found = known.take(&PrId::number(repo(name), number), fields);
+            found.map(|pull| pull.number)
+        };
+        keep(PrFields::TO_CHANGE);
+        assert_eq!(take("R", 8, PrFields::TO_CHANGE), Some(8));
+        assert_eq!(take("r", 8, PrFields::TO_CHANGE), None);
+        assert_eq!(take("r", 7, PrFields::TO_CHANGE), None);
+        for (name, number, fields) in [
+            ("other", 7, PrFields::TO_CHANGE),
+            ("r", 9, PrFields::TO_CHANGE),
+            ("r", 7, PrFields::TO_MERGE),
+        ] {
+            keep(PrFields::TO_CHANGE);
+            assert_eq!(take(name, number, fields), None, "{name} {number}");
+        }
+        keep(PrFields::TO_MERGE);
+        assert_eq!(take("r", 7, PrFields::TO_CHANGE), Some(7));
+    }
+}

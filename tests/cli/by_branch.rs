@@ -1,0 +1,111 @@
+//! A change of a pull request that is named by its branch, or by nothing at all: the search for it
+//! reads what the change has to know.
+
+use forge_testkit::{Run, git_program};
+
+use crate::hub::{Hub, REPO};
+
+/// How it is named: by the branch with `-R`, or by standing on the branch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    ByBranch,
+    ByStanding,
+}
+
+const WAYS: [Named; 2] = [Named::ByBranch, Named::ByStanding];
+
+/// A repository whose branch `work` is checked out, and whose `origin` is the one on the double.
+fn standing() -> Hub {
+    let hub = Hub::with_pull();
+    let clone = hub.scratch.repository("clone");
+    let dir = clone.path();
+    let git = |args: &[&str]| hub.scratch.run(git_program()).args(args).dir(dir).ok();
+    git(&["switch", "--quiet", "-c", "work"]);
+    let url = format!("http://github.localhost/{REPO}.git");
+    git(&["remote", "add", "origin", &url]);
+    hub
+}
+
+fn run(hub: &Hub, named: Named, command: &[&str], flags: &[&str]) -> Run {
+    match named {
+        Named::ByBranch => {
+            let args = [command, &["work"], flags, &["-R", REPO]].concat();
+            hub.forge(&args)
+        }
+        Named::ByStanding => {
+            let args = [command, flags].concat();
+            hub.forge(&args).dir(&hub.scratch.path("clone"))
+        }
+    }
+}
+
+#[track_caller]
+fn costs(hub: &Hub, requests: usize, run: &Run) {
+    hub.double.reset_record();
+    let output = run.output().success();
+    let sent: Vec<_> = hub
+        .double
+        .requests()
+        .into_iter()
+        .map(|r| r.operation)
+        .collect();
+    let api = hub.double.counts().api;
+    assert_eq!(api, requests, "{run}: {sent:?}\n{output:?}");
+}
+
+#[test]
+fn every_change_takes_two() {
+    for named in WAYS {
+        let hub = standing();
+        for (command, flags) in [
+            (["pr", "edit"], &["-t", "New", "-b", "New"][..]),
+            (["pr", "comment"], &["-b", "Said."]),
+            (["pr", "review"], &["--approve", "-b", "Good."]),
+            (["pr", "ready"], &["--undo"]),
+            (["pr", "ready"], &[]),
+        ] {
+            costs(&hub, 2, &run(&hub, named, &command, flags));
+        }
+        // Names that an edit looks up are not in the search.
+        let label = run(&hub, named, &["pr", "edit"], &["--add-label", "bug"]);
+        costs(&hub, 3, &label);
+        // Both want the branch itself, or a number.
+        let close = run(&hub, Named::ByBranch, &["pr", "close"], &["-c", "Not now."]);
+        costs(&hub, 2, &close);
+        costs(&hub, 2, &run(&hub, Named::ByBranch, &["pr", "reopen"], &[]));
+        // The first look starts GitHub's own, and the next one sees what came of it.
+        hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
+            .ok();
+        costs(&hub, 2, &run(&hub, named, &["pr", "merge"], &["--squash"]));
+        assert_eq!(
+            format!("{:?}", hub.double.seed().pull_of(REPO, 1).state),
+            "Merged"
+        );
+    }
+}
+
+#[test]
+fn a_head_that_is_not_the_expected_one_is_refused() {
+    let hub = standing();
+    hub.forge(&["pr", "view", "1", "--json", "mergeable", "-R", REPO])
+        .ok();
+    for named in WAYS {
+        let expected = "0123456789012345678901234567890123456789";
+        let flags = ["--squash", "--match-head-commit", expected];
+        let merge = run(&hub, named, &["pr", "merge"], &flags);
+        let out = merge.output().exits(1);
+        assert!(out.stderr_text().contains(expected), "{out:?}");
+        assert_eq!(
+            format!("{:?}", hub.double.seed().pull_of(REPO, 1).state),
+            "Open"
+        );
+    }
+}
+
+#[test]
+fn what_is_closed_already_is_seen_by_the_search() {
+    let hub = standing();
+    let close = run(&hub, Named::ByBranch, &["pr", "close"], &[]);
+    close.ok();
+    costs(&hub, 1, &close);
+}

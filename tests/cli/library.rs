@@ -1,0 +1,45 @@
+//! The examples of the library, as its front page says to run them.
+
+use forge_testkit::example_binary;
+
+use crate::world::World;
+
+#[test]
+fn pull_requests_are_listed() {
+    let world = World::with_pull();
+    let example = example_binary("list");
+    let out = world
+        .forge(&["local:."])
+        .program(&example)
+        .output()
+        .success();
+    let text = out.stdout_text();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].starts_with("1 open in "), "{text}");
+    assert!(lines[1].starts_with("#1\t"), "{text}");
+    assert!(lines[1].ends_with(&world.url(1)), "{text}");
+    let gone = world.forge(&["./nowhere"]).program(&example).output();
+    assert_ne!(gone.code, Some(0), "{gone:?}");
+}
+
+#[test]
+fn one_is_opened_and_merged() {
+    let world = World::new();
+    let out = world.forge(&[]).program(example_binary("merge"));
+    let text = out.output().success().stdout_text();
+    let (opened, merged) = text.split_once('\n').unwrap();
+    assert_eq!(opened, "opened #1 from polite");
+    let commit = merged.trim_end().strip_prefix("merged it as ").unwrap();
+    assert_eq!(commit.len(), 40, "{text}");
+}
+
+#[test]
+fn what_the_forge_can_do_is_said() {
+    let world = World::new();
+    let out = world.forge(&[]).program(example_binary("capabilities"));
+    let text = out.output().success().stdout_text();
+    assert!(text.lines().any(|l| l == "yes  pr.create"), "{text}");
+    let no = text.lines().find(|l| l.starts_with("no   ")).unwrap();
+    assert!(no.contains("; instead: "), "{no}");
+}
