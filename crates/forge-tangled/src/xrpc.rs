@@ -99,6 +99,11 @@ impl Xrpc {
                     },
                     None => Failure::default(),
                 };
+                // A service may repeat what it was sent: a password, a token.
+                let failure = Failure {
+                    error: self.http.redact(&failure.error),
+                    message: self.http.redact(&failure.message),
+                };
                 fault::of_status(&self.origin, nsid, answer.status, &failure, write)
             }
             X::HttpClient(error) => sent(error),
@@ -109,7 +114,10 @@ impl Xrpc {
                 &Failure::default(),
                 write,
             ),
-            X::SerdeJson(e) => fault::garbled(&self.origin, nsid, &e.to_string(), write),
+            X::SerdeJson(e) => {
+                let why = self.http.redact(&e.to_string());
+                fault::garbled(&self.origin, nsid, &why, write)
+            }
             _ => fault::garbled(
                 &self.origin,
                 nsid,

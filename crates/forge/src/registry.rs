@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use forge_core::{
-    AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Policy, PrKey, Repo, RepoId,
-    Result,
+    AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Policy, Repo, RepoId, Result,
 };
 use futures::future::BoxFuture;
 
@@ -197,7 +196,7 @@ pub(crate) async fn open_record(
     forges: &Forges,
     uri: &AtUri,
     policy: Policy,
-) -> Result<(Repo, Option<PrKey>)> {
+) -> Result<(Repo, Option<forge_core::PrKey>)> {
     let pr = forges.tangled().pull_of_record(forges, uri).await?;
     Ok((open(forges, &pr.repo, policy).await?, Some(pr.key)))
 }
