@@ -26,6 +26,8 @@ const CORE: &[&str] = &[
     "chrono",
     "futures",
     "percent-encoding",
+    // What a text names is outside of its code: that takes a reader of Markdown.
+    "pulldown-cmark",
     "serde",
     "serde_json",
     "thiserror",

@@ -43,6 +43,7 @@ const GOLDEN: &[(&str, &str, &str)] = &[
     ("edit_issue", "issues", "issue_writes"),
     ("set_issue_state", "issues", "issue_writes"),
     ("comment_issue", "issues", "issue_writes"),
+    ("links", "links", "links"),
     ("labels", "labels", "labels"),
     ("define_label", "labels", "label_changes"),
     ("delete_label", "labels", "label_changes"),

@@ -265,6 +265,8 @@ fn what_github_does_not_send_is_made_in_the_clone() {
     git.run(["config", &instead, &url]).ok();
     git.run(["remote", "add", "origin", &url]).ok();
     git.run(["fetch", "--quiet", "origin"]).ok();
+    // It has all that is needed now, and the remote is GitHub's again.
+    git.run(["config", "--unset", &instead]).ok();
     let run = hub.scratch.forge(git.path(), &Identity::ADA);
     let mut wire = Wire::start(&hub.as_ada(run).args(["mcp"]), MODERN);
     hub.double.reset_record();

@@ -1,6 +1,6 @@
 //! What `pr_merge` asks before, what it refuses, and which method it takes.
 
-use forge_testkit::github::state::ReviewState;
+use forge_testkit::github::state::{Permission, ReviewState};
 use serde_json::json;
 
 use crate::{
@@ -113,6 +113,10 @@ fn the_method_is_named_configured_or_the_repositorys_own() {
 #[test]
 fn an_approval_can_be_required() {
     let hub = Hub::with_files(1);
+    // The reviews of others do not count.
+    let mut seed = hub.double.seed();
+    seed.collaborator(REPO, "linus", Permission::Write);
+    drop(seed);
     let mut wire = hub.server(&["--write"]);
     let args = json!({"repo": REPO, "number": 1, "requireApproval": true});
     let refused = |wire: &mut crate::world::Wire| {

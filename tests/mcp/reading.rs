@@ -264,6 +264,9 @@ fn lists_have_more_on_request_and_their_own_size() {
     assert_eq!(numbers, ["9", "8", "7", "6", "5", "4", "3", "2", "1"]);
     // A closed one says when, and a row that is longer than a page goes on.
     let labels: Vec<String> = (0..12).map(|n| format!("{}{n}", "é".repeat(40))).collect();
+    for label in &labels {
+        world.forge(&["label", "create", label]).ok();
+    }
     world
         .forge(&["pr", "edit", "1", "--add-label", &labels.join(",")])
         .ok();

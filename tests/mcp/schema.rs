@@ -11,9 +11,11 @@ pub fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
             _ => Err(format!("{at}: nothing fits {schema}")),
         };
     };
+    if let Some(rule) = words.get("type").filter(|rule| !is_of(rule, value)) {
+        return Err(format!("{at}: {value} is no {rule}"));
+    }
     for (word, rule) in words {
         match word.as_str() {
-            "type" if !is_of(rule, value) => return Err(format!("{at}: {value} is no {rule}")),
             "enum" if !rule.as_array().unwrap().contains(value) => {
                 return Err(format!("{at}: {value} is none of {rule}"));
             }

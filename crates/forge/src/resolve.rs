@@ -373,14 +373,14 @@ mod tests {
     #[test]
     fn names_of_ssh_are_in_ssh_urls() {
         for url in [
-            "git@work:o/r",
-            "work:o/r",
-            "ssh://git@work/o/r",
-            "GIT+SSH://work/o/r",
+            "git@mine:o/r",
+            "mine:o/r",
+            "ssh://git@mine/o/r",
+            "GIT+SSH://mine/o/r",
         ] {
             assert!(is_ssh(url), "{url}");
         }
-        for url in ["https://work.example/o/r", "git://work/o/r", "file:///o/r"] {
+        for url in ["https://mine.example/o/r", "git://mine/o/r", "file:///o/r"] {
             assert!(!is_ssh(url), "{url}");
         }
     }

@@ -1,6 +1,7 @@
 //! Links: what is asked for, and what of an answer is one.
 
 use forge_core::model::{IssueId, Link, LinkState, Subject, SubjectKind};
+use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
 use crate::{
@@ -111,6 +112,7 @@ async fn all_of_it_is_two_requests() {
     assert_eq!(script.names(), ["PullLinks", "LinksNamed"]);
     let asked = &script.documents()[1];
     assert!(asked.contains("n99: issueOrPullRequest(number: 99)") && !asked.contains("n3:"));
+    assert_json_snapshot!("links", (script.sent(), &links));
 }
 
 #[tokio::test]
