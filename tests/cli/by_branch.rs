@@ -34,7 +34,7 @@ fn run(hub: &Hub, named: Named, command: &[&str], flags: &[&str]) -> Run {
         }
         Named::ByStanding => {
             let args = [command, flags].concat();
-            hub.forge(&args).dir(&hub.scratch.path("clone"))
+            hub.forge(&args).dir(hub.scratch.path("clone"))
         }
     }
 }

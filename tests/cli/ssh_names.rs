@@ -52,7 +52,7 @@ impl Clone {
         ));
         self.hub
             .forge(args)
-            .dir(&self.hub.scratch.path("clone"))
+            .dir(self.hub.scratch.path("clone"))
             .env("PATH", std::env::join_paths(path).unwrap())
     }
 

@@ -46,7 +46,8 @@ impl Tangled {
         let state = wanted(req.state);
         let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
-        if let Some(comment) = &req.comment {
+        // It goes before the state, so where that is set it has been said.
+        if let Some(comment) = req.comment.as_ref().filter(|_| standing.state != state) {
             let since = self.before_mine(&statuses, state).await?;
             let said = self.comment_about_once(record, comment, since).await?;
             (commented, warnings) = (said.ingestion, said.warnings);

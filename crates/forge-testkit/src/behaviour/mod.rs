@@ -164,7 +164,11 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>, code: &str) -> Error {
         Ok(value) => panic!("it succeeded, and had to fail with {code}: {value:?}"),
         Err(error) => error,
     };
-    canary::refuse("an error", "its text", format!("{error} {error:?}").as_bytes());
+    canary::refuse(
+        "an error",
+        "its text",
+        format!("{error} {error:?}").as_bytes(),
+    );
     assert_eq!(error.code(), code, "{error:?}");
     assert!(
         !error.message().is_empty() && !error.message().contains('\n'),

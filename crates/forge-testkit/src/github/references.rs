@@ -139,7 +139,7 @@ fn names(text: &str, own: bool, full: &str, web: &str, number: u64) -> bool {
 }
 
 /// A text without its fences and code spans.
-fn without_code(text: &str) -> String {
+pub(crate) fn without_code(text: &str) -> String {
     let mut fenced = false;
     let mut kept = String::new();
     for line in text.lines() {

@@ -386,7 +386,8 @@ pub(crate) fn closing_issues(state: &State, pull: &Pull) -> Vec<Id> {
     if !default {
         return Vec::new();
     }
-    let words: Vec<&str> = pull.body.split_whitespace().collect();
+    let body = crate::github::references::without_code(&pull.body);
+    let words: Vec<&str> = body.split_whitespace().collect();
     let mut found = Vec::new();
     for pair in words.windows(2) {
         let [word, target] = pair else { continue };
