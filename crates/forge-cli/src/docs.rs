@@ -50,7 +50,7 @@ are different on purpose:
   past 100, where gh stops silently. Names that are no ASCII stay readable, colours are git's, and
   `--exclude` keeps the line end before the file that it leaves out.
 - `pr status` says whether checks fail and whether it is approved, and counts neither.
-- `pr checks` puts what failed first, then by name; STARTUP_FAILURE is a failure, and STALE is over.
+- `pr checks` puts what failed first, then by name; STARTUP_FAILURE is a failure.
   `--watch` prints them once on a pipe, when they have finished.
 - With `push.default=upstream` a branch without an upstream branch has no pull request.
 - Flags that exclude each other are refused, also where gh lets one of them win silently: `--jq`

@@ -131,12 +131,12 @@ pub(crate) fn section(
     if cut { report.cut() } else { report }
 }
 
-/// Where a check run stands. A run that could not start has failed, and one that went stale is
-/// over: neither will ever finish.
+/// Where a check run stands. A run that could not start has failed: it will never finish. One that
+/// went stale has said nothing, as for gh.
 fn run_status(status: &str, conclusion: Option<&str>) -> CheckStatus {
     match (status, conclusion.unwrap_or_default()) {
         ("COMPLETED", "SUCCESS") => CheckStatus::Success,
-        ("COMPLETED", "NEUTRAL" | "SKIPPED" | "STALE") => CheckStatus::Skipped,
+        ("COMPLETED", "NEUTRAL" | "SKIPPED") => CheckStatus::Skipped,
         ("COMPLETED", "CANCELLED") => CheckStatus::Cancelled,
         ("COMPLETED", "FAILURE" | "TIMED_OUT" | "ACTION_REQUIRED" | "STARTUP_FAILURE") => {
             CheckStatus::Failure
@@ -227,7 +227,7 @@ mod tests {
             ("COMPLETED", Some("SUCCESS"), CheckStatus::Success),
             ("COMPLETED", Some("NEUTRAL"), CheckStatus::Skipped),
             ("COMPLETED", Some("SKIPPED"), CheckStatus::Skipped),
-            ("COMPLETED", Some("STALE"), CheckStatus::Skipped),
+            ("COMPLETED", Some("STALE"), CheckStatus::Pending),
             ("COMPLETED", Some("CANCELLED"), CheckStatus::Cancelled),
             ("COMPLETED", Some("FAILURE"), CheckStatus::Failure),
             ("COMPLETED", Some("TIMED_OUT"), CheckStatus::Failure),
