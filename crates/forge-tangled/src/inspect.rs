@@ -79,7 +79,7 @@ impl Tangled {
     /// kind.
     pub async fn check_ingestion(&self, uri: &AtUri) -> Result<IngestionReport> {
         let uri = self.with_did(uri.clone()).await?;
-        if uri.collection.starts_with("org.tangled.") {
+        if self.settings.dialects.is_org(&uri.collection) {
             return self.check_ticket(&uri).await;
         }
         let known = self.is_known(&uri)?;

@@ -5,17 +5,17 @@ use crate::{Dialects, sources::Kind};
 /// Status records.
 pub(crate) fn statuses(names: &Dialects) -> Kind {
     Kind {
-        query: "sh.tangled.repo.pull.listStatuses",
+        query: names.methods.index.list_statuses.to_string(),
         collection: names.sh.status.to_string(),
         path: "pull",
         keys: &["pull"],
     }
 }
 
-/// States of issues. The name of the query is that of several public clients of the index.
+/// States of issues.
 pub(crate) fn issue_states(names: &Dialects) -> Kind {
     Kind {
-        query: "sh.tangled.repo.issue.listStates",
+        query: names.methods.index.list_issue_states.to_string(),
         collection: names.sh.issue_state.to_string(),
         path: "issue",
         keys: &["issue"],
@@ -25,7 +25,7 @@ pub(crate) fn issue_states(names: &Dialects) -> Kind {
 /// Comments.
 pub(crate) fn comments(names: &Dialects) -> Kind {
     Kind {
-        query: "sh.tangled.feed.listComments",
+        query: names.methods.index.list_comments.to_string(),
         collection: names.sh.comment.to_string(),
         path: "subject.uri",
         keys: &["subject", "uri"],
@@ -35,7 +35,7 @@ pub(crate) fn comments(names: &Dialects) -> Kind {
 /// Changes of labels.
 pub(crate) fn label_ops(names: &Dialects) -> Kind {
     Kind {
-        query: "sh.tangled.label.listOps",
+        query: names.methods.index.list_label_ops.to_string(),
         collection: names.sh.label_op.to_string(),
         path: "subject",
         keys: &["subject"],

@@ -67,7 +67,9 @@ mod write;
 mod xrpc;
 
 pub use caps::CAPABILITIES;
-pub use dialect::{Dialect, Dialects, Era};
+pub use dialect::{
+    Audience, Dialect, Dialects, Era, Fields, IndexMethods, KnotMethods, Methods, SpindleMethods,
+};
 pub use drafts::DraftMarker;
 pub use identity::{Document, Identity};
 pub use ingested::{INDEX_DATES, not_ingested_in};

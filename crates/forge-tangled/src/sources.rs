@@ -40,7 +40,7 @@ pub(crate) struct Found<T> {
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     /// The query of the index.
-    pub query: &'static str,
+    pub query: String,
     pub collection: String,
     /// Where the record names what it is about, as the index of backlinks writes it.
     pub path: &'static str,
@@ -162,7 +162,7 @@ impl Tangled {
         let why = if self.settings.not_ingested(&kind.collection).is_some() {
             format!("this index does not take in {}", kind.collection)
         } else {
-            match self.ask_index(kind.query, subject).await {
+            match self.ask_index(&kind.query, subject).await {
                 Ok(listing) => {
                     return Ok(Found {
                         value: listing.records,
@@ -518,17 +518,21 @@ impl Tangled {
 
     async fn find_collaborators(&self, repository: &Repository) -> BTreeSet<String> {
         let subject = repository.target();
+        let methods = &self.settings.dialects.methods;
         if let Ok(knot) = self.identities.service(repository.knot.clone()).await
-            && let Ok(found) = collaborators_at(&knot, subject).await
+            && let Ok(found) =
+                collaborators_at(&knot, &methods.knot.list_collaborators, subject).await
         {
             return found;
         }
-        if let Ok(found) = collaborators_at(&self.index(), subject).await {
+        if let Ok(found) =
+            collaborators_at(&self.index(), &methods.index.list_collaborators, subject).await
+        {
             return found;
         }
         let owner = BTreeSet::from([repository.owner.did.clone()]);
         let [found] = self
-            .in_accounts(["sh.tangled.repo.collaborator"], &owner)
+            .in_accounts([&self.settings.dialects.sh.collaborator], &owner)
             .await;
         found
             .records
@@ -552,14 +556,14 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
     }
 }
 
-/// The collaborators that a service names.
-pub(crate) async fn collaborators_at(xrpc: &Xrpc, subject: &str) -> Result<BTreeSet<String>> {
-    let page: Items = xrpc
-        .query(
-            "sh.tangled.repo.listCollaborators",
-            &[("subject", subject), ("limit", "1000")],
-        )
-        .await?;
+/// The collaborators that a service names, asked by its method for them.
+pub(crate) async fn collaborators_at(
+    xrpc: &Xrpc,
+    method: &str,
+    subject: &str,
+) -> Result<BTreeSet<String>> {
+    let params = [("subject", subject), ("limit", "1000")];
+    let page: Items = xrpc.query(method, &params).await?;
     let subjects = page.items.iter().filter_map(|item| {
         let named = item
             .get("subject")
