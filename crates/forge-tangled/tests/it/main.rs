@@ -11,6 +11,7 @@ mod branches;
 mod checks;
 mod claims;
 mod crowd;
+mod dialects;
 mod forks;
 mod hostile;
 mod identity;
