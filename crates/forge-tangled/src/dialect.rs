@@ -54,8 +54,10 @@ pub struct Dialect {
     pub issue_states: [Name; 2],
     /// Comments.
     pub comment: Name,
-    /// Comments of an older kind, which are read and not written.
+    /// Comments on pull requests, of an older kind, which are read and not written.
     pub old_comment: Name,
+    /// The same, on issues.
+    pub old_issue_comment: Name,
     /// Changes of labels.
     pub label_op: Name,
     /// Definitions of labels.
@@ -102,6 +104,7 @@ impl Dialect {
             ("issue_closed", issue_closed),
             ("comment", &mut self.comment),
             ("old_comment", &mut self.old_comment),
+            ("old_issue_comment", &mut self.old_issue_comment),
             ("label_op", &mut self.label_op),
             ("label", &mut self.label),
             ("repo", &mut self.repo),
@@ -362,6 +365,7 @@ impl Default for Dialects {
                 ],
                 comment: name("sh.tangled.feed.comment"),
                 old_comment: name("sh.tangled.repo.pull.comment"),
+                old_issue_comment: name("sh.tangled.repo.issue.comment"),
                 label_op: name("sh.tangled.label.op"),
                 label: name("sh.tangled.label.definition"),
                 repo: name("sh.tangled.repo"),
@@ -381,6 +385,7 @@ impl Default for Dialects {
                 issue_states: [name(""), name("")],
                 comment: name("org.tangled.feed.comment"),
                 old_comment: name(""),
+                old_issue_comment: name(""),
                 label_op: name(""),
                 label: name("org.tangled.label.definition"),
                 repo: name("org.tangled.repo.declaration"),

@@ -215,7 +215,7 @@ impl Tangled {
     fn is_known(&self, uri: &AtUri) -> Result<Known> {
         let names = &self.settings.dialects.sh;
         let collection = uri.collection.as_str();
-        if collection == names.old_comment {
+        if collection == names.old_comment || collection == names.old_issue_comment {
             return Ok(Known::No(
                 "comment again: what this client writes is of the newer kind",
             ));

@@ -46,9 +46,27 @@ pub(crate) struct Kind {
     pub path: &'static str,
     /// The same, as keys of the record.
     pub keys: &'static [&'static str],
+    /// Records that said the same before there were these. An index hands them out with the others.
+    pub older: Vec<Older>,
+}
+
+/// Records of an older kind: those about one kind of thing.
+#[derive(Clone, Debug)]
+pub(crate) struct Older {
+    pub collection: String,
+    /// The collection of what they are about.
+    pub of: String,
+    /// The field that names it.
+    pub field: &'static str,
 }
 
 impl Kind {
+    /// The older kind of records about `subject`.
+    fn older_of(&self, subject: &str) -> Option<&Older> {
+        let collection = subject.split('/').nth(3)?;
+        self.older.iter().find(|older| older.of == collection)
+    }
+
     /// Whether a record is about `subject`.
     fn is_about(&self, record: &Record, subject: &str) -> bool {
         let mut at = Some(&record.value);
@@ -173,17 +191,58 @@ impl Tangled {
                 Err(e) => return Err(e),
             }
         };
-        let source = format!("{}:{}", kind.collection, kind.path);
-        if let Ok(links) = self.backlinks(subject, &source).await {
+        let older = kind.older_of(subject);
+        if let Ok(links) = self.linked(kind, older, subject).await {
             let found = self.hydrate(links).await;
             let by = format!("the backlinks at {}", self.backlinks_host());
             return Ok(self.second_best(&why, found, by));
         }
         let accounts = accounts.await;
-        let [mut found] = self.in_accounts([&kind.collection], &accounts).await;
-        found.records.retain(|r| kind.is_about(r, subject));
+        let found = match older {
+            None => {
+                let [mut found] = self.in_accounts([&kind.collection], &accounts).await;
+                found.records.retain(|r| kind.is_about(r, subject));
+                found
+            }
+            Some(older) => {
+                let names = [kind.collection.as_str(), older.collection.as_str()];
+                let [mut found, mut others] = self.in_accounts(names, &accounts).await;
+                found.records.retain(|r| kind.is_about(r, subject));
+                others
+                    .records
+                    .retain(|r| r.text(older.field) == Some(subject));
+                found.records.append(&mut others.records);
+                for warning in others.warnings {
+                    if !found.warnings.contains(&warning) {
+                        found.warnings.push(warning);
+                    }
+                }
+                found
+            }
+        };
         let by = format!("the servers of {} accounts", accounts.len());
         Ok(self.second_best(&why, found, by))
+    }
+
+    /// Who has a record of this kind, or of its older one, about `subject`.
+    async fn linked(
+        &self,
+        kind: &Kind,
+        older: Option<&Older>,
+        subject: &str,
+    ) -> Result<Vec<(String, String, String)>> {
+        let source = format!("{}:{}", kind.collection, kind.path);
+        let Some(older) = older else {
+            return self.backlinks(subject, &source).await;
+        };
+        let before = format!("{}:{}", older.collection, older.field);
+        let (mut links, more) = future::try_join(
+            self.backlinks(subject, &source),
+            self.backlinks(subject, &before),
+        )
+        .await?;
+        links.extend(more);
+        Ok(links)
     }
 
     fn second_best(&self, why: &str, found: Listing, by: String) -> Found<Vec<Record>> {

@@ -20,6 +20,7 @@ mod issues;
 mod kill;
 mod links;
 mod merge;
+mod old_comments;
 mod opt_in;
 mod promises;
 mod requests;

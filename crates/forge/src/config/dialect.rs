@@ -14,6 +14,7 @@ pub(super) const NSIDS: &[&str] = &[
     "sh_issue_closed",
     "sh_comment",
     "sh_old_comment",
+    "sh_old_issue_comment",
     "sh_label_op",
     "sh_label",
     "sh_repo",
