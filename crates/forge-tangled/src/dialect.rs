@@ -130,6 +130,7 @@ impl Dialect {
             &self.label,
             &self.repo,
             &self.manifest,
+            &self.collaborator,
         ]
         .iter()
         .any(|name| **name == collection)
@@ -390,7 +391,7 @@ impl Default for Dialects {
                 label: name("org.tangled.label.definition"),
                 repo: name("org.tangled.repo.declaration"),
                 manifest: name("org.tangled.repo.manifest"),
-                collaborator: name(""),
+                collaborator: name("org.tangled.graph.collaborator"),
                 markdown: name("org.tangled.markup.markdown"),
                 inline: name("org.tangled.markup.markdown#inline"),
                 ticket_label: name("org.tangled.label.defs#labelToken"),

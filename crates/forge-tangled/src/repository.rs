@@ -214,11 +214,17 @@ impl Tangled {
         let account = self.identities.of_did(did).await?;
         let knot = account.document.knot(self.settings.reach)?;
         let xrpc = self.identities.service(knot).await?;
-        let method = &self.settings.dialects.methods.knot.describe_repo;
-        let described = xrpc.query::<Described>(method, &[("repoDid", did)]).await;
-        let (owner, name) = match described {
-            Ok(said) => (said.owner_did, said.rkey),
-            Err(_) => self.manifest(&xrpc, did).await?,
+        // A repository of 1.0 has an account on its knot, and no other method was seen of one. A
+        // document of 2026 may name its knot in the same way.
+        let (owner, name) = match account.document.pds(self.settings.reach) {
+            Ok(_) => match self.manifest(&xrpc, did).await {
+                Ok(said) => said,
+                Err(e) => self.described(&xrpc, did).await.map_err(|_| e)?,
+            },
+            Err(_) => match self.described(&xrpc, did).await {
+                Ok(said) => said,
+                Err(_) => self.manifest(&xrpc, did).await?,
+            },
         };
         let found = self.by_name(&owner, &name).await?;
         if found.did.as_deref() != Some(did) {
@@ -231,6 +237,13 @@ impl Tangled {
             ));
         }
         Ok(found)
+    }
+
+    /// Owner and name as a knot of 2026 has them.
+    async fn described(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
+        let method = &self.settings.dialects.methods.knot.describe_repo;
+        let said: Described = knot.query(method, &[("repoDid", did)]).await?;
+        Ok((said.owner_did, said.rkey))
     }
 
     /// Owner and name from the manifest of 1.0, whose field names were seen in prose alone: both

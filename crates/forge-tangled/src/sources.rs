@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Tangled,
+    Era, Tangled,
     records::{self, Listing, Record},
     repository::Repository,
     skipped::Skipped,
@@ -568,14 +568,32 @@ impl Tangled {
     }
 
     /// The collaborators, by DID: from the knot, which decides; where it does not say, from the
-    /// index, then from the owner's records.
+    /// index, then from the owner's records. In 1.0 from the repository's own account.
     pub(crate) async fn collaborators(&self, repository: &Repository) -> BTreeSet<String> {
         let cell = self.collaborators.cell(&repository.record.uri);
         let found = cell.get_or_init(|| self.find_collaborators(repository));
         found.await.clone()
     }
 
+    /// In 1.0 the key of a collaborator's record is their DID (the project's own description of its
+    /// records; what is in one was not seen).
+    async fn collaborators_of_account(&self, repository: &Repository) -> BTreeSet<String> {
+        let Ok((knot, did)) = self.account(repository).await else {
+            return BTreeSet::new();
+        };
+        let collection = &self.settings.dialects.org.collaborator;
+        let all = records::all(&knot, did, collection, ACCOUNT_MOST).await;
+        let records = all.map(|all| all.records).unwrap_or_default();
+        let keys = records.iter().map(Record::rkey);
+        keys.filter(|key| key.starts_with("did:"))
+            .map(str::to_owned)
+            .collect()
+    }
+
     async fn find_collaborators(&self, repository: &Repository) -> BTreeSet<String> {
+        if repository.era == Era::Org10 {
+            return self.collaborators_of_account(repository).await;
+        }
         let subject = repository.target();
         let methods = &self.settings.dialects.methods;
         if let Ok(knot) = self.identities.service(repository.knot.clone()).await

@@ -27,6 +27,7 @@ pub(super) const NSIDS: &[&str] = &[
     "org_label",
     "org_repo",
     "org_manifest",
+    "org_collaborator",
     "org_markdown",
     "org_inline",
     "org_ticket_label",
