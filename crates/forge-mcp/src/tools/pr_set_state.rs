@@ -52,15 +52,20 @@ impl Tool for PrSetState {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        if args.state == State::Open && args.delete_branch {
+            return Err(Error::invalid(
+                "delete_branch",
+                "a pull request cannot be opened without its branch",
+            )
+            .with_hint("leave delete_branch away")
+            .into());
+        }
+        // Where a branch goes too, the head is looked at with the question.
+        if !args.delete_branch && args.expected_head.is_some() {
+            let pull = target.repo.view(&target.id, PrFields::ROW).await?;
+            same_head(args.expected_head.as_deref(), pull.head_oid.as_deref())?;
+        }
         if args.state == State::Open {
-            if args.delete_branch {
-                return Err(Error::invalid(
-                    "delete_branch",
-                    "a pull request cannot be opened without its branch",
-                )
-                .with_hint("leave delete_branch away")
-                .into());
-            }
             let outcome = target
                 .repo
                 .reopen(&target.id, args.comment.as_deref())
