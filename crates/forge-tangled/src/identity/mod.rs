@@ -45,7 +45,7 @@ impl Identity {
     }
 }
 
-/// Looks accounts up, each once.
+/// Looks accounts up, each once in [`Settings::kept`].
 #[derive(Debug)]
 pub(crate) struct Identities {
     http: Http,
@@ -60,13 +60,14 @@ pub(crate) struct Identities {
 
 impl Identities {
     pub fn new(http: Http, settings: Arc<Settings>) -> Self {
+        let kept = settings.kept;
         Self {
             http,
             settings,
-            known: Cache::default(),
-            documents: Cache::default(),
-            handles: Cache::default(),
-            checked: Cache::default(),
+            known: Cache::new(kept),
+            documents: Cache::new(kept),
+            handles: Cache::new(kept),
+            checked: Cache::new(kept),
             failed: Mutex::default(),
         }
     }
