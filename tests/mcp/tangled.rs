@@ -6,7 +6,7 @@ use forge_testkit::tangled::Moods;
 use serde_json::json;
 
 use crate::{
-    tangled_world::{PULL, Tangled, WIDGET},
+    tangled_world::{PULL, STATUS, Tangled, WIDGET},
     world::{Called, LEGACY, MODERN, User, Wire},
 };
 
@@ -245,4 +245,29 @@ fn what_the_index_drops_says_why() {
         "visible to others: ineffective ({uri} is stored, and the index drops it: {reason})"
     ));
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "Better");
+}
+
+#[test]
+fn a_stale_head_closes_nothing_and_deletes_nothing() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let head = t.repo.git.oid("topic").unwrap();
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let call = |delete: bool, head: &str| {
+        json!({
+            "repo": WIDGET, "number": uri, "state": "closed", "delete_branch": delete,
+            "expected_head": head
+        })
+    };
+    for delete in [false, true] {
+        wire.call("pr_set_state", call(delete, "0123456789"))
+            .fails("conflict")
+            .says(&head);
+    }
+    assert!(wire.asked.is_empty());
+    let statuses = || t.world.pds().records(&t.alice.did, STATUS).len();
+    assert_eq!(statuses(), 1, "the opening one");
+    wire.call("pr_set_state", call(true, &head)).ok();
+    assert_eq!((wire.asked.len(), statuses()), (1, 2));
+    assert_eq!(t.repo.git.oid("topic"), None);
 }
