@@ -115,17 +115,18 @@ impl Tangled {
             kind: ForgeKind::TANGLED,
             host: settings.host.clone(),
         };
+        let kept = settings.kept;
         Self {
             http,
             settings,
             identities,
             session,
-            repositories: Cache::default(),
-            collaborators: Cache::default(),
-            definitions: Cache::default(),
-            patches: Cache::default(),
+            repositories: Cache::new(kept),
+            collaborators: Cache::new(kept),
+            definitions: Cache::new(kept),
+            patches: Cache::new(kept),
             listed: pulls::rest::Kept::default(),
-            audiences: Cache::default(),
+            audiences: Cache::new(kept),
             info,
         }
     }

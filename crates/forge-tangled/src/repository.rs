@@ -59,7 +59,7 @@ impl Repository {
 }
 
 impl Tangled {
-    /// The repository of an id; looked up once.
+    /// The repository of an id; looked up once in [`crate::Settings::kept`].
     pub(crate) async fn repository(&self, id: &RepoId) -> Result<std::sync::Arc<Repository>> {
         let cell = self.repositories.cell(&id.comparison_key());
         let found = cell.get_or_try_init(|| async {
