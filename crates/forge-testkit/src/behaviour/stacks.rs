@@ -92,7 +92,12 @@ async fn on_top_of_one_that_does_not_exist(fx: Fixture) {
     let mut lower = lower(&fx).await;
     lower.id.key = match lower.id.key {
         PrKey::Number(_) => PrKey::Number(999),
-        PrKey::Record(uri) => PrKey::Record(uri[..uri.len() - 1].to_owned() + "2"),
+        PrKey::Record(mut uri) => {
+            // Another last letter than the one that it has.
+            let other = if uri.pop() == Some('2') { '3' } else { '2' };
+            uri.push(other);
+            PrKey::Record(uri)
+        }
     };
     refused(fx.author.create(&on(&lower)).await, "not_found");
 }
