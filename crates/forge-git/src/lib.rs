@@ -8,6 +8,7 @@ mod commit;
 mod current;
 mod diff;
 mod error;
+mod fetch;
 mod git;
 mod merge;
 mod place;

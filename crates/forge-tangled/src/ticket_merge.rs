@@ -316,29 +316,11 @@ async fn fetch(
 ) -> Result<()> {
     let pull = &located.pull;
     let base_ref = format!("refs/heads/{}", pull.base);
-    let options = [
-        "fetch",
-        "--quiet",
-        "--no-tags",
-        "--no-write-fetch-head",
-        "--no-recurse-submodules",
-        // Not into the remote-tracking branch either.
-        "--refmap=",
-        "--end-of-options",
-        &clone.remote,
-    ];
-    let get = |wanted: &str| {
-        let args: Vec<String> = options
-            .iter()
-            .map(|o| (*o).to_owned())
-            .chain([wanted.to_owned()])
-            .collect();
-        async move { git.run_ok(args).await }
-    };
-    if !has(git, &before.hash).await {
+    let get = async |wanted: &str| git.fetch_objects(&clone.remote, &[wanted]).await;
+    if !git.has_commit(&before.hash).await {
         get(&base_ref).await?;
     }
-    if !has(git, head).await && get(head).await.is_err() && !pull.is_from_fork() {
+    if !git.has_commit(head).await && get(head).await.is_err() && !pull.is_from_fork() {
         // A server that gives branches alone.
         let _ = get(&format!("refs/heads/{}", pull.head)).await;
     }
@@ -346,7 +328,7 @@ async fn fetch(
         (before.hash.as_str(), "the target branch"),
         (head, "the newest round"),
     ] {
-        if !has(git, oid).await {
+        if !git.has_commit(oid).await {
             return Err(Error::not_found(
                 Noun::Commit,
                 format!(
@@ -361,11 +343,6 @@ async fn fetch(
         }
     }
     Ok(())
-}
-
-async fn has(git: &Git, oid: &str) -> bool {
-    let commit = format!("{oid}^{{commit}}");
-    git.run_ok(["cat-file", "-e", &commit]).await.is_ok()
 }
 
 /// Whether the branch has every change of the round already, as it is or as it was put on top of

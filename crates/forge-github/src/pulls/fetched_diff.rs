@@ -26,27 +26,16 @@ impl GitHub {
         };
         let base_ref = format!("refs/heads/{}", pull.base_branch);
         let mut wanted = Vec::new();
-        if !has(&git, head).await {
+        if !git.has_commit(head).await {
             wanted.push(Self::head_ref(number(pr)?));
         }
         // The base of a merged one may no longer be reachable from its branch, but was the branch's.
-        if !has(&git, base).await {
+        if !git.has_commit(base).await {
             wanted.push(base_ref);
         }
         if !wanted.is_empty() {
-            let options = [
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--no-recurse-submodules",
-                // Not into the remote-tracking branch either.
-                "--refmap=",
-                "--end-of-options",
-                &clone.remote,
-            ];
-            let args = options.into_iter().chain(wanted.iter().map(String::as_str));
-            git.run_ok(args).await?;
+            let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+            git.fetch_objects(&clone.remote, &wanted).await?;
         }
         let merge_base = git.run_ok(["merge-base", base, head]).await?;
         let merge_base = String::from_utf8_lossy(&merge_base).trim().to_owned();
@@ -70,9 +59,4 @@ impl GitHub {
             warnings: Vec::new(),
         })
     }
-}
-
-async fn has(git: &Git, oid: &str) -> bool {
-    let commit = format!("{oid}^{{commit}}");
-    git.run_ok(["cat-file", "-e", &commit]).await.is_ok()
 }

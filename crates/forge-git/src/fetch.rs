@@ -1,0 +1,35 @@
+//! Objects of a remote, without a trace in the refs.
+
+use forge_core::Result;
+
+use crate::Git;
+
+impl Git {
+    /// Fetches refs or commits (hex) of a remote into the object store. No ref is written, not even
+    /// the remote-tracking one.
+    ///
+    /// # Errors
+    /// `git` when the remote cannot be reached, or has not what is `wanted`.
+    pub async fn fetch_objects(&self, remote: &str, wanted: &[&str]) -> Result<()> {
+        let options = [
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+            // Not into the remote-tracking branch either.
+            "--refmap=",
+            "--end-of-options",
+            remote,
+        ];
+        let args = options.into_iter().chain(wanted.iter().copied());
+        self.run_ok(args).await?;
+        Ok(())
+    }
+
+    /// Whether the commit `oid` is in the object store.
+    pub async fn has_commit(&self, oid: &str) -> bool {
+        let commit = format!("{oid}^{{commit}}");
+        self.run_ok(["cat-file", "-e", &commit]).await.is_ok()
+    }
+}
