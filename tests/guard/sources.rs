@@ -96,6 +96,45 @@ fn forges_are_told_apart_in_one_place() {
     );
 }
 
+/// Tangled renames things, and `dialect.rs` is where configuration reaches a name. Lexicons describe
+/// records by their usual names.
+#[test]
+fn tangleds_names_stand_in_one_place() {
+    let backend = Path::new("crates/forge-tangled/src");
+    let named = [
+        spelled(&["sh.", "tangled."]),
+        spelled(&["org.", "tangled."]),
+    ];
+    let mut found = Vec::new();
+    let mut read_files = 0;
+    for name in files().into_iter().filter(|name| is_rust(name)) {
+        let Ok(inside) = name.strip_prefix(backend) else {
+            continue;
+        };
+        if inside == Path::new("dialect.rs") || inside.starts_with("lexicon") {
+            continue;
+        }
+        read_files += 1;
+        let text = read(&name).unwrap_or_default();
+        let code = text.lines().take_while(|line| *line != "#[cfg(test)]");
+        let code = code.enumerate().filter(|(_, line)| {
+            let line = line.trim_start();
+            !line.starts_with("//") && named.iter().any(|name| line.contains(name.as_str()))
+        });
+        found.extend(code.map(|(n, line)| format!("{}:{}: {line}", inside.display(), n + 1)));
+    }
+    assert!(
+        read_files > 20,
+        "the backend is not at {}",
+        backend.display()
+    );
+    assert!(
+        found.is_empty(),
+        "put the name into dialect.rs:\n{}",
+        found.join("\n")
+    );
+}
+
 #[test]
 fn no_path_of_a_machine() {
     let homes = [

@@ -4,6 +4,7 @@
 //! | Attack | Row |
 //! |---|---|
 //! | titles that hide, reorder or pose | `hostile_titles` |
+//! | names that a failure quotes | `hostile_names_in_a_failure` |
 //! | descriptions and comments that instruct or pose as results | `hostile_bodies` |
 //! | diffs with text that shows as other text | `hostile_diffs` |
 //! | names of branches and files | `hostile_branch_and_file_names` |
@@ -109,6 +110,26 @@ fn hostile_titles() {
     wire.call("pr_merge", json!({"number": 1}))
         .fails("cancelled");
     assert!(!wire.asked[0].contains(HIDDEN), "{:?}", wire.asked);
+}
+
+#[test]
+fn hostile_names_in_a_failure() {
+    let world = hostile();
+    let name = "na\u{202e}me\u{200b}.rs";
+    world
+        .git
+        .commit("main", "Other", &[(name, Some("something else\n"))]);
+    for era in [LEGACY, MODERN] {
+        let mut wire = world.server(era, &["--write"]);
+        let failed = wire
+            .call("pr_merge", json!({"number": 1}))
+            .fails("precondition_failed")
+            .says("in name.rs [");
+        is_clean(&failed);
+        let message = failed.data()["error"]["message"].as_str().unwrap();
+        assert!(message.ends_with("in name.rs"), "{message}");
+        assert!(wire.asked.is_empty());
+    }
 }
 
 #[test]

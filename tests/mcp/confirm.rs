@@ -30,6 +30,38 @@ fn who_declines_is_obeyed() {
     }
 }
 
+/// To accept is to send the form, and what counts is what it says.
+#[test]
+fn a_form_that_does_not_say_yes_is_a_no() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_feature();
+        let mut wire = world.server(era, &["--write"]);
+        let before = world.git.refs();
+        for user in [User::LeavesItUnticked, User::SendsNoForm] {
+            wire.user = user;
+            wire.asked.clear();
+            for (tool, args) in [
+                ("pr_merge", json!({"number": 1})),
+                (
+                    "pr_set_state",
+                    json!({"number": 1, "state": "closed", "delete_branch": true}),
+                ),
+                ("pr_update_branch", json!({"number": 1, "method": "rebase"})),
+            ] {
+                wire.call(tool, args)
+                    .fails("cancelled")
+                    .says("did not agree");
+            }
+            assert_eq!(wire.asked.len(), 3, "{era} {user:?}");
+            assert_eq!(world.git.refs(), before, "{era} {user:?}");
+        }
+        // With the form ticked it is done.
+        wire.user = User::Agrees;
+        wire.call("pr_merge", json!({"number": 1})).ok();
+        assert_ne!(world.git.refs(), before, "{era}");
+    }
+}
+
 #[test]
 fn a_client_that_cannot_ask_names_what_it_means() {
     let world = World::with_feature();

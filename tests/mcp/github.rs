@@ -367,6 +367,76 @@ fn the_end_of_a_failed_log_is_there_where_it_is_asked_for() {
 }
 
 #[test]
+fn a_page_of_checks_is_of_the_head_that_the_first_was_of() {
+    let hub = Hub::with_files(1);
+    let check = |n: usize| {
+        hub.double
+            .seed()
+            .check(REPO, 1, "ci", &format!("job {n:03}"), "SUCCESS")
+    };
+    for n in 0..300 {
+        check(n);
+    }
+    let mut wire = hub.server(&[]);
+    let mut args = json!({"repo": REPO, "number": 1, "max_chars": 4000});
+    let first = wire.call("pr_checks", args.clone()).ok().bounded(4_000);
+    assert_eq!(first.data()["total"], 300);
+    let before = first.data()["commit"].as_str().unwrap().to_owned();
+    args["cursor"] = json!(first.cursor().unwrap());
+    // As long as nobody pushes it goes on.
+    wire.call("pr_checks", args.clone()).ok();
+    let now = hub
+        .double
+        .seed()
+        .commit(REPO, "work", &[("pushed.txt", Some("x\n"))], "Push");
+    // The new head has as many, so that the position alone would fit.
+    for n in 0..300 {
+        check(n);
+    }
+    let refused = wire.call("pr_checks", args.clone()).fails("conflict");
+    let error = &refused.data()["error"];
+    assert_eq!(
+        (&error["expected"], &error["actual"]),
+        (&json!(before), &json!(now))
+    );
+    refused.says("start again without cursor to read the new state");
+    args.as_object_mut().unwrap().remove("cursor");
+    let again = wire.call("pr_checks", args).ok();
+    assert_eq!(again.data()["commit"], now);
+    assert_eq!(again.data()["total"], 300);
+}
+
+#[test]
+fn a_stale_head_is_reviewed_closed_and_rewritten_by_nobody() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let view = wire
+        .call("pr_view", json!({"repo": REPO, "number": 1}))
+        .ok();
+    let stale = view.data()["pull_request"]["head_oid"].clone();
+    let now = hub
+        .double
+        .seed()
+        .commit(REPO, "work", &[("pushed.txt", Some("x\n"))], "Push");
+    hub.double.reset_record();
+    for (tool, more) in crate::stale::CALLS {
+        let args = crate::stale::call(
+            more,
+            &[("repo", json!(REPO)), ("expected_head", stale.clone())],
+        );
+        wire.call(tool, args).fails("conflict").says(&now);
+    }
+    assert_eq!(hub.double.counts().mutations, 0);
+    let requests = hub.double.requests();
+    assert!(
+        requests
+            .iter()
+            .all(|r| r.path.ends_with("/graphql") || r.method == "GET")
+    );
+    assert!(wire.asked.is_empty());
+}
+
+#[test]
 fn what_is_not_on_the_list_is_not_asked_about() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write", "--allow-repo", "https://github.localhost/octo/*"]);

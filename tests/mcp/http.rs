@@ -214,6 +214,24 @@ fn who_may_come_in() {
         assert_eq!(got, status, "{what}: {text}");
         assert!(!text.contains(&http.token));
     }
+    // Every character of the token counts, and there is none before or behind it.
+    let mut others: Vec<String> = (0..http.token.len())
+        .map(|at| {
+            let mut other = http.token.clone();
+            let digit = if &other[at..=at] == "0" { "1" } else { "0" };
+            other.replace_range(at..=at, digit);
+            other
+        })
+        .collect();
+    assert_eq!(others.len(), 64);
+    others.push(format!("{}0", http.token));
+    others.push(format!("0{}", http.token));
+    others.push(http.token[1..].to_owned());
+    for other in others {
+        let (got, text) = http.send(&own.replace(&http.token, &other), body);
+        assert_eq!(got, 401, "{other}: {text}");
+        assert!(!text.contains(&http.token));
+    }
     let large = format!("{{\"x\":\"{}\"}}", "x".repeat(5 << 20));
     let mut stream = TcpStream::connect(&http.address).unwrap();
     let _ = stream.write_all(format!("{own}Content-Length: {}\r\n\r\n", large.len()).as_bytes());

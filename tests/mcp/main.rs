@@ -26,6 +26,7 @@ mod missing;
 mod reading;
 mod resources;
 mod schema;
+mod stale;
 mod strangers;
 mod surface;
 mod tangled;

@@ -1,9 +1,12 @@
 //! The life of a pull request on tangled, through the server.
 
+use std::time::Duration;
+
+use forge_testkit::tangled::Moods;
 use serde_json::json;
 
 use crate::{
-    tangled_world::{PULL, Tangled, WIDGET},
+    tangled_world::{PULL, STATUS, Tangled, WIDGET},
     world::{Called, LEGACY, MODERN, User, Wire},
 };
 
@@ -29,6 +32,9 @@ fn is_confirmed(result: Called) -> Called {
         "{}",
         result.text()
     );
+    let detail = &result.data()["ingestion_detail"];
+    assert!(detail["by"].is_string(), "{detail}");
+    assert!(detail["after_ms"].is_u64(), "{detail}");
     result
 }
 
@@ -153,4 +159,115 @@ fn a_head_that_nobody_knows_needs_no_name() {
     let merged = wire.call("pr_merge", args).ok();
     assert_eq!(merged.data()["merged"], true);
     assert_eq!(t.repo.git.show("main", "new"), "x\n");
+}
+
+/// A server of Alice's that waits a second for the index.
+fn impatient(t: &Tangled) -> Wire {
+    let run = t.forge(&t.alice, &["mcp", "--write"]);
+    Wire::start(&run.env("FORGE_WAIT", "1"), MODERN)
+}
+
+#[test]
+fn what_nothing_shows_yet_is_pending_with_its_record() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.world.index().set_moods(Moods {
+        lag: Duration::from_secs(600),
+        ..Moods::default()
+    });
+    let mut wire = impatient(&t);
+    let args = json!({"repo": WIDGET, "number": uri, "body": "Text."});
+    let said = wire.call("pr_comment", args).ok();
+    assert_eq!(said.data()["ingestion"], "pending", "{}", said.text());
+    let (comment, _, _) = t
+        .world
+        .pds()
+        .records(&t.alice.did, "sh.tangled.feed.comment")
+        .remove(0);
+    let detail = said.data()["ingestion_detail"].as_object().unwrap();
+    let names: Vec<&String> = detail.keys().collect();
+    assert_eq!(names, ["uri", "waited_ms"]);
+    assert_eq!(detail["uri"], comment);
+    assert!(detail["waited_ms"].as_u64().unwrap() > 0);
+    said.says(&format!(
+        "visible to others: pending ({comment} is stored, and nothing shows it yet)"
+    ));
+}
+
+#[test]
+fn what_an_old_index_does_not_take_in_says_what_to_do_instead() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    t.scratch.write(
+        "home/.config/forge/config.toml",
+        "[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n",
+    );
+    t.world.index().set_moods(Moods {
+        statuses: false,
+        ..Moods::default()
+    });
+    let mut wire = impatient(&t);
+    let args = json!({"repo": WIDGET, "number": uri, "state": "closed"});
+    let closed = wire.call("pr_set_state", args).ok();
+    assert_eq!(closed.data()["ingestion"], "pds_only", "{}", closed.text());
+    let instead = "close, reopen or mark it as merged on its web page";
+    assert_eq!(
+        closed.data()["ingestion_detail"],
+        json!({ "instead": instead })
+    );
+    closed
+        .says("visible to others: pds_only\n")
+        .says(&format!("Recovery: {instead}"));
+}
+
+#[test]
+fn what_the_index_drops_says_why() {
+    let t = Tangled::new();
+    // A round has a gzipped patch.
+    let diff =
+        b"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+n\n";
+    let uri = t.foreign(diff, |_| {});
+    let mut wire = impatient(&t);
+    let args = json!({"repo": WIDGET, "number": uri, "title": "Better"});
+    let edited = wire.call("pr_edit", args).ok();
+    assert_eq!(
+        edited.data()["ingestion"],
+        "ineffective",
+        "{}",
+        edited.text()
+    );
+    let reason = "the patch of round 0 is not gzip";
+    assert_eq!(
+        edited.data()["ingestion_detail"],
+        json!({"uri": uri, "reason": reason})
+    );
+    edited.says(&format!(
+        "visible to others: ineffective ({uri} is stored, and the index drops it: {reason})"
+    ));
+    assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "Better");
+}
+
+#[test]
+fn a_stale_head_closes_nothing_and_deletes_nothing() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let head = t.repo.git.oid("topic").unwrap();
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let call = |delete: bool, head: &str| {
+        json!({
+            "repo": WIDGET, "number": uri, "state": "closed", "delete_branch": delete,
+            "expected_head": head
+        })
+    };
+    for delete in [false, true] {
+        wire.call("pr_set_state", call(delete, "0123456789"))
+            .fails("conflict")
+            .says(&head);
+    }
+    assert!(wire.asked.is_empty());
+    let statuses = || t.world.pds().records(&t.alice.did, STATUS).len();
+    assert_eq!(statuses(), 1, "the opening one");
+    wire.call("pr_set_state", call(true, &head)).ok();
+    assert_eq!((wire.asked.len(), statuses()), (1, 2));
+    assert_eq!(t.repo.git.oid("topic"), None);
 }

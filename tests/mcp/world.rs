@@ -52,6 +52,23 @@ pub enum User {
     Absent,
     Agrees,
     Declines,
+    /// Sends the form off without having ticked it.
+    LeavesItUnticked,
+    /// Sends off no form.
+    SendsNoForm,
+}
+
+impl User {
+    /// How the client words it.
+    fn answer(self) -> Value {
+        match self {
+            Self::Absent => panic!("a client that cannot ask was asked"),
+            Self::Agrees => json!({"action": "accept", "content": {"confirm": true}}),
+            Self::Declines => json!({"action": "decline"}),
+            Self::LeavesItUnticked => json!({"action": "accept", "content": {"confirm": false}}),
+            Self::SendsNoForm => json!({"action": "accept"}),
+        }
+    }
 }
 
 /// A connection over standard input and output.
@@ -171,11 +188,7 @@ impl Wire {
                 if let Some(change) = self.meanwhile.take() {
                     change();
                 }
-                let result = match self.user {
-                    User::Agrees => json!({"action": "accept", "content": {"confirm": true}}),
-                    User::Declines => json!({"action": "decline"}),
-                    User::Absent => panic!("a client that cannot ask was asked"),
-                };
+                let result = self.user.answer();
                 self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
             } else if message["method"] == "notifications/progress" {
                 self.progress.push(message["params"].clone());
@@ -231,13 +244,9 @@ impl Wire {
 
     /// The second half of a confirmation in the modern era.
     pub fn confirmed(&mut self, tool: &str, args: Value, state: &Value) -> Called {
-        let response = match self.user {
-            User::Declines => json!({"action": "decline"}),
-            _ => json!({"action": "accept", "content": {"confirm": true}}),
-        };
         let params = json!({
             "name": tool, "arguments": args, "requestState": state,
-            "inputResponses": {"confirm": response}
+            "inputResponses": {"confirm": self.user.answer()}
         });
         let answer = self.request("tools/call", params);
         assert!(answer.get("error").is_none(), "{answer}");

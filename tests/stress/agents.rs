@@ -18,44 +18,106 @@ use serde_json::{Value, json};
 const CLIENTS: usize = 32;
 const CALLS: usize = 20_000;
 
+/// How a client speaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Era {
+    /// Each request stands alone.
+    Y2026,
+    /// In a session, which the server keeps.
+    Y2025,
+}
+
 /// A connection that is kept open.
 struct Client {
     stream: BufReader<TcpStream>,
+    era: Era,
     head: String,
+    last_id: u64,
+}
+
+/// What the server answered.
+struct Reply {
+    status: String,
+    session: Option<String>,
+    body: String,
 }
 
 impl Client {
-    fn new(address: &str, token: &str) -> Self {
+    fn new(address: &str, token: &str, era: Era) -> Self {
         let stream = BufReader::new(TcpStream::connect(address).unwrap());
         stream.get_ref().set_nodelay(true).unwrap();
         let head = format!(
             "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
-             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
         );
-        Self { stream, head }
+        let mut client = Self {
+            stream,
+            era,
+            head,
+            last_id: 0,
+        };
+        match era {
+            Era::Y2026 => client
+                .head
+                .push_str("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"),
+            Era::Y2025 => client.begin_session(),
+        }
+        client
+    }
+
+    fn begin_session(&mut self) {
+        let hello = json!({
+            "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": {"name": "crowd", "version": "1"}
+            }
+        });
+        let reply = self.post("", &hello);
+        assert!(reply.status.contains(" 200 "), "{}", reply.status);
+        let session = reply.session.unwrap();
+        self.head.push_str(&format!(
+            "MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {session}\r\n"
+        ));
+        let done = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let reply = self.post("", &done);
+        assert!(reply.status.contains(" 202 "), "{}", reply.status);
     }
 
     fn call(&mut self, tool: &str, args: &Value) -> Value {
-        let body = json!({
-            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {
-                "name": tool, "arguments": args,
-                "_meta": {
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                    "io.modelcontextprotocol/clientInfo": {"name": "crowd", "version": "1"}
-                }
-            }
-        })
-        .to_string();
+        self.last_id += 1;
+        let id = self.last_id;
+        let mut params = json!({"name": tool, "arguments": args});
+        let mut more = String::new();
+        if self.era == Era::Y2026 {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "crowd", "version": "1"}
+            });
+            more = format!("Mcp-Name: {tool}\r\n");
+        }
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        let Reply { status, body, .. } = self.post(&more, &body);
+        assert!(status.contains(" 200 "), "{status}: {body}");
+        let data = body
+            .lines()
+            .filter_map(|l| l.strip_prefix("data: "))
+            .chain([body.as_str()]);
+        let mut answers = data.filter_map(|d| serde_json::from_str::<Value>(d).ok());
+        answers
+            .find(|a| a["id"] == id)
+            .unwrap_or_else(|| panic!("{body}"))
+    }
+
+    fn post(&mut self, more: &str, body: &Value) -> Reply {
+        let body = body.to_string();
         let request = format!(
-            "{}Mcp-Name: {tool}\r\nContent-Length: {}\r\n\r\n{body}",
+            "{}{more}Content-Length: {}\r\n\r\n{body}",
             self.head,
             body.len()
         );
         self.stream.get_mut().write_all(request.as_bytes()).unwrap();
-        self.answer()
+        self.reply()
     }
 
     fn line(&mut self) -> String {
@@ -64,10 +126,9 @@ impl Client {
         line.trim_end().to_owned()
     }
 
-    fn answer(&mut self) -> Value {
+    fn reply(&mut self) -> Reply {
         let status = self.line();
-        assert!(status.contains(" 200 "), "{status}");
-        let (mut length, mut chunked) = (0, false);
+        let (mut length, mut chunked, mut session) = (0, false, None);
         loop {
             let header = self.line().to_ascii_lowercase();
             if header.is_empty() {
@@ -75,6 +136,9 @@ impl Client {
             }
             if let Some(n) = header.strip_prefix("content-length: ") {
                 length = n.parse().unwrap();
+            }
+            if let Some(id) = header.strip_prefix("mcp-session-id: ") {
+                session = Some(id.to_owned());
             }
             chunked |= header == "transfer-encoding: chunked";
         }
@@ -93,15 +157,28 @@ impl Client {
             body.resize(length, 0);
             self.stream.read_exact(&mut body).unwrap();
         }
-        let text = String::from_utf8(body).unwrap();
-        let data = text
-            .lines()
-            .filter_map(|l| l.strip_prefix("data: "))
-            .chain([text.as_str()]);
-        let mut answers = data.filter_map(|d| serde_json::from_str::<Value>(d).ok());
-        answers
-            .find(|a| a["id"] == 1)
-            .unwrap_or_else(|| panic!("{text}"))
+        Reply {
+            status,
+            session,
+            body: String::from_utf8(body).unwrap(),
+        }
+    }
+}
+
+/// The call with this number, and what its text has. Most cost nothing but the server itself; each
+/// fifth starts git.
+fn nth(n: usize) -> (&'static str, Value, &'static str) {
+    let everything = ["files", "commits", "comments", "threads", "history"];
+    match n % 20 {
+        0 => ("pr_list", json!({"state": "all"}), "Title"),
+        1 => ("pr_view", json!({"number": 1}), "Title"),
+        2 => (
+            "pr_view",
+            json!({"number": 1, "include": everything}),
+            "new",
+        ),
+        3 => ("pr_diff", json!({"number": 1}), "+x"),
+        _ => ("forge_status", json!({}), ""),
     }
 }
 
@@ -140,9 +217,14 @@ fn thirty_two_clients_and_twenty_thousand_calls() {
     let pid = server.id();
     let begin = Barrier::new(CLIENTS);
     thread::scope(|scope| {
-        for _ in 0..CLIENTS {
-            scope.spawn(|| {
-                let mut client = Client::new(address, token);
+        let (made, warm, begin) = (&made, &warm, &begin);
+        for client in 0..CLIENTS {
+            scope.spawn(move || {
+                let era = match client % 4 {
+                    0 => Era::Y2025,
+                    _ => Era::Y2026,
+                };
+                let mut client = Client::new(address, token, era);
                 begin.wait();
                 loop {
                     let n = made.fetch_add(1, Ordering::Relaxed);
@@ -152,13 +234,11 @@ fn thirty_two_clients_and_twenty_thousand_calls() {
                     if n == CALLS / 4 {
                         warm.store(memory(pid), Ordering::Relaxed);
                     }
-                    // Most calls cost nothing but the server itself; some start git.
-                    let answer = match n % 40 {
-                        0 => client.call("pr_list", &json!({})),
-                        1 => client.call("pr_view", &json!({"number": 1})),
-                        _ => client.call("forge_status", &json!({})),
-                    };
+                    let (tool, args, part) = nth(n);
+                    let answer = client.call(tool, &args);
                     assert_ne!(answer["result"]["isError"], true, "{answer}");
+                    let text = answer["result"]["content"][0]["text"].as_str();
+                    assert!(text.unwrap_or_default().contains(part), "{tool}: {answer}");
                     assert!(
                         answer["result"]["structuredContent"].is_object(),
                         "{answer}"

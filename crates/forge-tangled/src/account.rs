@@ -8,7 +8,7 @@ use forge_http::Class;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Tangled, fault,
+    Audience, Tangled, fault,
     records::{self, NewRecord, Record},
     repository::Repository,
     write,
@@ -17,8 +17,6 @@ use crate::{
 
 /// How often an edit is tried again because somebody else was faster.
 pub(crate) const EDITS_MOST: u32 = 20;
-/// What the knot puts into a record: never sent.
-const STAMP: &str = "x-tngl-";
 
 impl Tangled {
     /// Creates a record under our key, and reads it back. A lost answer is decided by what is
@@ -76,7 +74,8 @@ impl Tangled {
         change: impl Fn(&mut Map<String, Value>),
     ) -> Result<bool> {
         let did = repository.did.clone().unwrap_or_default();
-        let collection = &self.settings.dialects.org.pull;
+        let names = &self.settings.dialects;
+        let (collection, stamp) = (&names.org.pull, &*names.fields.stamp);
         let knot = self.knot(repository).await?;
         let uri = forge_core::AtUri::parse(&ticket.uri)?;
         let mut lost: Option<Error> = None;
@@ -93,7 +92,7 @@ impl Tangled {
             if let Some(expected) = expected.filter(|e| *e != old.cid()) {
                 return Err(write::stale(&uri, expected, old.cid()));
             }
-            let sent = without_stamps(&new);
+            let sent = without_stamps(&new, stamp);
             let input = json!({
                 "repo": did,
                 "collection": collection,
@@ -111,7 +110,7 @@ impl Tangled {
                     // Of a version that is not ours nothing can be said.
                     if cid.is_none_or(|cid| cid == now.cid()) {
                         survived(&sent, &now)?;
-                        stayed_out(&old.value, &sent, &now)?;
+                        stayed_out(&old.value, &sent, &now, stamp)?;
                     }
                     return Ok(true);
                 }
@@ -148,8 +147,12 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let host = repository.knot.service_did();
         let did = repository.did.clone().unwrap_or_default();
-        let first = known.get().cloned().unwrap_or_else(|| host.clone());
-        let second = if first == host { did } else { host };
+        let (usual, other) = match self.settings.dialects.audience {
+            Audience::Knot => (host, did),
+            Audience::Repository => (did, host),
+        };
+        let first = known.get().cloned().unwrap_or_else(|| usual.clone());
+        let second = if first == usual { other } else { usual };
         match self.call_for(&knot, &first, method, input).await {
             Err(e) if known.get().is_none() && wrong_audience(&e) => {
                 let answer = self.call_for(&knot, &second, method, input).await?;
@@ -186,10 +189,11 @@ fn wrong_audience(error: &Error) -> bool {
     refused && error.message().to_lowercase().contains("aud")
 }
 
-fn without_stamps(value: &Value) -> Value {
+/// What the knot puts into a record is never sent; the names of that begin with `stamp`.
+fn without_stamps(value: &Value, stamp: &str) -> Value {
     let mut value = value.clone();
     if let Some(map) = value.as_object_mut() {
-        map.retain(|name, _| !name.starts_with(STAMP));
+        map.retain(|name, _| !name.starts_with(stamp));
     }
     value
 }
@@ -214,11 +218,11 @@ pub(crate) fn survived(sent: &Value, read: &Record) -> Result<()> {
 }
 
 /// Whether the fields that an edit took out are out.
-fn stayed_out(old: &Value, sent: &Value, read: &Record) -> Result<()> {
+fn stayed_out(old: &Value, sent: &Value, read: &Record, stamp: &str) -> Result<()> {
     let fields = old.as_object().into_iter().flatten();
     let mut removed = fields
         .map(|(name, _)| name)
-        .filter(|name| !name.starts_with(STAMP) && sent.get(name.as_str()).is_none());
+        .filter(|name| !name.starts_with(stamp) && sent.get(name.as_str()).is_none());
     match removed.find(|name| read.value.get(name.as_str()).is_some()) {
         None => Ok(()),
         Some(name) => Err(changed_on_the_way(&read.uri, &format!("`{name}`"))),
@@ -288,8 +292,8 @@ mod tests {
     fn what_was_taken_out_must_be_out() {
         let old = json!({"body": {"text": "B"}, "x-tngl-editor": "did:plc:a"});
         let gone = read(json!({"x-tngl-editor": "did:plc:b"}));
-        assert!(stayed_out(&old, &json!({}), &gone).is_ok());
-        let e = stayed_out(&old, &json!({}), &read(old.clone())).unwrap_err();
+        assert!(stayed_out(&old, &json!({}), &gone, "x-tngl-").is_ok());
+        let e = stayed_out(&old, &json!({}), &read(old.clone()), "x-tngl-").unwrap_err();
         assert!(e.message().contains("`body`"), "{e}");
     }
 }

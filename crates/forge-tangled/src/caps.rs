@@ -156,7 +156,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         yes(Checks),
         no(
             CheckLogs,
-            "a spindle hands out logs by a subscription alone (sh.tangled.ci.subscribePipelineLogs)",
+            "a spindle hands out logs by a subscription alone",
             "look at the page of the pipeline",
         ),
         yes(IssueList),

@@ -164,6 +164,7 @@ impl Tangled {
         heads: &[&str],
     ) -> Result<Vec<Pipeline>> {
         let spindle = self.identities.service(spindle).await?;
+        let method = &self.settings.dialects.methods.spindle.pipelines;
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MOST {
@@ -172,9 +173,7 @@ impl Tangled {
             if let Some(cursor) = &cursor {
                 params.push(("cursor", cursor));
             }
-            let page: Pipelines = spindle
-                .query("sh.tangled.ci.queryPipelines", &params)
-                .await?;
+            let page: Pipelines = spindle.query(method, &params).await?;
             let of_heads = page.pipelines.into_iter();
             found.extend(of_heads.filter(|p| heads.contains(&p.commit.as_str())));
             cursor = page.cursor.filter(|c| !c.is_empty());
@@ -184,7 +183,7 @@ impl Tangled {
         }
         Err(fault::garbled(
             spindle.origin(),
-            "sh.tangled.ci.queryPipelines",
+            method,
             "its pages do not end",
             false,
         ))

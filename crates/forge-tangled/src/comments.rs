@@ -22,9 +22,6 @@ use crate::{
     tickets, verdicts, write,
 };
 
-/// The type of a comment's body.
-const MARKDOWN: &str = "sh.tangled.markup.markdown";
-
 /// Records that have a text, oldest first.
 pub(crate) fn sorted(records: Vec<Record>) -> Vec<Record> {
     let mut records: Vec<_> = records
@@ -77,7 +74,9 @@ impl Tangled {
         let at = record.created_at("createdAt");
         let collection = self.settings.dialects.org.comment.as_ref();
         let is_org = record.uri.split('/').nth(3) == Some(collection);
-        let stamped = is_org.then(|| tickets::editor(record)).flatten();
+        let stamped = is_org
+            .then(|| tickets::editor(record, &self.settings.dialects))
+            .flatten();
         let author = stamped.unwrap_or(record.author());
         Comment {
             id: record.uri.clone(),
@@ -145,7 +144,7 @@ impl Tangled {
         let mut value = json!({
             "$type": names.sh.comment,
             "subject": subject.strong_ref(),
-            "body": { "$type": MARKDOWN, "text": body },
+            "body": { "$type": names.sh.markdown, "text": body },
             "createdAt": write::now(),
         });
         if let Some(map) = value.as_object_mut() {
@@ -161,7 +160,7 @@ impl Tangled {
                 map.insert("replyTo".to_owned(), parent.strong_ref());
             }
         }
-        let record = write::checked(NewRecord::new(&names.sh.comment, value))?;
+        let record = write::checked(NewRecord::new(&names.sh.comment, value), names)?;
         let cids = self.create_records(std::slice::from_ref(&record)).await?;
         let written = record.written(&viewer, cids);
         let seen = Seen::About(kinds::comments(names), &subject.uri);
@@ -279,6 +278,7 @@ impl Reviews for Tangled {
         let uri = self.comment_uri(&comment.key)?;
         let located = self.locate(&comment.pr).await?;
         self.speaks_2026(&located.repository, Capability::CommentEdit)?;
+        let markdown_type = &self.settings.dialects.sh.markdown;
         let record = self
             .edit_record(&uri, None, |value| {
                 match value.get_mut("body").and_then(Value::as_object_mut) {
@@ -288,7 +288,7 @@ impl Reviews for Tangled {
                     None => {
                         value.insert(
                             "body".to_owned(),
-                            json!({ "$type": MARKDOWN, "text": body }),
+                            json!({ "$type": markdown_type, "text": body }),
                         );
                     }
                 }

@@ -1,8 +1,15 @@
 //! The protocol's names, as data. Tangled changed its protocol twice in 2026; which of the three is
 //! spoken is found out per repository.
+//!
+//! No name of tangled's stands anywhere else, so that one which is changed can be followed by
+//! configuration: [`Dialects::set`].
 
 use std::borrow::Cow;
 
+use forge_core::{Error, ErrorKind, Result, model::PrState, near, text::one_line};
+use serde_json::{Value, json};
+
+/// A name: of a collection, of a method, of a type, of a field, of a state.
 type Name = Cow<'static, str>;
 
 /// Which protocol a repository speaks.
@@ -47,14 +54,277 @@ pub struct Dialect {
     pub issue_states: [Name; 2],
     /// Comments.
     pub comment: Name,
-    /// Comments of an older kind, which are read and not written.
+    /// Comments on pull requests, of an older kind, which are read and not written.
     pub old_comment: Name,
+    /// The same, on issues.
+    pub old_issue_comment: Name,
     /// Changes of labels.
     pub label_op: Name,
     /// Definitions of labels.
     pub label: Name,
     /// Repositories.
     pub repo: Name,
+    /// What a repository says of itself, in its own account.
+    pub manifest: Name,
+    /// Who may push.
+    pub collaborator: Name,
+    /// The type of a text with markup.
+    pub markdown: Name,
+    /// The type of a line with markup.
+    pub inline: Name,
+    /// The type of a label on a ticket.
+    pub ticket_label: Name,
+}
+
+impl Dialect {
+    /// The token of a state.
+    pub(crate) fn state(&self, state: PrState) -> &str {
+        let [open, closed, merged] = &self.states;
+        match state {
+            PrState::Open => open,
+            PrState::Closed => closed,
+            PrState::Merged => merged,
+        }
+    }
+
+    /// Every name with its key behind `prefix`.
+    fn entries(&mut self, prefix: &str) -> Entries<'_> {
+        let [open, closed, merged] = &mut self.states;
+        let [issue_open, issue_closed] = &mut self.issue_states;
+        let all = [
+            ("pull", &mut self.pull),
+            ("patch", &mut self.patch),
+            ("status", &mut self.status),
+            ("state_open", open),
+            ("state_closed", closed),
+            ("state_merged", merged),
+            ("issue", &mut self.issue),
+            ("issue_state", &mut self.issue_state),
+            ("issue_open", issue_open),
+            ("issue_closed", issue_closed),
+            ("comment", &mut self.comment),
+            ("old_comment", &mut self.old_comment),
+            ("old_issue_comment", &mut self.old_issue_comment),
+            ("label_op", &mut self.label_op),
+            ("label", &mut self.label),
+            ("repo", &mut self.repo),
+            ("manifest", &mut self.manifest),
+            ("collaborator", &mut self.collaborator),
+            ("markdown", &mut self.markdown),
+            ("inline", &mut self.inline),
+            ("ticket_label", &mut self.ticket_label),
+        ];
+        all.into_iter()
+            .filter(|(_, name)| !name.is_empty())
+            .map(|(key, name)| (format!("{prefix}_{key}"), name))
+            .collect()
+    }
+
+    /// Whether this is one of its collections.
+    fn has(&self, collection: &str) -> bool {
+        [
+            &self.pull,
+            &self.patch,
+            &self.issue,
+            &self.comment,
+            &self.label,
+            &self.repo,
+            &self.manifest,
+            &self.collaborator,
+        ]
+        .iter()
+        .any(|name| **name == collection)
+    }
+}
+
+/// Names with their keys.
+type Entries<'a> = Vec<(String, &'a mut Name)>;
+
+/// A group of names with the usual ones as its default.
+macro_rules! names {
+    ($(#[$doc:meta])* $group:ident, $prefix:literal:
+     $($(#[$of:meta])* $field:ident = $usual:literal,)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $group {
+            $($(#[$of])* pub $field: Name,)*
+        }
+
+        impl Default for $group {
+            fn default() -> Self {
+                Self { $($field: name($usual),)* }
+            }
+        }
+
+        impl $group {
+            fn entries(&mut self) -> Entries<'_> {
+                vec![$((
+                    concat!($prefix, "_", stringify!($field)).to_owned(),
+                    &mut self.$field,
+                ),)*]
+            }
+        }
+    };
+}
+
+names! {
+    /// What an index is asked.
+    IndexMethods, "index":
+    /// The pull requests of a repository.
+    list_pulls = "sh.tangled.repo.listPulls",
+    /// The issues of a repository.
+    list_issues = "sh.tangled.repo.listIssues",
+    /// One pull request.
+    get_pull = "sh.tangled.repo.getPull",
+    /// One issue.
+    get_issue = "sh.tangled.repo.getIssue",
+    /// One repository.
+    get_repo = "sh.tangled.repo.getRepo",
+    /// The statuses of a pull request.
+    list_statuses = "sh.tangled.repo.pull.listStatuses",
+    /// The states of an issue. The name is that of several public clients of the index.
+    list_issue_states = "sh.tangled.repo.issue.listStates",
+    /// The comments on either.
+    list_comments = "sh.tangled.feed.listComments",
+    /// The changes of the labels of either.
+    list_label_ops = "sh.tangled.label.listOps",
+    /// The definitions of labels of an account.
+    list_labels = "sh.tangled.label.listDefinitions",
+    /// The collaborators of a repository.
+    list_collaborators = "sh.tangled.repo.listCollaborators",
+}
+
+names! {
+    /// What a knot is asked, and told to do.
+    KnotMethods, "knot":
+    /// Whose a repository is.
+    describe_repo = "sh.tangled.repo.describeRepo",
+    /// The collaborators of a repository.
+    list_collaborators = "sh.tangled.repo.listCollaborators",
+    /// One branch.
+    branch = "sh.tangled.repo.branch",
+    /// All branches.
+    branches = "sh.tangled.repo.branches",
+    /// The default branch.
+    default_branch = "sh.tangled.repo.getDefaultBranch",
+    /// The files of a directory.
+    tree = "sh.tangled.repo.tree",
+    /// One file.
+    blob = "sh.tangled.repo.blob",
+    /// The commits of a branch.
+    log = "sh.tangled.repo.log",
+    /// What two revisions differ in.
+    compare = "sh.tangled.repo.compare",
+    /// Whether a patch applies.
+    merge_check = "sh.tangled.repo.mergeCheck",
+    /// Applies a patch.
+    merge = "sh.tangled.repo.merge",
+    /// Fetches a branch of what a fork was made from.
+    hidden_ref = "sh.tangled.repo.hiddenRef",
+    /// Deletes a branch.
+    delete_branch = "sh.tangled.repo.deleteBranch",
+    /// In 1.0, the commit that two commits share.
+    merge_base = "org.tangled.temp.git.getMergeBase",
+    /// In 1.0, commits as patches.
+    format_patch = "org.tangled.temp.git.formatPatch",
+    /// In 1.0, another round.
+    submit_patch = "org.tangled.review.submitPatch",
+}
+
+names! {
+    /// What a spindle is asked.
+    SpindleMethods, "spindle":
+    /// The pipelines of commits.
+    pipelines = "sh.tangled.ci.queryPipelines",
+}
+
+names! {
+    /// The fields of the records of 1.0.
+    Fields, "field":
+    /// The title of a ticket.
+    title = "title",
+    /// The text of a ticket or a comment.
+    body = "body",
+    /// The text in a title or a body.
+    text = "text",
+    /// The state of a ticket.
+    state = "state",
+    /// The branch that a ticket is for; an issue has none.
+    target_branch = "targetBranch",
+    /// The labels of a ticket.
+    labels = "tangledLabels",
+    /// Which label it is.
+    label_key = "key",
+    /// The assignees of a ticket.
+    assignees = "assignees",
+    /// When a record was made.
+    created_at = "createdAt",
+    /// The ticket of a patch.
+    ticket = "ticket",
+    /// The commit that a patch begins at.
+    base = "base",
+    /// The commit that a patch ends at.
+    head = "head",
+    /// The id of either.
+    oid = "oid",
+    /// Where a patch comes from.
+    source = "source",
+    /// The repository of that.
+    source_repo = "repo",
+    /// The branch of that.
+    source_branch = "branch",
+    /// The repository that a patch comes from, where it is submitted.
+    sent_repo = "sourceRepo",
+    /// The branch that a patch comes from, where it is submitted.
+    sent_branch = "sourceBranch",
+    /// What a comment is about.
+    subject = "subject",
+    /// The comment that a comment answers.
+    reply_to = "replyTo",
+    /// The repository that a declaration is of.
+    declared = "repo",
+    /// The knot's word for who wrote a record.
+    editor = "x-tngl-editor",
+    /// What all names begin with that the knot puts into a record, and nobody sends.
+    stamp = "x-tngl-",
+}
+
+/// The methods, by who answers them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Methods {
+    /// The index.
+    pub index: IndexMethods,
+    /// Knots.
+    pub knot: KnotMethods,
+    /// Spindles.
+    pub spindle: SpindleMethods,
+}
+
+/// Whom a token for a write to a repository of 1.0 is for. Both were seen, so the other is tried
+/// where the first is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Audience {
+    /// The knot.
+    #[default]
+    Knot,
+    /// The repository.
+    Repository,
+}
+
+/// The key of the audience that is tried first.
+const AUDIENCE: &str = "audience";
+
+impl Audience {
+    const ALL: [Self; 2] = [Self::Knot, Self::Repository];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Knot => "knot",
+            Self::Repository => "repository",
+        }
+    }
 }
 
 /// The table.
@@ -64,6 +334,12 @@ pub struct Dialects {
     pub sh: Dialect,
     /// `org.tangled.*`.
     pub org: Dialect,
+    /// The fields of its records.
+    pub fields: Fields,
+    /// The methods of all of them: some of `sh.tangled.*` are those of 1.0, too.
+    pub methods: Methods,
+    /// Whom a token is for.
+    pub audience: Audience,
 }
 
 const fn name(text: &'static str) -> Name {
@@ -90,9 +366,15 @@ impl Default for Dialects {
                 ],
                 comment: name("sh.tangled.feed.comment"),
                 old_comment: name("sh.tangled.repo.pull.comment"),
+                old_issue_comment: name("sh.tangled.repo.issue.comment"),
                 label_op: name("sh.tangled.label.op"),
                 label: name("sh.tangled.label.definition"),
                 repo: name("sh.tangled.repo"),
+                manifest: name(""),
+                collaborator: name("sh.tangled.repo.collaborator"),
+                markdown: name("sh.tangled.markup.markdown"),
+                inline: name(""),
+                ticket_label: name(""),
             },
             org: Dialect {
                 pull: name("org.tangled.track.ticket"),
@@ -101,13 +383,22 @@ impl Default for Dialects {
                 states: [name("open"), name("closed"), name("merged")],
                 issue: name("org.tangled.track.ticket"),
                 issue_state: name(""),
-                issue_states: [name("open"), name("closed")],
+                issue_states: [name(""), name("")],
                 comment: name("org.tangled.feed.comment"),
                 old_comment: name(""),
+                old_issue_comment: name(""),
                 label_op: name(""),
                 label: name("org.tangled.label.definition"),
                 repo: name("org.tangled.repo.declaration"),
+                manifest: name("org.tangled.repo.manifest"),
+                collaborator: name("org.tangled.graph.collaborator"),
+                markdown: name("org.tangled.markup.markdown"),
+                inline: name("org.tangled.markup.markdown#inline"),
+                ticket_label: name("org.tangled.label.defs#labelToken"),
             },
+            fields: Fields::default(),
+            methods: Methods::default(),
+            audience: Audience::default(),
         }
     }
 }
@@ -119,6 +410,199 @@ impl Dialects {
         match era {
             Era::Sh2025 | Era::Sh2026 => &self.sh,
             Era::Org10 => &self.org,
+        }
+    }
+
+    /// Every key with the name that it stands for, in the order of the table in `docs/tangled.md`.
+    #[must_use]
+    pub fn names(&self) -> Vec<(String, String)> {
+        let mut copy = self.clone();
+        let names = copy.entries().into_iter();
+        names
+            .map(|(key, name)| (key, name.to_string()))
+            .chain([(AUDIENCE.to_owned(), self.audience.name().to_owned())])
+            .collect()
+    }
+
+    /// Gives another name to what `key` stands for.
+    ///
+    /// # Errors
+    /// `config` for a key that does not exist, and for a name of another form: where the usual one
+    /// is an NSID that must be, else it is a word.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        let bad = |takes: &str| {
+            let value = one_line(value);
+            Error::new(
+                ErrorKind::Config,
+                format!("the name `{key}` of tangled's protocol is '{value}'; it takes {takes}"),
+            )
+        };
+        if key == AUDIENCE {
+            let found = Audience::ALL.into_iter().find(|a| a.name() == value);
+            self.audience = found.ok_or_else(|| bad("`knot` or `repository`"))?;
+            return Ok(());
+        }
+        let keys: Vec<String> = self.names().into_iter().map(|(key, _)| key).collect();
+        let found = self.entries().into_iter().find(|(known, _)| known == key);
+        let Some((_, name)) = found else {
+            let key = one_line(key);
+            let near = near::did_you_mean(&key, keys.iter().map(String::as_str));
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!("tangled's protocol has no name `{key}`"),
+            )
+            .with_hint(near.unwrap_or_else(|| "docs/tangled.md lists the names".to_owned())));
+        };
+        let (fits, takes) = match name.contains('.') {
+            true => (is_nsid(value), "an NSID, such as `sh.tangled.repo.merge`"),
+            false => (is_word(value), "a word, such as `createdAt`"),
+        };
+        if !fits {
+            return Err(bad(takes));
+        }
+        *name = Cow::Owned(value.to_owned());
+        Ok(())
+    }
+
+    /// Whether a collection is of 1.0.
+    pub(crate) fn is_org(&self, collection: &str) -> bool {
+        collection.starts_with("org.tangled.") || self.org.has(collection)
+    }
+
+    /// Whether our lexicons describe the records of a collection: they know the usual names alone.
+    pub(crate) fn is_described(&self, collection: &str) -> bool {
+        let usual = Self::default();
+        match self.is_org(collection) {
+            true => self.org == usual.org && self.fields == usual.fields,
+            false => self.sh == usual.sh,
+        }
+    }
+
+    /// A text with markup, as records of 1.0 have it.
+    pub(crate) fn markdown(&self, text: &str) -> Value {
+        json!({ "$type": self.org.markdown, (self.fields.text.to_string()): text })
+    }
+
+    /// A line with markup, as records of 1.0 have it.
+    pub(crate) fn inline(&self, text: &str) -> Value {
+        json!({ "$type": self.org.inline, (self.fields.text.to_string()): text })
+    }
+
+    fn entries(&mut self) -> Entries<'_> {
+        let Methods {
+            index,
+            knot,
+            spindle,
+        } = &mut self.methods;
+        let mut all = self.sh.entries("sh");
+        all.extend(self.org.entries("org"));
+        all.extend(self.fields.entries());
+        all.extend(index.entries());
+        all.extend(knot.entries());
+        all.extend(spindle.entries());
+        all
+    }
+}
+
+/// A part of a name.
+fn is_word(text: &str) -> bool {
+    text.len() <= 63
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+/// Three parts or more, and perhaps a fragment.
+fn is_nsid(text: &str) -> bool {
+    let (nsid, fragment) = match text.split_once('#') {
+        Some((nsid, fragment)) => (nsid, Some(fragment)),
+        None => (text, None),
+    };
+    nsid.len() <= 317
+        && nsid.split('.').count() >= 3
+        && nsid.split('.').all(is_word)
+        && fragment.is_none_or(is_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_can_be_set_by_its_key() {
+        let usual = Dialects::default();
+        let mut keys: Vec<String> = usual.names().into_iter().map(|(key, _)| key).collect();
+        let count = keys.len();
+        for (key, old) in usual.names() {
+            let new = match old.as_str() {
+                "knot" => "repository",
+                name if name.contains('.') => "org.example.other",
+                _ => "other",
+            };
+            let mut names = usual.clone();
+            names.set(&key, new).unwrap();
+            let changed: Vec<_> = names
+                .names()
+                .into_iter()
+                .zip(usual.names())
+                .filter(|(now, before)| now != before)
+                .map(|(now, _)| now)
+                .collect();
+            assert_eq!(changed, [(key, new.to_owned())]);
+        }
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), count, "a key stands twice");
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        let mut names = Dialects::default();
+        for (key, value, said) in [
+            ("knot_merge", "merge", "takes an NSID"),
+            ("knot_merge", "sh.tangled", "takes an NSID"),
+            ("knot_merge", "sh.tangled.repo.merge?x", "takes an NSID"),
+            ("knot_merge", "sh..repo.merge", "takes an NSID"),
+            ("field_title", "a.b.c", "takes a word"),
+            ("field_title", "", "takes a word"),
+            ("field_title", "7", "takes a word"),
+            ("audience", "me", "`knot` or `repository`"),
+            ("knot_mege", "sh.tangled.repo.merge", "no name `knot_mege`"),
+        ] {
+            let e = names.set(key, value).unwrap_err();
+            assert_eq!(e.code(), "config");
+            assert!(e.message().contains(said), "{e}");
+        }
+        let e = names.set("knot_mege", "x.y.z").unwrap_err();
+        assert!(e.hint().unwrap().contains("'knot_merge'"), "{e:?}");
+        assert_eq!(names, Dialects::default());
+    }
+
+    #[test]
+    fn records_with_other_names_are_not_held_against_our_lexicons() {
+        let mut names = Dialects::default();
+        assert!(names.is_described("sh.tangled.repo.pull"));
+        names.set("field_title", "heading").unwrap();
+        assert!(names.is_described("sh.tangled.repo.pull"));
+        assert!(!names.is_described("org.tangled.track.ticket"));
+        names.set("sh_pull", "org.example.pull").unwrap();
+        assert!(!names.is_described("org.example.pull"));
+    }
+
+    #[test]
+    fn the_page_has_the_same_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tangled.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let rows = page
+            .lines()
+            .skip_while(|l| !l.starts_with("| Name | Usually"));
+        let shown: Vec<&str> = rows.skip(2).take_while(|l| l.starts_with('|')).collect();
+        let wanted = Dialects::default().names();
+        assert_eq!(shown.len(), wanted.len());
+        for (line, (key, name)) in shown.iter().zip(wanted) {
+            let begin = format!("| `{key}` | `{name}` | ");
+            assert!(line.starts_with(&begin), "{line} is not {begin}");
         }
     }
 }

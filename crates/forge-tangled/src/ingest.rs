@@ -184,22 +184,14 @@ impl Tangled {
 
     /// One look at the index.
     pub(crate) async fn look(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
+        let methods = &self.settings.dialects.methods.index;
         match seen {
-            Seen::Pull => {
-                self.look_at("sh.tangled.repo.getPull", "pull", uri, cid)
-                    .await
-            }
-            Seen::Issue => {
-                self.look_at("sh.tangled.repo.getIssue", "issue", uri, cid)
-                    .await
-            }
-            Seen::Repository => {
-                self.look_at("sh.tangled.repo.getRepo", "repo", uri, cid)
-                    .await
-            }
-            Seen::About(kind, subject) => self.look_among(kind.query, subject, uri, cid).await,
+            Seen::Pull => self.look_at(&methods.get_pull, "pull", uri, cid).await,
+            Seen::Issue => self.look_at(&methods.get_issue, "issue", uri, cid).await,
+            Seen::Repository => self.look_at(&methods.get_repo, "repo", uri, cid).await,
+            Seen::About(kind, subject) => self.look_among(&kind.query, subject, uri, cid).await,
             Seen::Definition(account) => {
-                self.look_among("sh.tangled.label.listDefinitions", account, uri, cid)
+                self.look_among(&methods.list_labels, account, uri, cid)
                     .await
             }
         }

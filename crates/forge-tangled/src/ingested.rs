@@ -1,11 +1,13 @@
 //! What tangled's own index took in, and when: the dated table of `docs/tangled-ingestion.md`.
 
+use crate::{Dialect, Dialects};
+
 /// The dates at which it changed, oldest first; the last is today's.
 pub const INDEX_DATES: [&str; 5] = ["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
 
 /// A collection: since which of [`INDEX_DATES`] it is taken in, and what to do before that.
 struct Row {
-    collection: &'static str,
+    collection: fn(&Dialect) -> &str,
     since: usize,
     instead: &'static str,
 }
@@ -13,22 +15,22 @@ struct Row {
 /// Read in the source of the ingester at those dates.
 const ROWS: [Row; 4] = [
     Row {
-        collection: "sh.tangled.repo.pull",
+        collection: |names| &names.pull,
         since: 2,
         instead: "open it on the web page of the repository",
     },
     Row {
-        collection: "sh.tangled.repo.pull.status",
+        collection: |names| &names.status,
         since: 4,
         instead: "close, reopen or mark it as merged on its web page",
     },
     Row {
-        collection: "sh.tangled.repo.issue.state",
+        collection: |names| &names.issue_state,
         since: 4,
         instead: "close or reopen it on its web page",
     },
     Row {
-        collection: "sh.tangled.feed.comment",
+        collection: |names| &names.comment,
         since: 3,
         instead: "comment on its web page",
     },
@@ -37,7 +39,7 @@ const ROWS: [Row; 4] = [
 /// The collections that an index of `date` (one of [`INDEX_DATES`]) does not take in, each with what
 /// to do instead. An unknown date is taken for the newest.
 #[must_use]
-pub fn not_ingested_in(date: &str) -> Vec<(String, String)> {
+pub fn not_ingested_in(date: &str, names: &Dialects) -> Vec<(String, String)> {
     let newest = INDEX_DATES.len() - 1;
     let at = INDEX_DATES
         .iter()
@@ -45,7 +47,12 @@ pub fn not_ingested_in(date: &str) -> Vec<(String, String)> {
         .unwrap_or(newest);
     ROWS.iter()
         .filter(|row| row.since > at)
-        .map(|row| (row.collection.to_owned(), row.instead.to_owned()))
+        .map(|row| {
+            (
+                (row.collection)(&names.sh).to_owned(),
+                row.instead.to_owned(),
+            )
+        })
         .collect()
 }
 
@@ -55,12 +62,13 @@ mod tests {
 
     #[test]
     fn an_older_index_takes_in_less() {
+        let names = Dialects::default();
         let counts: Vec<usize> = INDEX_DATES
             .iter()
-            .map(|date| not_ingested_in(date).len())
+            .map(|date| not_ingested_in(date, &names).len())
             .collect();
         assert_eq!(counts, [4, 4, 3, 2, 0]);
-        assert!(not_ingested_in("tomorrow").is_empty());
+        assert!(not_ingested_in("tomorrow", &names).is_empty());
     }
 
     #[test]
@@ -70,8 +78,9 @@ mod tests {
             "/../../docs/tangled-ingestion.md"
         );
         let page = std::fs::read_to_string(path).unwrap();
+        let names = Dialects::default();
         for row in &ROWS {
-            let name = format!("| `{}` |", row.collection);
+            let name = format!("| `{}` |", (row.collection)(&names.sh));
             let line = page.lines().find(|l| l.starts_with(&name)).unwrap();
             let cells: Vec<&str> = line.split('|').map(str::trim).collect();
             let yes: Vec<bool> = cells[2..7].iter().map(|cell| *cell == "yes").collect();

@@ -79,7 +79,7 @@ impl Tangled {
     /// kind.
     pub async fn check_ingestion(&self, uri: &AtUri) -> Result<IngestionReport> {
         let uri = self.with_did(uri.clone()).await?;
-        if uri.collection.starts_with("org.tangled.") {
+        if self.settings.dialects.is_org(&uri.collection) {
             return self.check_ticket(&uri).await;
         }
         let known = self.is_known(&uri)?;
@@ -215,7 +215,7 @@ impl Tangled {
     fn is_known(&self, uri: &AtUri) -> Result<Known> {
         let names = &self.settings.dialects.sh;
         let collection = uri.collection.as_str();
-        if collection == names.old_comment {
+        if collection == names.old_comment || collection == names.old_issue_comment {
             return Ok(Known::No(
                 "comment again: what this client writes is of the newer kind",
             ));

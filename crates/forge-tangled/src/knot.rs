@@ -16,7 +16,7 @@ pub(crate) struct Branch {
     pub message: Option<String>,
 }
 
-/// The most branches that one question gets (`sh.tangled.repo.branches`).
+/// The most branches that one question gets (`repo.branches`).
 const BRANCH_PAGE: usize = 100;
 /// More pages than a repository has branches for.
 const BRANCH_PAGES_MOST: usize = 100;
@@ -89,7 +89,8 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let params = [("repo", repo.as_str()), ("name", name)];
-        match knot.query("sh.tangled.repo.branch", &params).await {
+        let method = &self.settings.dialects.methods.knot.branch;
+        match knot.query(method, &params).await {
             Ok(branch) => Ok(Some(branch)),
             Err(e) if e.is_not_found() && fault::name(&e) != Some("RepoNotFound") => Ok(None),
             Err(e) => Err(e),
@@ -103,9 +104,8 @@ impl Tangled {
         }
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let found = knot
-            .query("sh.tangled.repo.getDefaultBranch", &[("repo", &repo)])
-            .await;
+        let method = &self.settings.dialects.methods.knot.default_branch;
+        let found = knot.query(method, &[("repo", &repo)]).await;
         match found {
             Ok(branch) => Ok(Some(branch)),
             Err(e) if fault::name(&e) == Some("RepoNotFound") => Err(e),
@@ -116,14 +116,15 @@ impl Tangled {
         }
     }
 
-    /// All branches; their cursor is how many came before (`sh.tangled.repo.branches` names none in
-    /// its answer).
+    /// All branches; their cursor is how many came before (`repo.branches` names none in its
+    /// answer).
     pub(crate) async fn all_branches(&self, repository: &Repository) -> Result<Vec<model::Branch>> {
         if repository.era == Era::Org10 {
             return Ok(self.remote_refs(repository).await?.all());
         }
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
+        let method = &self.settings.dialects.methods.knot.branches;
         let mut all: Vec<model::Branch> = Vec::new();
         for _ in 0..BRANCH_PAGES_MOST {
             let from = all.len().to_string();
@@ -133,7 +134,7 @@ impl Tangled {
                 ("limit", &limit),
                 ("cursor", &from),
             ];
-            let page: Branches = knot.query("sh.tangled.repo.branches", &params).await?;
+            let page: Branches = knot.query(method, &params).await?;
             let branches = page.branches.unwrap_or_default();
             let count = branches.len();
             all.extend(branches.into_iter().map(|b| model::Branch {
@@ -157,7 +158,8 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let params = [("repo", repo.as_str()), ("rev1", base), ("rev2", head)];
-        knot.query("sh.tangled.repo.compare", &params).await
+        knot.query(&self.settings.dialects.methods.knot.compare, &params)
+            .await
     }
 
     /// Whether `patch` applies to `branch`. Anybody may ask.
@@ -169,15 +171,10 @@ impl Tangled {
     ) -> Result<Checked> {
         let knot = self.knot(repository).await?.with_class(Class::Read);
         let input = merge_input(repository, branch, patch);
-        let answer = knot.procedure("sh.tangled.repo.mergeCheck", &input).await?;
-        let answer: CheckAnswer = serde_json::from_value(answer).map_err(|e| {
-            fault::garbled(
-                knot.origin(),
-                "sh.tangled.repo.mergeCheck",
-                &e.to_string(),
-                false,
-            )
-        })?;
+        let method = &self.settings.dialects.methods.knot.merge_check;
+        let answer = knot.procedure(method, &input).await?;
+        let answer: CheckAnswer = serde_json::from_value(answer)
+            .map_err(|e| fault::garbled(knot.origin(), method, &e.to_string(), false))?;
         if let Some(error) = answer.error.filter(|e| !e.is_empty()) {
             return Ok(Checked::Unknown(one_line(&error).into_owned()));
         }
@@ -216,12 +213,12 @@ impl Tangled {
         branch: &str,
         head: &str,
     ) -> Result<String> {
-        const METHOD: &str = "sh.tangled.repo.hiddenRef";
+        let method = &self.settings.dialects.methods.knot.hidden_ref;
         let knot = self.knot(fork).await?.with_class(Class::Replay);
         let audience = fork.knot.service_did();
-        let token = self.session.service_token(&audience, METHOD).await?;
+        let token = self.session.service_token(&audience, method).await?;
         let input = json!({ "repo": fork.target(), "forkRef": head, "remoteRef": branch });
-        let answer = knot.with_token(token).procedure(METHOD, &input).await?;
+        let answer = knot.with_token(token).procedure(method, &input).await?;
         let text = |name: &str| answer.get(name).and_then(Value::as_str);
         if answer.get("success").and_then(Value::as_bool) == Some(true) {
             let usual = || format!("hidden/{head}/{branch}");
@@ -246,8 +243,8 @@ impl Tangled {
     /// Deletes a branch on the knot.
     pub(crate) async fn delete_branch(&self, repository: &Repository, branch: &str) -> Result<()> {
         let input = json!({ "repo": repository.target(), "branch": branch });
-        self.knot_call(repository, "sh.tangled.repo.deleteBranch", &input)
-            .await?;
+        let method = &self.settings.dialects.methods.knot.delete_branch;
+        self.knot_call(repository, method, &input).await?;
         Ok(())
     }
 }

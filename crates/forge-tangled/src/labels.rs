@@ -17,7 +17,7 @@ use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Tangled,
+    Dialects, Tangled,
     ingest::{Seen, worse},
     page,
     pulls::status::Writers,
@@ -255,9 +255,10 @@ impl Change {
     }
 
     /// The record that makes the change.
-    pub fn record(&self, collection: &str, subject: &str) -> Result<NewRecord> {
+    pub fn record(&self, names: &Dialects, subject: &str) -> Result<NewRecord> {
+        let collection = &names.sh.label_op;
         let list = |operands: &[Operand]| operands.iter().map(Operand::json).collect::<Vec<_>>();
-        write::checked(NewRecord::new(
+        let record = NewRecord::new(
             collection,
             json!({
                 "$type": collection,
@@ -266,7 +267,8 @@ impl Change {
                 "add": list(&self.add),
                 "delete": list(&self.remove),
             }),
-        ))
+        );
+        write::checked(record, names)
     }
 }
 
@@ -574,7 +576,7 @@ impl Labels for Tangled {
         }
         let names = &self.settings.dialects.sh;
         let collection = names.label.clone();
-        let record = write::checked(NewRecord::new(
+        let record = NewRecord::new(
             &collection,
             json!({
                 "$type": collection,
@@ -585,7 +587,8 @@ impl Labels for Tangled {
                 "multiple": false,
                 "createdAt": write::now(),
             }),
-        ))?;
+        );
+        let record = write::checked(record, &self.settings.dialects)?;
         let owner = repository.owner.did.as_str();
         let uri = record.uri(owner);
         let cids = self.create_records(std::slice::from_ref(&record)).await?;

@@ -67,7 +67,9 @@ mod write;
 mod xrpc;
 
 pub use caps::CAPABILITIES;
-pub use dialect::{Dialect, Dialects, Era};
+pub use dialect::{
+    Audience, Dialect, Dialects, Era, Fields, IndexMethods, KnotMethods, Methods, SpindleMethods,
+};
 pub use drafts::DraftMarker;
 pub use identity::{Document, Identity};
 pub use ingested::{INDEX_DATES, not_ingested_in};
@@ -113,17 +115,18 @@ impl Tangled {
             kind: ForgeKind::TANGLED,
             host: settings.host.clone(),
         };
+        let kept = settings.kept;
         Self {
             http,
             settings,
             identities,
             session,
-            repositories: Cache::default(),
-            collaborators: Cache::default(),
-            definitions: Cache::default(),
-            patches: Cache::default(),
+            repositories: Cache::new(kept),
+            collaborators: Cache::new(kept),
+            definitions: Cache::new(kept),
+            patches: Cache::new(kept),
             listed: pulls::rest::Kept::default(),
-            audiences: Cache::default(),
+            audiences: Cache::new(kept),
             info,
         }
     }

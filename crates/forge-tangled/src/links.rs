@@ -16,7 +16,7 @@ use futures::future;
 use serde_json::Value;
 
 use crate::{
-    Era, Tangled, comments,
+    Dialects, Era, Tangled, comments,
     issues::ISSUES,
     kinds,
     pulls::{
@@ -40,11 +40,31 @@ const PAGES: usize = 10;
 /// A pull request or an issue, as far as its own record tells.
 struct Ticket {
     kind: SubjectKind,
+    title: Option<String>,
+    body: String,
     record: Record,
     state: Option<LinkState>,
 }
 
 impl Ticket {
+    /// One whose record has its title and its body in `[title, body]`.
+    fn new(
+        kind: SubjectKind,
+        record: Record,
+        state: Option<LinkState>,
+        [title, body]: [&str; 2],
+        names: &Dialects,
+    ) -> Self {
+        let text = |field| markdown(&record.value, field, names).map(str::to_owned);
+        Self {
+            kind,
+            title: text(title),
+            body: text(body).unwrap_or_default(),
+            record,
+            state,
+        }
+    }
+
     fn uri(&self) -> &str {
         &self.record.uri
     }
@@ -54,13 +74,13 @@ impl Ticket {
             kind: Some(self.kind),
             repo: Some(repository.id.clone()),
             key: PrKey::Record(self.record.uri.clone()),
-            title: markdown(&self.record.value, "title").map(str::to_owned),
+            title: self.title.clone(),
             state: self.state,
         }
     }
 
     fn body(&self) -> &str {
-        markdown(&self.record.value, "body").unwrap_or_default()
+        &self.body
     }
 
     fn depends_on(&self) -> Option<&str> {
@@ -68,10 +88,18 @@ impl Ticket {
     }
 }
 
+/// Where title and body are, in all but tickets of 1.0.
+const TEXTS: [&str; 2] = ["title", "body"];
+
+/// Where they are in those.
+fn texts_of_ticket(names: &Dialects) -> [&str; 2] {
+    [&names.fields.title, &names.fields.body]
+}
+
 /// A list of the index, and where its records are when it does not answer.
 struct List<'a> {
     kind: SubjectKind,
-    query: &'static str,
+    query: &'a str,
     words: Words<'a>,
     collections: [&'a str; 2],
     paths: &'static [&'static str],
@@ -115,11 +143,12 @@ impl Tangled {
                 (found.repository, found.issue.record, found.number)
             }
         };
-        let own = Ticket {
-            kind: subject.kind(),
-            record: own,
-            state: None,
+        let names = &self.settings.dialects;
+        let texts = match repository.era {
+            Era::Org10 => texts_of_ticket(names),
+            Era::Sh2025 | Era::Sh2026 => TEXTS,
         };
+        let own = Ticket::new(subject.kind(), own, None, texts, names);
         let mut links = Links::default();
         let (said, others) = future::join(
             self.said_about(&repository, &own.record),
@@ -210,17 +239,18 @@ impl Tangled {
             };
         }
         let names = &self.settings.dialects.sh;
+        let methods = &self.settings.dialects.methods.index;
         let lists = [
             List {
                 kind: SubjectKind::PullRequest,
-                query: "sh.tangled.repo.listPulls",
+                query: &methods.list_pulls,
                 words: Words::of_pulls(names),
                 collections: [&names.pull, &names.status],
                 paths: &["target.repo", "target.repoDid"],
             },
             List {
                 kind: SubjectKind::Issue,
-                query: "sh.tangled.repo.listIssues",
+                query: &methods.list_issues,
                 words: Words::of_issues(names),
                 collections: [&names.issue, &names.issue_state],
                 paths: &["repo"],
@@ -256,11 +286,11 @@ impl Tangled {
         let (mut found, mut warnings) = (Vec::new(), Vec::new());
         while let Some(row) = walk.next().await? {
             match Item::parse(row, "record") {
-                Ok(item) => found.push(Ticket {
-                    kind: list.kind,
-                    state: list.words.state_of(item.state()).map(LinkState::from),
-                    record: item.record,
-                }),
+                Ok(item) => {
+                    let state = list.words.state_of(item.state()).map(LinkState::from);
+                    let names = &self.settings.dialects;
+                    found.push(Ticket::new(list.kind, item.record, state, TEXTS, names));
+                }
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
             if found.len() >= MOST {
@@ -292,11 +322,9 @@ impl Tangled {
             });
             targets.any(|target| repository.is_target(target))
         };
-        let tickets = records.into_iter().filter(is_ours).map(|record| Ticket {
-            kind: list.kind,
-            state: None,
-            record,
-        });
+        let names = &self.settings.dialects;
+        let records = records.into_iter().filter(is_ours);
+        let tickets = records.map(|record| Ticket::new(list.kind, record, None, TEXTS, names));
         (tickets.collect(), found.warnings)
     }
 
@@ -305,15 +333,15 @@ impl Tangled {
         repository: &Repository,
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
         let (knot, did) = self.account(repository).await?;
-        let collection = &self.settings.dialects.org.issue;
-        let listed = records::all(&knot, did, collection, tickets::MOST).await?;
-        let tickets = listed.records.into_iter().map(|record| Ticket {
-            kind: match record.text("targetBranch") {
+        let names = &self.settings.dialects;
+        let listed = records::all(&knot, did, &names.org.issue, tickets::MOST).await?;
+        let tickets = listed.records.into_iter().map(|record| {
+            let kind = match record.text(&names.fields.target_branch) {
                 Some(_) => SubjectKind::PullRequest,
                 None => SubjectKind::Issue,
-            },
-            state: inline(&record).state.map(LinkState::from),
-            record,
+            };
+            let state = inline(&record, names).state.map(LinkState::from);
+            Ticket::new(kind, record, state, texts_of_ticket(names), names)
         });
         Ok((tickets.collect(), listed.warnings))
     }

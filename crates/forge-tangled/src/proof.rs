@@ -95,7 +95,7 @@ impl Tangled {
     /// A pull request other than `uri` that the index has on top of `below`.
     pub(crate) async fn other_on_top(&self, repo: &str, below: &str, uri: &str) -> Option<String> {
         let all = self
-            .ask_index("sh.tangled.repo.listPulls", repo)
+            .ask_index(&self.settings.dialects.methods.index.list_pulls, repo)
             .await
             .ok()?
             .records;
@@ -122,7 +122,9 @@ impl Tangled {
             (repository, pull.author)
         };
         let knot = self.knot(&repository).await.ok()?;
-        let collaborators = collaborators_at(&knot, repository.target()).await.ok()?;
+        let method = &self.settings.dialects.methods.knot.list_collaborators;
+        let collaborators = collaborators_at(&knot, method, repository.target());
+        let collaborators = collaborators.await.ok()?;
         let writers = Writers::of(&repository, &collaborators);
         let who = record.author();
         let may = writers.may_write(who) || author_may && who == author;

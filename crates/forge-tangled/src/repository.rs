@@ -59,7 +59,7 @@ impl Repository {
 }
 
 impl Tangled {
-    /// The repository of an id; looked up once.
+    /// The repository of an id; looked up once in [`crate::Settings::kept`].
     pub(crate) async fn repository(&self, id: &RepoId) -> Result<std::sync::Arc<Repository>> {
         let cell = self.repositories.cell(&id.comparison_key());
         let found = cell.get_or_try_init(|| async {
@@ -90,7 +90,9 @@ impl Tangled {
             self.sh_record(&pds, &owner, name, &slug),
         )
         .await?;
-        if let Some(declaration) = declaration_of(declarations.records, &slug, record.as_ref()) {
+        let declared = &names.fields.declared;
+        let declaration = declaration_of(declarations.records, declared, &slug, record.as_ref());
+        if let Some(declaration) = declaration {
             return self.declared(owner, declaration).await;
         }
         match record {
@@ -167,9 +169,8 @@ impl Tangled {
     /// does not know the question is older than repository DIDs and is believed.
     async fn confirm_owner(&self, knot: &Origin, did: &str, owner: &Identity) -> Result<()> {
         let knot = self.identities.service(knot.clone()).await?;
-        let said = knot
-            .query::<Described>("sh.tangled.repo.describeRepo", &[("repoDid", did)])
-            .await;
+        let method = &self.settings.dialects.methods.knot.describe_repo;
+        let said = knot.query::<Described>(method, &[("repoDid", did)]).await;
         match said {
             Ok(said) if said.owner_did != owner.did => {
                 Err(claimed(owner, did, &said.owner_did, knot.origin()))
@@ -179,7 +180,8 @@ impl Tangled {
     }
 
     async fn declared(&self, owner: Identity, record: Record) -> Result<Repository> {
-        let did = record.text("repo").map(str::to_owned).ok_or_else(|| {
+        let declared = &self.settings.dialects.fields.declared;
+        let did = record.text(declared).map(str::to_owned).ok_or_else(|| {
             Error::new(
                 ErrorKind::Protocol,
                 format!("this declaration names no repository: {}", record.uri),
@@ -212,12 +214,17 @@ impl Tangled {
         let account = self.identities.of_did(did).await?;
         let knot = account.document.knot(self.settings.reach)?;
         let xrpc = self.identities.service(knot).await?;
-        let described = xrpc
-            .query::<Described>("sh.tangled.repo.describeRepo", &[("repoDid", did)])
-            .await;
-        let (owner, name) = match described {
-            Ok(said) => (said.owner_did, said.rkey),
-            Err(_) => self.manifest(&xrpc, did).await?,
+        // A repository of 1.0 has an account on its knot, and no other method was seen of one. A
+        // document of 2026 may name its knot in the same way.
+        let (owner, name) = match account.document.pds(self.settings.reach) {
+            Ok(_) => match self.manifest(&xrpc, did).await {
+                Ok(said) => said,
+                Err(e) => self.described(&xrpc, did).await.map_err(|_| e)?,
+            },
+            Err(_) => match self.described(&xrpc, did).await {
+                Ok(said) => said,
+                Err(_) => self.manifest(&xrpc, did).await?,
+            },
         };
         let found = self.by_name(&owner, &name).await?;
         if found.did.as_deref() != Some(did) {
@@ -232,10 +239,17 @@ impl Tangled {
         Ok(found)
     }
 
+    /// Owner and name as a knot of 2026 has them.
+    async fn described(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
+        let method = &self.settings.dialects.methods.knot.describe_repo;
+        let said: Described = knot.query(method, &[("repoDid", did)]).await?;
+        Ok((said.owner_did, said.rkey))
+    }
+
     /// Owner and name from the manifest of 1.0, whose field names were seen in prose alone: both
     /// spellings, at the top or in an object, are taken.
     async fn manifest(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
-        let record = records::find(knot, did, "org.tangled.repo.manifest", "self").await?;
+        let record = records::find(knot, did, &self.settings.dialects.org.manifest, "self").await?;
         let value = record.map(|r| r.value).unwrap_or_default();
         let text = |name: &str| {
             let nested = |outer: &str| value.get(outer).and_then(|o| o.get(name));
@@ -264,8 +278,13 @@ impl Tangled {
 }
 
 /// The declaration that a name means, or the one of the repository that an older record is about:
-/// what was declared is of Tangled 1.0, by whatever name somebody asks for it.
-fn declaration_of(declarations: Vec<Record>, slug: &str, older: Option<&Record>) -> Option<Record> {
+/// what was declared is of Tangled 1.0, by whatever name somebody asks for it. `field` names it.
+fn declaration_of(
+    declarations: Vec<Record>,
+    field: &str,
+    slug: &str,
+    older: Option<&Record>,
+) -> Option<Record> {
     let did = older.and_then(|r| r.text("repoDid"));
     // A repository of 2025 has nothing but its name to know it by.
     let name = older
@@ -274,7 +293,7 @@ fn declaration_of(declarations: Vec<Record>, slug: &str, older: Option<&Record>)
         .map(str::to_lowercase);
     let (mut named, mut same) = (None, None);
     for declaration in declarations {
-        let declares_it = did.is_some() && declaration.text("repo") == did;
+        let declares_it = did.is_some() && declaration.text(field) == did;
         if declaration.rkey() == slug {
             named = Some(declaration);
         } else if declares_it || Some(declaration.rkey()) == name.as_deref() {

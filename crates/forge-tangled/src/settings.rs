@@ -30,6 +30,9 @@ pub struct Settings {
     pub wait: Duration,
     /// The first pause between two looks at the index; each further one is twice as long.
     pub poll: Duration,
+    /// How long what was found out is used again: who is who, where a repository is, what it was
+    /// declared to be, who may write to it, its labels. What changes meanwhile is seen after that.
+    pub kept: Duration,
     /// Collections that this index is known not to ingest, each with what to do instead. Tangled's
     /// own ingests all that we write since July 2026.
     pub not_ingested: Vec<(String, String)>,
@@ -59,6 +62,7 @@ impl Settings {
             sessions: None,
             wait: Duration::from_secs(10),
             poll: Duration::from_millis(250),
+            kept: Duration::from_secs(300),
             not_ingested: Vec::new(),
             draft_marker: None,
             verdict_comments: false,

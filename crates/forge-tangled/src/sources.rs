@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Tangled,
+    Era, Tangled,
     records::{self, Listing, Record},
     repository::Repository,
     skipped::Skipped,
@@ -40,15 +40,33 @@ pub(crate) struct Found<T> {
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     /// The query of the index.
-    pub query: &'static str,
+    pub query: String,
     pub collection: String,
     /// Where the record names what it is about, as the index of backlinks writes it.
     pub path: &'static str,
     /// The same, as keys of the record.
     pub keys: &'static [&'static str],
+    /// Records that said the same before there were these. An index hands them out with the others.
+    pub older: Vec<Older>,
+}
+
+/// Records of an older kind: those about one kind of thing.
+#[derive(Clone, Debug)]
+pub(crate) struct Older {
+    pub collection: String,
+    /// The collection of what they are about.
+    pub of: String,
+    /// The field that names it.
+    pub field: &'static str,
 }
 
 impl Kind {
+    /// The older kind of records about `subject`.
+    fn older_of(&self, subject: &str) -> Option<&Older> {
+        let collection = subject.split('/').nth(3)?;
+        self.older.iter().find(|older| older.of == collection)
+    }
+
     /// Whether a record is about `subject`.
     fn is_about(&self, record: &Record, subject: &str) -> bool {
         let mut at = Some(&record.value);
@@ -162,7 +180,7 @@ impl Tangled {
         let why = if self.settings.not_ingested(&kind.collection).is_some() {
             format!("this index does not take in {}", kind.collection)
         } else {
-            match self.ask_index(kind.query, subject).await {
+            match self.ask_index(&kind.query, subject).await {
                 Ok(listing) => {
                     return Ok(Found {
                         value: listing.records,
@@ -173,17 +191,58 @@ impl Tangled {
                 Err(e) => return Err(e),
             }
         };
-        let source = format!("{}:{}", kind.collection, kind.path);
-        if let Ok(links) = self.backlinks(subject, &source).await {
+        let older = kind.older_of(subject);
+        if let Ok(links) = self.linked(kind, older, subject).await {
             let found = self.hydrate(links).await;
             let by = format!("the backlinks at {}", self.backlinks_host());
             return Ok(self.second_best(&why, found, by));
         }
         let accounts = accounts.await;
-        let [mut found] = self.in_accounts([&kind.collection], &accounts).await;
-        found.records.retain(|r| kind.is_about(r, subject));
+        let found = match older {
+            None => {
+                let [mut found] = self.in_accounts([&kind.collection], &accounts).await;
+                found.records.retain(|r| kind.is_about(r, subject));
+                found
+            }
+            Some(older) => {
+                let names = [kind.collection.as_str(), older.collection.as_str()];
+                let [mut found, mut others] = self.in_accounts(names, &accounts).await;
+                found.records.retain(|r| kind.is_about(r, subject));
+                others
+                    .records
+                    .retain(|r| r.text(older.field) == Some(subject));
+                found.records.append(&mut others.records);
+                for warning in others.warnings {
+                    if !found.warnings.contains(&warning) {
+                        found.warnings.push(warning);
+                    }
+                }
+                found
+            }
+        };
         let by = format!("the servers of {} accounts", accounts.len());
         Ok(self.second_best(&why, found, by))
+    }
+
+    /// Who has a record of this kind, or of its older one, about `subject`.
+    async fn linked(
+        &self,
+        kind: &Kind,
+        older: Option<&Older>,
+        subject: &str,
+    ) -> Result<Vec<(String, String, String)>> {
+        let source = format!("{}:{}", kind.collection, kind.path);
+        let Some(older) = older else {
+            return self.backlinks(subject, &source).await;
+        };
+        let before = format!("{}:{}", older.collection, older.field);
+        let (mut links, more) = future::try_join(
+            self.backlinks(subject, &source),
+            self.backlinks(subject, &before),
+        )
+        .await?;
+        links.extend(more);
+        Ok(links)
     }
 
     fn second_best(&self, why: &str, found: Listing, by: String) -> Found<Vec<Record>> {
@@ -509,26 +568,48 @@ impl Tangled {
     }
 
     /// The collaborators, by DID: from the knot, which decides; where it does not say, from the
-    /// index, then from the owner's records.
+    /// index, then from the owner's records. In 1.0 from the repository's own account.
     pub(crate) async fn collaborators(&self, repository: &Repository) -> BTreeSet<String> {
         let cell = self.collaborators.cell(&repository.record.uri);
         let found = cell.get_or_init(|| self.find_collaborators(repository));
         found.await.clone()
     }
 
+    /// In 1.0 the key of a collaborator's record is their DID (the project's own description of its
+    /// records; what is in one was not seen).
+    async fn collaborators_of_account(&self, repository: &Repository) -> BTreeSet<String> {
+        let Ok((knot, did)) = self.account(repository).await else {
+            return BTreeSet::new();
+        };
+        let collection = &self.settings.dialects.org.collaborator;
+        let all = records::all(&knot, did, collection, ACCOUNT_MOST).await;
+        let records = all.map(|all| all.records).unwrap_or_default();
+        let keys = records.iter().map(Record::rkey);
+        keys.filter(|key| key.starts_with("did:"))
+            .map(str::to_owned)
+            .collect()
+    }
+
     async fn find_collaborators(&self, repository: &Repository) -> BTreeSet<String> {
+        if repository.era == Era::Org10 {
+            return self.collaborators_of_account(repository).await;
+        }
         let subject = repository.target();
+        let methods = &self.settings.dialects.methods;
         if let Ok(knot) = self.identities.service(repository.knot.clone()).await
-            && let Ok(found) = collaborators_at(&knot, subject).await
+            && let Ok(found) =
+                collaborators_at(&knot, &methods.knot.list_collaborators, subject).await
         {
             return found;
         }
-        if let Ok(found) = collaborators_at(&self.index(), subject).await {
+        if let Ok(found) =
+            collaborators_at(&self.index(), &methods.index.list_collaborators, subject).await
+        {
             return found;
         }
         let owner = BTreeSet::from([repository.owner.did.clone()]);
         let [found] = self
-            .in_accounts(["sh.tangled.repo.collaborator"], &owner)
+            .in_accounts([&self.settings.dialects.sh.collaborator], &owner)
             .await;
         found
             .records
@@ -552,14 +633,14 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
     }
 }
 
-/// The collaborators that a service names.
-pub(crate) async fn collaborators_at(xrpc: &Xrpc, subject: &str) -> Result<BTreeSet<String>> {
-    let page: Items = xrpc
-        .query(
-            "sh.tangled.repo.listCollaborators",
-            &[("subject", subject), ("limit", "1000")],
-        )
-        .await?;
+/// The collaborators that a service names, asked by its method for them.
+pub(crate) async fn collaborators_at(
+    xrpc: &Xrpc,
+    method: &str,
+    subject: &str,
+) -> Result<BTreeSet<String>> {
+    let params = [("subject", subject), ("limit", "1000")];
+    let page: Items = xrpc.query(method, &params).await?;
     let subjects = page.items.iter().filter_map(|item| {
         let named = item
             .get("subject")

@@ -9,12 +9,11 @@ use serde_json::{Value, json};
 use crate::{
     Tangled,
     account::EDITS_MOST,
-    comments::text,
     pulls::{check_body, view::Located},
     records::{self, NewRecord, Record},
     repository::Repository,
-    ticket_writes::{done, markdown},
-    tickets::{self, editor},
+    ticket_writes::done,
+    tickets::{self, editor, markdown},
     write,
 };
 
@@ -70,29 +69,31 @@ impl Tangled {
     ) -> Result<Outcome<Comment>> {
         check_comment(body)?;
         let (knot, did) = self.account(repository).await?;
-        let names = &self.settings.dialects.org;
+        let names = &self.settings.dialects;
+        let fields = &names.fields;
         let viewer = self.session.viewer().await?.identity.did.as_str();
         let (subject, all) = futures::try_join!(
-            records::get(&knot, did, &names.pull, ticket),
-            records::all(&knot, did, &names.comment, tickets::MOST),
+            records::get(&knot, did, &names.org.pull, ticket),
+            records::all(&knot, did, &names.org.comment, tickets::MOST),
         )?;
         let since = match with {
             GoesWith::Change => None,
             GoesWith::Round(at) => at,
         };
         let goes_with = |record: &Record| match with {
-            GoesWith::Change => record.text_at(&["subject", "cid"]) == Some(subject.cid()),
+            GoesWith::Change => record.text_at(&[&*fields.subject, "cid"]) == Some(subject.cid()),
             GoesWith::Round(None) => true,
             GoesWith::Round(Some(round)) => {
-                let at = record.created_at("createdAt");
+                let at = record.created_at(&fields.created_at);
                 at.is_some_and(|at| at > round)
             }
         };
         let same = |record: &&Record| {
-            tickets::subject(record) == Some(&subject.uri)
-                && editor(record) == Some(viewer)
-                && text(&record.value) == Some(body)
-                && record.value.get("replyTo").is_none_or(Value::is_null)
+            let answered = record.value.get(&*fields.reply_to);
+            tickets::subject(record, names) == Some(&subject.uri)
+                && editor(record, names) == Some(viewer)
+                && markdown(&record.value, &fields.body, names) == Some(body)
+                && answered.is_none_or(Value::is_null)
                 && goes_with(record)
         };
         if let Some(there) = all.records.iter().find(same) {
@@ -162,34 +163,35 @@ impl Tangled {
         parent: Option<&AtUri>,
         since: Option<Timestamp>,
     ) -> Result<Record> {
-        let names = &self.settings.dialects.org;
+        let names = &self.settings.dialects;
+        let fields = &names.fields;
         let (knot, did) = self.account(repository).await?;
         let mut refused: Option<(Vec<String>, Error)> = None;
         for _ in 0..EDITS_MOST {
-            let subject = records::get(&knot, did, &names.pull, ticket).await?;
+            let subject = records::get(&knot, did, &names.org.pull, ticket).await?;
             let mut versions = vec![subject.cid().to_owned()];
             let mut value = json!({
-                "$type": names.comment,
-                "subject": {
+                "$type": names.org.comment,
+                (fields.subject.to_string()): {
                     "$type": "com.atproto.repo.strongRef",
                     "uri": subject.uri,
                     "cid": subject.cid(),
                 },
-                "body": markdown(body),
-                "createdAt": write::now_or_after(since),
+                (fields.body.to_string()): names.markdown(body),
+                (fields.created_at.to_string()): write::now_or_after(since),
             });
             if let (Some(uri), Some(map)) = (parent, value.as_object_mut()) {
-                let found = records::find(&knot, did, &names.comment, &uri.rkey).await?;
+                let found = records::find(&knot, did, &names.org.comment, &uri.rkey).await?;
                 let found = found.ok_or_else(|| no_comment(&uri.to_string()))?;
                 versions.push(found.cid().to_owned());
-                map.insert("replyTo".to_owned(), found.strong_ref());
+                map.insert(fields.reply_to.to_string(), found.strong_ref());
             }
             match refused.take() {
                 // It was not because somebody was faster.
                 Some((tried, e)) if tried == versions => return Err(e),
                 _ => {}
             }
-            let record = write::checked(NewRecord::new(&names.comment, value))?;
+            let record = write::checked(NewRecord::new(&names.org.comment, value), names)?;
             match self.put_new(repository, &record).await {
                 Err(e) if matches!(e.kind(), ErrorKind::InvalidInput { .. }) => {
                     refused = Some((versions, e));
@@ -197,7 +199,7 @@ impl Tangled {
                 other => return other,
             }
         }
-        let uri = AtUri::parse(&format!("at://{did}/{}/{ticket}", names.pull))?;
+        let uri = AtUri::parse(&format!("at://{did}/{}/{ticket}", names.org.pull))?;
         Err(write::stale(
             &uri,
             "the version that was read",
@@ -210,7 +212,8 @@ impl Tangled {
     }
 
     async fn model_of(&self, record: &Record) -> Result<Comment> {
-        let models = self.comment_models(std::slice::from_ref(record)).await;
+        let read = tickets::as_in_2026(record.clone(), &self.settings.dialects);
+        let models = self.comment_models(std::slice::from_ref(&read)).await;
         let first = models.into_iter().next();
         first.ok_or_else(|| no_comment(&record.uri))
     }

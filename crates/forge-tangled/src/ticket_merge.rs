@@ -45,7 +45,7 @@ impl Tangled {
     ) -> Result<Outcome<Merge>> {
         let (repository, pull) = (&located.repository, &located.pull);
         let uri = &pull.record.uri;
-        match tickets::inline(&pull.record).state {
+        match self.ticket_state(located) {
             Some(PrState::Merged) => return self.ticket_was_merged(located).await,
             Some(PrState::Closed) => {
                 return Err(
@@ -274,24 +274,26 @@ impl Tangled {
             sleep(pause).await;
             pause *= 2;
             let now = self.again(located).await;
-            if now.is_ok_and(|now| is_merged(&now)) {
+            if now.is_ok_and(|now| self.is_merged(&now)) {
                 return Ok(None);
             }
         }
         let repository = &located.repository;
         let (others, _) = self.tickets(repository).await?;
-        let word = learned_word(others.iter().map(|p| &p.record), PrState::Merged);
+        let names = &self.settings.dialects;
+        let (field, open) = (&*names.fields.state, names.org.state(PrState::Open));
+        let word = learned_word(others.iter().map(|p| &p.record), PrState::Merged, names);
         let ticket = &located.pull.record;
         let changed = self
             .change_ticket(repository, ticket, None, |map| {
                 // Somebody who closed it meanwhile is not overruled.
-                if map.get("state").and_then(|s| s.as_str()) == Some("open") {
-                    map.insert("state".to_owned(), json!(word));
+                if map.get(field).and_then(|s| s.as_str()) == Some(open) {
+                    map.insert(field.to_owned(), json!(word));
                 }
             })
             .await?;
-        match (is_merged(&self.again(located).await?), changed) {
-            (true, _) => Ok(spelled(&word, PrState::Merged)),
+        match (self.is_merged(&self.again(located).await?), changed) {
+            (true, _) => Ok(spelled(&word, PrState::Merged, names)),
             (false, true) => Err(changed_on_the_way(&ticket.uri, "the state")),
             (false, false) => Err(Error::precondition(
                 Precondition::Closed,
@@ -299,10 +301,14 @@ impl Tangled {
             )),
         }
     }
-}
 
-fn is_merged(located: &Located) -> bool {
-    tickets::inline(&located.pull.record).state == Some(PrState::Merged)
+    fn ticket_state(&self, located: &Located) -> Option<PrState> {
+        tickets::inline(&located.pull.record, &self.settings.dialects).state
+    }
+
+    fn is_merged(&self, located: &Located) -> bool {
+        self.ticket_state(located) == Some(PrState::Merged)
+    }
 }
 
 /// Brings the tip of the target branch and the head of the newest round into the clone, which gets

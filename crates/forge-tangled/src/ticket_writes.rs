@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use crate::account::changed_on_the_way;
 use crate::{
-    Tangled,
+    Dialects, Tangled,
     account::survived,
     fault,
     knot::no_branch,
@@ -32,9 +32,6 @@ use crate::{
     tickets::{self, editor},
     write,
 };
-
-/// The type of a label on a ticket.
-const TOKEN: &str = "org.tangled.label.defs#labelToken";
 
 /// What is said with every result.
 pub(crate) fn experimental() -> Warning {
@@ -99,9 +96,12 @@ impl Tangled {
         let source = fork.as_deref().unwrap_or(&repository);
         let ends = self.ends(&repository, source, &base, head).await?;
         let (others, _) = self.tickets(&repository).await?;
+        let names = &self.settings.dialects;
+        let fields = &names.fields;
+        let is_open = |p: &Pull| tickets::inline(&p.record, names).state == Some(PrState::Open);
         let open: Vec<&Pull> = others
             .iter()
-            .filter(|p| p.base == base && tickets::inline(&p.record).state == Some(PrState::Open))
+            .filter(|p| p.base == base && is_open(p))
             .collect();
         let from_there = |p: &&&Pull| {
             let named = p.source.as_deref().unwrap_or(repository.target());
@@ -116,10 +116,11 @@ impl Tangled {
                 format!("there is an open pull request of these branches already: {uri}"),
             ));
         }
-        let labels = learned_labels(others.iter().map(|p| &p.record), &req.labels)?;
-        let begun = open
-            .iter()
-            .find(|p| p.rounds.is_empty() && p.title == title && editor(&p.record) == Some(viewer));
+        let labels = learned_labels(others.iter().map(|p| &p.record), &req.labels, names)?;
+        let begun = open.iter().find(|p| {
+            let mine = editor(&p.record, names) == Some(viewer);
+            p.rounds.is_empty() && p.title == title && mine
+        });
         let mut warnings = vec![experimental()];
         let uri = match begun {
             Some(begun) => {
@@ -129,23 +130,24 @@ impl Tangled {
                      {uri}"
                 )));
                 self.change_ticket(&repository, &begun.record, None, |map| {
-                    describe(map, &req.description);
-                    set_labels(map, labels.clone());
+                    describe(map, &req.description, names);
+                    set_labels(map, labels.clone(), names);
                 })
                 .await?;
                 uri
             }
             None => {
                 let mut map = Map::new();
-                map.insert("$type".to_owned(), json!(self.settings.dialects.org.pull));
-                map.insert("title".to_owned(), inline_markdown(&title));
-                map.insert("state".to_owned(), json!("open"));
-                map.insert("targetBranch".to_owned(), json!(base));
-                map.insert("createdAt".to_owned(), json!(write::now()));
-                describe(&mut map, &req.description);
-                set_labels(&mut map, labels);
-                let record = NewRecord::new(&self.settings.dialects.org.pull, Value::Object(map));
-                let record = write::checked(record)?;
+                let open = names.org.state(PrState::Open);
+                map.insert("$type".to_owned(), json!(names.org.pull));
+                map.insert(fields.title.to_string(), names.inline(&title));
+                map.insert(fields.state.to_string(), json!(open));
+                map.insert(fields.target_branch.to_string(), json!(base));
+                map.insert(fields.created_at.to_string(), json!(write::now()));
+                describe(&mut map, &req.description, names);
+                set_labels(&mut map, labels, names);
+                let record = NewRecord::new(&names.org.pull, Value::Object(map));
+                let record = write::checked(record, names)?;
                 self.put_new(&repository, &record).await?.uri
             }
         };
@@ -188,7 +190,7 @@ impl Tangled {
                 "name the branch: forge pr resubmit {uri} --head BRANCH"
             )));
         }
-        let state = tickets::inline(&pull.record).state;
+        let state = tickets::inline(&pull.record, &self.settings.dialects).state;
         if state != Some(PrState::Open) {
             let why = match state {
                 Some(PrState::Merged) => Precondition::Merged,
@@ -241,19 +243,20 @@ impl Tangled {
             check_body("description", description)?;
         }
         let (others, _) = self.tickets(&located.repository).await?;
-        let add = learned_labels(others.iter().map(|p| &p.record), &edit.labels.add)?;
+        let names = &self.settings.dialects;
+        let add = learned_labels(others.iter().map(|p| &p.record), &edit.labels.add, names)?;
         let remove = &edit.labels.remove;
         let (repository, ticket) = (&located.repository, &located.pull.record);
         let expected = edit.expected_version.as_deref();
         let changed = self
             .change_ticket(repository, ticket, expected, |map| {
                 if let Some(title) = &title {
-                    map.insert("title".to_owned(), inline_markdown(title));
+                    map.insert(names.fields.title.to_string(), names.inline(title));
                 }
                 if let Some(text) = &edit.description {
-                    describe(map, text);
+                    describe(map, text, names);
                 }
-                relabel(map, &add, remove);
+                relabel(map, &add, remove, names);
             })
             .await?;
         if !changed {
@@ -280,7 +283,8 @@ impl Tangled {
         if let Some(comment) = comment {
             check_comment(comment)?;
         }
-        let now = tickets::inline(ticket).state;
+        let names = &self.settings.dialects;
+        let now = tickets::inline(ticket, names).state;
         if now == Some(PrState::Merged) {
             return Err(Error::precondition(
                 Precondition::Merged,
@@ -290,15 +294,15 @@ impl Tangled {
         let mut warnings = vec![experimental()];
         if now != Some(to) {
             let word = match to {
-                PrState::Open => "open".to_owned(),
+                PrState::Open => names.org.state(to).to_owned(),
                 _ => {
                     let (all, _) = self.tickets(repository).await?;
-                    learned_word(all.iter().map(|p| &p.record), to)
+                    learned_word(all.iter().map(|p| &p.record), to, names)
                 }
             };
-            warnings.extend(spelled(&word, to));
+            warnings.extend(spelled(&word, to, names));
             self.change_ticket(repository, ticket, None, |map| {
-                map.insert("state".to_owned(), json!(word));
+                map.insert(names.fields.state.to_string(), json!(word));
             })
             .await?;
         }
@@ -386,9 +390,8 @@ impl Tangled {
     async fn merge_base(&self, repository: &Repository, base: &str, head: &str) -> Result<String> {
         let (knot, did) = self.account(repository).await?;
         let params = [("repo", did), ("base", base), ("head", head)];
-        let found: Value = knot
-            .query("org.tangled.temp.git.getMergeBase", &params)
-            .await?;
+        let method = &self.settings.dialects.methods.knot.merge_base;
+        let found: Value = knot.query(method, &params).await?;
         let common = found.get("commit").and_then(|commit| {
             let oid = commit.get("oid").unwrap_or(commit);
             oid.as_str().filter(|oid| is_oid(oid)).map(str::to_owned)
@@ -412,25 +415,26 @@ impl Tangled {
         before: usize,
     ) -> Result<()> {
         let did = repository.did.clone().unwrap_or_default();
-        let wanted = json!({
-            "ticket": ticket,
-            "base": { "oid": ends.base },
-            "head": { "oid": ends.head },
-            "source": { "repo": source.target(), "branch": branch },
+        let names = &self.settings.dialects;
+        let fields = &names.fields;
+        let commit = |oid: &str| json!({ (fields.oid.to_string()): oid });
+        let mut wanted = Map::new();
+        wanted.insert(fields.ticket.to_string(), json!(ticket));
+        wanted.insert(fields.base.to_string(), commit(&ends.base));
+        wanted.insert(fields.head.to_string(), commit(&ends.head));
+        let mut patch = wanted.clone();
+        let from = source.target();
+        patch.insert(fields.sent_repo.to_string(), json!(from));
+        patch.insert(fields.sent_branch.to_string(), json!(branch));
+        let input = json!({ "repo": did, "patch": patch });
+        let from = json!({
+            (fields.source_repo.to_string()): from,
+            (fields.source_branch.to_string()): branch,
         });
-        let input = json!({
-            "repo": did,
-            "patch": {
-                "ticket": ticket,
-                "base": { "oid": ends.base },
-                "head": { "oid": ends.head },
-                "sourceRepo": source.target(),
-                "sourceBranch": branch,
-            },
-        });
-        let sent = self
-            .account_call(repository, "org.tangled.review.submitPatch", &input)
-            .await;
+        wanted.insert(fields.source.to_string(), from);
+        let wanted = Value::Object(wanted);
+        let method = &names.methods.knot.submit_patch;
+        let sent = self.account_call(repository, method, &input).await;
         let lost = match sent {
             Ok(_) => None,
             Err(e) if fault::is_ambiguous(&e) => Some(e),
@@ -442,15 +446,15 @@ impl Tangled {
             (Err(_), Some(_)) => Vec::new(),
         };
         let of_head = patches.iter().filter(|p| {
-            p.text("ticket") == Some(ticket)
-                && p.text_at(&["head", "oid"]) == Some(ends.head.as_str())
+            p.text(&fields.ticket) == Some(ticket)
+                && p.text_at(&[&*fields.head, &*fields.oid]) == Some(ends.head.as_str())
         });
         let read: Vec<Result<()>> = of_head.map(|p| survived(&wanted, p)).collect();
         match lost {
             Some(e) if read.len() <= before => Err(e),
             _ if read.iter().any(Result::is_ok) => Ok(()),
             _ => read.into_iter().next().unwrap_or_else(|| {
-                let uri = format!("at://{did}/{}/{ticket}", self.settings.dialects.org.pull);
+                let uri = format!("at://{did}/{}/{ticket}", names.org.pull);
                 Err(changed_on_the_way(&uri, "its newest round"))
             }),
         }
@@ -507,44 +511,42 @@ fn behind(fork: &Repository, upstream: &Repository, base: &str) -> Error {
     ))
 }
 
-pub(crate) fn markdown(text: &str) -> Value {
-    json!({ "$type": "org.tangled.markup.markdown", "text": text })
-}
-
-pub(crate) fn inline_markdown(text: &str) -> Value {
-    json!({ "$type": "org.tangled.markup.markdown#inline", "text": text })
-}
-
 /// Sets the description, or takes it out: the knot refuses an empty one.
-pub(crate) fn describe(map: &mut Map<String, Value>, text: &str) {
+pub(crate) fn describe(map: &mut Map<String, Value>, text: &str, names: &Dialects) {
     match text.trim().is_empty() {
-        true => drop(map.remove("body")),
-        false => set_text(map, text),
+        true => drop(map.remove(&*names.fields.body)),
+        false => set_text(map, text, names),
     }
 }
 
 /// Sets all labels; a ticket without any has no list of them.
-pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>) {
+pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
+    let field = &*names.fields.labels;
     match labels.is_empty() {
-        true => drop(map.remove("tangledLabels")),
-        false => drop(map.insert("tangledLabels".to_owned(), Value::Array(labels))),
+        true => drop(map.remove(field)),
+        false => drop(map.insert(field.to_owned(), Value::Array(labels))),
     }
 }
 
 /// Sets the text of the body and keeps what else is in it.
-fn set_text(map: &mut Map<String, Value>, text: &str) {
-    match map.get_mut("body").and_then(Value::as_object_mut) {
-        Some(body) => drop(body.insert("text".to_owned(), json!(text))),
-        None => drop(map.insert("body".to_owned(), markdown(text))),
+fn set_text(map: &mut Map<String, Value>, text: &str, names: &Dialects) {
+    let field = &*names.fields.body;
+    match map.get_mut(field).and_then(Value::as_object_mut) {
+        Some(body) => drop(body.insert(names.fields.text.to_string(), json!(text))),
+        None => drop(map.insert(field.to_owned(), names.markdown(text))),
     }
 }
 
-fn relabel(map: &mut Map<String, Value>, add: &[Value], remove: &[String]) {
+fn relabel(map: &mut Map<String, Value>, add: &[Value], remove: &[String], names: &Dialects) {
     if add.is_empty() && remove.is_empty() {
         return;
     }
-    let key = |token: &Value| token.get("key").and_then(Value::as_str).map(str::to_owned);
-    let old = map.get("tangledLabels").and_then(Value::as_array);
+    let fields = &names.fields;
+    let key = |token: &Value| {
+        let key = token.get(&*fields.label_key);
+        key.and_then(Value::as_str).map(str::to_owned)
+    };
+    let old = map.get(&*fields.labels).and_then(Value::as_array);
     let mut labels: Vec<Value> = old.cloned().unwrap_or_default();
     labels.retain(|token| {
         let name = key(token).unwrap_or_default();
@@ -558,19 +560,20 @@ fn relabel(map: &mut Map<String, Value>, add: &[Value], remove: &[String]) {
             labels.push(token.clone());
         }
     }
-    set_labels(map, labels);
+    set_labels(map, labels, names);
 }
 
 /// Labels by name, with the keys that they have on other tickets of this repository: how a
 /// definition is named was not seen.
 pub(crate) fn learned_labels<'a>(
     tickets: impl Iterator<Item = &'a Record>,
-    names: &[String],
+    wanted: &[String],
+    names: &Dialects,
 ) -> Result<Vec<Value>> {
     let known: Vec<_> = tickets
-        .flat_map(|ticket| tickets::inline(ticket).labels)
+        .flat_map(|ticket| tickets::inline(ticket, names).labels)
         .collect();
-    names
+    wanted
         .iter()
         .map(|name| {
             let found = known
@@ -585,7 +588,8 @@ pub(crate) fn learned_labels<'a>(
                     "on Tangled 1.0 only labels that are in use can be given; give it on the web once",
                 )
             })?;
-            Ok(json!({ "$type": TOKEN, "key": found.id }))
+            let key = names.fields.label_key.to_string();
+            Ok(json!({ "$type": names.org.ticket_label, (key): found.id }))
         })
         .collect()
 }
@@ -595,11 +599,12 @@ pub(crate) fn learned_labels<'a>(
 pub(crate) fn learned_word<'a>(
     tickets: impl Iterator<Item = &'a Record>,
     state: PrState,
+    names: &Dialects,
 ) -> String {
-    let usual = usual(state);
+    let usual = names.org.state(state);
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-    for word in tickets.filter_map(|ticket| ticket.text("state")) {
-        if tickets::state(word).0 == state {
+    for word in tickets.filter_map(|ticket| ticket.text(&names.fields.state)) {
+        if tickets::state(word, names).0 == state {
             *counts.entry(word).or_default() += 1;
         }
     }
@@ -611,22 +616,14 @@ pub(crate) fn learned_word<'a>(
 }
 
 /// The warning for a state that is written with a word that was learned.
-pub(crate) fn spelled(word: &str, state: PrState) -> Option<Warning> {
-    let usual = usual(state);
+pub(crate) fn spelled(word: &str, state: PrState, names: &Dialects) -> Option<Warning> {
+    let usual = names.org.state(state);
     (word != usual).then(|| {
         let word = one_line(word);
         Warning::new(format!(
             "the state was written as '{word}', as most others here have it, and none has '{usual}'"
         ))
     })
-}
-
-fn usual(state: PrState) -> &'static str {
-    match state {
-        PrState::Merged => "merged",
-        PrState::Open => "open",
-        PrState::Closed => "closed",
-    }
 }
 
 pub(crate) fn no_assignees() -> Error {
@@ -704,7 +701,7 @@ mod tests {
                 value: json!({ "state": word }),
             })
             .collect();
-        learned_word(tickets.iter(), state)
+        learned_word(tickets.iter(), state, &Dialects::default())
     }
 
     #[test]
@@ -717,8 +714,9 @@ mod tests {
         );
         assert_eq!(word(&["draft", "done", "done", "merged"], Closed), "done");
         assert_eq!(word(&["done", "was-merged"], Merged), "was-merged");
-        assert_eq!(spelled("closed", Closed), None);
-        let told = spelled("done", Closed).unwrap();
+        let names = Dialects::default();
+        assert_eq!(spelled("closed", Closed, &names), None);
+        let told = spelled("done", Closed, &names).unwrap();
         assert!(told.message.contains("'done'"), "{told:?}");
     }
 }

@@ -11,10 +11,10 @@ use forge_core::{
     model::{Label, PrState},
     text::{one_line, truncate_chars},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
-    Tangled,
+    Dialects, Tangled,
     pulls::record::{Content, Pull, Round},
     records::{self, Listing, Record},
     remote_refs::is_oid,
@@ -23,16 +23,15 @@ use crate::{
     xrpc::Xrpc,
 };
 
-/// The knot's stamp: whose write the last one was.
-const EDITOR: &str = "x-tngl-editor";
 /// The most characters of a word that are told.
 const WORD_MAX: usize = 60;
 /// More records than a repository is read for.
 pub(crate) const MOST: usize = 20_000;
 
-/// Who wrote a record of a repository's account.
-pub(crate) fn editor(record: &Record) -> Option<&str> {
-    record.text(EDITOR)
+/// Who wrote a record of a repository's account: the knot's stamp says whose write the last one
+/// was.
+pub(crate) fn editor<'a>(record: &'a Record, names: &Dialects) -> Option<&'a str> {
+    record.text(&names.fields.editor)
 }
 
 /// What a ticket says of itself.
@@ -46,18 +45,17 @@ pub(crate) struct Inline {
 }
 
 /// The state by its word: `open` was seen. What has "merge" in it is merged, the rest is closed.
-pub(crate) fn state(word: &str) -> (PrState, Option<Warning>) {
-    match word {
-        "open" => (PrState::Open, None),
-        "closed" => (PrState::Closed, None),
-        "merged" => (PrState::Merged, None),
-        other => {
-            let state = if other.contains("merge") {
+pub(crate) fn state(word: &str, names: &Dialects) -> (PrState, Option<Warning>) {
+    let known = [PrState::Open, PrState::Closed, PrState::Merged];
+    match known.into_iter().find(|s| names.org.state(*s) == word) {
+        Some(state) => (state, None),
+        None => {
+            let state = if word.contains("merge") {
                 PrState::Merged
             } else {
                 PrState::Closed
             };
-            let (word, _) = truncate_chars(other, WORD_MAX);
+            let (word, _) = truncate_chars(word, WORD_MAX);
             let word = one_line(&word).into_owned();
             (
                 state,
@@ -75,17 +73,20 @@ pub(crate) fn state(word: &str) -> (PrState, Option<Warning>) {
 }
 
 /// What stands in a ticket beside title, body and branch.
-pub(crate) fn inline(record: &Record) -> Inline {
+pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     let value = &record.value;
+    let fields = &names.fields;
     let mut warnings = Vec::new();
     let mut odd = |what: String| {
         let text = format!("{what} of {} was passed over", record.uri);
         warnings.push(Warning::new(text));
     };
-    if value.get("state").is_some_and(|word| !word.is_string()) {
+    let state_of = value.get(&*fields.state);
+    if state_of.is_some_and(|word| !word.is_string()) {
         odd("the state, which is no text,".to_owned());
     }
-    if value.get("body").is_some_and(|b| !b.is_null()) && markdown(value, "body").is_none() {
+    let body = value.get(&*fields.body);
+    if body.is_some_and(|b| !b.is_null()) && markdown(value, &fields.body, names).is_none() {
         odd("the description, which has no text,".to_owned());
     }
     let mut list = |name: &str| match value.get(name) {
@@ -96,8 +97,9 @@ pub(crate) fn inline(record: &Record) -> Inline {
             Default::default()
         }
     };
-    let (tokens, dids) = (list("tangledLabels"), list("assignees"));
-    let labels: Vec<Label> = tokens.clone().filter_map(label).collect();
+    let (tokens, dids) = (list(&fields.labels), list(&fields.assignees));
+    let labels = tokens.clone().filter_map(|token| label(token, names));
+    let labels: Vec<Label> = labels.collect();
     let assignees: Vec<String> = dids
         .clone()
         .filter_map(|a| a.as_str().map(str::to_owned))
@@ -114,7 +116,8 @@ pub(crate) fn inline(record: &Record) -> Inline {
             odd(format!("{} {what}", all - read));
         }
     }
-    let (state, told) = state(record.text("state").unwrap_or("open"));
+    let word = record.text(&fields.state);
+    let (state, told) = state(word.unwrap_or(names.org.state(PrState::Open)), names);
     warnings.extend(told);
     Inline {
         state: Some(state),
@@ -124,8 +127,8 @@ pub(crate) fn inline(record: &Record) -> Inline {
     }
 }
 
-fn label(token: &Value) -> Option<Label> {
-    let key = token.get("key")?.as_str()?;
+fn label(token: &Value, names: &Dialects) -> Option<Label> {
+    let key = token.get(&*names.fields.label_key)?.as_str()?;
     Some(Label {
         name: key.rsplit('/').next().unwrap_or(key).to_owned(),
         color: "ededed".to_owned(),
@@ -135,34 +138,55 @@ fn label(token: &Value) -> Option<Label> {
 }
 
 /// Why a record of the patches of a repository belongs to no pull request.
-fn broken_patch(patch: &Record) -> Option<&'static str> {
-    patch
-        .text("ticket")
-        .is_none()
-        .then_some("it names no ticket")
+fn broken_patch(patch: &Record, names: &Dialects) -> Option<&'static str> {
+    let ticket = patch.text(&names.fields.ticket);
+    ticket.is_none().then_some("it names no ticket")
 }
 
 /// Why a comment of a repository is about nothing.
-fn broken_comment(comment: &Record) -> Option<&'static str> {
-    subject(comment)
+fn broken_comment(comment: &Record, names: &Dialects) -> Option<&'static str> {
+    subject(comment, names)
         .is_none()
         .then_some("it does not say what it is about")
 }
 
 /// The at-uri of what a comment is about.
-pub(crate) fn subject(comment: &Record) -> Option<&str> {
-    comment.text_at(&["subject", "uri"])
+pub(crate) fn subject<'a>(comment: &'a Record, names: &Dialects) -> Option<&'a str> {
+    comment.text_at(&[&*names.fields.subject, "uri"])
+}
+
+/// A comment with the fields that those of 2026 have, which is how comments are read.
+pub(crate) fn as_in_2026(mut comment: Record, names: &Dialects) -> Record {
+    let fields = &names.fields;
+    let rename = |map: &mut Map<String, Value>, from: &str, to: &str| {
+        if from != to
+            && let Some(value) = map.remove(from)
+        {
+            map.insert(to.to_owned(), value);
+        }
+    };
+    if let Some(map) = comment.value.as_object_mut() {
+        rename(map, &fields.body, "body");
+        rename(map, &fields.reply_to, "replyTo");
+        rename(map, &fields.created_at, "createdAt");
+        if let Some(body) = map.get_mut("body").and_then(Value::as_object_mut) {
+            rename(body, &fields.text, "text");
+        }
+    }
+    comment
 }
 
 /// A text that is an object of markdown, or a bare string.
-pub(crate) fn markdown<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+pub(crate) fn markdown<'a>(value: &'a Value, name: &str, names: &Dialects) -> Option<&'a str> {
     let field = value.get(name)?;
-    field.as_str().or_else(|| field.get("text")?.as_str())
+    let text = || field.get(&*names.fields.text)?.as_str();
+    field.as_str().or_else(text)
 }
 
 /// The pull request of a ticket and its patches; `None` for an issue.
-fn pull(ticket: Record, patches: &[Record]) -> Result<Option<Pull>> {
-    let Some(base) = ticket.text("targetBranch").map(str::to_owned) else {
+fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<Pull>> {
+    let fields = &names.fields;
+    let Some(base) = ticket.text(&fields.target_branch).map(str::to_owned) else {
         return Ok(None);
     };
     let broken = |what: &str| {
@@ -172,53 +196,54 @@ fn pull(ticket: Record, patches: &[Record]) -> Result<Option<Pull>> {
         )
     };
     let uri = AtUri::parse(&ticket.uri).map_err(|_| broken("its address is none"))?;
-    let title = markdown(&ticket.value, "title").ok_or_else(|| broken("it has no title"))?;
+    let title =
+        markdown(&ticket.value, &fields.title, names).ok_or_else(|| broken("it has no title"))?;
     let created_at = ticket
-        .created_at("createdAt")
+        .created_at(&fields.created_at)
         .ok_or_else(|| broken("it has no time"))?;
     let mut own: Vec<_> = patches
         .iter()
-        .filter(|p| p.text("ticket") == Some(ticket.rkey()))
+        .filter(|p| p.text(&fields.ticket) == Some(ticket.rkey()))
         .collect();
     own.sort_by(|a, b| {
-        let key = |r: &Record| (r.created_at("createdAt"), r.uri.clone());
+        let key = |r: &Record| (r.created_at(&fields.created_at), r.uri.clone());
         key(a).cmp(&key(b))
     });
     let oid = |patch: &Record, name: &str| {
-        let oid = patch.text_at(&[name, "oid"])?;
+        let oid = patch.text_at(&[name, &fields.oid])?;
         is_oid(oid).then(|| oid.to_owned())
     };
     let rounds = own
         .iter()
         .map(|patch| Round {
-            created_at: patch.created_at("createdAt"),
-            content: match (oid(patch, "base"), oid(patch, "head")) {
+            created_at: patch.created_at(&fields.created_at),
+            content: match (oid(patch, &fields.base), oid(patch, &fields.head)) {
                 (Some(base), Some(head)) => Content::Commits { base, head },
                 _ => Content::Missing,
             },
         })
         .collect();
     let source = |name: &str| {
-        let source = own.last()?.value.get("source")?;
+        let source = own.last()?.value.get(&*fields.source)?;
         Some(source.get(name)?.as_str()?.to_owned())
     };
     // Who opened it is not in the ticket: its stamp names the last editor. A patch never changes, so
     // the stamp of the first one names who submitted it, which is who opened the ticket.
     let author = own
         .first()
-        .and_then(|p| editor(p))
-        .or_else(|| editor(&ticket));
+        .and_then(|p| editor(p, names))
+        .or_else(|| editor(&ticket, names));
     Ok(Some(Pull {
         author: author.unwrap_or(&uri.authority).to_owned(),
         title: title.to_owned(),
-        body: markdown(&ticket.value, "body")
+        body: markdown(&ticket.value, &fields.body, names)
             .unwrap_or_default()
             .to_owned(),
         target: uri.authority.clone(),
         base,
-        head: source("branch").unwrap_or_default(),
-        source: source("repo"),
-        source_sha: own.last().and_then(|p| oid(p, "head")),
+        head: source(&fields.source_branch).unwrap_or_default(),
+        source: source(&fields.source_repo),
+        source_sha: own.last().and_then(|p| oid(p, &fields.head)),
         depends_on: None,
         created_at,
         rounds,
@@ -237,9 +262,9 @@ impl Tangled {
     /// The rounds of all pull requests, and what could not be read of them.
     pub(crate) async fn ticket_patches(&self, repository: &Repository) -> Result<Listing> {
         let (knot, did) = self.account(repository).await?;
-        let collection = &self.settings.dialects.org.patch;
-        let mut all = records::all(&knot, did, collection, MOST).await?;
-        let told = skipped::told(&all.records, broken_patch);
+        let names = &self.settings.dialects;
+        let mut all = records::all(&knot, did, &names.org.patch, MOST).await?;
+        let told = skipped::told(&all.records, |patch| broken_patch(patch, names));
         all.warnings.extend(told);
         Ok(all)
     }
@@ -251,7 +276,8 @@ impl Tangled {
                 .with_hint("`forge pr list` shows those that are there")
         };
         let (knot, did) = self.account(repository).await?;
-        let collection = &self.settings.dialects.org.pull;
+        let names = &self.settings.dialects;
+        let collection = &names.org.pull;
         if uri.authority != did || uri.collection != *collection {
             return Err(missing());
         }
@@ -259,7 +285,8 @@ impl Tangled {
             records::find(&knot, did, collection, &uri.rkey),
             self.ticket_patches(repository),
         )?;
-        let found = ticket.map(|t| pull(t, &patches.records)).transpose()?;
+        let found = ticket.map(|t| pull(t, &patches.records, names));
+        let found = found.transpose()?;
         let mut found = found.flatten().ok_or_else(missing)?;
         found.warnings = patches.warnings;
         Ok(found)
@@ -271,7 +298,8 @@ impl Tangled {
         repository: &Repository,
     ) -> Result<(Vec<Pull>, Vec<Warning>)> {
         let (knot, did) = self.account(repository).await?;
-        let collection = &self.settings.dialects.org.pull;
+        let names = &self.settings.dialects;
+        let collection = &names.org.pull;
         let (tickets, patches) = futures::try_join!(
             records::all(&knot, did, collection, MOST),
             self.ticket_patches(repository),
@@ -280,7 +308,7 @@ impl Tangled {
         let mut warnings = tickets.warnings;
         warnings.extend(patches.warnings);
         for ticket in tickets.records {
-            match pull(ticket, &patches.records) {
+            match pull(ticket, &patches.records, names) {
                 Ok(found) => pulls.extend(found),
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
@@ -300,20 +328,22 @@ impl Tangled {
         ticket: &Record,
     ) -> Result<(Vec<Record>, Vec<Warning>)> {
         let (knot, did) = self.account(repository).await?;
-        let names = &self.settings.dialects.org;
+        let names = &self.settings.dialects;
         let (comments, patches) = futures::try_join!(
-            records::all(&knot, did, &names.comment, MOST),
+            records::all(&knot, did, &names.org.comment, MOST),
             self.ticket_patches(repository),
         )?;
         let mut subjects = vec![ticket.uri.as_str()];
-        let own = |p: &&Record| p.text("ticket") == Some(ticket.rkey());
+        let own = |p: &&Record| p.text(&names.fields.ticket) == Some(ticket.rkey());
         subjects.extend(patches.records.iter().filter(own).map(|p| p.uri.as_str()));
         let mut warnings = comments.warnings;
-        warnings.extend(skipped::told(&comments.records, broken_comment));
+        let broken = |comment: &Record| broken_comment(comment, names);
+        warnings.extend(skipped::told(&comments.records, broken));
         warnings.extend(patches.warnings);
-        let mut records = comments.records;
-        records.retain(|r| subject(r).is_some_and(|uri| subjects.contains(&uri)));
-        Ok((records, warnings))
+        let about = |r: &Record| subject(r, names).is_some_and(|uri| subjects.contains(&uri));
+        let records = comments.records.into_iter().filter(about);
+        let records = records.map(|comment| as_in_2026(comment, names));
+        Ok((records.collect(), warnings))
     }
 
     /// The commits between two ends as `git format-patch` writes them.
@@ -325,9 +355,8 @@ impl Tangled {
     ) -> Result<Arc<crate::patch::Patch>> {
         let (knot, did) = self.account(repository).await?;
         let params = [("repo", did), ("from", base), ("to", head)];
-        let bytes = knot
-            .bytes("org.tangled.temp.git.formatPatch", &params)
-            .await?;
+        let method = &self.settings.dialects.methods.knot.format_patch;
+        let bytes = knot.bytes(method, &params).await?;
         Ok(Arc::new(crate::patch::Patch::parse(bytes)))
     }
 }
@@ -367,24 +396,25 @@ mod tests {
             "x-tngl-editor": "did:plc:last",
         });
         let ticket = record("track.ticket", "t", ticket);
-        let found = pull(ticket.clone(), &patches).unwrap().unwrap();
+        let names = Dialects::default();
+        let found = pull(ticket.clone(), &patches, &names).unwrap().unwrap();
         assert_eq!((found.title.as_str(), found.body.as_str()), ("T", "B"));
         assert_eq!(
             (found.author(), found.head.as_str()),
             ("did:plc:first", "f")
         );
         assert_eq!(found.rounds.len(), 2);
-        let without = pull(ticket.clone(), &[]).unwrap().unwrap();
+        let without = pull(ticket.clone(), &[], &names).unwrap().unwrap();
         assert_eq!(
             (without.author(), without.rounds.len()),
             ("did:plc:last", 0)
         );
-        assert_eq!(inline(&ticket).labels[0].name, "bug");
+        assert_eq!(inline(&ticket, &names).labels[0].name, "bug");
         let mut issue = ticket;
         issue.value["targetBranch"] = Value::Null;
-        assert!(pull(issue, &patches).unwrap().is_none());
+        assert!(pull(issue, &patches, &names).unwrap().is_none());
         let broken = record("track.ticket", "t", json!({"targetBranch": "main"}));
-        assert_eq!(pull(broken, &[]).unwrap_err().code(), "protocol");
+        assert_eq!(pull(broken, &[], &names).unwrap_err().code(), "protocol");
     }
 
     #[test]
@@ -393,22 +423,57 @@ mod tests {
             "state": 7, "body": {"text": []}, "assignees": "did:plc:a",
             "tangledLabels": [{"key": "bug"}, {"key": 1}, "docs"],
         });
-        let said = inline(&record("track.ticket", "t", value));
+        let names = Dialects::default();
+        let said = inline(&record("track.ticket", "t", value), &names);
         assert_eq!((said.labels.len(), said.state), (1, Some(PrState::Open)));
         let told: Vec<_> = said.warnings.iter().map(|w| w.message.as_str()).collect();
         assert_eq!(told.len(), 4, "{told:?}");
         assert!(told.iter().all(|t| t.contains("track.ticket/t")));
         assert!(told.iter().any(|t| t.contains("2 labels without a key")));
-        let plain = inline(&record("track.ticket", "t", json!({"assignees": null})));
+        let plain = record("track.ticket", "t", json!({"assignees": null}));
+        let plain = inline(&plain, &names);
         assert!(plain.warnings.is_empty(), "{:?}", plain.warnings);
     }
 
     #[test]
     fn a_word_that_nobody_has_seen_is_told() {
-        assert_eq!(state("open"), (PrState::Open, None));
-        let (merged, told) = state("was-merged");
+        let mut names = Dialects::default();
+        assert_eq!(state("open", &names), (PrState::Open, None));
+        let (merged, told) = state("was-merged", &names);
         assert_eq!(merged, PrState::Merged);
         assert!(told.unwrap().message.contains("was-merged"));
-        assert_eq!(state("completed").0, PrState::Closed);
+        assert_eq!(state("completed", &names).0, PrState::Closed);
+        names.set("org_state_merged", "landed").unwrap();
+        assert_eq!(state("landed", &names), (PrState::Merged, None));
+    }
+
+    #[test]
+    fn fields_are_read_by_their_configured_names() {
+        let mut names = Dialects::default();
+        for (key, name) in [
+            ("field_title", "heading"),
+            ("field_text", "words"),
+            ("field_target_branch", "onto"),
+            ("field_created_at", "at"),
+            ("field_labels", "tags"),
+            ("field_label_key", "tag"),
+            ("field_body", "message"),
+            ("field_reply_to", "answers"),
+        ] {
+            names.set(key, name).unwrap();
+        }
+        let ticket = json!({
+            "heading": {"words": "T"}, "message": {"words": "B"}, "onto": "main",
+            "at": "2026-11-01T00:00:00Z", "tags": [{"tag": "bug"}],
+        });
+        let ticket = record("track.ticket", "t", ticket);
+        let found = pull(ticket.clone(), &[], &names).unwrap().unwrap();
+        assert_eq!((found.title.as_str(), found.body.as_str()), ("T", "B"));
+        assert_eq!(found.base, "main");
+        assert_eq!(inline(&ticket, &names).labels[0].name, "bug");
+        let comment = json!({"message": {"words": "B"}, "answers": {"uri": "at://x"}, "at": "t"});
+        let comment = as_in_2026(record("feed.comment", "c", comment), &names);
+        let wanted = json!({"body": {"text": "B"}, "replyTo": {"uri": "at://x"}, "createdAt": "t"});
+        assert_eq!(comment.value, wanted);
     }
 }

@@ -100,7 +100,7 @@ impl Position {
 /// before.
 pub(crate) struct Walk<'a> {
     index: Xrpc,
-    query: &'static str,
+    query: &'a str,
     params: Vec<(&'a str, &'a str)>,
     at: Position,
     page: VecDeque<Value>,
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
     /// From `position`, else from the beginning with pages of `size`.
     pub fn new(
         index: Xrpc,
-        query: &'static str,
+        query: &'a str,
         params: Vec<(&'a str, &'a str)>,
         position: Option<Position>,
         size: usize,

@@ -6,7 +6,7 @@ use forge_http::Class;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Tangled, fault, lexicon,
+    Dialects, Tangled, fault, lexicon,
     records::{self, NewRecord, Record},
 };
 
@@ -34,11 +34,15 @@ pub(crate) fn now_or_after(before: Option<Timestamp>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// A record that our lexicon allows.
+/// A record that our lexicon allows. One whose names were configured is not described by it, and
+/// passes.
 ///
 /// # Errors
 /// `invalid_input` with what is wrong.
-pub(crate) fn checked(record: NewRecord) -> Result<NewRecord> {
+pub(crate) fn checked(record: NewRecord, names: &Dialects) -> Result<NewRecord> {
+    if !names.is_described(&record.collection) {
+        return Ok(record);
+    }
     match lexicon::check(&record.collection, &record.value) {
         Ok(()) => Ok(record),
         Err(problems) => Err(invalid(&record.collection, &problems)),

@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use forge_core::{AtUri, Error, ErrorKind, Forge, PrId, RepoId, Result, model::IssueId};
 use forge_http::{Http, Settings as HttpSettings};
-use forge_tangled::{DraftMarker, Login, LoginSource, Origin, Reach, Settings, Tangled};
+use forge_tangled::{Dialects, DraftMarker, Login, LoginSource, Origin, Reach, Settings, Tangled};
 
 use crate::{Config, Forges, auth::Accounts, config::Env, registry};
 
@@ -133,6 +133,7 @@ fn settings(host: &str, config: &Config) -> Result<Settings> {
         _ if host == registry::TANGLED_HOST => usual.web.clone(),
         _ => Origin::configured(&format!("https://{host}"))?,
     };
+    let dialects = dialects(host, config)?;
     Ok(Settings {
         host: host.to_owned(),
         web,
@@ -144,14 +145,26 @@ fn settings(host: &str, config: &Config) -> Result<Settings> {
         reach,
         sessions: config.dir().map(|dir| dir.join(SESSIONS)),
         not_ingested: value("index_date")
-            .map(|date| forge_tangled::not_ingested_in(&date))
+            .map(|date| forge_tangled::not_ingested_in(&date, &dialects))
             .unwrap_or_default(),
         draft_marker: value("draft_marker")
             .map(|marker| DraftMarker::new(&marker))
             .transpose()?,
         verdict_comments: value("verdict_comments").as_deref() == Some("true"),
+        dialects,
         ..Settings::usual()?
     })
+}
+
+/// The protocol's names, with those of the configuration.
+fn dialects(host: &str, config: &Config) -> Result<Dialects> {
+    let mut dialects = Dialects::default();
+    for (key, _) in Dialects::default().names() {
+        if let Some(name) = config.value(&format!("hosts.{host}.dialect.{key}")) {
+            dialects.set(&key, &name)?;
+        }
+    }
+    Ok(dialects)
 }
 
 /// Handle and app password, from the environment, then from the store.
@@ -268,6 +281,55 @@ mod tests {
             .collect();
         let states = ["sh.tangled.repo.pull.status", "sh.tangled.repo.issue.state"];
         assert_eq!(names, states);
+    }
+
+    #[test]
+    fn names_of_the_protocol_can_be_configured() {
+        let (_dir, config) = config(
+            "[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n\
+             [hosts.\"tangled.org\".dialect]\nknot_merge = \"org.example.merge\"\n\
+             sh_status = \"org.example.status\"\nfield_title = \"heading\"\n\
+             audience = \"repository\"\n",
+        );
+        let settings = settings("tangled.org", &config).unwrap();
+        let names = &settings.dialects;
+        assert_eq!(names.methods.knot.merge, "org.example.merge");
+        assert_eq!(names.fields.title, "heading");
+        assert_eq!(names.audience, forge_tangled::Audience::Repository);
+        assert_eq!(settings.not_ingested[0].0, "org.example.status");
+        let other = super::settings("knot.example", &config).unwrap();
+        assert_eq!(other.dialects, Dialects::default());
+        let listed = config.list();
+        let listed = listed.iter().filter(|e| e.name.contains(".dialect."));
+        let listed: Vec<_> = listed.map(|e| e.name.as_str()).collect();
+        assert_eq!(
+            listed,
+            ["audience", "field_title", "knot_merge", "sh_status"]
+                .map(|key| format!("hosts.tangled.org.dialect.{key}"))
+        );
+    }
+
+    #[test]
+    fn what_names_nothing_of_the_protocol_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = |line: &str| {
+            let text = format!("[hosts.\"tangled.org\".dialect]\n{line}\n");
+            std::fs::write(dir.path().join("config.toml"), text).unwrap();
+            let env = Env::fixed([("FORGE_CONFIG_DIR", dir.path())]);
+            Config::load(env, dir.path()).unwrap_err()
+        };
+        let e = refused("knot_merg = \"org.example.merge\"");
+        assert_eq!(e.code(), "config");
+        assert!(e.message().contains("knot_merg"), "{e}");
+        let hint = e.hint().unwrap();
+        assert!(
+            hint.contains("hosts.tangled.org.dialect.knot_merge"),
+            "{hint}"
+        );
+        let e = refused("knot_merge = \"merge\"");
+        assert!(e.message().contains("it takes an NSID"), "{e}");
+        let e = refused("field_title = \"two words\"");
+        assert!(e.message().contains("it takes a word"), "{e}");
     }
 
     #[test]

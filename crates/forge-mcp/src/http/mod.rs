@@ -36,6 +36,10 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a session of a client of 2025-11-25 is kept that nobody uses.
 const SESSION_IDLE: Duration = Duration::from_secs(600);
 
+/// How long a session keeps an answer for a client whose connection broke before it had it. All that
+/// were made meanwhile are in memory, and each can have tens of kilobytes.
+const SESSION_ANSWERS: Duration = Duration::from_secs(10);
+
 /// Where it is served.
 pub const PATH: &str = "/mcp";
 
@@ -195,6 +199,7 @@ impl Listening {
 fn sessions() -> LocalSessionManager {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(SESSION_IDLE);
+    sessions.session_config.completed_cache_ttl = SESSION_ANSWERS;
     sessions
 }
 

@@ -1,5 +1,6 @@
 //! What results hold: the model with its texts cleaned, and its lines for a reader.
 
+mod ingestion;
 mod issue;
 mod links;
 mod parts;
@@ -9,6 +10,7 @@ mod sections;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
+pub(crate) use ingestion::IngestionDetail;
 pub(crate) use issue::{issue_row, issue_text};
 pub(crate) use links::link_lines;
 pub(crate) use parts::{

@@ -4,7 +4,7 @@ use forge_core::model::{
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use super::{WarningOut, word};
+use super::{IngestionDetail, WarningOut, word};
 use crate::content::{Clean, Cleaner};
 
 /// What the reviews add up to: the latest opinion of each reviewer.
@@ -379,6 +379,9 @@ pub(crate) struct Written {
     pub unchanged: bool,
     /// immediate, confirmed, pending, pds_only or ineffective: who can see it
     pub ingestion: String,
+    /// What belongs to that word; not of immediate
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ingestion_detail: Option<IngestionDetail>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub state: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,6 +16,9 @@ use crate::{
 
 pub(super) struct PrSetState;
 
+/// What is looked at. A row of a list would be less, and lacks the head on tangled.
+const LOOK: PrFields = PrFields::NONE;
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
@@ -52,15 +55,20 @@ impl Tool for PrSetState {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Written>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        if args.state == State::Open && args.delete_branch {
+            return Err(Error::invalid(
+                "delete_branch",
+                "a pull request cannot be opened without its branch",
+            )
+            .with_hint("leave delete_branch away")
+            .into());
+        }
+        // Where a branch goes too, the head is looked at with the question.
+        if !args.delete_branch && args.expected_head.is_some() {
+            let pull = target.repo.view(&target.id, LOOK).await?;
+            same_head(args.expected_head.as_deref(), pull.head_oid.as_deref())?;
+        }
         if args.state == State::Open {
-            if args.delete_branch {
-                return Err(Error::invalid(
-                    "delete_branch",
-                    "a pull request cannot be opened without its branch",
-                )
-                .with_hint("leave delete_branch away")
-                .into());
-            }
             let outcome = target
                 .repo
                 .reopen(&target.id, args.comment.as_deref())
@@ -68,7 +76,7 @@ impl Tool for PrSetState {
             return Ok(written::of_pull(call, "reopened", &outcome));
         }
         if args.delete_branch {
-            let pull = target.repo.view(&target.id, PrFields::ROW).await?;
+            let pull = target.repo.view(&target.id, LOOK).await?;
             let question = format!(
                 "Close {} \"{}\" and delete its branch {}?",
                 target.id,
@@ -81,7 +89,7 @@ impl Tool for PrSetState {
             };
             agreed(call, &target, &pull, &said, &question).await?;
             // The user may have thought for minutes: what was looked at is what goes.
-            let now = target.repo.view(&target.id, PrFields::ROW).await?;
+            let now = target.repo.view(&target.id, LOOK).await?;
             same_head(pull.head_oid.as_deref(), now.head_oid.as_deref())?;
         }
         let req = CloseReq {

@@ -3,7 +3,7 @@
 use forge_core::{Outcome, PrId, model::PullRequest};
 
 use crate::{
-    output::{WarningOut, Written, state_word, word},
+    output::{IngestionDetail, WarningOut, Written, state_word, word},
     server::{Answer, Call},
 };
 
@@ -25,6 +25,7 @@ pub(super) fn of<T>(call: &Call, pr: &PrId, did: &str, outcome: &Outcome<T>) -> 
         did: did.to_owned(),
         unchanged: outcome.unchanged,
         ingestion: outcome.ingestion.word().to_owned(),
+        ingestion_detail: IngestionDetail::of(&outcome.ingestion, &call.cleaner),
         state: String::new(),
         head_oid: None,
         url: None,
@@ -52,8 +53,8 @@ pub(super) fn answer(written: Written) -> Answer<Written> {
         text.push_str(&format!(" | {url}"));
     }
     text.push('\n');
-    if written.ingestion != "immediate" {
-        text.push_str(&format!("visible to others: {}\n", written.ingestion));
+    if let Some(detail) = &written.ingestion_detail {
+        text.push_str(&detail.text(&written.ingestion));
     }
     written
         .warnings

@@ -23,6 +23,8 @@ use crate::{Origin, Settings, cache::Cache, origin::is_public, xrpc::Xrpc};
 
 /// A document of this size holds hundreds of keys; what is larger is no document.
 const DOCUMENT_MAX: usize = 256 * 1024;
+/// What a handle's page has behind this is not read; a DID has at most 2,048 bytes.
+const PAGE_MAX: usize = 4096;
 /// For so long an account whose name could not be found out is called by its DID.
 const FAILED_FOR: Duration = Duration::from_secs(60);
 
@@ -45,7 +47,7 @@ impl Identity {
     }
 }
 
-/// Looks accounts up, each once.
+/// Looks accounts up, each once in [`Settings::kept`].
 #[derive(Debug)]
 pub(crate) struct Identities {
     http: Http,
@@ -60,13 +62,14 @@ pub(crate) struct Identities {
 
 impl Identities {
     pub fn new(http: Http, settings: Arc<Settings>) -> Self {
+        let kept = settings.kept;
         Self {
             http,
             settings,
-            known: Cache::default(),
-            documents: Cache::default(),
-            handles: Cache::default(),
-            checked: Cache::default(),
+            known: Cache::new(kept),
+            documents: Cache::new(kept),
+            handles: Cache::new(kept),
+            checked: Cache::new(kept),
             failed: Mutex::default(),
         }
     }
@@ -198,7 +201,8 @@ impl Identities {
             if let Some(service) = &self.settings.handles {
                 return self.ask(service, handle).await;
             }
-            let (dns, web) = future::join(self.by_dns(handle), self.by_web(handle)).await;
+            let by_dns = async { did_of(&dns::txt(&format!("_atproto.{handle}")).await) };
+            let (dns, web) = future::join(by_dns, self.by_web(handle)).await;
             dns.or(web).ok_or_else(|| nobody(handle))
         });
         did.await.cloned()
@@ -223,17 +227,6 @@ impl Identities {
         valid_did(answer.did).ok_or_else(|| nobody(handle))
     }
 
-    async fn by_dns(&self, handle: &str) -> Option<String> {
-        let texts = dns::txt(&format!("_atproto.{handle}")).await;
-        let mut dids = texts.iter().filter_map(|t| t.strip_prefix("did="));
-        // Two different records are no answer (atproto specification, "Handle Resolution").
-        let did = dids.next()?;
-        if dids.any(|other| other != did) {
-            return None;
-        }
-        valid_did(did.to_owned())
-    }
-
     async fn by_web(&self, handle: &str) -> Option<String> {
         let origin = Origin::found(&format!("https://{handle}"), self.settings.reach).ok()?;
         self.check(&origin).await.ok()?;
@@ -241,8 +234,7 @@ impl Identities {
             .get(&format!("{origin}/.well-known/atproto-did"))
             .await
             .ok()?;
-        let text = String::from_utf8(body.get(..body.len().min(4096))?.to_vec()).ok()?;
-        valid_did(text.trim().to_owned())
+        did_on(&body)
     }
 
     async fn document(&self, did: &str) -> Result<Document> {
@@ -323,10 +315,78 @@ fn valid_did(did: String) -> Option<String> {
     fits.then_some(did)
 }
 
+/// The DID that the TXT records of a handle name. Two different ones are no answer (atproto
+/// specification, "Handle Resolution").
+fn did_of(texts: &[String]) -> Option<String> {
+    let mut dids = texts.iter().filter_map(|t| t.strip_prefix("did="));
+    let did = dids.next()?;
+    if dids.any(|other| other != did) {
+        return None;
+    }
+    valid_did(did.to_owned())
+}
+
+/// The DID that a page at `/.well-known/atproto-did` is.
+fn did_on(page: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(page.get(..page.len().min(PAGE_MAX))?).ok()?;
+    valid_did(text.trim().to_owned())
+}
+
 fn nobody(handle: &str) -> Error {
     Error::not_found(
         Noun::Account,
         format!("nobody has the handle {}", one_line(handle)),
     )
     .with_hint("look at the spelling; a handle is a domain name, such as alice.example")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DID: &str = "did:plc:abcdefghijklmnopqrstuvwx";
+
+    #[test]
+    fn the_records_of_a_handle_name_one_did_or_none() {
+        let of = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|t| (*t).to_owned()).collect();
+            did_of(&texts)
+        };
+        let ours = format!("did={DID}");
+        let ours = ours.as_str();
+        let other = "did=did:plc:xwvutsrqponmlkjihgfedcba";
+        assert_eq!(of(&[ours]).as_deref(), Some(DID));
+        assert_eq!(of(&["v=spf1 -all", ours]).as_deref(), Some(DID));
+        assert_eq!(of(&[ours, ours]).as_deref(), Some(DID));
+        // Whoever could add a record could otherwise take the handle over.
+        for none in [
+            &[ours, other][..],
+            &[other, ours],
+            &[ours, ours, other],
+            &[ours, "did="],
+            &["did=nonsense"],
+            &["did="],
+            &[DID],
+            &[],
+        ] {
+            assert_eq!(of(none), None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_a_handle_is_a_did_and_nothing_else() {
+        for page in [DID.to_owned(), format!("{DID}\n"), format!(" {DID}\r\n")] {
+            assert_eq!(did_on(page.as_bytes()).as_deref(), Some(DID), "{page:?}");
+        }
+        for page in [
+            String::new(),
+            "<html>Not found</html>".to_owned(),
+            format!("did={DID}"),
+            format!("{DID}\n{DID}"),
+            format!("{DID}{}x", " ".repeat(10)),
+        ] {
+            assert_eq!(did_on(page.as_bytes()), None, "{page:?}");
+        }
+        assert_eq!(did_on(b"did:plc:\xff"), None);
+    }
 }

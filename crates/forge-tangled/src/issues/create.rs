@@ -2,7 +2,7 @@
 
 use forge_core::{
     AtUri, Capability, Outcome, RepoId, Result,
-    model::{Issue, IssueFields, NewIssue},
+    model::{Issue, IssueFields, NewIssue, PrState},
 };
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ use crate::{
     pulls::{check_body, check_title},
     records::NewRecord,
     repository::Repository,
-    ticket_writes::{describe, done, inline_markdown, learned_labels, no_assignees, set_labels},
+    ticket_writes::{describe, done, learned_labels, no_assignees, set_labels},
     write,
 };
 
@@ -50,11 +50,11 @@ impl Tangled {
         if let Some(map) = value.as_object_mut().filter(|_| !new.body.is_empty()) {
             map.insert("body".to_owned(), json!(new.body));
         }
-        let issue = write::checked(NewRecord::new(&names.issue, value))?;
+        let issue = write::checked(NewRecord::new(&names.issue, value), &self.settings.dialects)?;
         let uri = issue.uri(&did);
         let labels = match change.is_empty() {
             true => None,
-            false => Some(change.record(&names.label_op, &uri)?),
+            false => Some(change.record(&self.settings.dialects, &uri)?),
         };
         let mut records = vec![issue.clone()];
         records.extend(labels.clone());
@@ -101,17 +101,22 @@ impl Tangled {
             true => Default::default(),
             false => self.issue_tickets(&repository).await?,
         };
-        let labels = learned_labels(others.iter().map(|o| &o.record), &new.labels)?;
-        let names = &self.settings.dialects.org;
+        let names = &self.settings.dialects;
+        let fields = &names.fields;
+        let labels = learned_labels(others.iter().map(|o| &o.record), &new.labels, names)?;
         let mut map = Map::new();
-        map.insert("$type".to_owned(), json!(names.issue));
-        map.insert("title".to_owned(), inline_markdown(title));
-        map.insert("state".to_owned(), json!("open"));
-        map.insert("createdAt".to_owned(), json!(write::now()));
-        describe(&mut map, &new.body);
-        set_labels(&mut map, labels);
-        let record = NewRecord::new(&names.issue, Value::Object(map));
-        let written = self.put_new(&repository, &write::checked(record)?).await?;
+        map.insert("$type".to_owned(), json!(names.org.issue));
+        map.insert(fields.title.to_string(), names.inline(title));
+        map.insert(
+            fields.state.to_string(),
+            json!(names.org.state(PrState::Open)),
+        );
+        map.insert(fields.created_at.to_string(), json!(write::now()));
+        describe(&mut map, &new.body, names);
+        set_labels(&mut map, labels, names);
+        let record = NewRecord::new(&names.org.issue, Value::Object(map));
+        let record = write::checked(record, names)?;
+        let written = self.put_new(&repository, &record).await?;
         let uri = AtUri::parse(&written.uri)?;
         let located = self.read_back_issue(repository, &uri).await?;
         let view = self.view_issue(&located, IssueFields::default()).await?;

@@ -11,7 +11,7 @@ use crate::{
     Era, Tangled,
     ingest::Seen,
     pulls::{check_body, check_title},
-    ticket_writes::{describe, done, inline_markdown},
+    ticket_writes::{describe, done},
 };
 
 impl Tangled {
@@ -63,13 +63,14 @@ impl Tangled {
         edit: &EditIssue,
     ) -> Result<Outcome<Issue>> {
         let ticket = &located.issue.record;
+        let names = &self.settings.dialects;
         let changed = self
             .change_ticket(&located.repository, ticket, None, |map| {
                 if let Some(title) = &title {
-                    map.insert("title".to_owned(), inline_markdown(title));
+                    map.insert(names.fields.title.to_string(), names.inline(title));
                 }
                 if let Some(text) = &edit.body {
-                    describe(map, text);
+                    describe(map, text, names);
                 }
             })
             .await?;

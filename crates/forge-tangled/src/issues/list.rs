@@ -131,8 +131,8 @@ impl Tangled {
         let mut params = vec![("subject", repository.target())];
         params.extend(state.map(|s| ("state", s)));
         params.extend(people.author.as_deref().map(|a| ("author", a)));
-        let name = "sh.tangled.repo.listIssues";
-        let mut walk = Walk::new(index, name, params, position, size);
+        let method = &self.settings.dialects.methods.index.list_issues;
+        let mut walk = Walk::new(index, method, params, position, size);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         while rows.len() < limit
             && let Some(item) = walk.next().await?
@@ -293,11 +293,12 @@ impl Tangled {
         repository: &Repository,
     ) -> Result<(Vec<Stored>, Vec<Warning>)> {
         let (knot, did) = self.account(repository).await?;
-        let collection = &self.settings.dialects.org.issue;
+        let names = &self.settings.dialects;
+        let collection = &names.org.issue;
         let all = records::all(&knot, did, collection, tickets::MOST).await?;
         let (mut issues, mut warnings) = (Vec::new(), all.warnings);
         for ticket in all.records {
-            match Stored::of_ticket(ticket) {
+            match Stored::of_ticket(ticket, names) {
                 Ok(found) => issues.extend(found),
                 Err(e) => warnings.push(Warning::new(e.message())),
             }

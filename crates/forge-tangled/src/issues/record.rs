@@ -3,6 +3,7 @@
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
 
 use crate::{
+    Dialects,
     records::Record,
     tickets::{editor, markdown},
 };
@@ -37,20 +38,23 @@ impl Stored {
         let title = record.text("title").map(str::to_owned);
         let body = record.text("body").unwrap_or_default().to_owned();
         let author = record.author().to_owned();
-        Self::of(record, title, body, target, author)
+        let created_at = record.created_at("createdAt");
+        Self::of(record, title, body, target, author, created_at)
     }
 
     /// Reads a ticket; `None` for one that is a pull request, because it names a branch.
-    pub fn of_ticket(ticket: Record) -> Result<Option<Self>> {
-        if ticket.text("targetBranch").is_some() {
+    pub fn of_ticket(ticket: Record, names: &Dialects) -> Result<Option<Self>> {
+        let fields = &names.fields;
+        if ticket.text(&fields.target_branch).is_some() {
             return Ok(None);
         }
-        let title = markdown(&ticket.value, "title").map(str::to_owned);
-        let body = markdown(&ticket.value, "body").unwrap_or_default();
+        let title = markdown(&ticket.value, &fields.title, names).map(str::to_owned);
+        let body = markdown(&ticket.value, &fields.body, names).unwrap_or_default();
         let body = body.to_owned();
         let target = ticket.author().to_owned();
-        let author = editor(&ticket).unwrap_or(&target).to_owned();
-        Self::of(ticket, title, body, target, author).map(Some)
+        let author = editor(&ticket, names).unwrap_or(&target).to_owned();
+        let created_at = ticket.created_at(&fields.created_at);
+        Self::of(ticket, title, body, target, author, created_at).map(Some)
     }
 
     fn of(
@@ -59,12 +63,11 @@ impl Stored {
         body: String,
         target: String,
         author: String,
+        created_at: Option<Timestamp>,
     ) -> Result<Self> {
         let uri = AtUri::parse(&record.uri).map_err(|_| broken(&record, "its address is none"))?;
         let title = title.ok_or_else(|| broken(&record, "it has no title"))?;
-        let created_at = record
-            .created_at("createdAt")
-            .ok_or_else(|| broken(&record, "it has no time"))?;
+        let created_at = created_at.ok_or_else(|| broken(&record, "it has no time"))?;
         Ok(Self {
             uri,
             author,
@@ -113,15 +116,18 @@ mod tests {
 
     #[test]
     fn a_ticket_with_a_branch_is_no_issue() {
+        let names = Dialects::default();
         let ticket = json!({
             "title": {"text": "T"}, "body": {"text": "B"}, "state": "open",
             "createdAt": "2026-11-01T00:00:00Z", "x-tngl-editor": "did:plc:who",
         });
-        let found = Stored::of_ticket(record(ticket.clone())).unwrap().unwrap();
+        let found = Stored::of_ticket(record(ticket.clone()), &names)
+            .unwrap()
+            .unwrap();
         assert_eq!((found.title.as_str(), found.body.as_str()), ("T", "B"));
         assert_eq!(found.author, "did:plc:who");
         let mut pull = ticket;
         pull["targetBranch"] = json!("main");
-        assert!(Stored::of_ticket(record(pull)).unwrap().is_none());
+        assert!(Stored::of_ticket(record(pull), &names).unwrap().is_none());
     }
 }

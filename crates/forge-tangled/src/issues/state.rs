@@ -132,7 +132,7 @@ impl Tangled {
         let names = &self.settings.dialects.sh;
         let [open, closed] = &names.issue_states;
         let uri = located.issue.record.uri.as_str();
-        let record = write::checked(NewRecord::new(
+        let record = NewRecord::new(
             &names.issue_state,
             json!({
                 "$type": names.issue_state,
@@ -140,7 +140,8 @@ impl Tangled {
                 "state": if state == IssueState::Open { open } else { closed },
                 "createdAt": write::now_or_after(before.decided),
             }),
-        ))?;
+        );
+        let record = write::checked(record, &self.settings.dialects)?;
         let did = self.session.viewer().await?.identity.did.clone();
         let cids = self.create_records(std::slice::from_ref(&record)).await?;
         let written = record.written(&did, cids);
@@ -163,20 +164,21 @@ impl Tangled {
             check_comment(comment)?;
         }
         let state = wanted(req.state);
-        let is_open = tickets::inline(ticket).state == Some(PrState::Open);
+        let names = &self.settings.dialects;
+        let is_open = tickets::inline(ticket, names).state == Some(PrState::Open);
         let changed = is_open != (state == PrState::Open);
         let mut warnings = Vec::new();
         if changed {
             let word = match req.state {
-                IssueState::Open => "open".to_owned(),
+                IssueState::Open => names.org.state(state).to_owned(),
                 IssueState::Closed => {
                     let (others, _) = self.issue_tickets(repository).await?;
-                    learned_word(others.iter().map(|o| &o.record), state)
+                    learned_word(others.iter().map(|o| &o.record), state, names)
                 }
             };
-            warnings.extend(spelled(&word, state));
+            warnings.extend(spelled(&word, state, names));
             self.change_ticket(repository, ticket, None, |map| {
-                map.insert("state".to_owned(), json!(word));
+                map.insert(names.fields.state.to_string(), json!(word));
             })
             .await?;
         }

@@ -120,8 +120,12 @@ impl Tangled {
             if uri.authority != did {
                 return Err(missing(uri));
             }
+            let names = &self.settings.dialects;
             let ticket = records::find(&knot, did, &uri.collection, &uri.rkey).await?;
-            let found = ticket.map(Stored::of_ticket).transpose()?.flatten();
+            let found = ticket
+                .map(|t| Stored::of_ticket(t, names))
+                .transpose()?
+                .flatten();
             return found.ok_or_else(|| missing(uri));
         }
         let pds = self.identities.pds(&uri.authority).await?;
@@ -271,7 +275,7 @@ impl Tangled {
 
     /// What a ticket says of itself.
     pub(super) async fn beside_of_ticket(&self, ticket: &Record) -> Beside {
-        let said = tickets::inline(ticket);
+        let said = tickets::inline(ticket, &self.settings.dialects);
         let mut assignees = Vec::new();
         for did in &said.assignees {
             assignees.push(self.actor(did).await);

@@ -179,12 +179,12 @@ impl Tangled {
                 map.insert("dependentOn".to_owned(), json!(below));
             }
         }
-        let pull = write::checked(NewRecord::new(&names.pull, value))?;
+        let pull = write::checked(NewRecord::new(&names.pull, value), &self.settings.dialects)?;
         let uri = pull.uri(viewer);
         let mut records = vec![pull.clone(), self.status_record(&uri, PrState::Open, None)?];
         let labels = match change.is_empty() {
             true => None,
-            false => Some(change.record(&names.label_op, &uri)?),
+            false => Some(change.record(&self.settings.dialects, &uri)?),
         };
         records.extend(labels.clone());
         let cids = self.create_records(&records).await.map_err(|e| {

@@ -77,7 +77,7 @@ impl Tangled {
         let uri = record.uri.clone();
         let mut written: Option<Record> = None;
         if !change.is_empty() {
-            let new = change.record(&self.settings.dialects.sh.label_op, &uri)?;
+            let new = change.record(&self.settings.dialects, &uri)?;
             let did = self.session.viewer().await?.identity.did.clone();
             let cids = self.create_records(std::slice::from_ref(&new)).await?;
             written = Some(Record {

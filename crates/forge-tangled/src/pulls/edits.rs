@@ -178,7 +178,8 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let params = [("repo", repo.as_str()), ("ref", tip), ("path", path)];
-        let found = knot.query::<Tree>("sh.tangled.repo.tree", &params).await;
+        let method = &self.settings.dialects.methods.knot.tree;
+        let found = knot.query::<Tree>(method, &params).await;
         match found {
             Ok(tree) => Ok(tree.files),
             Err(e) if e.is_not_found() && fault::name(&e) == Some("PathNotFound") => Ok(Vec::new()),
@@ -213,7 +214,8 @@ impl Tangled {
             ("ref", tip),
             ("path", edit.path.as_str()),
         ];
-        let blob: Blob = knot.query("sh.tangled.repo.blob", &params).await?;
+        let method = &self.settings.dialects.methods.knot.blob;
+        let blob: Blob = knot.query(method, &params).await?;
         let unusable = |why: &str| {
             Error::new(
                 ErrorKind::Protocol,

@@ -216,7 +216,8 @@ impl Tangled {
         let mut params = vec![("subject", repository.target())];
         params.extend(status.map(|s| ("status", s)));
         params.extend(filters.author.as_deref().map(|a| ("author", a)));
-        let mut walk = Walk::new(index, "sh.tangled.repo.listPulls", params, position, size);
+        let method = &self.settings.dialects.methods.index.list_pulls;
+        let mut walk = Walk::new(index, method, params, position, size);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         while rows.len() < limit
             && let Some(item) = walk.next().await?
@@ -244,7 +245,7 @@ impl Tangled {
         let scanned = pulls.len() as u64;
         let mut rows = Vec::new();
         for pull in pulls {
-            let said = tickets::inline(&pull.record);
+            let said = tickets::inline(&pull.record, &self.settings.dialects);
             warnings.extend(said.warnings);
             let labelled = query.labels.iter().all(|wanted| {
                 said.labels

@@ -115,9 +115,8 @@ impl Tangled {
         self.still_as_read(&located).await?;
         let input = merge_input(repository, &pull.base, &text);
         let input = with_message(input, req, &located, &patch);
-        let merged = self
-            .knot_call(repository, "sh.tangled.repo.merge", &input)
-            .await;
+        let method = &self.settings.dialects.methods.knot.merge;
+        let merged = self.knot_call(repository, method, &input).await;
         let after = self.landed(&located, &patch, &before, merged).await?;
         self.record_merge(&located, &after, req, standing, false)
             .await
@@ -246,7 +245,8 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let params = [("repo", repo.as_str()), ("ref", branch), ("limit", LOG)];
-        let log: Value = knot.query("sh.tangled.repo.log", &params).await?;
+        let method = &self.settings.dialects.methods.knot.log;
+        let log: Value = knot.query(method, &params).await?;
         let mut commits = Vec::new();
         collect_commits(&log, &mut commits);
         Ok(commits)

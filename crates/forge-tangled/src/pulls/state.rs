@@ -55,7 +55,7 @@ impl Tangled {
             PrState::Closed => closed,
             PrState::Merged => merged,
         };
-        write::checked(NewRecord::new(
+        let record = NewRecord::new(
             &names.status,
             json!({
                 "$type": names.status,
@@ -63,7 +63,8 @@ impl Tangled {
                 "status": token,
                 "createdAt": write::now_or_after(decided),
             }),
-        ))
+        );
+        write::checked(record, &self.settings.dialects)
     }
 
     /// The state of a pull request: by the index's records, and those of the accounts that may set

@@ -306,7 +306,7 @@ impl Tangled {
             self.latest_patch(repository, pull),
         )
         .await;
-        let said = tickets::inline(&pull.record);
+        let said = tickets::inline(&pull.record, &self.settings.dialects);
         let mut warnings = said.warnings;
         warnings.extend(pull.warnings.iter().cloned());
         let (comments, told) = comments.unwrap_or_else(|e| {

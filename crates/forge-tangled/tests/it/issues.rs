@@ -101,7 +101,10 @@ async fn what_is_not_shown_is_pending_and_what_is_not_taken_in_is_pds_only() {
     };
     assert_eq!(*uri, made.value.node_id);
     let old = Settings {
-        not_ingested: forge_tangled::not_ingested_in("2026-06"),
+        not_ingested: forge_tangled::not_ingested_in(
+            "2026-06",
+            &forge_tangled::Dialects::default(),
+        ),
         ..impatient
     };
     let forge = stage.tangled_with(old, Some(&stage.alice));

@@ -1,8 +1,10 @@
 //! Tangled 1.0, read from the account of the repository.
 
 use forge_core::{
-    PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Reviews,
-    model::{CreatePull, EditPull, PrFields, PrState, PullQuery, Resubmit, StateFilter},
+    PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos, Reviews,
+    model::{
+        CreatePull, EditPull, Permission, PrFields, PrState, PullQuery, Resubmit, StateFilter,
+    },
 };
 use forge_testkit::tangled::{Audience, Fault, KnotOptions, PdsOptions, World};
 use serde_json::{Value, json};
@@ -306,4 +308,28 @@ async fn a_ticket_whose_patch_is_refused_is_taken_back() {
     let req = CreatePull::new("topic", "One");
     assert!(forge.create(&id, &req).await.is_err());
     assert!(stage.world.knot().records(&repo.did, TICKET).is_empty());
+}
+
+#[tokio::test]
+async fn whose_it_is_and_who_may_push_is_read_from_its_account() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let knot = stage.world.knot();
+    let info = stage.tangled(&stage.bob).repo(&id).await.unwrap();
+    assert_eq!(info.permission, Permission::Read);
+    let invited = "org.tangled.graph.collaborator";
+    let since = json!({ "createdAt": "2026-11-01T00:00:00Z" });
+    knot.put_record(&repo.did, invited, &stage.bob.did, since);
+    let info = stage.tangled(&stage.bob).repo(&id).await.unwrap();
+    assert_eq!(info.permission, Permission::Write);
+    for host in [knot.host(), stage.world.index().host()] {
+        let requests = host.requests();
+        let older = requests.iter().filter_map(|it| it.method());
+        let older: Vec<_> = older.filter(|it| it.starts_with("sh.tangled.")).collect();
+        assert!(older.is_empty(), "{older:?}");
+    }
 }

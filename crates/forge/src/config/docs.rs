@@ -17,10 +17,10 @@ pub fn docs() -> String {
          `config.toml`, and that over the default. `forge config list` shows every value with its \
          source, `forge config set KEY VALUE [--repo]` writes one and keeps your comments, and \
          `forge config validate` names every problem with file, line and column.\n\n\
-         An unknown key is a warning. A value that does not fit is an error, and so is a key that a \
-         repository cannot set: commands then stop with its line, because half of a configuration \
-         is worse than a clear error. Credentials are in neither file; see \
-         [accounts.md](accounts.md).\n\n\
+         An unknown key is a warning, but an error in a `dialect`. A value that does not fit is an \
+         error, and so is a key that a repository cannot set: commands then stop with its line, \
+         because half of a configuration is worse than a clear error. Credentials are in neither \
+         file; see [accounts.md](accounts.md).\n\n\
          ## Keys\n\n\
          | Key | Takes | Default | In `.forge.toml` | Variables that win | What it does |\n\
          |---|---|---|---|---|---|\n",

@@ -275,12 +275,13 @@ impl Reader<'_> {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`forge config list` and docs/config.md name the keys".to_owned(),
         };
-        self.report(
-            span,
-            Level::Warning,
-            format!("unknown key `{}`", shown(&text)),
-            hint,
-        );
+        // What is asked under a name that nobody reads would be asked under the usual one.
+        let level = match self.trail.get(2).is_some_and(|part| part == "dialect") {
+            true => Level::Error,
+            false => Level::Warning,
+        };
+        let message = format!("unknown key `{}`", shown(&text));
+        self.report(span, level, message, hint);
     }
 
     fn report(&mut self, span: Option<Range<usize>>, level: Level, message: String, hint: String) {
@@ -320,7 +321,10 @@ fn is_section(path: &[&str]) -> bool {
 /// What is wrong with a value. URLs and commands are not repeated: they may hold a password.
 pub(super) fn bad_value(name: &str, ty: Type, value: Option<&str>) -> String {
     let value = match (value, ty) {
-        (Some(value), Type::Word(_) | Type::Bool | Type::Seconds | Type::Host) => {
+        (
+            Some(value),
+            Type::Word(_) | Type::Bool | Type::Seconds | Type::Host | Type::Nsid | Type::Identifier,
+        ) => {
             format!("is '{}'", shown(value))
         }
         (Some(_), _) => "has a value that does not fit".to_owned(),

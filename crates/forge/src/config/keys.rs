@@ -4,7 +4,10 @@ use std::net::Ipv4Addr;
 
 use forge_core::locator::Hosts;
 
-use super::Var;
+use super::{
+    Var,
+    dialect::{self, AUDIENCES, NSIDS, WORDS},
+};
 
 /// What a value must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +23,10 @@ pub enum Type {
     Host,
     /// An `https://` URL, or `http://` to this machine.
     Url,
+    /// A name of a protocol in dotted form, perhaps with a fragment.
+    Nsid,
+    /// A name of a protocol that is one word.
+    Identifier,
     /// One line that is not empty.
     Text,
     /// A command line; empty for "none".
@@ -45,6 +52,8 @@ impl Type {
             Self::Url => {
                 "an `https://` URL without credentials (`http://` only to this machine)".to_owned()
             }
+            Self::Nsid => "an NSID, such as `org.example.repo.merge`".to_owned(),
+            Self::Identifier => "a word, such as `createdAt`".to_owned(),
             Self::Text => "one line of text".to_owned(),
             Self::Command => "a command line, or an empty text for none".to_owned(),
         }
@@ -71,6 +80,8 @@ impl Type {
                 .map(|n| n.to_string()),
             Self::Host => Hosts::normalise(word).ok(),
             Self::Url => is_endpoint(word).then(|| word.trim_end_matches('/').to_owned()),
+            Self::Nsid => dialect::is_nsid(word).then(|| word.to_owned()),
+            Self::Identifier => dialect::is_word(word).then(|| word.to_owned()),
             Self::Text => {
                 (!word.is_empty() && !word.contains(char::is_control)).then(|| word.to_owned())
             }
@@ -113,7 +124,8 @@ pub enum Place {
 /// One key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The dotted name; `<host>` stands for a host.
+    /// The dotted name; `<host>` stands for a host, `<nsid>` and `<word>` for what a protocol has a
+    /// name for.
     pub name: &'static str,
     /// What it takes.
     pub ty: Type,
@@ -129,6 +141,21 @@ pub struct Key {
     pub env_means: Option<&'static str>,
     /// One sentence.
     pub doc: &'static str,
+}
+
+impl Key {
+    /// The name, or all that it stands for; `<host>` stays.
+    fn names(&self) -> Vec<String> {
+        let of = |part: &str, words: &[&str]| {
+            let words = words.iter().map(|word| self.name.replace(part, word));
+            words.collect::<Vec<_>>()
+        };
+        match self.name {
+            name if name.ends_with("<nsid>") => of("<nsid>", NSIDS),
+            name if name.ends_with("<word>") => of("<word>", WORDS),
+            name => vec![name.to_owned()],
+        }
+    }
 }
 
 const DEFAULTS: Key = Key {
@@ -273,6 +300,27 @@ pub const KEYS: &[Key] = &[
         ..DEFAULTS
     },
     Key {
+        name: "hosts.<host>.dialect.<nsid>",
+        ty: Type::Nsid,
+        place: WRITES,
+        doc: "What a collection, a method or a type of tangled's protocol is called at a host where that has changed: one of the names with dots in [tangled.md](tangled.md#when-a-name-of-the-protocol-changes).",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.dialect.<word>",
+        ty: Type::Identifier,
+        place: WRITES,
+        doc: "What a field or a state of tangled's protocol is called there: one of the names without dots in the same table.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.dialect.audience",
+        ty: Type::Word(AUDIENCES),
+        place: SENDS,
+        doc: "Whom a token for a write to a repository of Tangled 1.0 is for; where it is refused, the other is tried. Without it that is the knot.",
+        ..DEFAULTS
+    },
+    Key {
         name: "pr.base",
         doc: "The base branch of new pull requests, where it is not the default branch.",
         ..DEFAULTS
@@ -375,8 +423,15 @@ impl Name {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if let Some((host, field)) = text.strip_prefix("hosts.").and_then(|t| t.rsplit_once('.')) {
-            let host = Hosts::normalise(host.trim_matches('"')).ok()?;
-            return Self::find(&["hosts", &host, field]);
+            let host_of = |host: &str| Hosts::normalise(host.trim_matches('"')).ok();
+            let of_dialect = host.strip_suffix(".dialect").and_then(|host| {
+                let host = host_of(host)?;
+                Self::find(&["hosts", &host, "dialect", field])
+            });
+            if of_dialect.is_some() {
+                return of_dialect;
+            }
+            return Self::find(&["hosts", &host_of(host)?, field]);
         }
         Self::find(&text.split('.').collect::<Vec<_>>())
     }
@@ -387,10 +442,12 @@ impl Name {
         let key = KEYS.iter().find(|key| {
             let parts: Vec<&str> = key.name.split('.').collect();
             parts.len() == path.len()
-                && parts
-                    .iter()
-                    .zip(path)
-                    .all(|(part, is)| *part == "<host>" || part == is)
+                && parts.iter().zip(path).all(|(part, is)| match *part {
+                    "<host>" => true,
+                    "<nsid>" => NSIDS.contains(is),
+                    "<word>" => WORDS.contains(is),
+                    part => part == *is,
+                })
         })?;
         Some(Self {
             key,
@@ -430,12 +487,13 @@ pub fn near(unknown: &str) -> Option<String> {
     let host = unknown
         .strip_prefix("hosts.")
         .and_then(|t| t.rsplit_once('.'))
-        .map(|(h, _)| h);
+        .map(|(h, _)| h.strip_suffix(".dialect").unwrap_or(h));
     let names: Vec<String> = KEYS
         .iter()
-        .map(|key| match host {
-            Some(host) => key.name.replace("<host>", host),
-            None => key.name.to_owned(),
+        .flat_map(Key::names)
+        .map(|name| match host {
+            Some(host) => name.replace("<host>", host),
+            None => name,
         })
         .collect();
     forge_core::near::near(unknown, names.iter().map(String::as_str))
@@ -509,6 +567,28 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_the_protocol_is_a_key_of_its_host() {
+        for (text, row) in [
+            ("hosts.tangled.org.dialect.knot_merge", "<nsid>"),
+            ("hosts.tangled.org.dialect.field_title", "<word>"),
+            ("hosts.tangled.org.dialect.audience", "audience"),
+        ] {
+            let name = Name::parse(text).unwrap();
+            assert_eq!(name.path[1], "tangled.org");
+            assert_eq!(name.key.name, format!("hosts.<host>.dialect.{row}"));
+            assert_eq!(name.text(), text);
+        }
+        let unknown = "hosts.tangled.org.dialect.knot_merg";
+        assert!(Name::parse(unknown).is_none());
+        assert_eq!(
+            near(unknown).as_deref(),
+            Some("hosts.tangled.org.dialect.knot_merge")
+        );
+        let plain = Name::parse("hosts.some.dialect.kind").unwrap();
+        assert_eq!(plain.path[1], "some.dialect");
+    }
+
+    #[test]
     fn types_accept_and_refuse() {
         for (ty, good, canonical) in [
             (Type::Bool, "Yes", "true"),
@@ -523,6 +603,9 @@ mod tests {
             (Type::Url, "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
             (Type::Url, "http://[::1]:8080/x", "http://[::1]:8080/x"),
             (Type::Command, "", ""),
+            (Type::Nsid, "a.b.mergeIt", "a.b.mergeIt"),
+            (Type::Nsid, "a.b.c#inline", "a.b.c#inline"),
+            (Type::Identifier, "x-tngl-", "x-tngl-"),
         ] {
             assert_eq!(ty.parse(good).as_deref(), Some(canonical), "{ty:?} {good}");
         }
@@ -541,6 +624,12 @@ mod tests {
             (Type::Url, "https://"),
             (Type::Text, "  "),
             (Type::Command, "a\nb"),
+            (Type::Nsid, "merge"),
+            (Type::Nsid, "a.b"),
+            (Type::Nsid, "a.b.c/d"),
+            (Type::Nsid, "a.b.c#"),
+            (Type::Identifier, "a.b.c"),
+            (Type::Identifier, "1"),
         ] {
             assert_eq!(ty.parse(bad), None, "{ty:?} {bad}");
         }

@@ -191,7 +191,7 @@ impl Config {
             .settings
             .iter()
             .map(|s| &s.name)
-            .filter(|n| n.path.len() == 3)
+            .filter(|n| n.path.len() >= 3)
             .collect();
         hosts.sort_by(|a, b| a.path.cmp(&b.path));
         let plain: Vec<Name> = KEYS

@@ -3,6 +3,7 @@
 //! [`keys::KEYS`] is the one list of keys and [`Var`] the one list of environment variables;
 //! [`docs()`] is made from both.
 
+mod dialect;
 mod docs;
 mod edit;
 mod env;

@@ -8,6 +8,7 @@ mod request;
 mod trap;
 
 use std::{
+    collections::BTreeMap,
     fmt, io,
     net::{Ipv4Addr, SocketAddr},
     os::fd::{AsFd, OwnedFd},
@@ -53,6 +54,8 @@ struct Desk {
     log: Mutex<Vec<Recorded>>,
     latency: Mutex<Duration>,
     trap: Mutex<Option<Trap>>,
+    /// The usual names of methods, by those that they are asked by.
+    renamed: Mutex<BTreeMap<String, String>>,
     down: AtomicBool,
     requests: AtomicU64,
     busy: AtomicU64,
@@ -121,6 +124,11 @@ impl Host {
     /// Has its requests counted by a trap; `None` takes it away.
     pub fn set_trap(&self, trap: Option<Trap>) {
         *lock(&self.desk.trap) = trap;
+    }
+
+    /// Has a method answer by another name, and no longer by its usual one.
+    pub fn rename_method(&self, usual: &str, now: &str) {
+        lock(&self.desk.renamed).insert(now.to_owned(), usual.to_owned());
     }
 
     /// While it is down, every connection is reset and nothing is recorded.
@@ -202,6 +210,7 @@ impl Claimed {
             log: Mutex::default(),
             latency: Mutex::default(),
             trap: Mutex::default(),
+            renamed: Mutex::default(),
             down: AtomicBool::new(false),
             requests: AtomicU64::new(0),
             busy: AtomicU64::new(0),
@@ -344,6 +353,7 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
 }
 
 async fn execute(desk: &Arc<Desk>, incoming: Incoming) -> Reply {
+    let incoming = incoming.renamed(&lock(&desk.renamed));
     let desk = Arc::clone(desk);
     let broken = || Reply::text(500, "text/plain", b"the double failed".to_vec());
     tokio::task::spawn_blocking(move || {

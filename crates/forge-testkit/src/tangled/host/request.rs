@@ -1,5 +1,7 @@
 //! A request, read to its end.
 
+use std::collections::BTreeMap;
+
 use http_body_util::BodyExt;
 use hyper::{Request, body};
 use percent_encoding::percent_decode_str;
@@ -8,6 +10,8 @@ use percent_encoding::percent_decode_str;
 pub(crate) struct Incoming {
     pub(crate) method: String,
     pub(crate) path: String,
+    /// The method by the name that it was asked by, where that is not its usual one.
+    pub(crate) asked: Option<String>,
     pub(crate) query: String,
     /// With names in small letters.
     pub(crate) headers: Vec<(String, String)>,
@@ -26,6 +30,21 @@ impl Incoming {
     /// The XRPC method that is called.
     pub(crate) fn nsid(&self) -> Option<&str> {
         self.path.strip_prefix("/xrpc/")
+    }
+
+    /// The same request by the usual name of the method, where `names` (usual by new) has others; by
+    /// its old name nothing is there.
+    pub(super) fn renamed(mut self, names: &BTreeMap<String, String>) -> Self {
+        let Some(asked) = self.nsid().map(str::to_owned) else {
+            return self;
+        };
+        if let Some(usual) = names.get(&asked) {
+            self.path = format!("/xrpc/{usual}");
+            self.asked = Some(asked);
+        } else if names.values().any(|usual| *usual == asked) {
+            self.path = format!("/xrpc/gone.{asked}");
+        }
+        self
     }
 
     /// A parameter of the query.
@@ -71,6 +90,7 @@ pub(super) async fn read(request: Request<body::Incoming>) -> Incoming {
     Incoming {
         method: parts.method.to_string(),
         path: parts.uri.path().to_owned(),
+        asked: None,
         query: parts.uri.query().unwrap_or_default().to_owned(),
         headers,
         body: body.unwrap_or_default(),

@@ -58,7 +58,29 @@ pub(super) fn put(
     rkey: &str,
     record: Value,
 ) -> Result<(String, String), Failure> {
+    put_over(knot, repo, collection, rkey, record, None)
+}
+
+/// The same, over one version alone where that is named: its CID, or none that is there. Nobody
+/// writes between the look and the write.
+fn put_over(
+    knot: &Knot,
+    repo: &str,
+    collection: &str,
+    rkey: &str,
+    record: Value,
+    over: Option<Option<&str>>,
+) -> Result<(String, String), Failure> {
     let mut state = lock(&knot.accounts.state);
+    if let Some(wanted) = over {
+        let account = state.accounts.get(repo);
+        let stored = account.and_then(|it| it.record(collection, rkey));
+        let is = stored.map(|it| it.cid.as_str());
+        if wanted != is {
+            let message = format!("Record was at {}", is.unwrap_or("null"));
+            return Err(Failure::new(400, "InvalidSwap", message));
+        }
+    }
     let record = pds::record::prepare(record, collection)?;
     let cid = pds::record::id(&record)?;
     let write = Write::put(&state, repo, collection, rkey, record);
@@ -165,16 +187,10 @@ fn put_record(knot: &Knot, request: &Incoming, nsid: &str) -> Answer {
     if collection == PATCH && before.is_some() {
         return Err(Failure::invalid("a patch cannot be changed"));
     }
-    let is = before.as_ref().map(|(cid, _)| cid.as_str());
-    if let Some(wanted) = input.get("swapRecord").map(Value::as_str)
-        && wanted != is
-    {
-        let message = format!("Record was at {}", is.unwrap_or("null"));
-        return Err(Failure::new(400, "InvalidSwap", message));
-    }
     let record = stamped(knot, input.need("record")?.clone(), &caller)?;
     check(knot, collection, &record)?;
-    let (uri, cid) = put(knot, &did, collection, rkey, record)?;
+    let over = input.get("swapRecord").map(Value::as_str);
+    let (uri, cid) = put_over(knot, &did, collection, rkey, record, over)?;
     Ok(written(&uri, &cid))
 }
 

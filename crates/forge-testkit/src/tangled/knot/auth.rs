@@ -54,7 +54,8 @@ fn verified(
         return Err(refused("token used before issued"));
     }
     // A knot of 2025 did not look at the method.
-    if !knot.options.legacy && token.text("lxm") != nsid {
+    let method = request.asked.as_deref().unwrap_or(nsid);
+    if !knot.options.legacy && token.text("lxm") != method {
         return Err(refused("bad jwt lexicon method (\"lxm\")"));
     }
     let did = token.text("iss").split('#').next().unwrap_or_default();

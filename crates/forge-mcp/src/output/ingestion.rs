@@ -1,0 +1,83 @@
+//! What belongs to the word on who can see a write.
+
+use std::time::Duration;
+
+use forge_core::Ingestion;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Serialize;
+
+use crate::content::{Clean, Cleaner};
+
+/// What belongs to the word.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct IngestionDetail {
+    /// The index that shows it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Clean>,
+    /// How long that took
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_ms: Option<u64>,
+    /// The record
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uri: Option<Clean>,
+    /// How long nothing showed it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
+    /// What to do in place of waiting
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead: Option<Clean>,
+    /// Why the index drops it
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Clean>,
+}
+
+impl IngestionDetail {
+    /// Nothing belongs to `immediate`.
+    pub fn of(ingestion: &Ingestion, cleaner: &Cleaner) -> Option<Self> {
+        let line = |text: &str| Some(cleaner.line(text));
+        let millis = |time: &Duration| Some(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        Some(match ingestion {
+            Ingestion::Immediate => return None,
+            Ingestion::Confirmed { by, after } => Self {
+                by: line(by),
+                after_ms: millis(after),
+                ..Self::default()
+            },
+            Ingestion::Pending { uri, waited } => Self {
+                uri: line(uri),
+                waited_ms: millis(waited),
+                ..Self::default()
+            },
+            Ingestion::PdsOnly { instead } => Self {
+                instead: line(instead),
+                ..Self::default()
+            },
+            Ingestion::Ineffective { uri, reason } => Self {
+                uri: line(uri),
+                reason: line(reason),
+                ..Self::default()
+            },
+        })
+    }
+
+    /// The line of the word, and what to do where waiting does not help.
+    pub fn text(&self, word: &str) -> String {
+        let mut text = format!("visible to others: {word}");
+        match (&self.uri, &self.reason) {
+            (Some(uri), Some(reason)) => text.push_str(&format!(
+                " ({uri} is stored, and the index drops it: {reason})"
+            )),
+            (Some(uri), None) => {
+                text.push_str(&format!(" ({uri} is stored, and nothing shows it yet)"));
+            }
+            _ => {}
+        }
+        text.push('\n');
+        if let Some(instead) = &self.instead {
+            text.push_str(&format!(
+                "It is stored, and this index does not show such records. Recovery: {instead}\n"
+            ));
+        }
+        text
+    }
+}

@@ -1,0 +1,82 @@
+//! A handle is somebody's when it leads to the account, and the account's document back to it.
+
+use forge_core::{PullRequests, RepoId, RepoPath, Repos};
+
+use crate::stage::{PASSWORD, Stage};
+
+fn named(stage: &Stage, owner: &str, name: &str) -> RepoId {
+    RepoId {
+        path: RepoPath::Named {
+            owner: owner.to_owned(),
+            name: name.to_owned(),
+        },
+        ..stage.id()
+    }
+}
+
+#[tokio::test]
+async fn a_handle_that_the_document_does_not_name_back_is_nobodys() {
+    for renamed in [Some("other.test"), None] {
+        let stage = Stage::new();
+        // The handle's domain still leads to her, and her document names another or none.
+        stage.world.directory().rename(&stage.alice.did, renamed);
+        let forge = stage.tangled_with(stage.settings(), None);
+        let e = forge.repo(&stage.id()).await.unwrap_err();
+        assert!(e.is_not_found(), "{renamed:?}: {e:?}");
+        assert!(
+            e.message().contains("does not name that handle back"),
+            "{e:?}"
+        );
+        assert!(e.hint().unwrap().contains("DID"), "{e:?}");
+        // Nor is the new one hers before it leads to her.
+        let e = forge.repo(&named(&stage, "other.test", "widget")).await;
+        assert!(e.unwrap_err().is_not_found());
+        // By her DID she is there, and is called by it.
+        let by_did = named(&stage, &stage.alice.did, "widget");
+        assert_eq!(forge.repo(&by_did).await.unwrap().id, by_did);
+    }
+}
+
+#[tokio::test]
+async fn who_claims_the_handle_of_another_is_shown_by_did() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.bob), "topic").await;
+    assert_eq!(made.author.login, "bob.test");
+    stage
+        .world
+        .directory()
+        .rename(&stage.bob.did, Some("alice.test"));
+    let forge = stage.tangled(&stage.alice);
+    let view = forge.view(&made.id, Default::default()).await.unwrap();
+    assert_eq!(view.author.login, stage.bob.did);
+    // The handle stays hers.
+    assert_eq!(forge.repo(&stage.id()).await.unwrap().id, stage.id());
+}
+
+#[tokio::test]
+async fn an_account_of_its_own_host_is_found_there() {
+    let stage = Stage::new();
+    let carol = stage.world.pds().web_account("carol.test", PASSWORD);
+    assert!(carol.did.starts_with("did:web:"), "{}", carol.did);
+    let _hers = stage.world.repository(&carol, "hers");
+    let expected = named(&stage, "carol.test", "hers");
+    for owner in ["carol.test", carol.did.as_str()] {
+        let forge = stage.tangled_with(stage.settings(), None);
+        let found = forge.repo(&named(&stage, owner, "hers")).await.unwrap();
+        assert_eq!(found.id, expected, "{owner}");
+    }
+    let directory = stage.world.directory();
+    directory.rename(&carol.did, Some("alice.test"));
+    let forge = stage.tangled_with(stage.settings(), None);
+    let found = forge.repo(&named(&stage, &carol.did, "hers")).await;
+    assert_eq!(found.unwrap().id, named(&stage, &carol.did, "hers"));
+    directory.forget(&carol.did);
+    let forge = stage.tangled_with(stage.settings(), None);
+    let e = forge.repo(&named(&stage, &carol.did, "hers")).await;
+    assert!(e.unwrap_err().is_not_found());
+    // No other kind of DID is looked up anywhere.
+    for did in ["did:web:localhost:users:carol", "did:key:z6MkhaXgBZD"] {
+        let e = forge.repo(&named(&stage, did, "hers")).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input", "{did}: {e:?}");
+    }
+}

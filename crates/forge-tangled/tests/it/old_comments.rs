@@ -1,0 +1,47 @@
+//! Comments of 2025, which were records of two other kinds.
+
+use forge_core::{
+    Issues, PullRequests,
+    model::{IssueFields, NewIssue, PrFields},
+};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+#[tokio::test]
+async fn comments_of_2025_are_read_when_the_index_is_down() {
+    let stage = Stage::new();
+    let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let new = NewIssue {
+        title: "One".to_owned(),
+        ..NewIssue::default()
+    };
+    let forge = stage.tangled(&stage.alice);
+    let issue = forge.create_issue(&stage.id(), &new).await.unwrap().value;
+    for (field, uri) in [("pull", &pull.node_id), ("issue", &issue.node_id)] {
+        let collection = format!("sh.tangled.repo.{field}.comment");
+        for (about, body) in [(uri.clone(), "Old"), (format!("{uri}x"), "Elsewhere")] {
+            let mut comment = json!({ "body": body, "createdAt": "2025-11-01T00:00:00Z" });
+            comment[field] = json!(about);
+            stage.world.pds().add(&stage.bob.did, &collection, comment);
+        }
+    }
+    let index = stage.world.index();
+    index.host().set_down(true);
+    for backlinks_too in [false, true] {
+        index.backlinks().set_down(backlinks_too);
+        let forge = stage.tangled(&stage.alice);
+        let view = forge.view(&pull.id, PrFields::COMMENTS).await.unwrap();
+        let on_pull = view.comments.unwrap();
+        let fields = IssueFields { comments: true };
+        let view = forge.issue(&issue.id, fields).await.unwrap();
+        let on_issue = view.comments.unwrap();
+        for comments in [on_pull, on_issue] {
+            let said: Vec<_> = comments
+                .iter()
+                .map(|c| (c.author.login.as_str(), c.body.as_str()))
+                .collect();
+            assert_eq!(said, [("bob.test", "Old")], "{backlinks_too}");
+        }
+    }
+}

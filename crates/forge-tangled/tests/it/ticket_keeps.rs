@@ -1,0 +1,240 @@
+//! Tangled 1.0: what a write leaves alone.
+
+use std::time::Duration;
+
+use forge_core::{
+    Issues, Labels, PullRequests, RepoId, RepoPath, Reviews,
+    model::{
+        CreatePull, EditIssue, EditPull, IssueState, NewIssue, NewLabel, Resubmit, SetChange,
+        SetIssueState,
+    },
+};
+use forge_tangled::Era;
+use forge_testkit::tangled::Repository;
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+const TICKET: &str = "org.tangled.track.ticket";
+
+fn ground(stage: &Stage, labels: &[&str]) -> (Repository, RepoId) {
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let tokens: Vec<Value> = labels.iter().map(|key| json!({ "key": key })).collect();
+    let labelled = json!({
+        "title": {"text": "Labelled"}, "state": "open", "targetBranch": "other",
+        "tangledLabels": tokens, "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let knot = stage.world.knot();
+    knot.put_record(&repo.did, TICKET, "3mkuuamwfj322", labelled);
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    (repo, id)
+}
+
+fn record(stage: &Stage, repo: &Repository, uri: &str) -> Value {
+    let all = stage.world.knot().records(&repo.did, TICKET);
+    all.into_iter().find(|(it, ..)| it == uri).unwrap().2
+}
+
+fn titled(text: &str) -> EditPull {
+    EditPull {
+        title: Some(text.to_owned()),
+        ..EditPull::default()
+    }
+}
+
+fn labelled(name: &str) -> EditPull {
+    EditPull {
+        labels: SetChange {
+            add: vec![name.to_owned()],
+            remove: Vec::new(),
+        },
+        ..EditPull::default()
+    }
+}
+
+/// What somebody has of the protocol before 1.0, and the declarations.
+fn older(stage: &Stage, did: &str) -> Vec<(String, String, Value)> {
+    let collections = [
+        "org.tangled.repo.declaration",
+        "sh.tangled.feed.comment",
+        "sh.tangled.label.definition",
+        "sh.tangled.label.op",
+        "sh.tangled.repo",
+        "sh.tangled.repo.collaborator",
+        "sh.tangled.repo.issue",
+        "sh.tangled.repo.issue.comment",
+        "sh.tangled.repo.issue.state",
+        "sh.tangled.repo.pull",
+        "sh.tangled.repo.pull.comment",
+        "sh.tangled.repo.pull.status",
+    ];
+    let pds = stage.world.pds();
+    let all = collections.iter().map(|name| pds.records(did, name));
+    all.flatten().collect()
+}
+
+#[tokio::test]
+async fn no_write_touches_a_record_of_before() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage, &["bug"]);
+    // It was one of 2026, whose record is still there.
+    let before_it = json!({
+        "name": "new", "knot": stage.world.knot().host().authority(), "repoDid": repo.did,
+        "labels": [], "createdAt": "2026-05-01T00:00:00Z",
+    });
+    stage
+        .world
+        .pds()
+        .put(&stage.alice.did, "sh.tangled.repo", "new", before_it);
+    let people = [&stage.alice.did, &stage.bob.did];
+    let before = people.map(|did| older(&stage, did));
+    assert!(before[0].len() >= 4, "{before:?}");
+    let same = |what: &str| {
+        let now = people.map(|did| older(&stage, did));
+        assert_eq!(now, before, "{what}");
+    };
+
+    let forge = stage.tangled(&stage.alice);
+    assert_eq!(forge.era(&id).await.unwrap(), Era::Org10);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    same("create");
+    forge.edit(&pr, &titled("Two")).await.unwrap();
+    same("edit");
+    forge.edit(&pr, &labelled("bug")).await.unwrap();
+    same("labels");
+    let bob = stage.tangled(&stage.bob);
+    bob.comment(&pr, "Nice.", None).await.unwrap();
+    same("comment");
+    repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
+    forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
+    same("resubmit");
+    forge.close(&pr, &Default::default()).await.unwrap();
+    same("close");
+    forge.reopen(&pr, Some("Again.")).await.unwrap();
+    same("reopen");
+
+    let issue = NewIssue {
+        title: "It breaks".into(),
+        body: "Why".into(),
+        labels: vec!["bug".into()],
+        ..NewIssue::default()
+    };
+    let issue = forge.create_issue(&id, &issue).await.unwrap().value.id;
+    same("create an issue");
+    let edit = EditIssue {
+        title: Some("It is broken".into()),
+        ..EditIssue::default()
+    };
+    forge.edit_issue(&issue, &edit).await.unwrap();
+    same("edit an issue");
+    let close = SetIssueState {
+        comment: Some("Done.".into()),
+        ..SetIssueState::to(IssueState::Closed)
+    };
+    forge.set_issue_state(&issue, &close).await.unwrap();
+    same("close an issue");
+
+    for overwrite in [false, true] {
+        let label = NewLabel {
+            name: "new".into(),
+            overwrite,
+            ..NewLabel::default()
+        };
+        let e = forge.define_label(&id, &label).await.unwrap_err();
+        assert_eq!(e.code(), "unsupported", "{e:?}");
+        same("define a label");
+    }
+    let e = forge.delete_label(&id, "bug").await.unwrap_err();
+    assert_eq!(e.code(), "unsupported", "{e:?}");
+    same("delete a label");
+}
+
+/// Another program may write what this one has never heard of.
+#[tokio::test]
+async fn fields_from_the_future_survive_every_change() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage, &["bug"]);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let made = made.unwrap().value;
+    let issue = NewIssue {
+        title: "Issue".into(),
+        body: "Why".into(),
+        ..NewIssue::default()
+    };
+    let issue = forge.create_issue(&id, &issue).await.unwrap().value;
+    let future = json!({"deep": [1, {"x": null}], "text": "ä"});
+    let facets = json!([{"index": {"byteStart": 0, "byteEnd": 1}, "features": []}]);
+    for uri in [&made.node_id, &issue.node_id] {
+        let mut odd = record(&stage, &repo, uri);
+        odd["fromTheFuture"] = future.clone();
+        odd["body"] = json!({"text": "Body", "facets": facets});
+        let rkey = uri.rsplit('/').next().unwrap();
+        stage.world.knot().put_record(&repo.did, TICKET, rkey, odd);
+    }
+    let kept = |uri: &str, what: &str| {
+        let now = record(&stage, &repo, uri);
+        assert_eq!(now["fromTheFuture"], future, "{what}: {now}");
+        assert_eq!(now["body"]["facets"], facets, "{what}: {now}");
+        assert_eq!(now["body"]["text"], "Body", "{what}: {now}");
+    };
+
+    let (pr, uri) = (&made.id, &made.node_id);
+    forge.edit(pr, &titled("Two")).await.unwrap();
+    assert_eq!(record(&stage, &repo, uri)["title"]["text"], "Two");
+    kept(uri, "edit");
+    forge.edit(pr, &labelled("bug")).await.unwrap();
+    kept(uri, "labels");
+    forge.close(pr, &Default::default()).await.unwrap();
+    assert_eq!(record(&stage, &repo, uri)["state"], "closed");
+    kept(uri, "close");
+    forge.reopen(pr, None).await.unwrap();
+    kept(uri, "reopen");
+
+    let uri = &issue.node_id;
+    let edit = EditIssue {
+        title: Some("Better".into()),
+        ..EditIssue::default()
+    };
+    forge.edit_issue(&issue.id, &edit).await.unwrap();
+    assert_eq!(record(&stage, &repo, uri)["title"]["text"], "Better");
+    kept(uri, "edit an issue");
+    for state in [IssueState::Closed, IssueState::Open] {
+        let to = SetIssueState::to(state);
+        forge.set_issue_state(&issue.id, &to).await.unwrap();
+        kept(uri, "an issue's state");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_eight_who_label_one_ticket_at_once_none_is_lost() {
+    let stage = Stage::new();
+    let names: Vec<String> = (0..8).map(|n| format!("label{n}")).collect();
+    let keys: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (repo, id) = ground(&stage, &keys);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let made = made.unwrap().value;
+    let forges: Vec<_> = names.iter().map(|_| stage.tangled(&stage.alice)).collect();
+    // All of them read it before the first has written.
+    let host = stage.world.knot().host();
+    host.set_latency(Duration::from_millis(20));
+    let edits = forges.iter().zip(&names).map(|(forge, name)| {
+        let pr = made.id.clone();
+        async move { forge.edit(&pr, &labelled(name)).await }
+    });
+    for done in futures::future::join_all(edits).await {
+        assert!(!done.unwrap().unchanged);
+    }
+    host.set_latency(Duration::ZERO);
+    let now = record(&stage, &repo, &made.node_id);
+    let labels = now["tangledLabels"].as_array().unwrap().iter();
+    let mut there: Vec<&str> = labels.map(|l| l["key"].as_str().unwrap()).collect();
+    there.sort_unstable();
+    assert_eq!(there, keys);
+}

@@ -1,0 +1,134 @@
+//! The names of tangled's protocol that can be configured, by their keys; a test compares them with
+//! the backend's.
+
+/// Those that are NSIDs.
+pub(super) const NSIDS: &[&str] = &[
+    "sh_pull",
+    "sh_status",
+    "sh_state_open",
+    "sh_state_closed",
+    "sh_state_merged",
+    "sh_issue",
+    "sh_issue_state",
+    "sh_issue_open",
+    "sh_issue_closed",
+    "sh_comment",
+    "sh_old_comment",
+    "sh_old_issue_comment",
+    "sh_label_op",
+    "sh_label",
+    "sh_repo",
+    "sh_collaborator",
+    "sh_markdown",
+    "org_pull",
+    "org_patch",
+    "org_issue",
+    "org_comment",
+    "org_label",
+    "org_repo",
+    "org_manifest",
+    "org_collaborator",
+    "org_markdown",
+    "org_inline",
+    "org_ticket_label",
+    "index_list_pulls",
+    "index_list_issues",
+    "index_get_pull",
+    "index_get_issue",
+    "index_get_repo",
+    "index_list_statuses",
+    "index_list_issue_states",
+    "index_list_comments",
+    "index_list_label_ops",
+    "index_list_labels",
+    "index_list_collaborators",
+    "knot_describe_repo",
+    "knot_list_collaborators",
+    "knot_branch",
+    "knot_branches",
+    "knot_default_branch",
+    "knot_tree",
+    "knot_blob",
+    "knot_log",
+    "knot_compare",
+    "knot_merge_check",
+    "knot_merge",
+    "knot_hidden_ref",
+    "knot_delete_branch",
+    "knot_merge_base",
+    "knot_format_patch",
+    "knot_submit_patch",
+    "spindle_pipelines",
+];
+
+/// Those that are words.
+pub(super) const WORDS: &[&str] = &[
+    "org_state_open",
+    "org_state_closed",
+    "org_state_merged",
+    "field_title",
+    "field_body",
+    "field_text",
+    "field_state",
+    "field_target_branch",
+    "field_labels",
+    "field_label_key",
+    "field_assignees",
+    "field_created_at",
+    "field_ticket",
+    "field_base",
+    "field_head",
+    "field_oid",
+    "field_source",
+    "field_source_repo",
+    "field_source_branch",
+    "field_sent_repo",
+    "field_sent_branch",
+    "field_subject",
+    "field_reply_to",
+    "field_declared",
+    "field_editor",
+    "field_stamp",
+];
+
+/// Whom a token for a write to a repository of 1.0 is for.
+pub(super) const AUDIENCES: &[&str] = &["knot", "repository"];
+
+/// Whether `text` is a word of such a name.
+pub(super) fn is_word(text: &str) -> bool {
+    text.len() <= 63
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+/// Whether `text` is an NSID, perhaps with a fragment.
+pub(super) fn is_nsid(text: &str) -> bool {
+    let (nsid, fragment) = match text.split_once('#') {
+        Some((nsid, fragment)) => (nsid, Some(fragment)),
+        None => (text, None),
+    };
+    nsid.len() <= 317
+        && nsid.split('.').count() >= 3
+        && nsid.split('.').all(is_word)
+        && fragment.is_none_or(is_word)
+}
+
+#[cfg(all(test, feature = "tangled"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_are_the_backends() {
+        let names = forge_tangled::Dialects::default().names();
+        let keys_of = |nsid: bool| -> Vec<&str> {
+            let of_kind = names.iter().filter(|(_, name)| name.contains('.') == nsid);
+            of_kind.map(|(key, _)| key.as_str()).collect()
+        };
+        assert_eq!(NSIDS, keys_of(true));
+        let mut words = WORDS.to_vec();
+        words.push("audience");
+        assert_eq!(words, keys_of(false));
+    }
+}
