@@ -25,7 +25,7 @@ use crate::{
         record::{Content, Pull, Round},
         view::Located,
     },
-    records::{NewRecord, Record},
+    records::{self, NewRecord, Record},
     remote_refs::is_oid,
     repository::Repository,
     ticket_comments::check_comment,
@@ -95,7 +95,10 @@ impl Tangled {
         let fork = self.fork_of_head(&repository, &req.head).await?;
         let source = fork.as_deref().unwrap_or(&repository);
         let ends = self.ends(&repository, source, &base, head).await?;
-        let (others, _) = self.tickets(&repository).await?;
+        let ((others, _), labels) = futures::try_join!(
+            self.tickets(&repository),
+            self.labels_in_use(&repository, &req.labels),
+        )?;
         let names = &self.settings.dialects;
         let fields = &names.fields;
         let is_open = |p: &Pull| tickets::inline(&p.record, names).state == Some(PrState::Open);
@@ -116,7 +119,6 @@ impl Tangled {
                 format!("there is an open pull request of these branches already: {uri}"),
             ));
         }
-        let labels = learned_labels(others.iter().map(|p| &p.record), &req.labels, names)?;
         let begun = open.iter().find(|p| {
             let mine = editor(&p.record, names) == Some(viewer);
             p.rounds.is_empty() && p.title == title && mine
@@ -229,6 +231,27 @@ impl Tangled {
         Ok(done(self.view_located(&located, PrFields::NONE).await?))
     }
 
+    /// Labels by name, with the keys that they have on other tickets of this repository, issues and
+    /// pull requests: how a definition is named was not seen.
+    pub(crate) async fn labels_in_use(
+        &self,
+        repository: &Repository,
+        wanted: &[String],
+    ) -> Result<Vec<Value>> {
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (knot, did) = self.account(repository).await?;
+        let names = &self.settings.dialects;
+        let (pulls, issues) = (&names.org.pull, &names.org.issue);
+        let mut tickets = records::all(&knot, did, pulls, tickets::MOST).await?;
+        if issues != pulls {
+            let more = records::all(&knot, did, issues, tickets::MOST).await?;
+            tickets.records.extend(more.records);
+        }
+        learned_labels(&tickets.records, wanted, names)
+    }
+
     /// Changes title, description and labels.
     pub(crate) async fn edit_ticket(
         &self,
@@ -242,9 +265,10 @@ impl Tangled {
         if let Some(description) = &edit.description {
             check_body("description", description)?;
         }
-        let (others, _) = self.tickets(&located.repository).await?;
         let names = &self.settings.dialects;
-        let add = learned_labels(others.iter().map(|p| &p.record), &edit.labels.add, names)?;
+        let add = self
+            .labels_in_use(&located.repository, &edit.labels.add)
+            .await?;
         let remove = &edit.labels.remove;
         let (repository, ticket) = (&located.repository, &located.pull.record);
         let expected = edit.expected_version.as_deref();
@@ -563,14 +587,10 @@ fn relabel(map: &mut Map<String, Value>, add: &[Value], remove: &[String], names
     set_labels(map, labels, names);
 }
 
-/// Labels by name, with the keys that they have on other tickets of this repository: how a
-/// definition is named was not seen.
-pub(crate) fn learned_labels<'a>(
-    tickets: impl Iterator<Item = &'a Record>,
-    wanted: &[String],
-    names: &Dialects,
-) -> Result<Vec<Value>> {
+/// Labels by name, with the keys that they have on other tickets.
+fn learned_labels(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Vec<Value>> {
     let known: Vec<_> = tickets
+        .iter()
         .flat_map(|ticket| tickets::inline(ticket, names).labels)
         .collect();
     wanted

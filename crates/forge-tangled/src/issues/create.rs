@@ -14,7 +14,7 @@ use crate::{
     pulls::{check_body, check_title},
     records::NewRecord,
     repository::Repository,
-    ticket_writes::{describe, done, learned_labels, no_assignees, set_labels},
+    ticket_writes::{describe, done, no_assignees, set_labels},
     write,
 };
 
@@ -97,13 +97,9 @@ impl Tangled {
         if !new.assignees.is_empty() {
             return Err(no_assignees());
         }
-        let (others, _) = match new.labels.is_empty() {
-            true => Default::default(),
-            false => self.issue_tickets(&repository).await?,
-        };
         let names = &self.settings.dialects;
         let fields = &names.fields;
-        let labels = learned_labels(others.iter().map(|o| &o.record), &new.labels, names)?;
+        let labels = self.labels_in_use(&repository, &new.labels).await?;
         let mut map = Map::new();
         map.insert("$type".to_owned(), json!(names.org.issue));
         map.insert(fields.title.to_string(), names.inline(title));
