@@ -48,6 +48,7 @@ impl Rig for GitHubRig {
             checks_qualifiers: false,
             texts_link: true,
             knows_what_is_on_top: false,
+            stacks_by_base: true,
             author_email: "ada@users.noreply.github.com",
         }
     }

@@ -54,6 +54,7 @@ impl Rig for LocalRig {
             checks_qualifiers: true,
             texts_link: true,
             knows_what_is_on_top: true,
+            stacks_by_base: false,
             author_email: Identity::ADA.email,
         }
     }

@@ -71,6 +71,7 @@ pub fn facts() -> Facts {
         checks_qualifiers: false,
         texts_link: false,
         knows_what_is_on_top: true,
+        stacks_by_base: false,
         author_email: "alice@example.org",
     }
 }

@@ -111,6 +111,46 @@ fn creating_takes_two_and_three_with_everything() {
 }
 
 #[test]
+fn on_top_of_another_takes_four() {
+    let hub = Hub::with_pull();
+    let create = |more: &[&'static str]| {
+        let base = ["pr", "create", "-H", "feature", "-t", "Title", "-b", "Body"];
+        [&base[..], &["--depends-on", "1"], more, &R].concat()
+    };
+    let out = hub
+        .forge(&create(&["-B", "main"]))
+        .output()
+        .exits(1)
+        .stderr_text();
+    assert!(
+        out.contains("the base branch is 'work', and not 'main'"),
+        "{out}"
+    );
+    let out = hub.forge(&create(&["--web"])).output().exits(1);
+    assert!(out.stderr_text().contains("`--depends-on`"), "{out:?}");
+    let out = hub.costs(4, &create(&[]));
+    assert_eq!(
+        out.stdout_text(),
+        "http://github.localhost/octo/tools/pull/2\n"
+    );
+    assert!(out.stderr.is_empty(), "{out:?}");
+    let view = hub.costs(1, &["pr", "view", "2", R[0], R[1]]).stdout_text();
+    assert!(view.contains("\ndepends-on:\t1\n"), "{view}");
+    let plain = hub.costs(1, &["pr", "view", "1", R[0], R[1]]).stdout_text();
+    assert!(!plain.contains("depends-on"), "{plain}");
+
+    // Where there are no stacks, it is on top by its base branch.
+    let hub = Hub::with_pull();
+    hub.double.seed().stacks_off = true;
+    let out = hub.costs(3, &create(&[]));
+    assert!(
+        out.stderr_text().contains("stacks are not enabled"),
+        "{out:?}"
+    );
+    assert_eq!(hub.double.seed().pull_of(REPO, 2).base_branch, "work");
+}
+
+#[test]
 fn every_change_takes_two() {
     let hub = Hub::with_pull();
     for args in [

@@ -66,14 +66,8 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
             "apply the patch to a branch with `git am`, push it, and open the pull request from it",
         ),
         yes(PrCreateEdits),
-        // docs.github.com/en/rest/pulls/stacks (API version 2026-03-10; 404 where a repository has
-        // none). GraphQL reads stacks and makes none.
-        no(
-            PrCreateDependent,
-            "GitHub's stacks are a preview of its REST interface: within \
-             one repository, where they are switched on",
-            "open it into the head branch of the other one (--base), and make them a stack on GitHub's page",
-        ),
+        // By GitHub's stacks, a public preview since 2026-07-30: docs.github.com/en/rest/pulls/stacks.
+        yes(PrCreateDependent),
         yes(PrList),
         yes(PrListSearch),
         yes(PrListApp),

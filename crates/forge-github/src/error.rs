@@ -626,6 +626,10 @@ const MESSAGES: &[Row] = &[
         Error::precondition(Precondition::Rule, m)
             .with_hint("ask an admin to unarchive the repository")
     }),
+    ("Cannot change the base branch because", |m| {
+        Error::precondition(Precondition::Rule, m)
+            .with_hint("take it out of its stack on GitHub's page first")
+    }),
     ("is part of a stack", |m| {
         Error::precondition(Precondition::Rule, m).with_hint("merge the stack on GitHub's page")
     }),

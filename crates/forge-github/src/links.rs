@@ -72,19 +72,12 @@ impl GitHub {
         };
         let repo = subject.repo();
         let default = default.map(|branch| branch.name);
-        if found.state == "OPEN" && default.as_deref() != Some(&found.base_ref_name) {
-            let below = found.base_ref.map(|base| base.associated_pull_requests);
-            let below = below.unwrap_or_default().into_vec();
-            let key = repo.comparison_key();
-            links.depends_on = below
-                .into_iter()
-                .map(|end| self.link(end))
-                .filter(|link| {
-                    link.repo
-                        .as_ref()
-                        .is_some_and(|r| r.comparison_key() == key)
-                })
-                .collect();
+        if found.state == "OPEN" {
+            let heads = found.base_ref.map(|base| base.associated_pull_requests);
+            let heads = heads.unwrap_or_default();
+            let (default, base) = (default.as_deref(), &found.base_ref_name);
+            let below = map::below(&self.info.host, repo, default, base, heads);
+            links.depends_on = below.into_iter().map(|end| self.link(end)).collect();
         }
         let warnings = &mut links.warnings;
         let comments = cut(found.comments, "the comments", warnings);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forge_core::{
-    Error, ErrorKind, ForgeKind, PrId, RepoId, RepoPath, Result, Timestamp, Warning,
+    Error, ErrorKind, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Timestamp, Warning,
     model::{
         Actor, AutoMerge, Comment, Commit, FileChange, FileStatus, Issue, IssueId, IssueReason,
         IssueState, Label, LinkedIssue, MergeMethod, MergeState, Mergeability, Milestone, PrFields,
@@ -381,6 +381,24 @@ pub(crate) fn pull(
         .filter(|_| wants(PrFields::TO_CHANGE))
         .and_then(|r| r.default_branch_ref.as_ref());
     let head_is_default = default.map(|d| !p.is_cross_repository && d.name == p.head_ref_name);
+    let depends_on = match state {
+        PrState::Open if wants(PrFields::DEPENDS_ON) => {
+            let default = p.base_repository.as_ref();
+            let default = default.and_then(|r| r.default_branch_ref.as_ref());
+            let heads = p.base_ref.map(|base| base.associated_pull_requests);
+            below(
+                host,
+                repo,
+                default.map(|d| d.name.as_str()),
+                &p.base_ref_name,
+                heads.unwrap_or_default(),
+            )
+            .into_iter()
+            .next()
+            .map(|end| PrKey::Number(end.number))
+        }
+        _ => None,
+    };
     let head_oid = p.head_ref_oid.filter(|o| !o.is_empty());
     let author = actor(p.author);
     let reviews = summary::of(
@@ -409,7 +427,7 @@ pub(crate) fn pull(
         head_oid,
         head_repo,
         rounds: None,
-        depends_on: None,
+        depends_on,
         head_node,
         created_at,
         updated_at,
@@ -476,6 +494,25 @@ pub(crate) fn pull(
         pull.version = version(&pull);
     }
     Ok(pull)
+}
+
+/// What an open pull request of `repo` builds on: of the open pull requests whose head is its base
+/// branch, those of the repository. The default branch is the base of most, and the head of some that
+/// nothing builds on.
+pub(crate) fn below(
+    host: &str,
+    repo: &RepoId,
+    default: Option<&str>,
+    base: &str,
+    heads: Nodes<wire::LinkEnd>,
+) -> Vec<wire::LinkEnd> {
+    if default == Some(base) {
+        return vec![];
+    }
+    let key = repo.comparison_key();
+    let mut ends = heads.into_vec();
+    ends.retain(|end| repo_id(host, &end.repository).comparison_key() == key);
+    ends
 }
 
 /// A pull request after a change of its state, whose answer shows no more than the fragment

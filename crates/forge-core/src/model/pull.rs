@@ -59,6 +59,7 @@ pub struct PullRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
     /// The pull request that this one builds on, where the forge knows such a thing.
+    /// ([`PrFields::DEPENDS_ON`], where it would have to be asked for)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<PrKey>,
     /// The forge's own ids of the repository of the head branch, this one or a fork.
@@ -233,6 +234,8 @@ impl PrFields {
     pub const NO_REVIEW_REQUESTS: Self = Self(1 << 20);
     /// Less than usual: nobody looks at the latest reviews and their counts.
     pub const NO_LATEST_REVIEWS: Self = Self(1 << 21);
+    /// What it builds on.
+    pub const DEPENDS_ON: Self = Self(1 << 22);
     /// What a change needs to know beforehand. Who searches for a pull request in order to change it
     /// asks for this, and a forge may then spare the change a look of its own.
     pub const TO_CHANGE: Self = Self(1 << 28);

@@ -59,7 +59,7 @@ pub struct CreatePull {
     /// The changes themselves, as whole files on top of the base branch: for a caller without a
     /// clone. Empty when the changes are on a branch or in a patch.
     pub edits: Vec<FileEdit>,
-    /// The pull request that this one builds on: it has to be merged first.
+    /// The pull request that this one builds on: it is merged first, or together with this one.
     pub depends_on: Option<PrId>,
 }
 

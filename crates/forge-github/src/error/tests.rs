@@ -179,6 +179,10 @@ fn the_messages_of_graphql() {
         ),
         (
             "UNPROCESSABLE",
+            "Cannot change the base branch because the pull request is part of a stack.",
+        ),
+        (
+            "UNPROCESSABLE",
             "At least 1 approving review is required by reviewers with write access.",
         ),
         (

@@ -166,6 +166,11 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     (PrFields::POTENTIAL_MERGE, "potentialMergeCommit { oid }"),
     (PrFields::REACTIONS, "...Reactions"),
     (
+        PrFields::DEPENDS_ON,
+        "baseRepository { defaultBranchRef { name } } baseRef { associatedPullRequests(first: 10, \
+         states: [OPEN]) { nodes { __typename ...PullLink } } }",
+    ),
+    (
         PrFields::TO_CHANGE,
         "headRef { id } baseRef { id } baseRepository { defaultBranchRef { name } } \
          newestComment: comments(last: 1) { nodes { id } } \

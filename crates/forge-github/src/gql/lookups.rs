@@ -23,6 +23,7 @@ pub(crate) struct Lookups {
     branches: Vec<(&'static str, String)>,
     fork: Option<(String, String, String)>,
     files: Option<(Option<String>, Vec<String>)>,
+    below: Option<u64>,
 }
 
 /// The open boards of a repository, an organisation or a person: the hundred that changed last.
@@ -30,6 +31,8 @@ const BOARDS: &str = "projectsV2(first: 100, query: \"is:open\", orderBy: { fiel
                       direction: DESC }) { ...Boards }";
 /// The alias of the branch whose files are looked up.
 const ONTO: &str = "onto";
+/// The alias of the pull request that a new one is put on top of, and its variable.
+const BELOW: &str = "below";
 /// The alias of the head's repository.
 pub(crate) const FORK: &str = "fork";
 /// `@me`.
@@ -127,6 +130,11 @@ impl Lookups {
         self.files = Some((branch.map(str::to_owned), paths));
     }
 
+    /// The pull request of the repository that a new one is put on top of; [`below`] reads it.
+    pub fn below(&mut self, number: u64) {
+        self.below = Some(number);
+    }
+
     /// Whether nothing is to be looked up.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -138,7 +146,8 @@ impl Lookups {
         let ours = root == FORK
             || root.starts_with("user")
             || root.starts_with("team")
-            || error.names().contains(&ONTO);
+            || error.names().contains(&ONTO)
+            || error.names().contains(&BELOW);
         ours && error.kind.as_deref() == Some("NOT_FOUND")
     }
 
@@ -166,6 +175,13 @@ impl Lookups {
     /// variables.
     pub fn add_to(&self, document: &mut Document, variables: &mut Map<String, Value>) {
         let (mut query, mut repo) = (String::new(), String::new());
+        if let Some(number) = self.below {
+            repo.push_str(
+                " below: pullRequest(number: $below) { state headRefName isCrossRepository }",
+            );
+            document.variable(BELOW, "Int!");
+            variables.insert(BELOW.to_owned(), json!(number));
+        }
         let mut bind = |document: &mut Document, name: String, value: &str| {
             document.variable(&name, "String!");
             variables.insert(name, json!(value));
@@ -373,6 +389,11 @@ pub(crate) fn onto(repo: &Map<String, Value>) -> Option<(String, Vec<Option<Entr
     let files = (0..).map_while(|i| target.get(format!("file{i}")));
     let entries = files.map(|file| Option::<Entry>::deserialize(file).ok().flatten());
     Some((tip, entries.collect()))
+}
+
+/// The pull request of [`Lookups::below`]; `None` when there is none of that number.
+pub(crate) fn below(repo: &Map<String, Value>) -> Option<types::Pull> {
+    part(repo, BELOW)
 }
 
 /// Whether the branch behind an alias is there.

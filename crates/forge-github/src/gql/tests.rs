@@ -297,6 +297,7 @@ proptest! {
             lookups.branch("baseRef", "main");
             lookups.branch("headRef", "feature");
             lookups.files(fork.then_some("main"), vec!["a", "b/c"]);
+            lookups.below(5);
         }
         if fork {
             lookups.fork("o", "r", "b");

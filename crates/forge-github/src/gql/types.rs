@@ -190,7 +190,7 @@ wire! {
         full_database_id: Option<String>, potential_merge_commit: Option<Oid>,
         reaction_groups: Vec<ReactionGroup>,
         is_merge_queue_enabled: bool, is_in_merge_queue: bool, head_ref: Option<Id>,
-        base_ref: Option<Id>, base_repository: Option<Repo>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
+        base_ref: Option<BaseRef>, base_repository: Option<Repo>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
         recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,
         timeline_items: Option<Nodes<Event>>,
     }
@@ -200,10 +200,11 @@ wire! {
         pull_state: String, repository: RepoName,
     }
     CrossReference { source: Option<LinkEnd>, }
-    LinkBase { associated_pull_requests: Nodes<LinkEnd>, }
+    /// A base branch, and the pull requests whose head it is.
+    BaseRef { id: String, associated_pull_requests: Nodes<LinkEnd>, }
     /// An issue or a pull request whose links are asked for.
     LinkSubject {
-        state: String, body: String, base_ref_name: String, base_ref: Option<LinkBase>,
+        state: String, body: String, base_ref_name: String, base_ref: Option<BaseRef>,
         comments: Nodes<Comment>, reviews: Nodes<Review>, closes: Nodes<LinkEnd>,
         closed_by: Nodes<LinkEnd>, timeline_items: Nodes<CrossReference>,
     }

@@ -1,5 +1,6 @@
 //! Opening a pull request: one query that checks everything, one mutation that opens it, and one
 //! more that puts labels, people, the milestone and boards onto it. Edits of files are in the second.
+//! On top of another one, a look at its stack comes before the mutation, and the stack after it.
 
 use forge_core::{
     Error, ErrorKind, Outcome, PageReq, Precondition, RepoId, Result, Retry, Step, Warning,
@@ -11,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{
     edits::{self, Edited},
     find::is_head,
+    on_top::{self, Below},
 };
 use crate::{
     GitHub,
@@ -66,6 +68,8 @@ struct Plan {
     found: Found,
     /// The files that are to be committed to a new branch.
     edited: Option<Edited>,
+    /// What it is put on top of.
+    below: Option<Below>,
 }
 
 impl GitHub {
@@ -86,6 +90,10 @@ impl GitHub {
             &named
         };
         let plan = self.prepare_create(repo, req).await?;
+        let place = match &plan.below {
+            Some(below) => Some(self.place_of(below).await?),
+            None => None,
+        };
         let written = self.open_pull(repo, req, &plan).await;
         let written = match written {
             Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists { existing: None }) => {
@@ -108,7 +116,11 @@ impl GitHub {
         };
         let mut outcome = Outcome::immediate(pull);
         outcome.warnings.extend(warning);
+        if let (Some(below), Some(place)) = (&plan.below, place) {
+            self.put_on_top(below, place, &mut outcome).await;
+        }
         self.decorate(req, &plan, &mut outcome).await;
+        outcome.value.depends_on = plan.below.map(|below| below.id.key);
         Ok(outcome)
     }
 
@@ -116,6 +128,9 @@ impl GitHub {
         let (owner, name) = owner_and_name(repo)?;
         let fork = fork(repo, req);
         let mut lookups = Lookups::default();
+        if let Some(number) = on_top::wanted(repo, req)? {
+            lookups.below(number);
+        }
         lookups.labels(&req.labels);
         lookups.assignees(&req.assignees);
         lookups.reviewers(&req.reviewers);
@@ -151,9 +166,17 @@ impl GitHub {
                     .with_hint("ask an admin to unarchive it"),
             );
         }
-        let base = match (&req.base, found.default_branch_ref) {
-            (Some(base), _) if lookups::branch_exists(&found.rest, "baseRef") => base.clone(),
-            (Some(base), default) => {
+        let below = match &req.depends_on {
+            Some(id) => Some(Below::of(id, lookups::below(&found.rest))?),
+            None => None,
+        };
+        let base = match (&req.base, &below, found.default_branch_ref) {
+            (None, Some(below), _) => below.branch.clone(),
+            (Some(base), Some(below), _) if *base != below.branch => {
+                return Err(below.other_base(base));
+            }
+            (Some(base), ..) if lookups::branch_exists(&found.rest, "baseRef") => base.clone(),
+            (Some(base), _, default) => {
                 let hint = default.map_or("push it first".to_owned(), |d| {
                     format!("the default branch is '{}'", d.name)
                 });
@@ -163,8 +186,8 @@ impl GitHub {
                 )
                 .with_hint(hint));
             }
-            (None, Some(default)) => default.name,
-            (None, None) => {
+            (None, None, Some(default)) => default.name,
+            (None, None, None) => {
                 return Err(Error::invalid(
                     "base",
                     format!("{repo} is empty: it has no branch to change"),
@@ -222,6 +245,7 @@ impl GitHub {
             viewer: prepared.viewer.map(|v| v.login).unwrap_or_default(),
             base,
             edited,
+            below,
         })
     }
 
@@ -296,10 +320,12 @@ impl GitHub {
         if batch.is_empty() {
             return;
         }
-        outcome.steps.push(Step {
-            name: "open the pull request".into(),
-            done: true,
-        });
+        if outcome.steps.is_empty() {
+            outcome.steps.push(Step {
+                name: "open the pull request".into(),
+                done: true,
+            });
+        }
         let repo = outcome.value.id.repo.clone();
         let mut failures: Vec<(String, Error)> = Vec::new();
         match self.send::<PullPayload>(&batch).await {
@@ -355,7 +381,7 @@ impl GitHub {
 }
 
 /// Owner and name of the head's repository, where it is another one.
-fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
+pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
     let (owner, name) = owner_and_name(repo).ok()?;
     let head_owner = req.head.owner.as_deref()?;
     let head_name = req.head.repo.as_deref().unwrap_or(name);

@@ -24,6 +24,7 @@ mod history;
 pub(crate) mod known;
 mod list;
 mod merge;
+mod on_top;
 pub(crate) mod query;
 mod rebuild;
 mod stack;

@@ -1,22 +1,22 @@
 //! Merging a part of a stack. GitHub refuses that to its mutations, and has a route for it that
 //! answers at once and merges afterwards, all that is below in the stack together.
 //!
-//! The route and its answers: docs.github.com/en/rest/pulls/pulls, "merge-async".
+//! The route and its answers: docs.github.com/en/rest/pulls/pulls, "Merge a pull request
+//! asynchronously"; what `details` holds in which state: github.github.io/gh-stack/reference/merge-api.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Precondition, Result, Retry, model::PrFields};
-use http::{Method, StatusCode};
+use http::Method;
 use serde::Deserialize;
 use serde_json::{Map, json};
 
 use super::merge::{Ask, Done, Way};
-use crate::{GitHub, error, number, owner_and_name};
+use crate::{GitHub, api::JSON, error, number, owner_and_name};
 
-/// The version of the REST interface that has the route.
-const VERSION: &str = "2026-03-10";
-const ACCEPT: &str = "application/vnd.github+json";
+/// The version of the REST interface that has the routes of stacks.
+pub(super) const VERSION: &str = "2026-03-10";
 /// The pauses before it is asked again how far the merge is: a minute in all.
 const PAUSES: [u64; 10] = [1, 1, 2, 3, 5, 8, 10, 10, 10, 10];
 
@@ -24,8 +24,25 @@ const PAUSES: [u64; 10] = [1, 1, 2, 3, 5, 8, 10, 10, 10, 10];
 #[serde(default)]
 struct Progress {
     status: String,
+    details: Details,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    /// What to ask for it with, while it is pending.
     uuid: String,
     message: String,
+}
+
+impl Progress {
+    /// Whether it tells of a merge. An error of any route has a `status` too: its number.
+    fn is_of_a_merge(&self) -> bool {
+        matches!(
+            self.status.as_str(),
+            "pending" | "merged" | "enqueued" | "failed"
+        )
+    }
 }
 
 /// Whether GitHub refused a merge because the pull request is in a stack.
@@ -56,10 +73,12 @@ impl GitHub {
         }
         let (status, headers, bytes) = self
             .api
-            .rest_of(VERSION, Method::PUT, &path, ACCEPT, Some(&body.into()))
+            .rest_of(VERSION, Method::PUT, &path, JSON, Some(&body.into()))
             .await?;
-        // A merge that runs already is answered with 409, and its key.
-        if !status.is_success() && status != StatusCode::CONFLICT {
+        // A merge that runs already is answered with 409 and its key, and what is closed or a draft
+        // with 400 and a merge that failed.
+        let told = serde_json::from_slice::<Progress>(&bytes);
+        if !status.is_success() && !told.is_ok_and(|it| it.is_of_a_merge()) {
             return Err(error::from_http(
                 self.api.about(true),
                 status,
@@ -68,7 +87,7 @@ impl GitHub {
             ));
         }
         let mut progress = self.progress(&bytes)?;
-        let key = std::mem::take(&mut progress.uuid);
+        let key = std::mem::take(&mut progress.details.uuid);
         for pause in PAUSES {
             if progress.status != "pending" {
                 break;
@@ -78,7 +97,7 @@ impl GitHub {
             let path = format!("{path}/{key}");
             let answer = self
                 .api
-                .rest_of(VERSION, Method::GET, &path, ACCEPT, None)
+                .rest_of(VERSION, Method::GET, &path, JSON, None)
                 .await;
             let (status, headers, bytes) = answer.map_err(|e| e.with_retry(Retry::Ambiguous))?;
             if !status.is_success() {
@@ -92,7 +111,7 @@ impl GitHub {
             "enqueued" => Way::Queue,
             "pending" => Way::Auto,
             _ => {
-                let why = self.api.about(true).words(&progress.message);
+                let why = self.api.about(true).words(&progress.details.message);
                 return Err(Error::precondition(
                     Precondition::Rule,
                     format!("the stack of {} could not be merged: {why}", ask.pr),

@@ -17,7 +17,7 @@ use forge_http::{Http, Proxies, RetryPolicy, Settings};
 use forge_testkit::{
     LogWatch,
     github::{
-        ALL_SCOPES, GitHubDouble, Options, PullSeed,
+        ALL_SCOPES, Fault, GitHubDouble, Options, PullSeed,
         state::{Permission, Protection},
     },
     watch_logs,
@@ -506,6 +506,109 @@ async fn a_stack_is_merged_from_the_bottom() {
     assert_eq!(n, 5);
     let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
     assert_eq!(below.state, PrState::Merged);
+}
+
+fn on_top(head: &str, below: &PrId) -> CreatePull {
+    CreatePull {
+        depends_on: Some(below.clone()),
+        ..CreatePull::new(head, "On top")
+    }
+}
+
+/// The numbers of the pull requests of each stack.
+fn stacks(double: &GitHubDouble) -> Vec<Vec<u64>> {
+    let seed = double.seed();
+    let numbers = |pulls: &[u64]| -> Vec<u64> {
+        let found = pulls.iter().filter_map(|id| seed.pulls.get(id));
+        found.map(|pull| pull.number).collect()
+    };
+    seed.stacks.iter().map(|it| numbers(&it.pulls)).collect()
+}
+
+#[tokio::test]
+async fn what_is_opened_on_top_of_another_is_in_its_stack() {
+    let world = World::new();
+    let bottom = world.open("bottom");
+    for head in ["middle", "top"] {
+        let files = [(head, Some("x\n"))];
+        world.double.seed().commit(REPO, head, &files, "Add it");
+    }
+    let req = on_top("middle", &bottom);
+    let (middle, n) = world.count(world.ada.create(&req)).await;
+    let middle = middle.unwrap();
+    // The query, a look at the stacks, the mutation, and the stack.
+    assert_eq!((n, middle.warnings.len()), (4, 0), "{:?}", middle.warnings);
+    let mut req = on_top("top", &middle.value.id);
+    req.labels = vec!["bug".into()];
+    let (top, n) = world.count(world.ada.create(&req)).await;
+    let top = top.unwrap();
+    assert_eq!((n, top.warnings.len()), (5, 0), "{:?}", top.warnings);
+    assert_eq!(top.steps.len(), 3, "{:?}", top.steps);
+    assert_eq!(top.value.depends_on, Some(middle.value.id.key.clone()));
+    assert_eq!(stacks(&world.double), [[1, 2, 3]]);
+
+    let base = EditPull {
+        base: Some("main".into()),
+        ..EditPull::default()
+    };
+    let e = world.ada.edit(&top.value.id, &base).await.unwrap_err();
+    assert!(e.hint().unwrap().contains("out of its stack"), "{e:?}");
+}
+
+#[tokio::test]
+async fn a_stack_whose_answer_is_lost_is_made_once() {
+    let world = World::new();
+    let bottom = world.open("bottom");
+    let lost = Fault::status(502).committed();
+    let lost = lost.on_path("/repos/octo/tools/stacks").skip(1);
+    world.double.fault(lost);
+    let made = world.ada.create(&on_top("feature", &bottom)).await.unwrap();
+    assert!(
+        made.warnings[0].message.starts_with("it happened"),
+        "{:?}",
+        made.warnings
+    );
+    assert_eq!(stacks(&world.double), [[1, 2]]);
+}
+
+#[tokio::test]
+async fn without_stacks_it_is_on_top_by_its_base() {
+    let world = World::new();
+    let bottom = world.open("bottom");
+    world.double.seed().stacks_off = true;
+    let (made, n) = world
+        .count(world.ada.create(&on_top("feature", &bottom)))
+        .await;
+    let made = made.unwrap();
+    assert_eq!((n, made.warnings.len()), (3, 1), "{:?}", made.warnings);
+    assert_eq!(made.value.base_branch, "bottom");
+    assert!(stacks(&world.double).is_empty());
+    let seen = world.ada.view(&made.value.id, PrFields::DEPENDS_ON).await;
+    assert_eq!(seen.unwrap().depends_on, Some(bottom.key));
+}
+
+#[tokio::test]
+async fn a_part_of_a_stack_is_merged_whole_or_not_at_all() {
+    let world = World::new();
+    let bottom = world.open("bottom");
+    {
+        let mut seed = world.double.seed();
+        seed.commit(REPO, "top", &[("README.md", Some("ours\n"))], "Change it");
+    }
+    let top = world.ada.create(&on_top("top", &bottom)).await.unwrap();
+    {
+        let mut seed = world.double.seed();
+        seed.commit(REPO, "main", &[("README.md", Some("theirs\n"))], "So too");
+    }
+    world.ada.mergeability(&top.value.id).await.unwrap();
+    let e = world
+        .ada
+        .merge(&top.value.id, &MergeReq::default())
+        .await
+        .unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e:?}");
+    let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
+    assert_eq!(below.state, PrState::Open);
 }
 
 #[tokio::test]

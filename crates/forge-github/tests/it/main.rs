@@ -25,6 +25,7 @@ mod links;
 mod lists;
 mod lost;
 mod merge;
+mod on_top;
 mod partial;
 mod repos;
 mod reviews;

@@ -325,6 +325,10 @@ fn progress(status: u16, body: Value) -> ResponseTemplate {
 
 const ASYNC: &str = "/repos/octo/tools/pulls/7/merge-async";
 
+fn pending() -> Value {
+    json!({ "status": "pending", "details": { "message": "Merge request enqueued.", "uuid": "u-1" } })
+}
+
 fn stacked() -> Vec<crate::script::Step> {
     let said = "This pull request is part of a stack and must be merged using the asynchronous merge REST API";
     vec![
@@ -335,14 +339,17 @@ fn stacked() -> Vec<crate::script::Step> {
 
 #[tokio::test]
 async fn a_part_of_a_stack_is_merged_by_its_own_route() {
-    let pending = json!({ "status": "pending", "uuid": "u-1" });
+    let pending = pending();
     let mut steps = stacked();
     steps.extend([
         rest(&format!("PUT {ASYNC}"), progress(202, pending.clone())),
         rest(&format!("GET {ASYNC}/u-1"), progress(200, pending)),
         rest(
             &format!("GET {ASYNC}/u-1"),
-            progress(200, json!({ "status": "merged", "uuid": "u-1" })),
+            progress(
+                200,
+                json!({ "status": "merged", "details": { "message": "Merged.", "sha": "c".repeat(40) } }),
+            ),
         ),
         data("PullView", one(merged())),
     ]);
@@ -362,25 +369,25 @@ async fn a_part_of_a_stack_is_merged_by_its_own_route() {
 
 #[tokio::test]
 async fn a_stack_that_fails_or_takes_long_says_so() {
-    let pending = || progress(200, json!({ "status": "pending", "uuid": "u-1" }));
     let failed =
-        json!({ "status": "failed", "uuid": "u-1", "message": "Checks are missing below." });
+        json!({ "status": "failed", "details": { "message": "Checks are missing below." } });
     let mut steps = stacked();
     steps.extend([
         // It runs already.
-        rest(
-            &format!("PUT {ASYNC}"),
-            progress(409, json!({ "status": "pending", "uuid": "u-1" })),
-        ),
+        rest(&format!("PUT {ASYNC}"), progress(409, pending())),
         rest(&format!("GET {ASYNC}/u-1"), progress(200, failed)),
     ]);
     steps.extend(stacked());
-    steps.push(rest(
-        &format!("PUT {ASYNC}"),
-        progress(202, json!({ "status": "pending", "uuid": "u-1" })),
-    ));
-    steps.extend((0..10).map(|_| rest(&format!("GET {ASYNC}/u-1"), pending())));
+    steps.push(rest(&format!("PUT {ASYNC}"), progress(202, pending())));
+    steps.extend((0..10).map(|_| rest(&format!("GET {ASYNC}/u-1"), progress(200, pending()))));
     steps.push(data("PullView", one(changed(7, json!({})))));
+    // It was made a draft meanwhile, and a route that is not there for this account.
+    steps.extend(stacked());
+    let draft = json!({ "status": "failed", "details": { "message": "It is a draft." } });
+    steps.push(rest(&format!("PUT {ASYNC}"), progress(400, draft)));
+    steps.extend(stacked());
+    let hidden = json!({ "message": "Not Found", "status": "404" });
+    steps.push(rest(&format!("PUT {ASYNC}"), progress(404, hidden)));
     let script = Script::play(steps).await;
     let e = script
         .repo
@@ -394,6 +401,18 @@ async fn a_stack_that_fails_or_takes_long_says_so() {
         .await
         .unwrap();
     assert!(made.value.queued);
+    for (said, code) in [
+        ("It is a draft", "precondition_failed"),
+        ("no such thing", "not_found"),
+    ] {
+        let e = script
+            .repo
+            .merge(&script.pr(), &MergeReq::default())
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), code, "{e:?}");
+        assert!(e.message().contains(said), "{e}");
+    }
     script.sent();
 }
 

@@ -2,7 +2,7 @@
 
 use forge_core::{
     PrKey,
-    model::{CloseReq, CreatePull, MergeState, PrState, PullRequest},
+    model::{CloseReq, CreatePull, MergeReq, MergeState, PrFields, PrState, PullRequest},
 };
 
 use super::{Fixture, Set, cases, refused};
@@ -11,6 +11,7 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         on_top_of_another [PrCreateDependent, PrFiles];
         the_lower_one_is_merged_first [PrCreateDependent, MergeRebase, PrMergeability];
+        the_rest_is_merged_later [PrCreateDependent, MergeRebase];
         a_second_one_on_top [PrCreateDependent];
         on_top_of_a_closed_one [PrCreateDependent, PrClose];
         on_top_of_one_that_does_not_exist [PrCreateDependent];
@@ -36,11 +37,17 @@ fn on(lower: &PullRequest) -> CreatePull {
 async fn on_top_of_another(fx: Fixture) {
     let lower = lower(&fx).await;
     let upper = fx.author.create(&on(&lower)).await.unwrap().value;
-    let read = fx.view(&upper.id).await;
-    for pr in [&upper, &read] {
+    let read = fx.author.view(&upper.id, PrFields::DEPENDS_ON).await;
+    let base = match fx.facts.stacks_by_base {
+        true => &lower.head_branch,
+        false => &lower.base_branch,
+    };
+    for pr in [&upper, &read.unwrap()] {
         assert_eq!(pr.depends_on.as_ref(), Some(&lower.id.key));
-        assert_eq!(pr.base_branch, lower.base_branch);
+        assert_eq!(&pr.base_branch, base);
     }
+    let read = fx.author.view(&lower.id, PrFields::DEPENDS_ON).await;
+    assert_eq!(read.unwrap().depends_on, None);
     let page = forge_core::PageReq::first(10);
     let files = fx.author.files(&upper.id, page).await.unwrap().items;
     let paths: Vec<_> = files.iter().map(|f| f.path.as_str()).collect();
@@ -50,20 +57,44 @@ async fn on_top_of_another(fx: Fixture) {
 async fn the_lower_one_is_merged_first(fx: Fixture) {
     let lower = lower(&fx).await;
     let upper = fx.author.create(&on(&lower)).await.unwrap().value;
-    let merge = forge_core::model::MergeReq::default();
+    let merge = MergeReq::default();
     let can = fx.author.mergeability(&upper.id).await.unwrap();
     assert_eq!(can.state, MergeState::Mergeable, "{can:?}");
-    let e = refused(
-        fx.author.merge(&upper.id, &merge).await,
-        "precondition_failed",
-    );
-    assert!(e.message().contains(&lower.id.key.to_string()), "{e}");
-    assert_eq!(fx.view(&upper.id).await.state, PrState::Open);
-    for pr in [&lower, &upper] {
-        fx.author.merge(&pr.id, &merge).await.unwrap();
+    let merged = fx.author.merge(&upper.id, &merge).await;
+    if fx.facts.stacks_by_base {
+        merged.unwrap();
+    } else {
+        let e = refused(merged, "precondition_failed");
+        assert!(e.message().contains(&lower.id.key.to_string()), "{e}");
+        assert_eq!(fx.view(&upper.id).await.state, PrState::Open);
+        for pr in [&lower, &upper] {
+            fx.author.merge(&pr.id, &merge).await.unwrap();
+        }
     }
     assert_eq!(fx.git.show("main", "upper.txt"), "upper\n");
-    assert_eq!(fx.view(&upper.id).await.state, PrState::Merged);
+    for pr in [&lower, &upper] {
+        assert_eq!(fx.view(&pr.id).await.state, PrState::Merged);
+    }
+}
+
+async fn the_rest_is_merged_later(fx: Fixture) {
+    let lower = lower(&fx).await;
+    let upper = fx.author.create(&on(&lower)).await.unwrap().value;
+    fx.author
+        .merge(&lower.id, &MergeReq::default())
+        .await
+        .unwrap();
+    let rest = fx.view(&upper.id).await;
+    assert_eq!(
+        (rest.state, rest.base_branch),
+        (PrState::Open, lower.base_branch)
+    );
+    assert_eq!(fx.git.oid("main:upper.txt"), None);
+    fx.author
+        .merge(&upper.id, &MergeReq::default())
+        .await
+        .unwrap();
+    assert_eq!(fx.git.show("main", "upper.txt"), "upper\n");
 }
 
 async fn a_second_one_on_top(fx: Fixture) {

@@ -870,9 +870,10 @@ impl Seed<'_> {
 
     /// Makes a stack of pull requests, from the bottom to the top.
     pub fn stack(&mut self, full_name: &str, numbers: &[u64]) {
+        let repo = self.find_repo(full_name);
         let ids = numbers.iter().map(|n| self.find_pull(full_name, *n));
         let ids = ids.collect();
-        self.0.stacks.push(ids);
+        self.0.add_stack(repo, ids);
     }
 
     /// Merges everything that waits in merge queues.

@@ -41,7 +41,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         Some(named) => Some(below(ctx, flag, named).await?),
         None => None,
     };
-    let mut base = named_base(ctx, &head, args.base.take()).await?;
+    let mut base = match &depends_on {
+        // Its base branch follows from the pull request below it, whatever is usual here.
+        Some(_) => args.base.take(),
+        None => named_base(ctx, &head, args.base.take()).await?,
+    };
     // A forge knows its default branch by itself; to ask for it is a request of its own.
     if base.is_none()
         && depends_on.is_none()
@@ -86,9 +90,12 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
             (None, 1) => "an edit of one file".to_owned(),
             (None, files) => format!("edits of {files} files"),
         };
-        let base = req.base.as_deref().unwrap_or("");
+        let onto = match (&req.base, &req.depends_on) {
+            (None, Some(below)) => format!("on top of {}", below.key),
+            (base, _) => format!("into {}", base.as_deref().unwrap_or("")),
+        };
         let name = repo_name(repo.id());
-        let line = format!("Creating {what} for {head} into {base} in {name}");
+        let line = format!("Creating {what} for {head} {onto} in {name}");
         ctx.ui.note(&format!("\n{}\n", text::one_line(&line)));
     }
     let attached = match files

@@ -47,6 +47,9 @@ pub(super) fn check(ctx: &Ctx, args: &CreateArgs) -> Result<()> {
     if args.web && args.draft {
         return refuse("the `--draft` flag is not supported with `--web`");
     }
+    if args.web && args.depends_on.is_some() {
+        return refuse("the `--depends-on` flag is not supported with `--web`");
+    }
     if args.web && args.no_maintainer_edit {
         return refuse("the `--no-maintainer-edit` flag is not supported with `--web`");
     }

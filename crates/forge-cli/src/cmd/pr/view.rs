@@ -28,7 +28,7 @@ use crate::{
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json, PULL_FIELDS)?;
     // What is shown, and nothing more: a section costs a request or more.
-    let head = PrFields::STATS | PrFields::PROJECTS | PrFields::AUTO_MERGE;
+    let head = PrFields::STATS | PrFields::PROJECTS | PrFields::AUTO_MERGE | PrFields::DEPENDS_ON;
     let mut fields = match &selection {
         Some(selection) => selection.sections(),
         None if args.web || args.history => PrFields::NONE,

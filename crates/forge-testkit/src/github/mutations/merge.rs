@@ -68,7 +68,7 @@ fn has_queue(ctx: &Ctx<'_>, pull: &Pull) -> bool {
 }
 
 fn check_stack(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
-    if ctx.state().stacks.iter().any(|stack| stack.contains(&id)) {
+    if ctx.state().stack_of(id).is_some() {
         return Err(Fail::unprocessable(
             "This pull request is part of a stack and must be merged using the asynchronous merge REST API",
         ));
@@ -117,38 +117,79 @@ pub(crate) fn merge_queued(ctx: &Ctx<'_>, id: Id) -> Result<(), Fail> {
     carry_out(ctx, &pull, &repo, &wish)
 }
 
-/// Merges a pull request of a stack, and those below it first.
+/// Merges a pull request of a stack, and those below it first: all of them or none. What is above
+/// them is into the stack's base branch then; GitHub also rebases it, and this does not.
 pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail> {
-    let stack = {
-        let state = ctx.state();
-        let of = |stack: &&Vec<Id>| stack.contains(&merge.pull);
-        state.stacks.iter().find(of).cloned()
-    };
+    let stack = ctx.state().stack_of(merge.pull).map(|it| it.pulls.clone());
     let stack = stack.unwrap_or_else(|| vec![merge.pull]);
-    let mut base: Option<String> = None;
+    let (mut base, mut part, mut above) = (None, Vec::new(), None);
+    let mut reached = false;
     for id in stack {
         let pull = get_pull(ctx, id)?;
-        let base = base.get_or_insert(pull.base_branch).clone();
-        let repo = ctx.repo(pull.repo)?;
-        let tip = git::branch(&repo.git_dir, &base);
-        if let Some(pull) = ctx.state().pulls.get_mut(&id) {
-            pull.base_branch = base;
-            pull.base_oid = tip.unwrap_or_default();
+        let base: &String = base.get_or_insert_with(|| pull.base_branch.clone());
+        match pull.state {
+            PullState::Open if reached => {
+                above = Some(id);
+                break;
+            }
+            PullState::Open => part.push(Pull {
+                base_branch: base.clone(),
+                ..pull
+            }),
+            PullState::Closed if !reached => {
+                return Err(Fail::unprocessable("A pull request below it is closed."));
+            }
+            PullState::Closed | PullState::Merged => {}
         }
-        let pull = get_pull(ctx, id)?;
-        if pull.state == PullState::Open {
-            let wish = Wish {
-                method: merge.method.clone(),
-                headline: merge.headline.clone(),
-                body: merge.body.clone(),
-                email: None,
-            };
-            carry_out(ctx, &pull, &repo, &wish)?;
-        }
-        if id == merge.pull {
-            break;
-        }
+        reached |= id == merge.pull;
     }
+    for pull in &part {
+        check_lands(ctx, pull)?;
+    }
+    let wish = Wish {
+        method: merge.method.clone(),
+        headline: merge.headline.clone(),
+        body: merge.body.clone(),
+        email: None,
+    };
+    for pull in part {
+        retarget(ctx, pull.id, &pull.base_branch)?;
+        let (pull, repo) = (get_pull(ctx, pull.id)?, ctx.repo(pull.repo)?);
+        carry_out(ctx, &pull, &repo, &wish)?;
+    }
+    match (above, base) {
+        (Some(above), Some(base)) => retarget(ctx, above, &base),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what could not be merged into its base branch.
+fn check_lands(ctx: &Ctx<'_>, pull: &Pull) -> Result<(), Fail> {
+    if pull.draft {
+        return Err(Fail::unprocessable("Pull Request is still a draft"));
+    }
+    let contexts = contexts(ctx, pull.repo, &pull.head_oid);
+    if let Some(missing) = merge_state::missing(ctx, pull, &contexts) {
+        return Err(Fail::unprocessable(missing));
+    }
+    let dir = ctx.repo(pull.repo)?.git_dir;
+    let tip = git::branch(&dir, &pull.base_branch).unwrap_or_default();
+    match git::merge_tree(&dir, &tip, &pull.head_oid)? {
+        Some(_) => Ok(()),
+        None => Err(Fail::unprocessable("Pull Request is not mergeable")),
+    }
+}
+
+/// Gives a pull request another base branch, as it is now.
+fn retarget(ctx: &Ctx<'_>, id: Id, base: &str) -> Result<(), Fail> {
+    let dir = ctx.repo(get_pull(ctx, id)?.repo)?.git_dir;
+    let tip = git::branch(&dir, base).unwrap_or_default();
+    let mut state = ctx.state();
+    if let Some(pull) = state.pulls.get_mut(&id) {
+        base.clone_into(&mut pull.base_branch);
+        pull.base_oid = tip;
+    }
+    actions::stale(&mut state, id);
     Ok(())
 }
 

@@ -201,6 +201,11 @@ pub(super) fn update(ctx: &Ctx<'_>, input: &Args) -> Payload {
     })?;
     let milestone = milestone(ctx, input)?;
     let base = match input.str("baseRefName") {
+        Some(_) if ctx.state().stack_of(id).is_some() => {
+            return Err(Fail::unprocessable(
+                "Cannot change the base branch because the pull request is part of a stack.",
+            ));
+        }
         Some(base) => Some(new_base(ctx, id, repo, base)?),
         None => None,
     };

@@ -23,13 +23,10 @@ pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
     let text = |key: &str| body.get(key).and_then(Value::as_str).map(str::to_owned);
     match pull.state {
         PullState::Merged => {
-            return Reply::json(
-                200,
-                &json!({ "status": "merged", "message": "Already merged" }),
-            );
+            return told(200, "merged", "Pull request was already merged.", None);
         }
         PullState::Open if !pull.draft => {}
-        _ => return Reply::message(400, "Pull request is closed or a draft"),
+        _ => return told(400, "failed", "Pull request is closed or a draft.", None),
     }
     if text("sha").is_some_and(|sha| sha != pull.head_oid) {
         return Reply::message(
@@ -40,7 +37,7 @@ pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
     let mut state = ctx.state();
     let pending = |merge: &&AsyncMerge| merge.pull == pull.id && merge.done.is_none();
     if let Some((key, _)) = state.async_merges.iter().find(|(_, it)| pending(it)) {
-        return Reply::json(409, &json!({ "status": "pending", "uuid": key }));
+        return told(409, "pending", "Merge request is in progress.", Some(key));
     }
     let key = format!("00000000-0000-4000-8000-{:012}", state.next_id());
     state.async_merges.insert(
@@ -54,7 +51,16 @@ pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
             done: None,
         },
     );
-    Reply::json(202, &json!({ "status": "pending", "uuid": key }))
+    told(202, "pending", "Merge request enqueued.", Some(&key))
+}
+
+/// A state of a merge, as both routes tell it.
+fn told(status: u16, state: &str, message: &str, key: Option<&str>) -> Reply {
+    let mut details = json!({ "message": message });
+    if let Some(key) = key {
+        details["uuid"] = json!(key);
+    }
+    Reply::json(status, &json!({ "status": state, "details": details }))
 }
 
 /// Says how far it is.
@@ -74,12 +80,9 @@ pub(super) fn poll(ctx: &Ctx<'_>, key: &str) -> Reply {
             .async_merges
             .insert(key.to_owned(), merge.clone());
     }
-    Reply::json(
-        200,
-        &match merge.done {
-            None => json!({ "status": "pending", "uuid": key }),
-            Some(Ok(status)) => json!({ "status": status, "uuid": key }),
-            Some(Err(why)) => json!({ "status": "failed", "uuid": key, "message": why }),
-        },
-    )
+    match merge.done {
+        None => told(200, "pending", "Merge request is in progress.", Some(key)),
+        Some(Ok(status)) => told(200, &status, "Pull request was merged.", None),
+        Some(Err(why)) => told(200, "failed", &why, None),
+    }
 }

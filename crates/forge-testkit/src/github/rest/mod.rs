@@ -7,6 +7,7 @@ mod pulls;
 mod refs;
 mod repos;
 mod reviewers;
+mod stacks;
 
 use serde_json::{Value, json};
 
@@ -61,6 +62,7 @@ fn in_repo(ctx: &Ctx<'_>, request: &Incoming, method: &str, repo: &Repo, rest: &
         }
         ("PUT", ["pulls", number, "merge-async"]) => merge::start(ctx, request, repo, number),
         ("GET", ["pulls", _, "merge-async", key]) => merge::poll(ctx, key),
+        (method, ["stacks", rest @ ..]) => stacks::answer(ctx, request, method, repo, rest),
         ("GET", ["actions", "jobs", job, "logs"]) => logs::redirect(ctx, repo, job),
         ("GET", ["pulls", number, "files"]) => pulls::files(ctx, request, repo, number),
         _ => Reply::not_found(),

@@ -19,7 +19,7 @@ pub use checks::{CheckRun, CheckSuite, CommitStatus};
 pub use issue::{Comment, Issue, Label, Milestone, Reaction};
 pub use project::{Project, ProjectItem};
 pub use pull::{
-    AsyncMerge, AutoMerge, Event, EventKind, Lazy, MergeInfo, Pull, PullState, Reviewer,
+    AsyncMerge, AutoMerge, Event, EventKind, Lazy, MergeInfo, Pull, PullState, Reviewer, Stack,
 };
 pub use repo::{Protection, Repo};
 pub use review::{Review, ReviewComment, ReviewState, Thread};
@@ -78,8 +78,10 @@ pub struct State {
     pub assets: Vec<Asset>,
     /// Pull requests that wait in a merge queue, the first at the front.
     pub queue: Vec<Id>,
-    /// Stacks of pull requests, each from the bottom to the top.
-    pub stacks: Vec<Vec<Id>>,
+    /// Stacks of pull requests, the oldest first.
+    pub stacks: Vec<Stack>,
+    /// Stacks are not enabled in any repository.
+    pub stacks_off: bool,
     /// Merges that run after they were asked for, by their key.
     pub async_merges: BTreeMap<String, AsyncMerge>,
     /// How often an asynchronous merge says that it is pending.
@@ -200,6 +202,25 @@ impl State {
         self.issues
             .values()
             .find(|issue| issue.repo == repo && issue.number == number)
+    }
+
+    /// The stack that a pull request is in.
+    pub fn stack_of(&self, pull: Id) -> Option<&Stack> {
+        self.stacks.iter().find(|stack| stack.pulls.contains(&pull))
+    }
+
+    /// Makes a stack of pull requests, from the bottom to the top, and gives its number.
+    pub fn add_stack(&mut self, repo: Id, pulls: Vec<Id>) -> u64 {
+        let of_repo = self.stacks.iter().filter(|stack| stack.repo == repo);
+        let number = of_repo.map(|stack| stack.number).max().unwrap_or(0) + 1;
+        let created_at = self.now();
+        self.stacks.push(Stack {
+            repo,
+            number,
+            pulls,
+            created_at,
+        });
+        number
     }
 
     /// Takes the next number for an issue or pull request of a repository.

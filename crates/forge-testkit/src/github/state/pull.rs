@@ -196,3 +196,16 @@ pub enum EventKind {
     /// A review was asked for.
     ReviewRequested(Reviewer),
 }
+
+/// A stack of pull requests: each is into the head branch of the one below it.
+#[derive(Debug, Clone)]
+pub struct Stack {
+    /// The repository of all of them.
+    pub repo: Id,
+    /// Its number among the stacks of the repository.
+    pub number: u64,
+    /// The pull requests, from the bottom to the top.
+    pub pulls: Vec<Id>,
+    /// When it was made.
+    pub created_at: String,
+}

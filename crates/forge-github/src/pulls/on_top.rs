@@ -1,0 +1,273 @@
+//! Opening a pull request on top of another: into its head branch, and into one stack with it.
+//!
+//! Stacks are a public preview of GitHub's. GraphQL reads them and makes none; the routes, their
+//! bodies and their answers are in docs.github.com/en/rest/pulls/stacks. They answer 404 where stacks
+//! are not enabled, and hold pull requests of one repository alone.
+
+use forge_core::{
+    Error, ErrorKind, Outcome, PrId, Precondition, RepoId, Result, Step, Warning,
+    model::{CreatePull, PullRequest},
+};
+use http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    create::{fork, shown},
+    repo_route,
+    stack::VERSION,
+};
+use crate::{
+    GitHub, api::JSON, error, gql::types as wire, mutate::or_read_back, number, owner_and_name,
+    paged,
+};
+
+/// The pull request that a new one is put on top of.
+pub(super) struct Below {
+    pub id: PrId,
+    number: u64,
+    /// Its head branch, the base of the new one.
+    pub branch: String,
+}
+
+/// Where it stands.
+pub(super) enum Place {
+    /// In no stack.
+    Alone,
+    /// At the top of the stack with this number.
+    Top(u64),
+    /// Where no stacks are enabled.
+    NoStacks,
+}
+
+/// A stack, from the bottom to the top.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stack {
+    number: u64,
+    pull_requests: Vec<Member>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Member {
+    number: u64,
+}
+
+impl Stack {
+    fn holds(&self, number: u64) -> bool {
+        self.pull_requests.iter().any(|it| it.number == number)
+    }
+
+    /// What stands on top of a pull request.
+    fn above(&self, number: u64) -> Option<u64> {
+        let mut from = self
+            .pull_requests
+            .iter()
+            .skip_while(|it| it.number != number);
+        from.nth(1).map(|it| it.number)
+    }
+}
+
+/// The number of what the request builds on; an error where no stack could hold both.
+pub(super) fn wanted(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
+    let Some(below) = &req.depends_on else {
+        return Ok(None);
+    };
+    if below.repo.comparison_key() != repo.comparison_key() {
+        return Err(Error::invalid(
+            "depends_on",
+            format!("{below} is not in {repo}: a stack on GitHub is of one repository"),
+        )
+        .with_hint("name a pull request of the same repository"));
+    }
+    if let Some((owner, name)) = fork(repo, req) {
+        return Err(Error::invalid(
+            "head",
+            format!("the head branch is in {owner}/{name}: a stack on GitHub is of one repository"),
+        )
+        .with_hint(format!("push the branch to {repo}, or open it on its own")));
+    }
+    number(below).map(Some)
+}
+
+impl Below {
+    /// What was found under the number; an error unless something can be put on top of it.
+    pub fn of(id: &PrId, found: Option<wire::Pull>) -> Result<Self> {
+        let found = found.ok_or_else(|| paged::missing(id))?;
+        let (why, is) = match found.state.as_str() {
+            "OPEN" if found.is_cross_repository => {
+                return Err(Error::invalid(
+                    "depends_on",
+                    format!(
+                        "the branch of {id} is in a fork: a stack on GitHub is of one repository"
+                    ),
+                )
+                .with_hint("open it on its own, and say in its description what it builds on"));
+            }
+            "OPEN" => {
+                return Ok(Self {
+                    id: id.clone(),
+                    number: number(id)?,
+                    branch: found.head_ref_name,
+                });
+            }
+            "MERGED" => (Precondition::Merged, "merged"),
+            _ => (Precondition::Closed, "closed"),
+        };
+        Err(Error::precondition(why, format!("{id} is {is}"))
+            .with_hint("open it without depending on another"))
+    }
+
+    /// The refusal of another base branch.
+    pub fn other_base(&self, base: &str) -> Error {
+        Error::invalid(
+            "base",
+            format!(
+                "on top of {} the base branch is {}, and not {}",
+                self.id,
+                shown(&self.branch),
+                shown(base)
+            ),
+        )
+        .with_hint("leave the base branch out, or open it without depending on another")
+    }
+
+    /// There is something on top of it already.
+    fn taken(&self, web: &str, above: u64) -> Result<Error> {
+        let (owner, name) = owner_and_name(&self.id.repo)?;
+        let url = format!("{web}/{owner}/{name}/pull/{above}");
+        let error = Error::new(
+            ErrorKind::AlreadyExists {
+                existing: Some(url.clone()),
+            },
+            format!(
+                "another pull request is on top of {} already: {url}",
+                self.id
+            ),
+        );
+        Ok(error.with_hint("build on that one: a stack is a chain"))
+    }
+}
+
+impl GitHub {
+    /// Where the lower one stands; an error when something is on top of it.
+    pub(super) async fn place_of(&self, below: &Below) -> Result<Place> {
+        let Some(stacks) = self.stacks_of(&below.id.repo, below.number).await? else {
+            return Ok(Place::NoStacks);
+        };
+        let Some(stack) = stacks.into_iter().find(|it| it.holds(below.number)) else {
+            return Ok(Place::Alone);
+        };
+        match stack.above(below.number) {
+            Some(above) => Err(below.taken(&self.api.endpoint.web, above)?),
+            None => Ok(Place::Top(stack.number)),
+        }
+    }
+
+    /// Puts what was opened into a stack with the one below it. What fails is a warning: the pull
+    /// request is there, with the right base branch, and must not be opened again.
+    pub(super) async fn put_on_top(
+        &self,
+        below: &Below,
+        place: Place,
+        outcome: &mut Outcome<PullRequest>,
+    ) {
+        let pull = outcome.value.id.clone();
+        let done = match self.stacked(below, &place, &pull).await {
+            Ok(warning) => {
+                outcome.warnings.extend(warning);
+                true
+            }
+            Err(error) => {
+                let message = format!(
+                    "it is on top of {} by its base branch alone, and in no stack with it: {}",
+                    below.id,
+                    error.message()
+                );
+                outcome.warnings.push(
+                    Warning::new(message).with_hint(match place {
+                        Place::NoStacks => format!(
+                            "when {} is merged, give this one its base branch with 'forge pr edit \
+                             {} --base', unless GitHub has done so: it does where the merged \
+                             branch is deleted",
+                            below.id, pull.key
+                        ),
+                        Place::Alone | Place::Top(_) => {
+                            "make them a stack on GitHub's page; its base branch is right for that"
+                                .to_owned()
+                        }
+                    }),
+                );
+                false
+            }
+        };
+        outcome.steps.push(Step {
+            name: "open the pull request".into(),
+            done: true,
+        });
+        outcome.steps.push(Step {
+            name: format!("put it into a stack with {}", below.id),
+            done,
+        });
+    }
+
+    async fn stacked(&self, below: &Below, place: &Place, pull: &PrId) -> Result<Option<Warning>> {
+        let top = number(pull)?;
+        let stacks = format!("{}/stacks", repo_route(&pull.repo)?);
+        let (path, numbers) = match place {
+            Place::Alone => (stacks, vec![below.number, top]),
+            Place::Top(stack) => (format!("{stacks}/{stack}/add"), vec![top]),
+            Place::NoStacks => {
+                return Err(Error::precondition(
+                    Precondition::Rule,
+                    format!("stacks are not enabled in {}", pull.repo),
+                ));
+            }
+        };
+        let body = json!({ "pull_requests": numbers });
+        let answer = self
+            .api
+            .rest_of(VERSION, Method::POST, &path, JSON, Some(&body))
+            .await;
+        let written = answer.and_then(|(status, headers, bytes)| match status.is_success() {
+            true => Ok(()),
+            false => Err(error::from_http(
+                self.api.about(true),
+                status,
+                &headers,
+                &bytes,
+            )),
+        });
+        let ((), warning) = or_read_back(written, || async {
+            let stacks = self.stacks_of(&pull.repo, top).await?.unwrap_or_default();
+            let is_there = stacks.iter().any(|it| it.above(below.number) == Some(top));
+            Ok(is_there.then_some(()))
+        })
+        .await?;
+        Ok(warning)
+    }
+
+    /// The stacks that a pull request is in: one at most. `None` where stacks are not enabled.
+    async fn stacks_of(&self, repo: &RepoId, number: u64) -> Result<Option<Vec<Stack>>> {
+        let path = format!("{}/stacks?pull_request={number}", repo_route(repo)?);
+        let (status, headers, bytes) = self
+            .api
+            .rest_of(VERSION, Method::GET, &path, JSON, None)
+            .await?;
+        if status == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        if !status.is_success() {
+            let about = self.api.about(false);
+            return Err(error::from_http(about, status, &headers, &bytes));
+        }
+        serde_json::from_slice(&bytes).map(Some).map_err(|e| {
+            let host = &self.info.host;
+            Error::new(
+                ErrorKind::Protocol,
+                format!("the answer of {host} about stacks cannot be understood: {e}"),
+            )
+        })
+    }
+}

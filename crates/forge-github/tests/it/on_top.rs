@@ -1,0 +1,318 @@
+//! Opening on top of another pull request: what is looked at first, the stack that is made or grown,
+//! and what is said where there is none.
+
+use forge_core::{
+    Error, ErrorKind, Outcome, PrId, PrKey, RepoPath, Result,
+    model::{CreatePull, HeadRef, PrFields, PullRequest},
+};
+use serde_json::{Value, json};
+use wiremock::ResponseTemplate;
+
+use crate::{
+    create::prepared,
+    script::{Script, Step, body, data, error, repo_id, rest},
+    wire::{changed, one},
+};
+
+const STACKS: &str = "/repos/octo/tools/stacks";
+
+fn on_five() -> CreatePull {
+    CreatePull {
+        depends_on: Some(PrId::number(repo_id(), 5)),
+        ..CreatePull::new("feature", "Upper")
+    }
+}
+
+fn below(other: Value) -> Value {
+    let mut below = json!({ "state": "OPEN", "headRefName": "lower", "isCrossRepository": false });
+    for (key, value) in other.as_object().unwrap() {
+        below[key] = value.clone();
+    }
+    prepared(json!({ "repository": { "below": below } }))
+}
+
+fn looked_up() -> Step {
+    data("CreatePrepare", below(json!({})))
+}
+
+fn opened() -> Step {
+    let pull = changed(7, json!({ "baseRefName": "lower" }));
+    data(
+        "createPullRequest",
+        json!({ "create": { "pullRequest": pull } }),
+    )
+}
+
+fn told(status: u16, body: &Value) -> ResponseTemplate {
+    ResponseTemplate::new(status).set_body_json(body)
+}
+
+fn stack(pulls: &[u64]) -> Value {
+    let pulls: Vec<Value> = pulls
+        .iter()
+        .map(|n| json!({ "number": n, "state": "open", "draft": false, "merged_at": null }))
+        .collect();
+    json!({ "id": 9, "number": 3, "base": { "ref": "main" }, "open": true, "pull_requests": pulls })
+}
+
+/// The look at the stacks that a pull request is in.
+fn look(number: u64, stacks: &[Value]) -> Step {
+    rest(&look_at(number), told(200, &json!(stacks)))
+}
+
+fn look_at(number: u64) -> String {
+    format!("GET {STACKS}?pull_request={number}")
+}
+
+async fn play(steps: Vec<Step>) -> (Script, Result<Outcome<PullRequest>>) {
+    let script = Script::play(steps).await;
+    let made = script.repo.create(&on_five()).await;
+    (script, made)
+}
+
+fn depends_on_five(made: &Outcome<PullRequest>) -> bool {
+    made.value.depends_on == Some(PrKey::Number(5))
+}
+
+fn steps(made: &Outcome<PullRequest>) -> Vec<(&str, bool)> {
+    made.steps
+        .iter()
+        .map(|s| (s.name.as_str(), s.done))
+        .collect()
+}
+
+#[tokio::test]
+async fn two_become_a_stack() {
+    let made = rest(&format!("POST {STACKS}"), told(201, &stack(&[5, 7])));
+    let (script, made) = play(vec![looked_up(), look(5, &[]), opened(), made]).await;
+    let made = made.unwrap();
+    assert!(
+        made.warnings.is_empty() && depends_on_five(&made),
+        "{made:?}"
+    );
+    assert_eq!(
+        steps(&made),
+        [
+            ("open the pull request", true),
+            ("put it into a stack with github.com/octo/tools#5", true),
+        ]
+    );
+    let sent = script.sent();
+    assert_eq!(sent[0].1["below"], 5);
+    assert_eq!(sent[2].1["create"]["baseRefName"], "lower");
+    assert_eq!(sent[3].1, json!({ "pull_requests": [5, 7] }));
+}
+
+#[tokio::test]
+async fn a_stack_grows_at_its_top() {
+    let grown = rest(
+        &format!("POST {STACKS}/3/add"),
+        told(200, &stack(&[4, 5, 7])),
+    );
+    let (script, made) = play(vec![
+        looked_up(),
+        look(5, &[stack(&[4, 5])]),
+        opened(),
+        grown,
+    ])
+    .await;
+    let made = made.unwrap();
+    assert!(
+        made.warnings.is_empty() && depends_on_five(&made),
+        "{made:?}"
+    );
+    assert_eq!(script.sent()[3].1, json!({ "pull_requests": [7] }));
+}
+
+#[tokio::test]
+async fn there_is_room_for_one_on_top() {
+    let (script, made) = play(vec![looked_up(), look(5, &[stack(&[4, 5, 6])])]).await;
+    let e = made.unwrap_err();
+    assert!(
+        matches!(e.kind(), ErrorKind::AlreadyExists { existing: Some(url) } if url.ends_with("/octo/tools/pull/6")),
+        "{e:?}"
+    );
+    assert!(e.hint().is_some_and(|h| h.contains("build on that one")));
+    script.sent();
+}
+
+#[tokio::test]
+async fn where_stacks_are_not_enabled_it_is_on_top_by_its_base() {
+    let hidden = told(404, &json!({ "message": "Not Found", "status": "404" }));
+    let (script, made) = play(vec![looked_up(), rest(&look_at(5), hidden), opened()]).await;
+    let made = made.unwrap();
+    assert!(depends_on_five(&made));
+    let [warning] = made.warnings.as_slice() else {
+        panic!("{:?}", made.warnings);
+    };
+    assert!(
+        warning
+            .message
+            .contains("stacks are not enabled in github.com/octo/tools"),
+        "{warning:?}"
+    );
+    assert!(
+        warning
+            .hint
+            .as_ref()
+            .unwrap()
+            .contains("'forge pr edit 7 --base'"),
+        "{warning:?}"
+    );
+    assert!(!steps(&made)[1].1);
+    assert_eq!(script.names().len(), 3);
+}
+
+#[tokio::test]
+async fn a_stack_that_is_refused_is_a_warning() {
+    let said = json!({ "message": "Validation Failed", "errors": ["Pull requests #5 are already stacked"] });
+    let refused = rest(&format!("POST {STACKS}"), told(422, &said));
+    let (script, made) = play(vec![looked_up(), look(5, &[]), opened(), refused]).await;
+    let made = made.unwrap();
+    assert!(
+        made.warnings[0].message.contains("#5 are already stacked"),
+        "{:?}",
+        made.warnings
+    );
+    assert!(made.warnings[0].hint.is_some());
+    assert!(!steps(&made)[1].1);
+    script.sent();
+}
+
+#[tokio::test]
+async fn a_stack_whose_answer_is_lost_is_looked_for() {
+    for (after, happened) in [(vec![stack(&[5, 7])], true), (vec![], false)] {
+        let lost = rest(&format!("POST {STACKS}"), ResponseTemplate::new(502));
+        let steps_of = vec![looked_up(), look(5, &[]), opened(), lost, look(7, &after)];
+        let (script, made) = play(steps_of).await;
+        let made = made.unwrap();
+        let said = match happened {
+            true => "it happened, although",
+            false => "in no stack with it",
+        };
+        assert!(
+            made.warnings[0].message.contains(said),
+            "{:?}",
+            made.warnings
+        );
+        assert_eq!(made.warnings.len(), 1);
+        assert_eq!(steps(&made)[1].1, happened);
+        assert_eq!(script.names().len(), 5, "nothing is sent twice");
+    }
+}
+
+async fn refusal(answer: Value, req: CreatePull) -> Error {
+    let script = Script::play(vec![body("CreatePrepare", answer)]).await;
+    let e = script.repo.create(&req).await.unwrap_err();
+    assert!(e.hint().is_some(), "{e:?}");
+    assert_eq!(script.names(), ["CreatePrepare"], "nothing was made");
+    e
+}
+
+fn field(e: &Error) -> Option<&'static str> {
+    match e.kind() {
+        ErrorKind::InvalidInput { field } => *field,
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_opened_on_top_of_what_cannot_be_below() {
+    let with = |other: Value| json!({ "data": below(other) });
+    for state in ["CLOSED", "MERGED"] {
+        let e = refusal(with(json!({ "state": state })), on_five()).await;
+        assert_eq!(e.code(), "precondition_failed");
+        assert!(e.message().contains(&state.to_lowercase()), "{e}");
+    }
+    let e = refusal(with(json!({ "isCrossRepository": true })), on_five()).await;
+    assert_eq!(field(&e), Some("depends_on"), "{e:?}");
+    assert!(e.message().contains("in a fork"), "{e}");
+
+    let mut gone = json!({ "data": prepared(json!({ "repository": { "below": null } })) });
+    gone["errors"] = json!([error(
+        &["repository", "below"],
+        "NOT_FOUND",
+        "Could not resolve to a PullRequest with the number of 5."
+    )]);
+    let e = refusal(gone, on_five()).await;
+    assert_eq!(e.code(), "not_found");
+    assert!(e.message().contains("octo/tools#5"), "{e}");
+
+    let mut found = below(json!({}));
+    found["repository"]["baseRef"] = json!({ "id": "REF_2" });
+    let elsewhere = CreatePull {
+        base: Some("main".into()),
+        ..on_five()
+    };
+    let e = refusal(json!({ "data": found }), elsewhere).await;
+    assert_eq!(field(&e), Some("base"), "{e:?}");
+    assert!(e.message().contains("'lower'"), "{e}");
+}
+
+#[tokio::test]
+async fn nothing_is_asked_where_no_stack_could_hold_both() {
+    let script = Script::play(vec![]).await;
+    let mut other = repo_id();
+    other.path = RepoPath::Named {
+        owner: "octo".into(),
+        name: "other".into(),
+    };
+    let there = CreatePull {
+        depends_on: Some(PrId::number(other, 5)),
+        ..on_five()
+    };
+    let e = script.repo.create(&there).await.unwrap_err();
+    assert_eq!(field(&e), Some("depends_on"), "{e:?}");
+    let from_fork = CreatePull {
+        head: HeadRef {
+            owner: Some("grace".into()),
+            repo: None,
+            branch: "feature".into(),
+        },
+        ..on_five()
+    };
+    let e = script.repo.create(&from_fork).await.unwrap_err();
+    assert_eq!(field(&e), Some("head"), "{e:?}");
+    script.sent();
+}
+
+#[tokio::test]
+async fn what_one_builds_on_is_the_open_one_whose_head_is_its_base() {
+    let end = |name: &str, number: u64| {
+        json!({
+            "__typename": "PullRequest", "number": number, "title": "T", "pullState": "OPEN",
+            "repository": { "name": name, "owner": { "login": "octo" } },
+        })
+    };
+    let pull = |base: &str, state: &str| {
+        one(changed(
+            7,
+            json!({
+                "state": state,
+                "baseRefName": base,
+                "baseRepository": { "defaultBranchRef": { "name": "main" } },
+                "baseRef": { "associatedPullRequests": { "nodes": [end("fork", 4), end("tools", 5)] } },
+            }),
+        ))
+    };
+    let script = Script::play(vec![
+        data("PullView", pull("lower", "OPEN")),
+        data("PullView", pull("main", "OPEN")),
+        data("PullView", pull("lower", "CLOSED")),
+        data("PullView", pull("lower", "OPEN")),
+    ])
+    .await;
+    for (fields, expected) in [
+        (PrFields::DEPENDS_ON, Some(PrKey::Number(5))),
+        (PrFields::DEPENDS_ON, None),
+        (PrFields::DEPENDS_ON, None),
+        (PrFields::NONE, None),
+    ] {
+        let found = script.repo.view(&script.pr(), fields).await.unwrap();
+        assert_eq!(found.depends_on, expected);
+    }
+    let documents = script.documents();
+    assert!(documents[0].contains("associatedPullRequests"));
+    assert!(!documents[3].contains("associatedPullRequests"));
+    script.sent();
+}
