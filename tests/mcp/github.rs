@@ -201,6 +201,16 @@ fn files_without_lines_are_one_line() {
         assert_eq!(page.data()["withheld_lines"], 400);
         assert_eq!(page.data()["warnings"].is_array(), n == 0, "page {n}");
     }
+    let resource = diff_resource(&mut wire);
+    assert!(resource.contains(said), "{resource}");
+}
+
+/// The diff of pull request 1 as a resource.
+fn diff_resource(wire: &mut Wire) -> String {
+    let uri = format!("forge://github.localhost/{REPO}/pull/1/diff");
+    let answer = wire.request("resources/read", json!({"uri": uri}));
+    let text = answer["result"]["contents"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
 #[test]
@@ -308,6 +318,13 @@ fn what_the_forge_withholds_is_counted() {
         3_000
     );
     assert_eq!(column(&pages, "files", "path"), shown);
+    let resource = diff_resource(&mut wire);
+    assert!(
+        resource.contains("10 more files are not sent by the forge\n"),
+        "{}",
+        &resource[..600]
+    );
+    assert!(resource.ends_with(" of 3000 files shown; pr_diff has the rest.\n"));
 }
 
 #[test]
