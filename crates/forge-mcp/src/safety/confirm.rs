@@ -190,7 +190,9 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
                 InputRequest::Elicitation(ElicitRequest::new(form)),
             )];
             let sealed = call.server.seals().seal(&bind)?;
-            let required = InputRequiredResult::new(Some(requests.into()), Some(sealed));
+            let mut required = InputRequiredResult::new(Some(requests.into()), Some(sealed));
+            // The question names the pull request as others have.
+            required.meta = Some(call.cleaner.mark());
             return Err(Stop::Ask(Box::new(required)));
         }
         return named(&ask).map_err(Stop::from);
