@@ -183,7 +183,7 @@ impl Tangled {
     pub(crate) async fn confirm_owner(&self, repository: &Repository) -> Result<()> {
         let owner = &repository.owner;
         let did = match (&repository.did, repository.era) {
-            (Some(did), Era::Sh2026) => did,
+            (Some(did), Era::Sh2026) => did.as_str(),
             _ => return Ok(()),
         };
         let asked = repository.confirmed.get_or_try_init(|| async {
