@@ -16,6 +16,8 @@ mod mcp;
 mod measure;
 mod page;
 mod pulls;
+#[path = "../../crates/forge-tangled/tests/it/stage.rs"]
+mod stage;
 mod start;
 mod tangled;
 

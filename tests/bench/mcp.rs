@@ -30,8 +30,9 @@ pub fn measure(page: &mut Page) {
     };
     page.table(
         "MCP server",
-        "What a client loads are the tools without the schemas of their results. A call is \
-         `forge_status`, one after another.",
+        "What a client gives its model are the tools without the schemas of their results, and on that \
+         is the limit; the whole answer to `tools/list` has those as well. A call is `forge_status`, one after \
+         another, by one client. Memory is resident memory, here that of the server alone.",
         &["What", "Measured"],
     );
     for (mode, args, most) in [
@@ -39,8 +40,9 @@ pub fn measure(page: &mut Page) {
         ("with --write", &["--write"][..], 16_384),
     ] {
         let mut wire = Wire::start(&server(args));
-        let tools = wire.request("tools/list", json!({}));
-        let tools = tools["result"]["tools"].as_array().unwrap().clone();
+        let answer = wire.request("tools/list", json!({}));
+        let whole = answer.to_string().len();
+        let tools = answer["result"]["tools"].as_array().unwrap();
         let bytes: usize = tools.iter().map(bytes).sum();
         let cell = page.limit(
             "bytes of the tools",
@@ -49,8 +51,12 @@ pub fn measure(page: &mut Page) {
             bytes <= most,
         );
         page.row(&[
-            format!("tools, {mode}: {} of them, bytes", tools.len()),
+            format!("`tools/list`, {mode}: {} tools, bytes", tools.len()),
             cell,
+        ]);
+        page.row(&[
+            format!("`tools/list`, {mode}: the whole answer, bytes"),
+            whole.to_string(),
         ]);
     }
     let mut starts: Vec<Duration> = (0..21)
@@ -66,7 +72,7 @@ pub fn measure(page: &mut Page) {
     page.row(&["start to first reply".into(), ms(starts[starts.len() / 2])]);
     let mut wire = Wire::start(&server(&[]));
     page.row(&[
-        "memory after the first reply".into(),
+        "memory when idle, after the first reply".into(),
         mb(memory(wire.child.id())),
     ]);
     let begun = Instant::now();
@@ -85,7 +91,7 @@ pub fn measure(page: &mut Page) {
         rate(begun),
     ]);
     page.row(&[
-        "memory after these calls".into(),
+        format!("memory after these {CALLS} calls"),
         mb(memory(wire.child.id())),
     ]);
     drop(wire);
@@ -98,14 +104,15 @@ pub fn measure(page: &mut Page) {
         "find my failing pull request, read the failing check and the open threads, answer and \
          resolve one, merge it"
             .into(),
-        format!("{calls} calls, {bytes} bytes of text, {requests} requests to GitHub"),
+        format!("{calls} calls, {bytes} bytes of results, {requests} requests to GitHub"),
     ]);
 }
 
 const TOKEN: &str = "gho_canary0canary0canary0canary0canary00";
 const REPO: &str = "octo/tools";
 
-/// The task of `tests/mcp/task.rs`: how many calls, requests and bytes of text it takes.
+/// The task of `tests/mcp/task.rs`: how many calls and requests it takes, and bytes of text that the
+/// model gets.
 fn task() -> (usize, usize, usize) {
     let double = GitHubDouble::start(Options::default()).unwrap();
     {
@@ -289,6 +296,11 @@ fn http(run: &Run) -> String {
             assert!(read > 0, "the server has gone");
             got.extend_from_slice(&buffer[..read]);
         }
+        let answer = String::from_utf8_lossy(&got);
+        assert!(
+            answer.starts_with("HTTP/1.1 200 ") && answer.contains("structuredContent"),
+            "{answer}"
+        );
     }
     let rate = rate(begun);
     let _ = server.kill();

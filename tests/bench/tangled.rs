@@ -1,112 +1,185 @@
 //! A list of a repository on tangled whose index does not answer.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use forge_core::{
+    PageReq, PullRequests as _,
+    model::{PrFields, PullQuery},
+};
+use forge_tangled::{Origin, Settings};
 use forge_testkit::{
     Run, Scratch, forge_binary,
-    tangled::{Host, Recorded, World},
+    tangled::{Host, Recorded},
 };
 use serde_json::json;
+use tokio::runtime::Runtime;
 
 use crate::{
     measure::once,
     page::{Page, mb, ms},
+    stage::{PASSWORD, Stage},
 };
 
-const PASSWORD: &str = "correct0canary0horse";
 const PULL: &str = "sh.tangled.repo.pull";
 const AUTHORS: usize = 50;
 const PULLS: usize = 1_000;
 const TIMES: usize = 5;
 /// What one request takes.
 const LATENCY: Duration = Duration::from_millis(100);
-/// What all of them may take.
+/// What the list may take.
 const MOST: Duration = Duration::from_secs(2);
+/// How many requests one host may be at work on.
+const IN_FLIGHT: u64 = 8;
 
-/// 1,000 pull requests by 50 authors, 100 ms a request, at most 8 at a time.
+/// 1,000 pull requests by 50 authors, 100 ms a request, at most 8 of them at a host at a time.
 pub fn measure(page: &mut Page) {
     page.table(
         "Tangled, with the index down",
         &format!(
-            "`forge pr list -L {PULLS}` of {PULLS} open pull requests by {AUTHORS} accounts at 100 ms per \
-             request and at most 8 at a time. The index does not answer; backlinks and the accounts' \
-             own server do. The repository is known from an earlier command, the accounts are not. \
-             The median of {TIMES} runs; \"in a row\" is the longest chain of requests that waited \
-             for each other."
+            "{PULLS} open pull requests by {AUTHORS} accounts, at 100 ms per request and at most \
+             {IN_FLIGHT} at a time at a host. The index does not answer; backlinks and the accounts' own \
+             server do. Nothing is known of the accounts. The list is read by the library, which \
+             knows the repository; the command is a process that knows nothing, and looks the repository up \
+             first. Medians of {TIMES} runs; \"in a row\" is the longest chain of requests that \
+             waited for each other. All accounts are on one server, which has two requests for each \
+             of them: the least that this can take in a row is those, {IN_FLIGHT} at a time, behind one for \
+             who has written anything and one for where the first are."
         ),
-        &["Requests", "In a row", "Time", "Memory"],
+        &["What", "Requests", "In a row", "Time", "Memory"],
     );
-    let world = filled();
-    let mut samples = Vec::new();
-    let (mut requests, mut chain) = (0, 0);
-    for _ in 0..TIMES {
-        let scratch = Scratch::new();
-        world.index().host().set_down(false);
-        forge(&world, &scratch, "1").ok();
-        world.index().host().set_down(true);
-        let hosts = hosts(&world);
-        for host in hosts {
-            host.reset_record();
-            host.set_latency(LATENCY);
-        }
-        let run = forge(&world, &scratch, &PULLS.to_string());
-        samples.push(once(&scratch, &run));
-        requests = hosts.iter().map(|host| host.count()).sum();
-        chain = Recorded::longest_chain(&hosts);
-        let most = hosts.iter().map(|host| host.most_at_once()).max();
-        assert!(most <= Some(8), "{most:?} at a time");
-        hosts
-            .iter()
-            .for_each(|host| host.set_latency(Duration::ZERO));
-        // That nothing was left out, and that it was not the index that said it.
-        let said = run.output().success();
-        assert_eq!(
-            said.stdout_text().lines().count(),
-            PULLS,
-            "{}",
-            said.stderr_text()
-        );
-    }
-    samples.sort_unstable_by_key(|sample| sample.wall);
-    let middle = samples[TIMES / 2];
+    let stage = filled();
+    let runtime = Runtime::new().unwrap();
+    let list = median(|| runtime.block_on(listed(&stage)));
     let time = page.limit(
         "a list without the index",
-        &ms(middle.wall),
+        &ms(list.wall),
         "2 s",
-        middle.wall <= MOST,
+        list.wall <= MOST,
     );
-    page.row(&[
-        requests.to_string(),
-        chain.to_string(),
-        time,
-        mb(middle.peak),
-    ]);
+    page.row(&list.row("the list", time));
+    let command = median(|| commanded(&stage));
+    page.row(&command.row(&format!("`forge pr list -L {PULLS}`"), ms(command.wall)));
 }
 
-fn filled() -> World {
-    let world = World::start().unwrap();
-    let alice = world.pds().account("alice.test", PASSWORD);
-    let repo = world.repository(&alice, "widget");
+/// What a list took.
+struct Took {
+    wall: Duration,
+    requests: usize,
+    chain: usize,
+    /// In KiB; `None` of the library, which is in a process with the servers.
+    memory: Option<u64>,
+}
+
+impl Took {
+    /// What the hosts have recorded of it.
+    fn of(hosts: &[&Host], wall: Duration, memory: Option<u64>) -> Self {
+        let most = hosts.iter().map(|host| host.most_at_once()).max();
+        assert!(most <= Some(IN_FLIGHT), "{most:?} at a time");
+        Self {
+            wall,
+            requests: hosts.iter().map(|host| host.count()).sum(),
+            chain: Recorded::longest_chain(hosts),
+            memory,
+        }
+    }
+
+    fn row(&self, what: &str, time: String) -> [String; 5] {
+        [
+            what.to_owned(),
+            self.requests.to_string(),
+            self.chain.to_string(),
+            time,
+            self.memory.map_or(String::new(), mb),
+        ]
+    }
+}
+
+fn median(run: impl FnMut() -> Took) -> Took {
+    let mut all: Vec<Took> = std::iter::repeat_with(run).take(TIMES).collect();
+    all.sort_unstable_by_key(|took| took.wall);
+    all.swap_remove(TIMES / 2)
+}
+
+/// The list, by a client that has looked the repository up.
+async fn listed(stage: &Stage) -> Took {
+    // Handles lead to their owners' hosts, which are not the server of all accounts.
+    let handles = stage.world.directory().host().url();
+    let settings = Settings {
+        handles: Some(Origin::configured(&handles).unwrap()),
+        ..stage.settings()
+    };
+    let forge = stage.tangled_with(settings, None);
+    forge.era(&stage.id()).await.unwrap();
+    let query = PullQuery {
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    let hosts = hosts(stage);
+    slow(&hosts);
+    let begun = Instant::now();
+    let page = forge.list(&stage.id(), &query, PageReq::first(PULLS)).await;
+    let took = Took::of(&hosts, begun.elapsed(), None);
+    quick(&hosts);
+    assert_eq!(page.unwrap().items.len(), PULLS);
+    took
+}
+
+/// The list, by the program.
+fn commanded(stage: &Stage) -> Took {
+    let scratch = Scratch::new();
+    let run = forge(stage, &scratch);
+    let hosts = hosts(stage);
+    slow(&hosts);
+    let sample = once(&scratch, &run);
+    let took = Took::of(&hosts, sample.wall, Some(sample.peak));
+    quick(&hosts);
+    // That nothing was left out, and that it was not the index that said it.
+    let said = run.output().success();
+    assert_eq!(
+        said.stdout_text().lines().count(),
+        PULLS,
+        "{}",
+        said.stderr_text()
+    );
+    took
+}
+
+fn slow(hosts: &[&Host]) {
+    for host in hosts {
+        host.reset_record();
+        host.set_latency(LATENCY);
+    }
+}
+
+fn quick(hosts: &[&Host]) {
+    hosts
+        .iter()
+        .for_each(|host| host.set_latency(Duration::ZERO));
+}
+
+/// With the index down.
+fn filled() -> Stage {
+    let stage = Stage::new();
+    let pds = stage.world.pds();
     for author in 0..AUTHORS {
-        let account = world
-            .pds()
-            .account(&format!("author{author}.test"), PASSWORD);
+        let account = pds.account(&format!("author{author}.test"), PASSWORD);
         for n in 0..PULLS / AUTHORS {
             let record = json!({
                 "$type": PULL,
                 "title": format!("Change {n} of {author}"),
-                "target": { "repo": repo.did, "branch": "main" },
+                "target": { "repo": stage.repo.did, "branch": "main" },
                 "createdAt": format!("2026-11-01T{n:02}:{author:02}:00Z"),
                 "rounds": [],
             });
-            world.pds().add(&account.did, PULL, record);
+            pds.add(&account.did, PULL, record);
         }
     }
-    world
+    stage.world.index().host().set_down(true);
+    stage
 }
 
-fn hosts(world: &World) -> [&Host; 5] {
-    let index = world.index();
+fn hosts(stage: &Stage) -> [&Host; 5] {
+    let (world, index) = (&stage.world, stage.world.index());
     [
         world.directory().host(),
         world.pds().host(),
@@ -116,19 +189,19 @@ fn hosts(world: &World) -> [&Host; 5] {
     ]
 }
 
-fn forge(world: &World, scratch: &Scratch, most: &str) -> Run {
-    let index = world.index();
+fn forge(stage: &Stage, scratch: &Scratch) -> Run {
+    let (world, index) = (&stage.world, stage.world.index());
+    let most = PULLS.to_string();
     [
         ("TANGLED_INDEX_URL", index.host().url()),
         ("TANGLED_WEB_URL", index.web().url()),
         ("TANGLED_BACKLINKS_URL", index.backlinks().url()),
         ("TANGLED_PLC_URL", world.directory().host().url()),
-        // Handles lead to their owners' hosts, which are not the server of all accounts.
         ("TANGLED_RESOLVER_URL", world.directory().host().url()),
     ]
     .into_iter()
     .fold(scratch.run(forge_binary()), |run, (key, value)| {
         run.env(key, value)
     })
-    .args(["pr", "list", "-R", "tangled:alice.test/widget", "-L", most])
+    .args(["pr", "list", "-R", "tangled:alice.test/widget", "-L", &most])
 }

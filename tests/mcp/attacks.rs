@@ -4,6 +4,7 @@
 //! | Attack | Row |
 //! |---|---|
 //! | titles that hide, reorder or pose | `hostile_titles` |
+//! | text of others that is not known as such | `whatever_has_text_of_others_says_so` |
 //! | names that a failure quotes | `hostile_names_in_a_failure` |
 //! | descriptions and comments that instruct or pose as results | `hostile_bodies` |
 //! | diffs with text that shows as other text | `hostile_diffs` |
@@ -110,6 +111,56 @@ fn hostile_titles() {
     wire.call("pr_merge", json!({"number": 1}))
         .fails("cancelled");
     assert!(!wire.asked[0].contains(HIDDEN), "{:?}", wire.asked);
+}
+
+#[test]
+fn whatever_has_text_of_others_says_so() {
+    let world = hostile();
+    let repo = format!(
+        "forge://local{}",
+        world.git.path().canonicalize().unwrap().display()
+    );
+    for era in [LEGACY, MODERN] {
+        let mut wire = world.server(era, &["--write"]);
+        let is_marked = |holder: &Value| {
+            assert_eq!(holder["forge/content"]["integrity"], "untrusted");
+            assert!(!holder.to_string().contains(HIDDEN));
+        };
+        for (tool, args) in [
+            ("forge_status", json!({})),
+            ("pr_list", json!({})),
+            ("pr_view", json!({"number": 1})),
+            ("pr_view", json!({"number": 9})),
+            ("pr_diff", json!({"number": 1})),
+            ("pr_comment", json!({"number": 1, "body": "Said."})),
+        ] {
+            is_marked(&wire.raw(tool, args)["_meta"]);
+        }
+        if era == MODERN {
+            let question = wire.raw("pr_merge", json!({"number": 1}));
+            assert_eq!(question["resultType"], "input_required");
+            is_marked(&question["_meta"]);
+        }
+        for of in ["", "/branches", "/pulls/open", "/pull/1", "/pull/1/diff"] {
+            let uri = json!({"uri": format!("{repo}{of}")});
+            let read = wire.request("resources/read", uri);
+            is_marked(&read["result"]["contents"][0]["_meta"]);
+            assert!(!read.to_string().contains(HIDDEN), "{read}");
+        }
+        let none = json!({"uri": format!("{repo}/pull/9")});
+        let none = wire.request("resources/read", none);
+        is_marked(&none["error"]["data"]);
+        let complete = json!({
+            "ref": {"type": "ref/resource", "uri": "forge://{+repo}/pull/{number}/files/{+path}"},
+            "argument": {"name": "path", "value": ""}, "context": {"arguments": {"number": "1"}}
+        });
+        let completed = wire.request("completion/complete", complete);
+        is_marked(&completed["result"]["_meta"]);
+        assert_eq!(
+            completed["result"]["completion"]["values"],
+            json!(["name.rs"])
+        );
+    }
 }
 
 #[test]

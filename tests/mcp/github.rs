@@ -136,6 +136,39 @@ fn a_view_with_everything_is_one_request() {
 }
 
 #[test]
+fn a_hundred_of_each_is_one_request() {
+    let hub = Hub::with_files(100);
+    {
+        let mut seed = hub.double.seed();
+        for n in 0..100 {
+            seed.check(REPO, 1, "ci", &format!("job {n}"), "SUCCESS");
+        }
+        for n in 0..98 {
+            let who = format!("reviewer{n}");
+            seed.review(REPO, 1, &who, ReviewState::Approved, "Good.");
+        }
+    }
+    let mut wire = hub.server(&["--write"]);
+    for half in [0..50, 50..100] {
+        let comments: Vec<_> = half
+            .map(|n| json!({"path": format!("d/{n:04}.txt"), "line": 1, "body": "Why?"}))
+            .collect();
+        let review = json!({
+            "repo": REPO, "number": 1, "verdict": "comment", "body": "b", "comments": comments
+        });
+        wire.call("pr_review", review).ok();
+    }
+    hub.double.reset_record();
+    let include = ["checks", "threads", "reviews", "files"];
+    let args = json!({"repo": REPO, "number": 1, "include": include, "max_chars": 100_000});
+    let view = wire.call("pr_view", args).ok().bounded(100_000);
+    assert_eq!(hub.double.counts().api, 1, "{:?}", hub.double.requests());
+    for of in include {
+        assert_eq!(view.data()[of].as_array().unwrap().len(), 100, "{of}");
+    }
+}
+
+#[test]
 fn a_long_history_is_read_to_its_end_or_says_where_it_stops() {
     use forge_testkit::github::state::{Event, EventKind};
     let hub = Hub::with_files(1);
@@ -201,6 +234,16 @@ fn files_without_lines_are_one_line() {
         assert_eq!(page.data()["withheld_lines"], 400);
         assert_eq!(page.data()["warnings"].is_array(), n == 0, "page {n}");
     }
+    let resource = diff_resource(&mut wire);
+    assert!(resource.contains(said), "{resource}");
+}
+
+/// The diff of pull request 1 as a resource.
+fn diff_resource(wire: &mut Wire) -> String {
+    let uri = format!("forge://github.localhost/{REPO}/pull/1/diff");
+    let answer = wire.request("resources/read", json!({"uri": uri}));
+    let text = answer["result"]["contents"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
 
 #[test]
@@ -308,6 +351,13 @@ fn what_the_forge_withholds_is_counted() {
         3_000
     );
     assert_eq!(column(&pages, "files", "path"), shown);
+    let resource = diff_resource(&mut wire);
+    assert!(
+        resource.contains("10 more files are not sent by the forge\n"),
+        "{}",
+        &resource[..600]
+    );
+    assert!(resource.ends_with(" of 3000 files shown; pr_diff has the rest.\n"));
 }
 
 #[test]

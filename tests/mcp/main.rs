@@ -17,6 +17,7 @@ mod http;
 #[path = "../cli/hub.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]
 mod hub;
+mod linked;
 mod lists;
 #[path = "../cli/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of the command line")]

@@ -7,6 +7,7 @@ use forge_core::{
 use futures::future;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use crate::{
     Era, Origin, Tangled,
@@ -30,6 +31,8 @@ pub(crate) struct Repository {
     /// The repository's own DID; those of 2025 have none.
     pub did: Option<String>,
     pub knot: Origin,
+    /// Filled once the knot has not said that it is somebody else's.
+    confirmed: OnceCell<()>,
 }
 
 #[derive(Deserialize)]
@@ -61,6 +64,17 @@ impl Repository {
 impl Tangled {
     /// The repository of an id; looked up once in [`crate::Settings::kept`].
     pub(crate) async fn repository(&self, id: &RepoId) -> Result<std::sync::Arc<Repository>> {
+        let found = self.claimed_repository(id).await?;
+        self.confirm_owner(&found).await?;
+        Ok(found)
+    }
+
+    /// The same by the word of its record alone, for a caller that reads while the knot is asked: it
+    /// gives out nothing unless [`Self::confirm_owner`] succeeds.
+    pub(crate) async fn claimed_repository(
+        &self,
+        id: &RepoId,
+    ) -> Result<std::sync::Arc<Repository>> {
         let cell = self.repositories.cell(&id.comparison_key());
         let found = cell.get_or_try_init(|| async {
             Ok::<_, Error>(std::sync::Arc::new(self.find_repository(id).await?))
@@ -96,7 +110,7 @@ impl Tangled {
             return self.declared(owner, declaration).await;
         }
         match record {
-            Some(record) => self.of_sh_record(owner, record).await,
+            Some(record) => self.of_sh_record(owner, record),
             None => Err(self.no_repository(&pds, &owner, name).await),
         }
     }
@@ -136,7 +150,7 @@ impl Tangled {
         error.with_hint(near::hint(name, names, "repositories"))
     }
 
-    async fn of_sh_record(&self, owner: Identity, record: Record) -> Result<Repository> {
+    fn of_sh_record(&self, owner: Identity, record: Record) -> Result<Repository> {
         let broken = |what: &str| {
             Error::new(
                 ErrorKind::Protocol,
@@ -146,9 +160,6 @@ impl Tangled {
         let host = record.text("knot").ok_or_else(|| broken("names no knot"))?;
         let knot = Origin::of_host(host, self.settings.reach)?;
         let did = record.text("repoDid").map(str::to_owned);
-        if let Some(did) = &did {
-            self.confirm_owner(&knot, did, &owner).await?;
-        }
         let name = record.text("name").unwrap_or(record.rkey()).to_owned();
         Ok(Repository {
             id: self.canonical(&owner, &name),
@@ -162,21 +173,31 @@ impl Tangled {
             record,
             did,
             knot,
+            confirmed: OnceCell::new(),
         })
     }
 
     /// Anybody can write a record that claims a repository; the knot knows whose it is. One that
-    /// does not know the question is older than repository DIDs and is believed.
-    async fn confirm_owner(&self, knot: &Origin, did: &str, owner: &Identity) -> Result<()> {
-        let knot = self.identities.service(knot.clone()).await?;
-        let method = &self.settings.dialects.methods.knot.describe_repo;
-        let said = knot.query::<Described>(method, &[("repoDid", did)]).await;
-        match said {
-            Ok(said) if said.owner_did != owner.did => {
-                Err(claimed(owner, did, &said.owner_did, knot.origin()))
+    /// does not know the question is older than repository DIDs and is believed. A declaration of
+    /// 1.0 was confirmed when it was found.
+    pub(crate) async fn confirm_owner(&self, repository: &Repository) -> Result<()> {
+        let owner = &repository.owner;
+        let did = match (&repository.did, repository.era) {
+            (Some(did), Era::Sh2026) => did.as_str(),
+            _ => return Ok(()),
+        };
+        let asked = repository.confirmed.get_or_try_init(|| async {
+            let knot = self.identities.service(repository.knot.clone()).await?;
+            let method = &self.settings.dialects.methods.knot.describe_repo;
+            let said = knot.query::<Described>(method, &[("repoDid", did)]).await;
+            match said {
+                Ok(said) if said.owner_did != owner.did => {
+                    Err(claimed(owner, did, &said.owner_did, knot.origin()))
+                }
+                _ => Ok(()),
             }
-            _ => Ok(()),
-        }
+        });
+        asked.await.copied()
     }
 
     async fn declared(&self, owner: Identity, record: Record) -> Result<Repository> {
@@ -207,6 +228,7 @@ impl Tangled {
             record,
             did: Some(did),
             knot,
+            confirmed: OnceCell::new(),
         })
     }
 

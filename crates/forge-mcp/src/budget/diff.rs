@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forge_core::{
     Error, ErrorKind, PrId, Repo, Result, Warning,
-    model::{DiffReq, FileStatus, PrFields},
+    model::{DiffReq, FileStatus, PrFields, PullRequest},
 };
 use futures::TryStreamExt;
 
@@ -287,6 +287,12 @@ fn unquoted(path: &str) -> String {
         }
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+/// How many files the forge says there are beyond those that it sent.
+pub(crate) fn withheld(pull: &PullRequest, sent: &[File]) -> Option<u64> {
+    let all = pull.changed_files?;
+    all.checked_sub(sent.len() as u64).filter(|n| *n > 0)
 }
 
 /// Files that nobody reads line by line: what made them is elsewhere.

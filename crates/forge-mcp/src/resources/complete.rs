@@ -21,6 +21,7 @@ pub(crate) async fn complete(
     params: CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
     let typed = params.argument.value.as_str();
+    let cleaner = Cleaner::new();
     let others = params.context.and_then(|c| c.arguments).unwrap_or_default();
     let repo = others.get("repo").map(String::as_str);
     let mut values = match params.argument.name.as_str() {
@@ -29,13 +30,17 @@ pub(crate) async fn complete(
             .await
             .unwrap_or_default(),
         "path" => match others.get("number") {
-            Some(number) => paths(server, repo, number).await.unwrap_or_default(),
+            Some(number) => paths(server, repo, number, &cleaner)
+                .await
+                .unwrap_or_default(),
             None => Vec::new(),
         },
         _ => Vec::new(),
     };
     values.retain(|value| value.starts_with(typed));
-    result(values)
+    let mut result = result(values)?;
+    result.meta = Some(cleaner.mark());
+    Ok(result)
 }
 
 /// Values as an answer: no more than the protocol allows.
@@ -81,7 +86,12 @@ async fn numbers(server: &Server, repo: Option<&str>, issues: bool) -> Option<Ve
     Some(page.items.iter().map(|p| p.id.key.to_string()).collect())
 }
 
-async fn paths(server: &Server, repo: Option<&str>, number: &str) -> Option<Vec<String>> {
+async fn paths(
+    server: &Server,
+    repo: Option<&str>,
+    number: &str,
+    cleaner: &Cleaner,
+) -> Option<Vec<String>> {
     let id = server.repo_id(repo).await.ok()?;
     let repo = server.open(&id, false).await.ok()?;
     let key = match number.parse() {
@@ -97,7 +107,6 @@ async fn paths(server: &Server, repo: Option<&str>, number: &str) -> Option<Vec<
     let whole = diff::read(server.diffs(), &repo, &pr, &head, None)
         .await
         .ok()?;
-    let cleaner = Cleaner::new();
     Some(
         whole
             .files

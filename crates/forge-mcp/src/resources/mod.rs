@@ -10,7 +10,7 @@ mod address;
 pub(crate) mod complete;
 
 use forge_core::{
-    Error, Page, PageReq, PrId, PrKey, Repo, Result,
+    Error, Page, PageReq, PrId, PrKey, Repo, Result, Warning,
     model::{
         Issue, IssueFields, IssueId, IssueQuery, Link, PrFields, PullQuery, PullRequest, Subject,
     },
@@ -215,7 +215,9 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
             let pull = repo.view(&pr(key), fields).await?;
             let out = PullOut::of(&pull, cleaner);
             let body = quoted(&out.description, true, 0, cleaner);
-            Ok(format!("{}\n{body}", out.text(pull.checks.as_ref())))
+            let warnings = warning_lines(&pull.warnings, cleaner);
+            let top = out.text(pull.checks.as_ref());
+            Ok(format!("{top}{warnings}\n{body}"))
         }
         Part::PullLinks(key) => links(server, &repo, Subject::Pull(pr(key)), cleaner).await,
         Part::IssueLinks(key) => links(server, &repo, Subject::Issue(issue(key)), cleaner).await,
@@ -252,7 +254,7 @@ async fn repository(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
 const BRANCHES: usize = 1_000;
 
 async fn branches(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
-    let mut lines = Vec::new();
+    let (mut lines, mut warnings) = (Vec::new(), Vec::new());
     let mut page = PageReq::first(100);
     let more = loop {
         let found = repo.branches(page).await?;
@@ -260,6 +262,7 @@ async fn branches(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
             let oid = b.oid.get(..12).unwrap_or(&b.oid);
             format!("{oid} {}\n", cleaner.line(&b.name))
         }));
+        warnings.extend(found.warnings);
         match found.next {
             Some(next) if lines.len() < BRANCHES => page = PageReq::after(next, 100),
             next => break next.is_some(),
@@ -270,7 +273,8 @@ async fn branches(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
         true => format!("The first {} shown; git has the rest.", fitted.to),
         false => format!("All {} shown.", fitted.to),
     };
-    Ok(format!("{}{rest}", fitted.text))
+    let warnings = warning_lines(&warnings, cleaner);
+    Ok(format!("{}{warnings}{rest}", fitted.text))
 }
 
 async fn open_pulls(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
@@ -297,14 +301,17 @@ fn first_page(repo: &Repo) -> PageReq {
     PageReq::first(limits.page_max.clamp(1, 100))
 }
 
+/// What could not be read, a line each.
+fn warning_lines(warnings: &[Warning], cleaner: &Cleaner) -> String {
+    let shown = WarningOut::all(warnings, cleaner);
+    shown.iter().map(WarningOut::text).collect()
+}
+
 /// The rows of a page, what could not be read of it, and how many there are; `rest` is what has more.
 fn rows<T>(page: &Page<T>, row: impl Fn(&T) -> String, rest: &str, cleaner: &Cleaner) -> String {
     let lines: Vec<String> = page.items.iter().map(row).collect();
     let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
-    let warnings: String = WarningOut::all(&page.warnings, cleaner)
-        .iter()
-        .map(WarningOut::text)
-        .collect();
+    let warnings = warning_lines(&page.warnings, cleaner);
     let tail = match page.next.is_some() || fitted.next.is_some() {
         true => format!("{} shown; {rest} has the rest.", fitted.to),
         false => format!("All {} shown.", fitted.to),
@@ -328,10 +335,7 @@ async fn links(
     };
     let lines = link_lines(&links, known, cleaner);
     let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
-    let warnings: String = WarningOut::all(&links.warnings, cleaner)
-        .iter()
-        .map(WarningOut::text)
-        .collect();
+    let warnings = warning_lines(&links.warnings, cleaner);
     let tail = match (lines.len(), fitted.to) {
         (0, _) => format!("No links of {subject} were found."),
         (all, shown) if shown < all => {
@@ -349,11 +353,8 @@ async fn diff_text(
     path: Option<&str>,
     cleaner: &Cleaner,
 ) -> Result<String> {
-    let head = repo
-        .view(pr, PrFields::ROW)
-        .await?
-        .head_oid
-        .unwrap_or_default();
+    let pull = repo.view(pr, PrFields::ROW | PrFields::STATS).await?;
+    let head = pull.head_oid.clone().unwrap_or_default();
     let whole = diff::read(server.diffs(), repo, pr, &head, None).await?;
     let files: Vec<String> = whole
         .files
@@ -372,7 +373,16 @@ async fn diff_text(
         )
         .with_hint("read the diff resource, or call pr_diff with names_only=true"));
     }
-    let fitted = budget::fit("", &files, Position::default(), 100_000);
+    // In front of the first file, where whoever applies a diff passes over it.
+    let mut top = warning_lines(&whole.warnings, cleaner);
+    // The count is of the head that was looked at, and the diff may be of a later one.
+    if path.is_none()
+        && whole.head == head
+        && let Some(n) = diff::withheld(&pull, &whole.files)
+    {
+        top.push_str(&format!("{n} more files are not sent by the forge\n"));
+    }
+    let fitted = budget::fit(&top, &files, Position::default(), 100_000);
     let rest = match fitted.next {
         Some(_) => format!(
             "{} of {} files shown; pr_diff has the rest.\n",

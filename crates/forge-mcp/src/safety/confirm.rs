@@ -43,6 +43,8 @@ pub(crate) struct Ask<'a> {
     pub state: PrState,
     /// The question, with all that somebody needs to know.
     pub question: &'a str,
+    /// What else is done than the arguments say: an answer is worth nothing once that is other.
+    pub besides: &'a str,
     /// What the caller wrote as `confirm`.
     pub confirm: Option<&'a str>,
     /// The caller has named the head.
@@ -188,7 +190,9 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
                 InputRequest::Elicitation(ElicitRequest::new(form)),
             )];
             let sealed = call.server.seals().seal(&bind)?;
-            let required = InputRequiredResult::new(Some(requests.into()), Some(sealed));
+            let mut required = InputRequiredResult::new(Some(requests.into()), Some(sealed));
+            // The question names the pull request as others have.
+            required.meta = Some(call.cleaner.mark());
             return Err(Stop::Ask(Box::new(required)));
         }
         return named(&ask).map_err(Stop::from);
@@ -230,12 +234,13 @@ fn bind(call: &Call, ask: &Ask<'_>) -> String {
     let args: std::collections::BTreeMap<String, Value> = args.into_iter().collect();
     let args = serde_json::to_string(&args).unwrap_or_default();
     format!(
-        "{}\n{}\n{}\n{}\n{:?}\n{args}",
+        "{}\n{}\n{}\n{}\n{:?}\n{}\n{args}",
         call.params.name,
         ask.id.repo.comparison_key(),
         ask.id.key,
         ask.head.unwrap_or_default(),
         ask.state,
+        ask.besides,
     )
 }
 
@@ -296,6 +301,7 @@ mod tests {
             head,
             state: PrState::Open,
             question: "Merge it?",
+            besides: "",
             confirm,
             head_named,
         };

@@ -8,11 +8,28 @@ use crate::{
 };
 
 /// What a caller says about what is to be agreed to.
+#[derive(Clone, Copy)]
 pub(super) struct Said<'a> {
     /// `expected_head`.
     pub head: Option<&'a str>,
     /// `confirm`.
     pub confirm: Option<&'a str>,
+}
+
+/// What somebody is asked.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    /// With all that somebody needs to know.
+    pub text: &'a str,
+    /// What else is done than the arguments of the call say.
+    pub besides: &'a str,
+}
+
+impl<'a> Question<'a> {
+    /// Whether that is to be done which the arguments say.
+    pub fn of(text: &'a str) -> Self {
+        Self { text, besides: "" }
+    }
 }
 
 /// Asks whether it is to be done, once the head is the expected one.
@@ -24,7 +41,7 @@ pub(super) async fn agreed(
     target: &Target,
     pull: &PullRequest,
     said: &Said<'_>,
-    question: &str,
+    question: Question<'_>,
 ) -> Result<(), Stop> {
     let head = pull.head_oid.as_deref();
     same_head(said.head, head)?;
@@ -32,7 +49,8 @@ pub(super) async fn agreed(
         id: &target.id,
         head,
         state: pull.state,
-        question,
+        question: question.text,
+        besides: question.besides,
         confirm: said.confirm,
         head_named: said.head.is_some(),
     };

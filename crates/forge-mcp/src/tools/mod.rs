@@ -3,6 +3,7 @@
 mod agreed;
 mod closes;
 mod forge_status;
+mod linked;
 mod pr_checks;
 mod pr_comment;
 mod pr_create;

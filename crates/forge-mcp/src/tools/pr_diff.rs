@@ -134,7 +134,7 @@ impl Tool for PrDiff {
             files_total: chosen.len(),
             additions: sum(|f| f.additions),
             deletions: sum(|f| f.deletions),
-            withheld: withheld(&pull, whole.files.len()),
+            withheld: diff::withheld(&pull, &whole.files),
             withheld_lines: Some(chosen.iter().filter(|f| f.binary).count()).filter(|n| *n > 0),
             files: Vec::new(),
             next_cursor: None,
@@ -202,12 +202,6 @@ async fn read(call: &Call, target: &Target) -> Result<(PullRequest, Arc<Whole>),
         }
     }
     Ok((pull, whole))
-}
-
-/// How many files the forge says there are beyond those that it sent.
-fn withheld(pull: &PullRequest, sent: usize) -> Option<u64> {
-    let all = pull.changed_files?;
-    all.checked_sub(sent as u64).filter(|n| *n > 0)
 }
 
 fn is_wanted(path: &str, wanted: &[String]) -> bool {

@@ -11,7 +11,8 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Said, agreed, same_head},
+    agreed::{Question, Said, agreed, same_head},
+    linked::{Linked, Plan},
     written,
 };
 use crate::{
@@ -68,14 +69,17 @@ pub(super) struct Out {
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<String>,
     branch_deleted: bool,
+    #[serde(flatten)]
+    linked: Linked,
 }
 
 impl Tool for PrMerge {
     const SPEC: Spec = Spec {
         name: "pr_merge",
         title: "Merge a pull request",
-        description: "Merges after the user agreed. Failing checks are a warning, conflicts and a \
-                      moved head stop it. Merges nothing twice. Recovery: pr_view.",
+        description: "Merges once the user agreed; closes linked issues. Failing checks are a \
+                      warning, conflicts or a moved head stop it. Merges nothing twice. Recovery: \
+                      pr_view.",
         effect: Effect::Destroy,
     };
     type Args = Args;
@@ -91,19 +95,28 @@ impl Tool for PrMerge {
         match pull.state {
             // Somebody may open it again meanwhile: nobody was asked whether that is to be merged.
             PrState::Closed => return Err(closed(&target).into()),
-            PrState::Merged if !args.delete_branch => return Ok(merged_before(call, pull)),
+            PrState::Merged if !args.delete_branch => {
+                return merged_before(call, &target, pull, &said).await;
+            }
             PrState::Merged | PrState::Open => same_head(said.head, pull.head_oid.as_deref())?,
         }
         let mut warnings = Vec::new();
+        let mut plan = Plan::of(&target, &pull).await;
         let mut by = None;
         let question = if pull.state == PrState::Open {
             ready(&target, &pull, &args, &mut warnings)?;
             by = method(call, &target, args.method).await?;
-            question(call, &target, &pull, &args, by, &warnings)
+            question(call, &target, &pull, &args, by, &plan, &warnings)
         } else {
+            plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
             left_over(call, &target, &pull)
         };
-        agreed(call, &target, &pull, &said, &question).await?;
+        let bound = plan.bound();
+        let question = Question {
+            text: &question,
+            besides: &bound,
+        };
+        agreed(call, &target, &pull, &said, question).await?;
         if pull.state == PrState::Merged {
             still_merged(&target).await?;
         }
@@ -136,9 +149,13 @@ impl Tool for PrMerge {
         let mut all = WarningOut::all(&warnings, &call.cleaner);
         all.append(&mut out.warnings);
         out.warnings = all;
+        if merge.queued {
+            plan = plan.left_alone("it is merged later, and what the forge does then is not known");
+        }
+        let linked = plan.carry_out(call, &target).await;
         let answer = written::answer(out);
         Ok(Answer {
-            text: answer.text,
+            text: answer.text + &linked.text(),
             data: Out {
                 merged: !merge.queued,
                 already_merged: merge.already_merged,
@@ -146,6 +163,7 @@ impl Tool for PrMerge {
                 method: merge.method.or(by).map(|m| m.as_str().to_owned()),
                 commit: merge.commit.clone(),
                 branch_deleted: merge.branch_deleted,
+                linked,
                 written: answer.data,
             },
         })
@@ -154,7 +172,7 @@ impl Tool for PrMerge {
 
 /// The pull request once the forge knows whether it can be merged, or after seven seconds.
 async fn settled(call: &Call, target: &Target) -> Result<PullRequest, Error> {
-    let fields = PrFields::MERGEABILITY | PrFields::CHECKS;
+    let fields = PrFields::MERGEABILITY | PrFields::CHECKS | PrFields::LINKED_ISSUES;
     let mut pull = target.repo.view(&target.id, fields).await?;
     for (n, wait) in [1, 2, 4].into_iter().enumerate() {
         let unknown = pull
@@ -177,14 +195,41 @@ async fn settled(call: &Call, target: &Target) -> Result<PullRequest, Error> {
     Ok(pull)
 }
 
-/// One that is merged, of which nothing is to be changed.
-fn merged_before(call: &Call, pull: PullRequest) -> Answer<Out> {
+/// One that is merged. What it left open is closed if somebody agrees: its description may have
+/// been changed since, and whoever agreed to the merge has not seen that.
+async fn merged_before(
+    call: &Call,
+    target: &Target,
+    pull: PullRequest,
+    said: &Said<'_>,
+) -> Result<Answer<Out>, Stop> {
+    let mut plan = Plan::of(target, &pull).await;
+    plan = plan.without_reopened(target).await;
+    let issues = plan.in_words();
+    if !issues.is_empty() {
+        let title = call.cleaner.line(&pull.title);
+        let text = format!("{} \"{title}\" is merged. Close {issues}?", target.id);
+        let bound = plan.bound();
+        let question = Question {
+            text: &text,
+            besides: &bound,
+        };
+        match agreed(call, target, &pull, said, question).await {
+            Ok(()) => {}
+            Err(Stop::Failed(e)) => {
+                let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
+                plan = plan.left_alone(&format!("{}{hint}", e.message()));
+            }
+            Err(ask @ Stop::Ask(_)) => return Err(ask),
+        }
+    }
+    let linked = plan.carry_out(call, target).await;
     let commit = pull.merge_commit.clone();
     let mut out = Outcome::immediate(pull);
-    out.unchanged = true;
+    out.unchanged = linked.is_unchanged();
     let Answer { text, data } = written::of_pull(call, "was merged before", &out);
-    Answer {
-        text,
+    Ok(Answer {
+        text: text + &linked.text(),
         data: Out {
             merged: true,
             already_merged: true,
@@ -192,9 +237,10 @@ fn merged_before(call: &Call, pull: PullRequest) -> Answer<Out> {
             method: None,
             commit,
             branch_deleted: false,
+            linked,
             written: data,
         },
-    }
+    })
 }
 
 fn closed(target: &Target) -> Error {
@@ -337,6 +383,7 @@ fn question(
     pull: &PullRequest,
     args: &Args,
     method: Option<MergeMethod>,
+    plan: &Plan,
     warnings: &[Warning],
 ) -> String {
     let how = method.map_or("the default method", MergeMethod::as_str);
@@ -358,6 +405,10 @@ fn question(
         call.cleaner.line(&pull.base_branch),
         short_head(pull),
     );
+    let issues = plan.in_words();
+    if !issues.is_empty() {
+        question.push_str(&format!(" Closes {issues}."));
+    }
     for warning in warnings {
         question.push_str(&format!(" Warning: {}.", warning.message));
     }

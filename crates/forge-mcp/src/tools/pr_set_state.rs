@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Said, agreed, same_head},
+    agreed::{Question, Said, agreed, same_head},
     written,
 };
 use crate::{
@@ -87,7 +87,7 @@ impl Tool for PrSetState {
                 head: args.expected_head.as_deref(),
                 confirm: args.confirm.as_deref(),
             };
-            agreed(call, &target, &pull, &said, &question).await?;
+            agreed(call, &target, &pull, &said, Question::of(&question)).await?;
             // The user may have thought for minutes: what was looked at is what goes.
             let now = target.repo.view(&target.id, LOOK).await?;
             same_head(pull.head_oid.as_deref(), now.head_oid.as_deref())?;

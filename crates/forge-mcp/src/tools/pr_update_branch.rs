@@ -3,7 +3,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Said, agreed},
+    agreed::{Question, Said, agreed},
     written,
 };
 use crate::{
@@ -64,7 +64,7 @@ impl Tool for PrUpdateBranch {
                 head: args.expected_head.as_deref(),
                 confirm: args.confirm.as_deref(),
             };
-            agreed(call, &target, &pull, &said, &question).await?;
+            agreed(call, &target, &pull, &said, Question::of(&question)).await?;
             // What was agreed to is what is rewritten.
             req.expected_head = pull.head_oid;
         }

@@ -6,7 +6,7 @@ use forge_core::{
     Capability, Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
 };
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, future, stream};
 use serde_json::Value;
 
 use super::{
@@ -66,7 +66,22 @@ impl Tangled {
         if query.search.is_some() {
             return Err(crate::caps::refusal(Capability::PrListSearch));
         }
-        let repository = self.repository(repo).await?;
+        let claimed = self.claimed_repository(repo).await?;
+        // Its knot says whose it is while the list is read; no row is given out before that.
+        let (confirmed, page) = future::join(
+            self.confirm_owner(&claimed),
+            self.page_of(&claimed, query, req),
+        )
+        .await;
+        confirmed.and(page)
+    }
+
+    async fn page_of(
+        &self,
+        repository: &Repository,
+        query: &PullQuery,
+        req: PageReq,
+    ) -> Result<Page<PullRequest>> {
         let people = futures::try_join!(
             self.did_filter(query.author.as_deref()),
             self.did_filter(query.assignee.as_deref()),
@@ -87,13 +102,7 @@ impl Tangled {
         {
             let down = Error::new(ErrorKind::Network, "the list was begun without it");
             return self
-                .rest_page(
-                    &repository,
-                    query,
-                    &filters,
-                    (&down, Some(place)),
-                    req.limit,
-                )
+                .rest_page(repository, query, &filters, (&down, Some(place)), req.limit)
                 .await;
         }
         let position = Position::of(&req, SCHEME, &bound)?;
@@ -102,13 +111,13 @@ impl Tangled {
         }
         if repository.era == Era::Org10 {
             let skip = position.map_or(0, |p| p.skip);
-            let (rows, warnings, scanned) = self.tickets_page(&repository, query, &filters).await?;
+            let (rows, warnings, scanned) = self.tickets_page(repository, query, &filters).await?;
             let end = skip.saturating_add(req.limit);
             let more = rows.len() > end;
             let rows: Vec<Row> = rows.into_iter().skip(skip).take(req.limit).collect();
             let next = Position::in_memory(end);
             return Ok(Page {
-                items: self.models(&repository, rows, query.fields).await,
+                items: self.models(repository, rows, query.fields).await,
                 next: more.then(|| Cursor::new(SCHEME, &bound, &next.text())),
                 total: None,
                 scanned: Some(scanned),
@@ -123,7 +132,7 @@ impl Tangled {
                 format!("{} does not take in {pulls}", self.settings.index.host()),
             )),
             None => {
-                self.index_page(&repository, query, &filters, position, req.limit)
+                self.index_page(repository, query, &filters, position, req.limit)
                     .await
             }
         };
@@ -134,12 +143,12 @@ impl Tangled {
             }
             Err(e) if is_down(&e) && req.cursor.is_none() => {
                 return self
-                    .rest_page(&repository, query, &filters, (&e, None), req.limit)
+                    .rest_page(repository, query, &filters, (&e, None), req.limit)
                     .await;
             }
             Err(e) => return Err(e),
         };
-        let items = self.models(&repository, rows, query.fields).await;
+        let items = self.models(repository, rows, query.fields).await;
         Ok(Page {
             items,
             next,

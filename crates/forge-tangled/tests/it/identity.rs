@@ -1,4 +1,7 @@
-use forge_core::{Capability, ForgeKind, RepoId, RepoPath, Repos, locator};
+use forge_core::{
+    Capability, ForgeKind, PageReq, PullRequests, RepoId, RepoPath, Repos, locator,
+    model::PullQuery,
+};
 use forge_tangled::{Era, Reach, Settings};
 use serde_json::json;
 
@@ -89,15 +92,21 @@ async fn a_repository_that_somebody_else_claims_is_not_theirs() {
         .world
         .pds()
         .put(&stage.bob.did, "sh.tangled.repo", "mine-now", record);
-    let forge = stage.tangled(&stage.bob);
-    let e = forge
-        .repo(&named("bob.test", "mine-now"))
-        .await
-        .unwrap_err();
-    assert!(
-        e.is_not_found() && e.message().contains("belongs to"),
-        "{e:?}"
-    );
+    stage.open(&stage.handle(&stage.alice), "topic").await;
+    let claimed = named("bob.test", "mine-now");
+    // A list is read while the knot is asked, and is not given out.
+    for index_is_down in [false, true] {
+        stage.world.index().host().set_down(index_is_down);
+        let forge = stage.tangled(&stage.bob);
+        let all = PullQuery::default();
+        let listed = forge.list(&claimed, &all, PageReq::first(30)).await;
+        for e in [listed.unwrap_err(), forge.repo(&claimed).await.unwrap_err()] {
+            assert!(
+                e.is_not_found() && e.message().contains("belongs to"),
+                "{e:?}"
+            );
+        }
+    }
 }
 
 #[tokio::test]

@@ -308,6 +308,30 @@ async fn rows_of_a_list_cost_one_request() {
     assert_eq!((index.count(), knot.count()), (1, 0));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_list_waits_for_four_requests() {
+    let stage = Stage::new();
+    stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled_with(stage.settings(), None);
+    for host in hosts(&stage) {
+        host.set_latency(SLOW);
+    }
+    reset(&stage);
+    let query = PullQuery {
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    let page = forge
+        .list(&stage.id(), &query, PageReq::first(30))
+        .await
+        .unwrap();
+    assert_eq!(page.items.len(), 1);
+    let knot = stage.world.knot().host();
+    assert_eq!(knot.count_of("sh.tangled.repo.describeRepo"), 1);
+    // The handle, who that is, and the record; the knot says whose it is while the index lists.
+    assert_eq!(Recorded::longest_chain(&hosts(&stage)), 4);
+}
+
 #[tokio::test]
 async fn pages_meet_without_gaps() {
     let stage = Stage::new();
