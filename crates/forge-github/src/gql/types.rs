@@ -201,7 +201,7 @@ wire! {
     }
     CrossReference { source: Option<LinkEnd>, }
     /// A base branch, and the pull requests whose head it is.
-    BaseRef { id: String, associated_pull_requests: Nodes<LinkEnd>, }
+    BaseRef { associated_pull_requests: Nodes<LinkEnd>, }
     /// An issue or a pull request whose links are asked for.
     LinkSubject {
         state: String, body: String, base_ref_name: String, base_ref: Option<BaseRef>,
