@@ -595,7 +595,13 @@ impl Labels for Tangled {
         let added = uri.clone();
         let subscribed = self
             .subscribe(&repository, move |list| list.push(json!(added)))
-            .await?;
+            .await
+            .map_err(|e| {
+                let done = format!("the definition of '{name}' is written ({uri})");
+                let rest = format!("the list of labels of {}", repository.id);
+                let hint = "define it again: a definition that no repository uses is shown nowhere";
+                write::half_done(&done, &rest, e).with_hint(hint)
+            })?;
         let mut outcome = Outcome::immediate(label(uri));
         let defined = record.written(owner, cids);
         let told = self.ingestion(Seen::Definition(owner), &defined).await;
