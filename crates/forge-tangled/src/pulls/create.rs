@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{
     build::Beside,
     record::{Content, Pull},
-    view::Located,
+    view::{Located, unread},
 };
 use crate::{
     Era, Tangled, fault,
@@ -232,8 +232,15 @@ impl Tangled {
                 let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
                 ingestion = worse(ingestion, self.ingestion(seen, &labels).await.ingestion);
             }
-            let (labels, assignees) = self.labels_of(&repository, &uri, vec![labels]).await?;
+            // The pull request is there, whatever can be read of it.
+            let labelled = self.labels_of(&repository, &uri, vec![labels]).await;
+            let labelled = labelled.unwrap_or_else(|e| {
+                beside.warnings.push(unread("the labels", &e));
+                Default::default()
+            });
+            let (labels, assignees, missing) = labelled;
             (beside.labels, beside.assignees) = (labels, assignees);
+            beside.warnings.extend(missing);
         }
         let located = Located {
             repository,
