@@ -50,7 +50,12 @@ impl Until<'_> {
         let pull = &located.pull;
         let round = pull.latest().and_then(|(_, round)| round.created_at);
         let at = round.unwrap_or(pull.created_at).unix();
-        Self::Time(at.saturating_sub(CLOCKS_DIFFER))
+        // A time that has not come yet says nothing.
+        let said = at <= Timestamp::now().unix().saturating_add(CLOCKS_DIFFER);
+        Self::Time(match said {
+            true => at.saturating_sub(CLOCKS_DIFFER),
+            false => i64::MIN,
+        })
     }
 }
 
