@@ -25,8 +25,8 @@ async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
         patch: Some(patch.into()),
         ..CreatePull::new("", title)
     };
-    let made = stage.tangled(&stage.alice).create(stage.repo_id(), &req);
-    made.await.unwrap().value
+    let forge = stage.tangled(&stage.alice);
+    forge.create(stage.repo_id(), &req).await.unwrap().value
 }
 
 /// The knot merges, and nobody writes it down.
