@@ -61,8 +61,9 @@ are different on purpose:
 - `pr resubmit` submits another round where pull requests hold rounds (tangled), `pr diff --round N
   [--since M]` shows one. There `pr view --comments` goes round by round, and
   `--json comments,reviews` has a `round` more.
-- `pr create` takes a patch (`--patch`) and builds on another pull request (`--depends-on`) where the
-  forge can; `pr view` names that one in a line of its own.
+- `pr create` takes a patch (`--patch`), or in a clone makes one itself from a branch that was not
+  pushed, and builds on another pull request (`--depends-on`) where the forge can; `pr view` names
+  that one in a line of its own.
 - `pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch, without a clone:
   they become one commit on top of the base, on a new branch that `--head` names.
 - `pr update-branch` says which files conflict, where the forge does, as an error like others.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use forge_core::{Error, ErrorKind, Result};
+use forge_core::{Error, ErrorKind, Result, Retry};
 use forge_http::Class;
 use serde_json::{Map, Value, json};
 
@@ -44,18 +44,27 @@ impl Tangled {
             let (error, found) = match sent {
                 Ok(_) => {
                     let absent = || changed_on_the_way(&uri, "the record, which is not there,");
-                    let found = find().await.map_err(|e| e.with_context("uri", uri.clone()));
+                    // It is written; nobody has seen it.
+                    let found = find().await.map_err(|e| {
+                        e.with_retry(Retry::Ambiguous)
+                            .with_context("uri", uri.clone())
+                    });
                     let found = found?.ok_or_else(absent)?;
                     survived(&record.value, &found)?;
                     return Ok(found);
                 }
-                Err(e) if fault::is_ambiguous(&e) => (e, find().await),
+                // The second one may be refused because the first one has arrived.
+                Err(e) if tried > 0 || fault::is_ambiguous(&e) => (e, find().await),
                 Err(e) => return Err(e),
             };
-            if let Ok(Some(found)) = found {
-                survived(&record.value, &found)?;
-                return Ok(found);
-            }
+            let error = match found {
+                Ok(Some(found)) => {
+                    survived(&record.value, &found)?;
+                    return Ok(found);
+                }
+                Ok(None) => error,
+                Err(_) => error.with_retry(Retry::Ambiguous),
+            };
             tried += 1;
             if tried > 1 {
                 return Err(error.with_context("uri", uri));

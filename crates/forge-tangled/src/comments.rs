@@ -12,7 +12,7 @@ use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Era, Tangled, caps,
+    Era, Tangled, caps, fault,
     ingest::Seen,
     kinds, page,
     pulls::{check_body, view::Located},
@@ -161,7 +161,19 @@ impl Tangled {
             }
         }
         let record = write::checked(NewRecord::new(&names.sh.comment, value), names)?;
-        let cids = self.create_records(std::slice::from_ref(&record)).await?;
+        let cids = self.create_records(std::slice::from_ref(&record)).await;
+        let cids = cids.map_err(|e| match fault::is_ambiguous(&e) {
+            true => {
+                let noun = if round.is_some() { "pr" } else { "issue" };
+                e.with_hint(format!(
+                    "look whether {} is there before saying it again: `forge {noun} view {} \
+                     --comments`",
+                    record.uri(&viewer),
+                    subject.uri
+                ))
+            }
+            false => e,
+        })?;
         let written = record.written(&viewer, cids);
         let seen = Seen::About(kinds::comments(names), &subject.uri);
         let told = self.ingestion(seen, &written).await;

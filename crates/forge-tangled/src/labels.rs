@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::Deref,
     sync::Arc,
 };
 
@@ -12,6 +13,7 @@ use forge_core::{
     Result, Warning,
     model::{Label, NewLabel},
     near,
+    text::one_line,
 };
 use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
@@ -20,7 +22,7 @@ use crate::{
     Dialects, Tangled,
     ingest::{Seen, worse},
     page,
-    pulls::status::Writers,
+    pulls::{status::Writers, view::unread},
     records::{self, NewRecord, Record},
     repository::Repository,
     sources::IN_FLIGHT,
@@ -133,6 +135,53 @@ impl Definition {
             }
             (_, Some(v)) => Ok(v.to_owned()),
         }
+    }
+}
+
+/// The definitions that a repository uses, as far as they could be read.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    read: Vec<Definition>,
+    unread: Vec<Unread>,
+}
+
+/// A definition that is used and was not read.
+#[derive(Debug)]
+struct Unread {
+    uri: String,
+    why: String,
+}
+
+impl Deref for Definitions {
+    type Target = [Definition];
+
+    fn deref(&self) -> &[Definition] {
+        &self.read
+    }
+}
+
+impl Definitions {
+    /// What labels are missing because of the definition `uri`; `None` where it was read, or is
+    /// none of the repository's.
+    pub fn missing(&self, uri: &str) -> Option<Warning> {
+        let unread = self.unread.iter().find(|unread| unread.uri == uri)?;
+        Some(unread.warning())
+    }
+
+    /// The same for all of them.
+    pub fn warnings(&self) -> Vec<Warning> {
+        self.unread.iter().map(Unread::warning).collect()
+    }
+}
+
+impl Unread {
+    fn warning(&self) -> Warning {
+        Warning::new(format!(
+            "a label of this repository could not be read, and is left out: {}: {}",
+            one_line(&self.uri),
+            self.why
+        ))
+        .of_section("labels")
     }
 }
 
@@ -273,24 +322,46 @@ impl Change {
 }
 
 impl Tangled {
-    /// The definitions that a repository subscribes to; one that cannot be read is left out.
-    pub(crate) async fn definitions(
-        &self,
-        repository: &Repository,
-    ) -> Result<Arc<Vec<Definition>>> {
+    /// The definitions that a repository subscribes to. One that was deleted is none.
+    pub(crate) async fn definitions(&self, repository: &Repository) -> Result<Arc<Definitions>> {
         let cell = self.definitions.cell(&repository.record.uri);
         let found = cell.get_or_try_init(|| async {
             let uris = self.subscribed(repository).await?;
             let reads = uris.into_iter().map(|uri| async move {
-                let pds = self.identities.pds(&uri.authority).await.ok()?;
-                let record = records::get_uri(&pds, &uri).await.ok()?;
-                Definition::parse(&record)
+                let read = self.read_definition(&uri).await;
+                (uri.to_string(), read)
             });
-            let all: Vec<Option<Definition>> =
+            let all: Vec<(String, Result<Definition>)> =
                 stream::iter(reads).buffered(IN_FLIGHT).collect().await;
-            Ok::<_, Error>(Arc::new(all.into_iter().flatten().collect::<Vec<_>>()))
+            let mut definitions = Definitions::default();
+            for (uri, read) in all {
+                match read {
+                    Ok(definition) => definitions.read.push(definition),
+                    Err(e) if e.is_not_found() => {}
+                    Err(e) => definitions.unread.push(Unread {
+                        uri,
+                        why: e.message().to_owned(),
+                    }),
+                }
+            }
+            Ok::<_, Error>(Arc::new(definitions))
         });
         Ok(Arc::clone(found.await?))
+    }
+
+    async fn read_definition(&self, uri: &AtUri) -> Result<Definition> {
+        let pds = self.identities.pds(&uri.authority).await?;
+        let record = records::get_uri(&pds, uri).await?;
+        Definition::parse(&record)
+            .ok_or_else(|| Error::new(ErrorKind::Protocol, "its record has no name"))
+    }
+
+    /// What a filter by labels may have missed.
+    pub(crate) async fn missed_by_labels(&self, repository: &Repository) -> Vec<Warning> {
+        match self.definitions(repository).await {
+            Ok(definitions) => definitions.warnings(),
+            Err(e) => vec![unread("the labels", &e)],
+        }
     }
 
     /// The same, read anew where one of `wanted` is not among those that are known: somebody may
@@ -299,7 +370,7 @@ impl Tangled {
         &self,
         repository: &Repository,
         wanted: impl Fn(&[Definition]) -> bool,
-    ) -> Result<Arc<Vec<Definition>>> {
+    ) -> Result<Arc<Definitions>> {
         let known = self.definitions(repository).await?;
         if wanted(&known) {
             return Ok(known);
@@ -343,7 +414,22 @@ impl Tangled {
         let operands = |names: &[String]| -> Result<Vec<Operand>> {
             names
                 .iter()
-                .map(|n| operand(&definitions, n, scope))
+                .map(|n| {
+                    operand(&definitions, n, scope).map_err(|e| match definitions.unread.first() {
+                        // It may be that one.
+                        Some(unread) => {
+                            let message = format!("{}; {}", e.message(), unread.warning().message);
+                            let hint = e
+                                .hint()
+                                .unwrap_or("see them: `forge label list`")
+                                .to_owned();
+                            Error::new(e.kind().clone(), message)
+                                .with_hint(hint)
+                                .with_source(e)
+                        }
+                        None => e,
+                    })
+                })
                 .collect()
         };
         let mut change = Change {
@@ -514,7 +600,9 @@ impl Labels for Tangled {
             })
             .collect();
         labels.sort_by_key(|l| l.name.to_lowercase());
-        page::of("tangled-labels", &repository.record.uri, labels, &req)
+        let mut page = page::of("tangled-labels", &repository.record.uri, labels, &req)?;
+        page.warnings.extend(definitions.warnings());
+        Ok(page)
     }
 
     async fn define_label(&self, repo: &RepoId, new: &NewLabel) -> Result<Outcome<Label>> {
@@ -536,13 +624,17 @@ impl Labels for Tangled {
         self.speaks_2026(&repository, Capability::LabelEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "define the labels")?;
-        let said = |outcome: Outcome<Label>| match &new.description {
-            Some(text) if !text.is_empty() => outcome.with_warning(Warning::new(
-                "the description was left out: tangled's labels have none",
-            )),
-            _ => outcome,
-        };
         let definitions = self.definitions(&repository).await?;
+        let said = |mut outcome: Outcome<Label>| {
+            // One of these may have the same name.
+            outcome.warnings.extend(definitions.warnings());
+            match &new.description {
+                Some(text) if !text.is_empty() => outcome.with_warning(Warning::new(
+                    "the description was left out: tangled's labels have none",
+                )),
+                _ => outcome,
+            }
+        };
         let known = definitions
             .iter()
             .find(|d| d.name.eq_ignore_ascii_case(name));
@@ -595,7 +687,13 @@ impl Labels for Tangled {
         let added = uri.clone();
         let subscribed = self
             .subscribe(&repository, move |list| list.push(json!(added)))
-            .await?;
+            .await
+            .map_err(|e| {
+                let done = format!("the definition of '{name}' is written ({uri})");
+                let rest = format!("the list of labels of {}", repository.id);
+                let hint = "define it again: a definition that no repository uses is shown nowhere";
+                write::half_done(&done, &rest, e).with_hint(hint)
+            })?;
         let mut outcome = Outcome::immediate(label(uri));
         let defined = record.written(owner, cids);
         let told = self.ingestion(Seen::Definition(owner), &defined).await;

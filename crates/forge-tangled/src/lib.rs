@@ -88,7 +88,7 @@ pub struct Tangled {
     session: session::Session,
     repositories: Cache<Arc<repository::Repository>>,
     collaborators: Cache<BTreeSet<String>>,
-    definitions: Cache<Arc<Vec<labels::Definition>>>,
+    definitions: Cache<Arc<labels::Definitions>>,
     patches: Cache<Arc<patch::Patch>>,
     listed: pulls::rest::Kept<pulls::Row>,
     /// Whom tokens for a knot of 1.0 are for, by knot.

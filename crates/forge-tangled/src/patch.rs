@@ -1,6 +1,9 @@
 //! Rounds as tangled stores them: gzipped output of `git format-patch`, or a plain diff.
 
-use std::io::{Read as _, Write as _};
+use std::{
+    collections::BTreeMap,
+    io::{Read as _, Write as _},
+};
 
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use forge_core::{
@@ -365,6 +368,73 @@ pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
     merged(files)
 }
 
+/// Whether two diffs take the same lines out of the same files and put the same lines in, wherever
+/// in them and with whatever lines around. Of binary files that cannot be said.
+pub(crate) fn same_changes(one: &[u8], other: &[u8]) -> bool {
+    match (changed_lines(one), changed_lines(other)) {
+        (Some(one), Some(other)) => !one.is_empty() && one == other,
+        _ => false,
+    }
+}
+
+/// What begins a line of a diff's header that changes something by itself.
+const HEADERS: [&str; 8] = [
+    "old mode ",
+    "new mode ",
+    "new file mode ",
+    "deleted file mode ",
+    "rename from ",
+    "rename to ",
+    "copy from ",
+    "copy to ",
+];
+
+/// The changed lines of each file; `None` where a file is binary.
+fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
+    let side = |line: &str, mark: &str, prefix: &str| -> Option<String> {
+        let name = unquote(line.strip_prefix(mark)?.split('\t').next()?);
+        Some(name.strip_prefix(prefix)?.to_owned())
+    };
+    let mut changes: BTreeMap<String, Vec<&[u8]>> = BTreeMap::new();
+    let mut file = String::new();
+    let (mut left, mut changed) = ((0_u64, 0_u64), false);
+    for line in diff.split(|b| *b == b'\n') {
+        let first = line.first().copied();
+        if first == Some(b'\\') {
+            // That a line has no end is part of a change where the line is.
+            if changed {
+                changes.entry(file.clone()).or_default().push(line);
+            }
+            continue;
+        }
+        changed = left != (0, 0) && matches!(first, Some(b'+' | b'-'));
+        if left != (0, 0) {
+            match first {
+                Some(b'+') => left.1 = left.1.saturating_sub(1),
+                Some(b'-') => left.0 = left.0.saturating_sub(1),
+                _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
+            }
+            if changed {
+                changes.entry(file.clone()).or_default().push(line);
+            }
+            continue;
+        }
+        let text = String::from_utf8_lossy(line);
+        if let Some(names) = text.strip_prefix("diff --git ") {
+            file = both_alike(names).unwrap_or_else(|| names.to_owned());
+        } else if text.starts_with("GIT binary patch") || text.starts_with("Binary files ") {
+            return None;
+        } else if HEADERS.iter().any(|header| text.starts_with(header)) {
+            changes.entry(file.clone()).or_default().push(line);
+        } else if let Some(hunk) = text.strip_prefix("@@ -") {
+            left = hunk_size(hunk)?;
+        } else if let Some(path) = side(&text, "--- ", "a/").or_else(|| side(&text, "+++ ", "b/")) {
+            file = path;
+        }
+    }
+    Some(changes)
+}
+
 fn begun(names: &str) -> FileChange {
     FileChange {
         path: both_alike(names).unwrap_or_default(),
@@ -606,6 +676,28 @@ literal 1
     }
 
     #[test]
+    fn changes_are_the_same_whatever_is_around_them() {
+        let ours = "--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-a\n+b\n+--- a/y\n";
+        let theirs = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n\
+            @@ -4,3 +4,4 @@ fn f\n c\n-a\n+b\n+--- a/y\n d\n";
+        let same = |one: &str, other: &str| same_changes(one.as_bytes(), other.as_bytes());
+        assert!(same(ours, theirs) && same(ours, ours));
+        for other in [
+            theirs.replace("+b", "+c"),
+            theirs.replace("/x", "/z"),
+            theirs.replace("index", "new file mode 100755\nindex"),
+            format!("{theirs}{}", theirs.replace("/x", "/z")),
+            theirs.replace(" d\n", "\\ No newline at end of file\n d\n"),
+            format!("{theirs}diff --git a/p b/p\nBinary files a/p and b/p differ\n"),
+            String::new(),
+        ] {
+            assert!(!same(ours, &other), "{other}");
+            assert!(!same(&other, theirs), "{other}");
+        }
+        assert!(!same("", ""), "nothing proves nothing");
+    }
+
+    #[test]
     fn packing_is_undone_and_bombs_are_refused() {
         let packed = pack(SERIES.as_bytes()).unwrap();
         assert_eq!(unpack(&packed).unwrap(), SERIES.as_bytes());
@@ -642,6 +734,7 @@ literal 1
             }
             let patch = Patch::parse(bytes);
             let _ = files(&patch.diff());
+            let _ = same_changes(&patch.raw, &patch.diff());
         }
     }
 }

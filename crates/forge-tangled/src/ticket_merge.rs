@@ -19,7 +19,10 @@ use tokio::time::{Instant, sleep};
 use crate::{
     Tangled,
     knot::{Branch, no_branch},
-    pulls::{merge::expect_head, view::Located},
+    pulls::{
+        merge::{expect_head, no_message},
+        view::Located,
+    },
     ticket_writes::{changed_on_the_way, experimental, learned_word, spelled},
     tickets,
 };
@@ -63,6 +66,7 @@ impl Tangled {
             .with_hint("its author submits one: forge pr resubmit")
         })?;
         expect_head(req.expected_head.as_deref(), head)?;
+        no_message(req)?;
         let clone = req.clone.as_ref().ok_or_else(|| no_clone(located))?;
         self.session.viewer().await?;
         let before = self
@@ -92,13 +96,7 @@ impl Tangled {
                 }
             }
         };
-        let mut outcome = self.record_ticket_merge(located, landed).await?;
-        if req.subject.is_some() || req.body.is_some() {
-            outcome.warnings.push(Warning::new(
-                "the commits keep their own messages; the one that was given is not used",
-            ));
-        }
-        Ok(outcome)
+        self.record_ticket_merge(located, landed).await
     }
 
     /// One that is merged, and recorded.

@@ -1,7 +1,7 @@
 //! Writes to the viewer's own server: all or nothing, never twice, and never over somebody's edit.
 
 use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
-use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
+use forge_core::{AtUri, Error, ErrorKind, Result, Retry, Timestamp};
 use forge_http::Class;
 use serde_json::{Map, Value, json};
 
@@ -86,14 +86,21 @@ impl Tangled {
                         }),
                     };
                 }
-                Err(e) if fault::is_ambiguous(&e) => e,
+                // The second one may be refused because the first one has arrived.
+                Err(e) if tried > 0 || fault::is_ambiguous(&e) => e,
                 Err(e) => return Err(e),
             };
-            if let Some(cids) = self.read_back(&did, records).await.ok().flatten() {
-                return Ok(cids);
-            }
+            let unread = match self.read_back(&did, records).await {
+                Ok(Some(cids)) => return Ok(cids),
+                Ok(None) => false,
+                Err(_) => true,
+            };
             tried += 1;
             if tried > 1 {
+                let error = match unread {
+                    true => error.with_retry(Retry::Ambiguous),
+                    false => error,
+                };
                 return Err(match records.first() {
                     Some(first) => error.with_context("uri", first.uri(&did)),
                     None => error,
@@ -264,6 +271,25 @@ pub(crate) fn changed(
         return Err(invalid(&uri.collection, &problems));
     }
     Ok(new)
+}
+
+/// A failure behind something that was written already: says both. `done` is a sentence, `rest` the
+/// name of what was to follow.
+pub(crate) fn half_done(done: &str, rest: &str, error: Error) -> Error {
+    let why = error.message();
+    let message = match fault::is_ambiguous(&error) {
+        true => format!("{done}; whether {rest} was written is not known: {why}"),
+        false => format!("{done}, but {rest} was not written: {why}"),
+    };
+    let again = "the same command again does only what is left";
+    let hint = match error.hint() {
+        Some(hint) => format!("{hint}; {again}"),
+        None => again.to_owned(),
+    };
+    Error::new(error.kind().clone(), message)
+        .with_retry(error.retry())
+        .with_hint(hint)
+        .with_source(error)
 }
 
 /// The record is not the version that was expected.

@@ -136,6 +136,60 @@ fn a_round_comes_from_a_file_or_from_the_clone() {
 }
 
 #[test]
+fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
+    let t = Tangled::new();
+    let path = t.repo.path().to_str().unwrap();
+    let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
+    git(&["clone", "--quiet", path, "clone"]).ok();
+    let clone = t.scratch.path("clone");
+    let url = "https://tangled.org/alice.test/widget";
+    let in_clone = |args: &[&str]| {
+        let who = ["-c", "user.name=Bob", "-c", "user.email=bob@example.org"];
+        git(&[&who[..], args].concat()).dir(&clone).ok();
+    };
+    in_clone(&["remote", "set-url", "origin", url]);
+    in_clone(&["switch", "--quiet", "-c", "mine"]);
+    for name in ["one", "two"] {
+        t.scratch.write(format!("clone/{name}.txt"), "x\n");
+        in_clone(&["add", "."]);
+        in_clone(&["commit", "--quiet", "-m", &format!("Add {name}")]);
+    }
+    let create = ["pr", "create", "-t", "T", "-b", "B"];
+    let forge = |args: &[&str]| t.forge_in(clone.clone(), &t.bob, args);
+    let output = forge(&create).output().exits(0);
+    let said = output.stderr_text();
+    let wanted = "'mine' is not in alice.test/widget: the patch was made from this clone \
+        (main..mine, 2 commits)\n";
+    assert!(said.contains(wanted), "{said}");
+    let uri = output.stdout_text().trim().to_owned();
+    let files = ["pr", "diff", &uri, "--name-only"];
+    assert_eq!(t.forge(&t.alice, &files).text(), "one.txt\ntwo.txt\n");
+    assert_eq!(t.world.pds().records(&t.bob.did, PULL).len(), 1);
+    // The same again names the one that is there.
+    says(
+        &forge(&create),
+        1,
+        &format!("of this very patch into 'main' already: {uri}"),
+    );
+    assert_eq!(t.world.pds().records(&t.bob.did, PULL).len(), 1);
+    t.scratch.write("clone/three.txt", "x\n");
+    in_clone(&["add", "."]);
+    in_clone(&["commit", "--quiet", "-m", "Add three"]);
+    let round = ["pr", "resubmit", &uri, "--head", "mine"];
+    says(&forge(&round), 0, "Submitted round 1");
+    in_clone(&["switch", "--quiet", "-c", "nothing", "main"]);
+    let refused = forge(&create).output().exits(1).stderr_text();
+    assert!(
+        refused.contains("'nothing' has no commits that 'main' has not"),
+        "{refused}"
+    );
+    assert!(!refused.contains("push it first"), "{refused}");
+    // Elsewhere nobody knows where the branch is.
+    let elsewhere = [&create[..], &["-R", WIDGET, "-H", "mine"]].concat();
+    says(&t.forge(&t.bob, &elsewhere), 1, "has no branch 'mine'");
+}
+
+#[test]
 fn what_cannot_be_resubmitted_says_why() {
     let t = Tangled::new();
     let uri = t.open("topic");

@@ -37,3 +37,30 @@ fn a_pull_request_is_opened_and_merged_from_a_clone() {
     assert_eq!(view.output().success().json()["state"], "MERGED");
     let _ = forge(&merge).output().success().says("already merged");
 }
+
+#[test]
+fn a_branch_that_was_not_pushed_has_to_be_where_a_round_is_two_commits() {
+    let t = Tangled::new();
+    let repo = t.world.repository_1_0(&t.alice, "new");
+    let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
+    git(&["clone", "--quiet", repo.path().to_str().unwrap(), "clone"]).ok();
+    let clone = t.scratch.path("clone");
+    git(&["remote", "set-url", "origin", NEW]).dir(&clone).ok();
+    git(&["switch", "--quiet", "-c", "mine"]).dir(&clone).ok();
+    let who = [
+        "-c",
+        "user.name=Alice",
+        "-c",
+        "user.email=alice@example.org",
+    ];
+    t.scratch.write("clone/a", "1\n");
+    git(&["add", "a"]).dir(&clone).ok();
+    let commit = ["commit", "--quiet", "-m", "Add a"];
+    git(&[&who[..], &commit].concat()).dir(&clone).ok();
+    let create = ["pr", "create", "-t", "T", "-b", "B"];
+    let refused = t.forge_in(clone, &t.alice, &create).output().exits(1);
+    let said = refused.stderr_text();
+    assert!(said.contains("has no branch 'mine'"), "{said}");
+    assert!(said.contains("git push -u origin mine"), "{said}");
+    assert!(!said.contains("from this clone"), "{said}");
+}

@@ -67,7 +67,7 @@ impl Tangled {
         };
         let bound = (repository.record.uri.as_str(), query);
         let position = Position::of(&req, SCHEME, &bound)?;
-        let found = if repository.era == Era::Org10 {
+        let mut found = if repository.era == Era::Org10 {
             let skip = position.map_or(0, |p| p.skip);
             let all = self.issues_of_account(&repository, query, &people).await?;
             page_of(all, skip, req.limit)
@@ -89,6 +89,11 @@ impl Tangled {
                 Err(e) => return Err(e),
             }
         };
+        if repository.era != Era::Org10 && by_label(query, &people) {
+            found
+                .warnings
+                .extend(self.missed_by_labels(&repository).await);
+        }
         let models = found
             .rows
             .into_iter()
@@ -126,7 +131,7 @@ impl Tangled {
             IssueFilter::Closed => Some("closed"),
             IssueFilter::All => None,
         };
-        let scans = people.assignee.is_some() || !query.labels.is_empty();
+        let scans = by_label(query, people);
         let size = if scans { SCAN } else { limit.min(SCAN) };
         let mut params = vec![("subject", repository.target())];
         params.extend(state.map(|s| ("state", s)));
@@ -176,7 +181,7 @@ impl Tangled {
         if !plain_match(&row, query, people) {
             return Ok(None);
         }
-        if query.labels.is_empty() && people.assignee.is_none() {
+        if !by_label(query, people) {
             return Ok(Some(row));
         }
         if repository.era != Era::Org10 {
@@ -184,7 +189,8 @@ impl Tangled {
             let kind = kinds::label_ops(&self.settings.dialects);
             let accounts = self.known_accounts(repository, Some(&row.issue.author));
             let found = self.about(&kind, uri, accounts).await?;
-            let (labels, assignees) = self.labels_of(repository, uri, found.value).await?;
+            let (labels, assignees, missing) = self.labels_of(repository, uri, found.value).await?;
+            row.beside.warnings.extend(missing);
             row.beside.labels = labels;
             row.beside.assignees = assignees;
         }
@@ -323,6 +329,11 @@ fn page_of(all: Found, skip: usize, limit: usize) -> Found {
         next: more.then(|| Position::in_memory(end)),
         ..all
     }
+}
+
+/// Whether it is for labels or assignees, which are labels.
+fn by_label(query: &IssueQuery, people: &People) -> bool {
+    !query.labels.is_empty() || people.assignee.is_some()
 }
 
 /// The filters that need nothing but the record and its state.

@@ -56,8 +56,14 @@ impl Tangled {
             let view = self.view_issue_fresh(&located).await?;
             Outcome::unchanged(view, already(&record.uri, req.state))
         } else {
-            self.write_issue_state(&located, req.state, standing)
-                .await?
+            let written = self.write_issue_state(&located, req.state, standing).await;
+            written.map_err(|e| match &req.comment {
+                Some(_) => {
+                    let rest = format!("the new state of {}", record.uri);
+                    write::half_done("the comment is written", &rest, e)
+                }
+                None => e,
+            })?
         };
         outcome.warnings.extend(warnings);
         outcome.ingestion = worse(outcome.ingestion, commented);

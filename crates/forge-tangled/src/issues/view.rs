@@ -228,10 +228,11 @@ impl Tangled {
         let writers = self.writers(repository).await;
         let statuses = status::read_as(words, states, uri, &issue.author, &writers);
         let labels = self.labels_of(repository, uri, operations).await;
-        let (labels, assignees) = labels.unwrap_or_else(|e| {
+        let (labels, assignees, missing) = labels.unwrap_or_else(|e| {
             warnings.push(unread("the labels", &e));
             Default::default()
         });
+        warnings.extend(missing);
         let comments = comments::sorted(comments);
         let beside = Beside {
             state: None,

@@ -125,16 +125,16 @@ impl Tangled {
         }
     }
 
-    /// Labels and assignees that changes of labels add up to.
+    /// Labels and assignees that changes of labels add up to, and what is missing of them.
     pub(crate) async fn labels_of(
         &self,
         repository: &Repository,
         pull_uri: &str,
         operations: Vec<Record>,
-    ) -> Result<(Vec<Label>, Vec<Actor>)> {
-        let (mut names, mut assignees) = (Vec::new(), Vec::new());
+    ) -> Result<(Vec<Label>, Vec<Actor>, Vec<Warning>)> {
+        let (mut names, mut assignees, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         if operations.is_empty() {
-            return Ok((names, assignees));
+            return Ok((names, assignees, missing));
         }
         let writers = self.writers(repository).await;
         let keys = labels::keys(&operations);
@@ -147,6 +147,7 @@ impl Tangled {
         let applied = labels::applied(&operations, pull_uri, &writers, many);
         for (key, values) in applied {
             let Some(definition) = definitions.iter().find(|d| d.uri == key) else {
+                missing.extend(definitions.missing(&key));
                 continue;
             };
             if definition.is_assignee() {
@@ -158,7 +159,7 @@ impl Tangled {
             }
         }
         names.sort_by(|a: &Label, b: &Label| a.name.cmp(&b.name));
-        Ok((names, assignees))
+        Ok((names, assignees, missing))
     }
 
     /// Who may say what.

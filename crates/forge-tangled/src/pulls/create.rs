@@ -8,7 +8,11 @@ use forge_core::{
 };
 use serde_json::{Value, json};
 
-use super::{build::Beside, record::Pull, view::Located};
+use super::{
+    build::Beside,
+    record::{Content, Pull},
+    view::{Located, unread},
+};
 use crate::{
     Era, Tangled, fault,
     ingest::{Seen, worse},
@@ -159,6 +163,9 @@ impl Tangled {
         let blob = self
             .upload("application/gzip", patch::pack(&patch.raw)?)
             .await?;
+        if new.source.is_none() {
+            self.no_copy(repository, new.base, &blob).await?;
+        }
         let names = &self.settings.dialects.sh;
         let now = write::now();
         let mut value = json!({
@@ -225,8 +232,15 @@ impl Tangled {
                 let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
                 ingestion = worse(ingestion, self.ingestion(seen, &labels).await.ingestion);
             }
-            let (labels, assignees) = self.labels_of(&repository, &uri, vec![labels]).await?;
+            // The pull request is there, whatever can be read of it.
+            let labelled = self.labels_of(&repository, &uri, vec![labels]).await;
+            let labelled = labelled.unwrap_or_else(|e| {
+                beside.warnings.push(unread("the labels", &e));
+                Default::default()
+            });
+            let (labels, assignees, missing) = labelled;
             (beside.labels, beside.assignees) = (labels, assignees);
+            beside.warnings.extend(missing);
         }
         let located = Located {
             repository,
@@ -328,6 +342,48 @@ impl Tangled {
         Ok(None)
     }
 
+    /// Refuses a second open pull request of the viewer's with the very patch `blob`, where no
+    /// branch tells them apart: a command that was cut off may have opened the first.
+    async fn no_copy(&self, repository: &Repository, base: &str, blob: &Value) -> Result<()> {
+        let Some(cid) = blob.pointer("/ref/$link").and_then(Value::as_str) else {
+            return Ok(());
+        };
+        for pull in self.own_pulls().await? {
+            let newest = pull.latest().map(|(_, round)| &round.content);
+            let same = repository.is_target(&pull.target)
+                && pull.base == base
+                && pull.source.is_none()
+                && matches!(newest, Some(Content::Blob(patch)) if patch == cid);
+            if same && self.state_of(repository, &pull).await? == PrState::Open {
+                let uri = pull.record.uri;
+                return Err(Error::new(
+                    ErrorKind::AlreadyExists {
+                        existing: Some(uri.clone()),
+                    },
+                    format!(
+                        "there is an open pull request of this very patch into '{}' already: {uri}",
+                        one_line(base)
+                    ),
+                )
+                .with_hint("submit another round of it, or close it first"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the viewer has opened, anywhere. A server that cannot say what is there must not get a
+    /// second one.
+    async fn own_pulls(&self) -> Result<Vec<Pull>> {
+        let viewer = self.session.viewer().await?;
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        let collection = &self.settings.dialects.sh.pull;
+        let found = records::all(&pds, &viewer.identity.did, collection, ACCOUNT_MOST).await?;
+        let pulls = found.records.into_iter();
+        Ok(pulls
+            .filter_map(|record| Pull::parse(record).ok())
+            .collect())
+    }
+
     /// The viewer's own open one of these branches, which the index may not know yet.
     async fn own_open(
         &self,
@@ -336,15 +392,7 @@ impl Tangled {
         head: &str,
         source: &str,
     ) -> Result<Option<String>> {
-        let viewer = self.session.viewer().await?;
-        let pds = self.identities.service(viewer.pds.clone()).await?;
-        let collection = &self.settings.dialects.sh.pull;
-        // A server that cannot say what is there must not get a second one.
-        let found = records::all(&pds, &viewer.identity.did, collection, ACCOUNT_MOST).await?;
-        for record in found.records {
-            let Ok(pull) = Pull::parse(record) else {
-                continue;
-            };
+        for pull in self.own_pulls().await? {
             let same = repository.is_target(&pull.target)
                 && pull.base == base
                 && pull.head == head

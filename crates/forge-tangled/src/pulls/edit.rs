@@ -16,7 +16,23 @@ use crate::{
     ingest::{Seen, worse},
     kinds,
     records::Record,
+    write::half_done,
 };
+
+/// The failure of a change of labels that goes with a text, which is written before it.
+fn behind_text(uri: &str, edit: &EditPull, error: Error) -> Error {
+    let text = match (&edit.title, &edit.description) {
+        (Some(_), Some(_)) => "title and the new description",
+        (Some(_), None) => "title",
+        (None, _) => "description",
+    };
+    let rest = match (edit.labels.is_empty(), edit.assignees.is_empty()) {
+        (false, false) => "the change of its labels and assignees",
+        (true, false) => "the change of its assignees",
+        (_, true) => "the change of its labels",
+    };
+    half_done(&format!("{uri} has the new {text}"), rest, error)
+}
 
 impl Tangled {
     /// See [`forge_core::PullRequests::edit`].
@@ -57,6 +73,13 @@ impl Tangled {
             )
             .with_hint("read it again, then make the change on what is there now"));
         }
+        let change = match change.is_empty() {
+            true => None,
+            false => {
+                let uri = &located.pull.record.uri;
+                Some(change.record(&self.settings.dialects, uri)?)
+            }
+        };
         let record = if new_title.is_some() || edit.description.is_some() {
             self.edit_record(&located.pull.uri, expected, |value| {
                 if let Some(title) = &new_title {
@@ -76,10 +99,13 @@ impl Tangled {
         let edited = record.cid() != located.pull.record.cid();
         let uri = record.uri.clone();
         let mut written: Option<Record> = None;
-        if !change.is_empty() {
-            let new = change.record(&self.settings.dialects, &uri)?;
+        if let Some(new) = change {
             let did = self.session.viewer().await?.identity.did.clone();
-            let cids = self.create_records(std::slice::from_ref(&new)).await?;
+            let cids = self.create_records(std::slice::from_ref(&new)).await;
+            let cids = cids.map_err(|e| match edited {
+                true => behind_text(&uri, edit, e),
+                false => e,
+            })?;
             written = Some(Record {
                 uri: new.uri(&did),
                 cid: cids.into_iter().next(),

@@ -136,7 +136,7 @@ impl Tangled {
                     .await
             }
         };
-        let (rows, next, scanned, warnings) = match first {
+        let (rows, next, scanned, mut warnings) = match first {
             Ok((rows, next, scanned, warnings)) => {
                 let next = next.map(|p| Cursor::new(SCHEME, &bound, &p.text()));
                 (rows, next, scanned, warnings)
@@ -148,6 +148,9 @@ impl Tangled {
             }
             Err(e) => return Err(e),
         };
+        if by_label(query, &filters) {
+            warnings.extend(self.missed_by_labels(repository).await);
+        }
         let items = self.models(repository, rows, query.fields).await;
         Ok(Page {
             items,
@@ -170,7 +173,7 @@ impl Tangled {
         let bound = (repository.record.uri.as_str(), query);
         let asked = fingerprint(&bound);
         let kept = behind.as_ref().and_then(|_| self.listed.get(asked));
-        let (rows, scanned, warnings) = match kept {
+        let (rows, scanned, mut warnings) = match kept {
             Some(rows) => (rows, None, Vec::new()),
             None => {
                 let (rows, scanned, warnings) = self
@@ -179,6 +182,9 @@ impl Tangled {
                 (self.listed.keep(asked, rows), Some(scanned), warnings)
             }
         };
+        if by_label(query, filters) {
+            warnings.extend(self.missed_by_labels(repository).await);
+        }
         let (rows, end) = rest::page(&rows, behind.as_ref(), limit);
         Ok(Page {
             items: self.models(repository, rows, query.fields).await,
@@ -216,9 +222,8 @@ impl Tangled {
             StateFilter::Closed | StateFilter::All => None,
         };
         let scans = query.state == StateFilter::Closed
-            || filters.assignee.is_some()
+            || by_label(query, filters)
             || filters.draft.is_some()
-            || !query.labels.is_empty()
             || query.base.is_some()
             || query.head.is_some();
         let size = if scans { SCAN } else { limit.min(SCAN) };
@@ -300,10 +305,10 @@ impl Tangled {
         if !plain_match(row, query, filters) {
             return Ok(false);
         }
-        if query.labels.is_empty() && filters.assignee.is_none() {
+        if !by_label(query, filters) {
             return Ok(true);
         }
-        let (labels, assignees) = self.labels_for(repository, &row.pull).await?;
+        let (labels, assignees, _) = self.labels_for(repository, &row.pull).await?;
         let labelled = query
             .labels
             .iter()
@@ -322,7 +327,11 @@ impl Tangled {
         &self,
         repository: &Repository,
         pull: &Pull,
-    ) -> Result<(Vec<forge_core::model::Label>, Vec<forge_core::model::Actor>)> {
+    ) -> Result<(
+        Vec<forge_core::model::Label>,
+        Vec<forge_core::model::Actor>,
+        Vec<Warning>,
+    )> {
         let uri = pull.record.uri.as_str();
         let kind = kinds::label_ops(&self.settings.dialects);
         let accounts = self.known_accounts(repository, Some(pull.author()));
@@ -504,6 +513,11 @@ impl Tangled {
 pub(crate) fn as_indexed() -> Warning {
     Warning::new("the state is as the index has it; who set it is looked at by a view")
         .of_section("state")
+}
+
+/// Whether it is for labels or assignees, which are labels.
+fn by_label(query: &PullQuery, filters: &Filters) -> bool {
+    !query.labels.is_empty() || filters.assignee.is_some()
 }
 
 /// The filters that need nothing but the record.

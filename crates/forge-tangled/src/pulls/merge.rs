@@ -7,59 +7,25 @@
 use forge_core::{
     Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Step, Warning,
     model::{Merge, MergeMethod, MergeReq, PrFields, PrState},
+    text::one_line,
 };
 use futures::future;
 use serde_json::Value;
 
-use super::{head_branch, state::Standing, view::Located};
+use super::{
+    head_branch,
+    landed::{Landed, Until, bare, subject_of},
+    state::Standing,
+    view::Located,
+};
 use crate::{
     Era, Tangled, fault,
     ingest::Seen,
     kinds,
     knot::{Branch, Checked, merge_input, no_branch},
-    patch::{Mail, Patch},
+    patch::Patch,
     repository::Repository,
 };
-
-/// How many commits of the target branch are looked at for those of the round.
-const LOG: &str = "100";
-/// By so many seconds the clocks of an author and of a knot may differ.
-const CLOCKS_DIFFER: i64 = 900;
-
-/// Whether a branch has a change already.
-enum Landed {
-    Yes,
-    No,
-    /// It has a commit with this subject, which the change would get.
-    Perhaps(String),
-}
-
-/// A commit of a branch.
-struct Made {
-    subject: String,
-    email: String,
-    at: i64,
-}
-
-/// Whether a log, newest first, has the commits of a round: by author, time and subject, since a
-/// merge on tangled applies each as it is, under a new id. One that was reverted is not there.
-fn holds(log: &[Made], patch: &Patch) -> bool {
-    let is_there = |mail: &Mail| {
-        let reverted = format!("Revert \"{}\"", mail.subject);
-        let last = log.iter().find_map(|made| {
-            let same = made.subject == mail.subject
-                && made.email == mail.author.email
-                && made.at == mail.author.at.unix();
-            if same {
-                Some(true)
-            } else {
-                (made.subject == reverted).then_some(false)
-            }
-        });
-        last == Some(true)
-    };
-    !patch.mails.is_empty() && patch.mails.iter().all(is_there)
-}
 
 impl Tangled {
     /// See [`forge_core::PullRequests::merge`].
@@ -90,6 +56,9 @@ impl Tangled {
             req.expected_head.as_deref(),
             head_branch::head_of(&located, &patch).unwrap_or_default(),
         )?;
+        if !patch.mails.is_empty() {
+            no_message(req)?;
+        }
         let before = self
             .branch(repository, &pull.base)
             .await?
@@ -98,7 +67,7 @@ impl Tangled {
         // A change may apply twice: that it applies does not say that it is not there.
         let (checked, landed) = future::try_join(
             self.merge_check(repository, &pull.base, &text),
-            self.landed_before(&located, &patch, req),
+            self.landed_before(&located, &patch, &before, req),
         )
         .await?;
         match (landed, checked) {
@@ -110,6 +79,7 @@ impl Tangled {
             }
             (Landed::No, Checked::Clean) => {}
             (Landed::Perhaps(subject), Checked::Clean) => return Err(perhaps(&located, &subject)),
+            (Landed::Unknown(why), Checked::Clean) => return Err(unknown(&located, &why)),
             (_, other) => return Err(refusal(&located, other)),
         }
         self.still_as_read(&located).await?;
@@ -117,7 +87,7 @@ impl Tangled {
         let input = with_message(input, req, &located, &patch);
         let method = &self.settings.dialects.methods.knot.merge;
         let merged = self.knot_call(repository, method, &input).await;
-        let after = self.landed(&located, &patch, &before, merged).await?;
+        let after = self.landed(&located, &patch, &before, req, merged).await?;
         self.record_merge(&located, &after, req, standing, false)
             .await
     }
@@ -166,12 +136,13 @@ impl Tangled {
     }
 
     /// The branch after the merge, once it holds the change. An answer that was lost is decided by
-    /// the branch.
+    /// the branch: somebody else may have pushed to it at the same time.
     async fn landed(
         &self,
         located: &Located,
         patch: &Patch,
         before: &Branch,
+        req: &MergeReq,
         merged: Result<Value>,
     ) -> Result<Branch> {
         let (repository, pull) = (&located.repository, &located.pull);
@@ -180,37 +151,39 @@ impl Tangled {
             Err(e) if fault::is_ambiguous(&e) => Some(e),
             Err(e) => return Err(e),
         };
+        let name = subject(req, located);
         let after = self.branch(repository, &pull.base).await.ok().flatten();
-        let moved = after.filter(|after| after.hash != before.hash);
-        let holds = match &moved {
-            Some(after) => {
-                ends_with(after, patch) || self.has_landed(repository, &pull.base, patch).await
+        let (landed, after) = match after.filter(|after| after.hash != before.hash) {
+            None => (Landed::No, None),
+            Some(after) if lost.is_none() && ends_with(&after, patch, &name) => {
+                (Landed::Yes, Some(after))
             }
-            None => false,
+            Some(after) => {
+                let until = Until::Commit(&before.hash);
+                let landed = self
+                    .landed_in(located, patch, &after.hash, until, &[name])
+                    .await;
+                let landed = landed.unwrap_or_else(|e| Landed::Unknown(e.message().to_owned()));
+                (landed, Some(after))
+            }
         };
-        match (moved, holds, lost) {
-            (Some(after), true, _) => Ok(after),
-            (_, _, Some(lost)) => Err(lost.with_hint(format!(
-                "the knot's answer was lost, and '{}' does not show the change: look at the branch \
-                 before merging again",
-                pull.base
-            ))),
-            _ => Err(Error::new(
-                ErrorKind::Protocol,
-                format!(
-                    "the knot says that it has merged {}, but '{}' does not hold the change",
-                    pull.record.uri, pull.base
-                ),
-            )
-            .with_retry(forge_core::Retry::Ambiguous)
-            .with_hint("look at the branch before merging again; nothing was recorded")),
+        match (landed, after, lost) {
+            (Landed::Yes, Some(after), _) | (Landed::Perhaps(_), Some(after), None) => Ok(after),
+            (landed, _, Some(lost)) => Err(lost.with_hint(left_open(located, &landed))),
+            (landed, _, None) => {
+                let (uri, base) = (&pull.record.uri, one_line(&pull.base));
+                let said = format!("the knot says that it has merged {uri}");
+                let message = match &landed {
+                    Landed::Unknown(why) => {
+                        format!("{said}, and whether '{base}' holds it cannot be told: {why}")
+                    }
+                    _ => format!("{said}, but '{base}' does not hold the change"),
+                };
+                Err(Error::new(ErrorKind::Protocol, message)
+                    .with_retry(forge_core::Retry::Ambiguous)
+                    .with_hint(left_open(located, &landed)))
+            }
         }
-    }
-
-    /// Whether the branch has the commits of a round.
-    async fn has_landed(&self, repository: &Repository, branch: &str, patch: &Patch) -> bool {
-        let log = self.log(repository, branch).await;
-        log.is_ok_and(|log| holds(&log, patch))
     }
 
     /// Whether the branch had the change before we did anything: an earlier merge may have been cut
@@ -219,37 +192,15 @@ impl Tangled {
         &self,
         located: &Located,
         patch: &Patch,
+        before: &Branch,
         req: &MergeReq,
     ) -> Result<Landed> {
-        let pull = &located.pull;
-        let log = self.log(&located.repository, &pull.base).await?;
-        if !patch.mails.is_empty() {
-            return Ok(match holds(&log, patch) {
-                true => Landed::Yes,
-                false => Landed::No,
-            });
-        }
-        // A plain diff has no author and no time to know it by, only the message that it gets.
-        let subject = subject(req, located);
-        let round = pull.latest().and_then(|(_, round)| round.created_at);
-        let since = round.unwrap_or(pull.created_at).unix() - CLOCKS_DIFFER;
-        let same = |made: &Made| made.subject == subject && made.at >= since;
-        Ok(match log.iter().any(same) {
-            true => Landed::Perhaps(subject),
-            false => Landed::No,
-        })
-    }
-
-    /// The newest commits of a branch, newest first.
-    async fn log(&self, repository: &Repository, branch: &str) -> Result<Vec<Made>> {
-        let knot = self.knot(repository).await?;
-        let repo = repository.knot_name();
-        let params = [("repo", repo.as_str()), ("ref", branch), ("limit", LOG)];
-        let method = &self.settings.dialects.methods.knot.log;
-        let log: Value = knot.query(method, &params).await?;
-        let mut commits = Vec::new();
-        collect_commits(&log, &mut commits);
-        Ok(commits)
+        // A plain diff has no author and no time to know it by, only the message that it gets, or
+        // got when it was merged without another one.
+        let names = [subject(req, located), subject_of(&located.pull.title)];
+        let until = Until::submitted(located);
+        self.landed_in(located, patch, &before.hash, until, &names)
+            .await
     }
 
     /// Writes that it is merged, and says what happened also when that fails.
@@ -270,6 +221,11 @@ impl Tangled {
             done: true,
         }];
         let mut warnings = Vec::new();
+        // By its name a plain diff is found again.
+        let again = match &req.subject {
+            Some(_) => "again with the same --subject",
+            None => "again",
+        };
         if earlier {
             warnings.push(Warning::new(
                 "the branch held the change already; only the record of it was missing",
@@ -294,8 +250,8 @@ impl Tangled {
                         e.message()
                     ))
                     .with_hint(format!(
-                        "run `forge pr merge {uri}` again: it finds the change on the branch and \
-                         only writes the record"
+                        "run `forge pr merge {uri} --rebase` {again}: it finds the change on the \
+                         branch and only writes the record"
                     )),
                 );
                 Ingestion::Pending {
@@ -443,10 +399,28 @@ fn refusal(located: &Located, checked: Checked) -> Error {
     }
 }
 
+/// Refuses a message and an author for commits that have their own.
+pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
+    let given = [
+        ("subject", req.subject.is_some()),
+        ("body", req.body.is_some()),
+        ("author_email", req.author_email.is_some()),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((field, _)) => Err(Error::invalid(
+            field,
+            "a merge on tangled applies the commits of a round as they are, with the messages and \
+             the authors that they have; nothing was merged",
+        )
+        .with_hint("merge without --subject, --body and --author-email")),
+    }
+}
+
 /// What the commit of a plain diff is called.
 fn subject(req: &MergeReq, located: &Located) -> String {
-    let given = req.subject.clone();
-    given.unwrap_or_else(|| located.pull.title.clone())
+    let given = req.subject.as_deref();
+    subject_of(given.unwrap_or(&located.pull.title))
 }
 
 fn perhaps(located: &Located, subject: &str) -> Error {
@@ -454,12 +428,45 @@ fn perhaps(located: &Located, subject: &str) -> Error {
         ErrorKind::AlreadyExists { existing: None },
         format!(
             "'{}' has a commit '{}' that is newer than the round, which may be this very change: a \
-             plain diff cannot be told from another of the same name",
-            located.pull.base,
-            forge_core::text::one_line(subject)
+             plain diff is known by its name and its lines, and that one is not proved to have them",
+            one_line(&located.pull.base),
+            one_line(subject)
         ),
     )
     .with_hint("look at the branch; if the change is not there, merge with another --subject")
+}
+
+fn unknown(located: &Located, why: &str) -> Error {
+    Error::precondition(
+        Precondition::Rule,
+        format!(
+            "whether '{}' holds {} already cannot be told: {why}; nothing was merged",
+            one_line(&located.pull.base),
+            located.pull.record.uri
+        ),
+    )
+    .with_hint(
+        "its author submits another round (`forge pr resubmit`): what is older than the newest \
+         round is not looked at",
+    )
+}
+
+/// What to do where the knot may have merged.
+fn left_open(located: &Located, landed: &Landed) -> String {
+    let base = one_line(&located.pull.base);
+    let seen = match landed {
+        Landed::Perhaps(subject) => format!(
+            "'{base}' got a commit '{}' meanwhile, which is not proved to be this change",
+            one_line(subject)
+        ),
+        Landed::Unknown(why) => format!("whether '{base}' holds the change is not known: {why}"),
+        Landed::Yes | Landed::No => format!("'{base}' does not show the change"),
+    };
+    format!(
+        "{seen}; nothing was recorded. Look at the branch before merging again: `forge pr merge {} \
+         --rebase` looks there first, too, and only records a change that it finds",
+        located.pull.record.uri
+    )
 }
 
 /// The message that a knot commits a plain diff with; a series brings its own.
@@ -468,7 +475,7 @@ fn with_message(mut input: Value, req: &MergeReq, located: &Located, patch: &Pat
         return input;
     }
     let pull = &located.pull;
-    let subject = subject(req, located);
+    let subject = req.subject.clone().unwrap_or_else(|| pull.title.clone());
     let body = req.body.clone().unwrap_or_else(|| pull.body.clone());
     if let Some(map) = input.as_object_mut() {
         map.insert("commitMessage".to_owned(), subject.into());
@@ -480,45 +487,14 @@ fn with_message(mut input: Value, req: &MergeReq, located: &Located, patch: &Pat
     input
 }
 
-/// The newest commit is that of the last mail, or nobody can tell because the knot names no message.
-fn ends_with(after: &Branch, patch: &Patch) -> bool {
-    let subject = after.message.as_deref().and_then(|m| m.lines().next());
-    match (subject, patch.mails.last()) {
-        (Some(subject), Some(mail)) => subject.trim() == mail.subject,
-        // A plain diff becomes one commit: the branch moved right after the knot said so.
-        (_, None) => true,
-        (None, Some(_)) => false,
-    }
-}
-
-/// Subject, e-mail address and time of every commit in a log, whose form knots have changed: the
-/// keys are looked for in any case and at any depth.
-fn collect_commits(value: &Value, out: &mut Vec<Made>) {
-    match value {
-        Value::Array(list) => list.iter().for_each(|v| collect_commits(v, out)),
-        Value::Object(map) => {
-            let get = |name: &str| {
-                let found = map.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-                found.map(|(_, value)| value)
-            };
-            let author = get("author").and_then(Value::as_object);
-            let inner = |name: &str| {
-                let found = author?
-                    .iter()
-                    .find(|(key, _)| key.eq_ignore_ascii_case(name))?;
-                found.1.as_str()
-            };
-            let message = get("message").and_then(Value::as_str);
-            let at = inner("when").and_then(|t| t.parse::<forge_core::Timestamp>().ok());
-            if let (Some(message), Some(email), Some(at)) = (message, inner("email"), at) {
-                out.push(Made {
-                    subject: message.lines().next().unwrap_or_default().to_owned(),
-                    email: email.to_owned(),
-                    at: at.unix(),
-                });
-            }
-            map.values().for_each(|v| collect_commits(v, out));
-        }
-        _ => {}
+/// Whether the newest commit has the name of the last one of the change.
+fn ends_with(after: &Branch, patch: &Patch, name: &str) -> bool {
+    let Some(message) = &after.message else {
+        return false;
+    };
+    let subject = subject_of(message);
+    match patch.mails.last() {
+        Some(mail) => bare(&subject) == bare(&mail.subject),
+        None => subject == name,
     }
 }

@@ -9,6 +9,7 @@ mod edits;
 mod fork;
 mod head_branch;
 mod history;
+mod landed;
 pub(crate) mod list;
 pub(crate) mod merge;
 pub(crate) mod number;

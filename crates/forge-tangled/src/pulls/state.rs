@@ -164,7 +164,8 @@ impl Tangled {
             let warning = Warning::new(format!("{} is closed already", located.pull.record.uri));
             Outcome::unchanged(view, warning)
         } else {
-            self.set_state(&located, PrState::Closed, standing).await?
+            let set = self.set_state(&located, PrState::Closed, standing).await;
+            set.map_err(|e| behind_comment(&located, req.comment.as_deref(), e))?
         };
         if req.delete_branch {
             self.delete_head(&located, &mut steps, &mut outcome.warnings)
@@ -221,7 +222,8 @@ impl Tangled {
             let warning = Warning::new(format!("{} is open already", located.pull.record.uri));
             Outcome::unchanged(view, warning)
         } else {
-            self.set_state(&located, PrState::Open, standing).await?
+            let set = self.set_state(&located, PrState::Open, standing).await;
+            set.map_err(|e| behind_comment(&located, comment, e))?
         };
         outcome.warnings.extend(warnings);
         outcome.ingestion = worse(outcome.ingestion, commented);
@@ -287,6 +289,15 @@ impl Tangled {
             }
             _ => None,
         };
+    }
+}
+
+/// The failure of a state that goes with a comment, which is written before it.
+fn behind_comment(located: &Located, comment: Option<&str>, error: Error) -> Error {
+    let rest = format!("the new state of {}", located.pull.record.uri);
+    match comment {
+        Some(_) => write::half_done("the comment is written", &rest, error),
+        None => error,
     }
 }
 

@@ -256,10 +256,11 @@ impl Tangled {
         };
         let (patch, labels) =
             future::join(patch, self.labels_of(repository, uri, operations)).await;
-        let (labels, assignees) = labels.unwrap_or_else(|e| {
+        let (labels, assignees, missing) = labels.unwrap_or_else(|e| {
             warnings.push(unread("the labels", &e));
             Default::default()
         });
+        warnings.extend(missing);
         let patch = match patch {
             Some(Ok(patch)) => Some(patch),
             Some(Err(e)) => {

@@ -1,8 +1,11 @@
 //! Records that were written to do harm, or by accident.
 
 use forge_core::{
-    Issues, PageReq, PullRequests, RepoId, RepoPath,
-    model::{IssueFields, IssueFilter, IssueQuery, NewIssue, PrFields, PullQuery, StateFilter},
+    Issues, Labels, PageReq, PullRequests, RepoId, RepoPath, Warning,
+    model::{
+        EditPull, IssueFields, IssueFilter, IssueQuery, NewIssue, PrFields, PullQuery, SetChange,
+        StateFilter,
+    },
 };
 use serde_json::{Value, json};
 
@@ -12,6 +15,62 @@ const PULL: &str = "sh.tangled.repo.pull";
 const COMMENT: &str = "sh.tangled.feed.comment";
 const LABEL_OP: &str = "sh.tangled.label.op";
 const STATUS: &str = "sh.tangled.repo.pull.status";
+
+#[tokio::test]
+async fn a_label_that_cannot_be_read_is_told_of() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    let nameless = json!({ "name": 7 });
+    let label = "sh.tangled.label.definition";
+    let (label, _) = pds.put(&stage.bob.did, label, "nameless", nameless);
+    let repo = format!("at://{alice}/sh.tangled.repo/widget");
+    let (_, mut record) = pds.record(&repo).unwrap();
+    record["labels"].as_array_mut().unwrap().push(json!(label));
+    pds.put(alice, "sh.tangled.repo", "widget", record);
+    let op = json!({
+        "subject": made.node_id, "performedAt": "2026-11-01T00:00:00Z",
+        "add": [{ "key": label, "value": "null" }], "delete": [],
+    });
+    pds.add(alice, LABEL_OP, op);
+    let forge = stage.tangled(&stage.alice);
+    let told = |warnings: &[Warning]| {
+        let about = |w: &Warning| w.message.contains(&label) && w.message.contains("no name");
+        assert!(warnings.iter().any(about), "{warnings:?}");
+    };
+    let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+    told(&view.warnings);
+    let page = PageReq::first(9);
+    told(
+        &forge
+            .labels(&stage.id(), page.clone())
+            .await
+            .unwrap()
+            .warnings,
+    );
+    let of_bugs = PullQuery {
+        labels: vec!["bug".into()],
+        ..PullQuery::default()
+    };
+    let list = forge.list(&stage.id(), &of_bugs, page).await.unwrap();
+    told(&list.warnings);
+    let bug = EditPull {
+        labels: SetChange {
+            add: vec!["bug".into()],
+            remove: Vec::new(),
+        },
+        ..EditPull::default()
+    };
+    let e = forge.edit(&made.id, &bug).await.unwrap_err();
+    assert!(e.message().contains("there is no label 'bug'"), "{e:?}");
+    assert!(e.message().contains(&label), "{e:?}");
+    // One that was deleted is no label any more.
+    pds.delete(&stage.bob.did, "sh.tangled.label.definition", "nameless");
+    let forge = stage.tangled(&stage.alice);
+    let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+    let labels = view.warnings.iter().filter(|w| w.message.contains(&label));
+    assert_eq!(labels.count(), 0, "{:?}", view.warnings);
+}
 
 #[tokio::test]
 async fn none_panics_and_none_is_lost_silently() {

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::stage::{PASSWORD, Stage};
 
+const APPLY: &str = "com.atproto.repo.applyWrites";
 const ISSUE: &str = "sh.tangled.repo.issue";
 const STATE: &str = "sh.tangled.repo.issue.state";
 const TICKET: &str = "org.tangled.track.ticket";
@@ -125,6 +126,69 @@ async fn what_the_index_lost_is_put_once_more() {
     let forge = stage.tangled_with(settings, Some(&stage.alice));
     let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
     assert_eq!(made.ingestion.word(), "confirmed");
+}
+
+#[tokio::test]
+async fn a_lost_answer_neither_fails_nor_repeats() {
+    for fault in [
+        Fault::reset().committed(),
+        Fault::gateway(502).committed(),
+        Fault::reset(),
+    ] {
+        let stage = Stage::new();
+        let forge = stage.tangled(&stage.alice);
+        let pds = stage.world.pds();
+        pds.host().fault(fault.clone().on(APPLY));
+        let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
+        pds.host().fault(fault.on(APPLY));
+        let id = made.value.id;
+        forge.comment_issue(&id, "Nice").await.unwrap();
+        assert_eq!(pds.host().faults_left(), 0);
+        for collection in [ISSUE, "sh.tangled.feed.comment"] {
+            let records = pds.records(&stage.alice.did, collection);
+            assert_eq!(records.len(), 1, "{collection}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_second_try_that_is_refused_does_not_hide_that_the_first_has_arrived() {
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let refusal = || Fault::error(400, "InvalidRequest", "no");
+    let unread = refusal().on("com.atproto.repo.getRecord").about(ISSUE);
+    pds.host().fault(Fault::reset().committed().on(APPLY));
+    pds.host().fault(unread);
+    pds.host().fault(refusal().on(APPLY));
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
+    assert_eq!(pds.host().faults_left(), 0);
+    let records = pds.records(&stage.alice.did, ISSUE);
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0].0, made.value.node_id);
+}
+
+#[tokio::test]
+async fn what_may_have_been_written_is_named() {
+    let stage = Stage::new();
+    let id = open(&stage, "One").await.id;
+    let forge = stage.tangled(&stage.alice);
+    let lost = Fault::gateway(502).on(APPLY).always();
+    stage.world.pds().host().fault(lost);
+    let e = forge.comment_issue(&id, "Nice").await.unwrap_err();
+    assert_eq!(e.retry(), forge_core::Retry::Ambiguous);
+    let hint = e.hint().unwrap();
+    assert!(hint.contains("/sh.tangled.feed.comment/"), "{hint}");
+    assert!(
+        hint.contains(&format!("forge issue view {} --comments", id.key)),
+        "{hint}"
+    );
+    let e = forge.create_issue(&stage.id(), &new("Two")).await;
+    let e = e.unwrap_err();
+    assert!(
+        e.hint().unwrap().contains("forge issue view at://"),
+        "{e:?}"
+    );
 }
 
 #[tokio::test]
@@ -410,7 +474,13 @@ async fn why_an_issue_is_closed_is_said_once() {
         .tangled(&stage.alice)
         .set_issue_state(&id, &close)
         .await;
-    assert!(e.is_err() && said() == 1, "{e:?}");
+    let e = e.unwrap_err();
+    assert!(
+        e.message()
+            .starts_with("the comment is written, but the new state of at://"),
+        "{e:?}"
+    );
+    assert_eq!(said(), 1);
     let closed = stage
         .tangled(&stage.alice)
         .set_issue_state(&id, &close)

@@ -1,10 +1,11 @@
 //! Merges that go wrong half-way.
 
 use forge_core::{
-    PullRequests,
-    model::{MergeReq, PrState},
+    PullRequests, Retry, Timestamp,
+    model::{CreatePull, MergeReq, PrState, PullRequest},
 };
 use forge_testkit::tangled::Fault;
+use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
@@ -12,8 +13,60 @@ const MERGE: &str = "sh.tangled.repo.merge";
 const APPLY: &str = "com.atproto.repo.applyWrites";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
+const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
+
 fn subjects(stage: &Stage) -> String {
     stage.repo.git.log("main", "%s")
+}
+
+/// Opens one from a patch.
+async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
+    let req = CreatePull {
+        patch: Some(patch.into()),
+        ..CreatePull::new("", title)
+    };
+    let forge = stage.tangled(&stage.alice);
+    forge.create(stage.repo_id(), &req).await.unwrap().value
+}
+
+/// The knot merges, and nobody writes it down.
+async fn merged_and_not_recorded(stage: &Stage, made: &PullRequest) {
+    let pds = stage.world.pds().host();
+    pds.fault(Fault::gateway(502).on(APPLY).always());
+    let forge = stage.tangled(&stage.alice);
+    let merged = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    let steps: Vec<_> = merged.steps.iter().map(|s| s.done).collect();
+    assert_eq!(steps, [true, false]);
+    pds.clear_faults();
+}
+
+/// Somebody else commits to `main` between our look at it and the merge: the first answer about the
+/// branch is from before that.
+fn pushed_meanwhile(stage: &Stage, message: &str) {
+    let git = &stage.repo.git;
+    let before = git.oid("main").unwrap();
+    git.commit("main", message, &[(message, Some("theirs\n"))]);
+    let answer = json!({ "name": "main", "hash": before, "message": "First commit" });
+    let stale = Fault::answer(200, &JSON, answer.to_string());
+    let knot = stage.world.knot().host();
+    knot.fault(stale.on("sh.tangled.repo.branch"));
+}
+
+/// Commits on top of `from`, one a minute since `at`, each with a file of its own.
+fn series(branch: &str, from: &str, count: i64, at: i64) -> Vec<u8> {
+    let mut stream = String::new();
+    for n in 0..count {
+        let who = format!("Ada Lovelace <ada@example.com> {} +0000", at + 60 * n);
+        let message = format!("Part {n} of {branch}");
+        let length = message.len();
+        stream += &format!("commit refs/heads/{branch}\nauthor {who}\ncommitter {who}\n");
+        stream += &format!("data {length}\n{message}\n");
+        if n == 0 {
+            stream += &format!("from {from}\n");
+        }
+        stream += &format!("M 100644 inline part-{n}\ndata 2\nx\n\n");
+    }
+    stream.into_bytes()
 }
 
 #[tokio::test]
@@ -132,30 +185,184 @@ async fn a_status_record_alone_is_no_merge() {
     );
 }
 
+const MORE: &str = "diff --git a/more b/more\nnew file mode 100644\n--- /dev/null\n+++ b/more\n\
+    @@ -0,0 +1 @@\n+more\n";
+
 #[tokio::test]
-async fn a_plain_diff_that_may_have_been_merged_is_not_merged_again() {
+async fn a_plain_diff_that_was_merged_is_found_by_its_name_and_its_lines() {
     let stage = Stage::new();
     let git = &stage.repo.git;
     git.commit("main", "Ten lines", &[("same", Some(&"x\n".repeat(10)))]);
+    // It would apply again and again.
     let diff =
         "diff --git a/same b/same\n--- a/same\n+++ b/same\n@@ -7,3 +7,4 @@ x\n x\n x\n x\n+x\n";
-    let forge = stage.tangled(&stage.alice);
-    let req = forge_core::model::CreatePull {
-        patch: Some(diff.into()),
-        ..forge_core::model::CreatePull::new("", "One more")
-    };
-    let made = forge.create(stage.repo_id(), &req).await.unwrap().value;
-    // The knot merges, and nobody writes it down.
-    let pds = stage.world.pds().host();
-    pds.fault(Fault::gateway(502).on(APPLY).always());
-    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
-    pds.clear_faults();
+    let made = open_from(&stage, diff, "One more").await;
+    merged_and_not_recorded(&stage, &made).await;
     let tip = git.oid("main");
-    let e = forge
-        .merge(&made.id, &MergeReq::default())
-        .await
-        .unwrap_err();
+    let forge = stage.tangled(&stage.alice);
+    let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    assert!(again.value.already_merged, "{again:?}");
+    assert_eq!(git.oid("main"), tip);
+    let view = forge.view(&made.id, Default::default()).await.unwrap();
+    assert_eq!(view.state, PrState::Merged);
+}
+
+#[tokio::test]
+async fn a_commit_of_the_same_name_and_other_lines_is_left_to_the_user() {
+    let stage = Stage::new();
+    let git = &stage.repo.git;
+    let made = open_from(&stage, MORE, "Part 0 of main").await;
+    let tip = git.oid("main").unwrap();
+    git.import(series("main", &tip, 1, Timestamp::now().unix()));
+    let tip = git.oid("main");
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.merge(&made.id, &MergeReq::default()).await;
+    let e = e.unwrap_err();
     assert_eq!(e.code(), "already_exists", "{e:?}");
     assert!(e.hint().unwrap().contains("look at the branch"), "{e:?}");
     assert_eq!(git.oid("main"), tip);
+    // What the hint says.
+    let named = MergeReq {
+        subject: Some("More of it".into()),
+        ..MergeReq::default()
+    };
+    let merged = forge.merge(&made.id, &named).await.unwrap();
+    assert!(!merged.value.already_merged);
+    assert!(subjects(&stage).starts_with("More of it\nPart 0 of main\n"));
+}
+
+#[tokio::test]
+async fn the_message_of_a_plain_diff_is_the_users() {
+    let stage = Stage::new();
+    let made = open_from(&stage, MORE, "One more").await;
+    let named = MergeReq {
+        subject: Some("More of it".into()),
+        body: Some("With a reason.".into()),
+        author_email: Some("ada@example.com".into()),
+        ..MergeReq::default()
+    };
+    let forge = stage.tangled(&stage.alice);
+    forge.merge(&made.id, &named).await.unwrap();
+    let message = stage.repo.git.log("main^!", "%ae %B");
+    assert_eq!(message, "ada@example.com More of it\n\nWith a reason.");
+}
+
+#[tokio::test]
+async fn a_push_of_somebody_else_is_not_taken_for_a_merge_whose_answer_was_lost() {
+    for (patch, pushed, said, again) in [
+        (Some(MORE), "Elsewhere", "does not show", Ok(false)),
+        (
+            Some(MORE),
+            "One more",
+            "is not proved",
+            Err("already_exists"),
+        ),
+        (None, "Add topic", "does not show", Ok(false)),
+    ] {
+        let stage = Stage::new();
+        let made = match patch {
+            Some(patch) => open_from(&stage, patch, "One more").await,
+            None => stage.open(&stage.handle(&stage.alice), "topic").await,
+        };
+        pushed_meanwhile(&stage, pushed);
+        let knot = stage.world.knot().host();
+        knot.fault(Fault::reset().on(MERGE));
+        let forge = stage.tangled(&stage.alice);
+        let e = forge.merge(&made.id, &MergeReq::default()).await;
+        let e = e.unwrap_err();
+        assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
+        assert!(e.hint().unwrap().contains(said), "{e:?}");
+        let finish = format!("forge pr merge {} --rebase", made.node_id);
+        assert!(e.hint().unwrap().contains(&finish), "{e:?}");
+        assert_eq!(knot.faults_left(), 0);
+        let view = forge.view(&made.id, Default::default()).await.unwrap();
+        assert_eq!(view.state, PrState::Open, "{pushed}");
+        // The command that the hint names.
+        let merged = forge.merge(&made.id, &MergeReq::default()).await;
+        let merged = merged.map(|m| m.value.already_merged);
+        assert_eq!(merged.map_err(|e| e.code()), again, "{pushed}");
+    }
+}
+
+#[tokio::test]
+async fn a_round_of_more_commits_than_a_page_of_the_log_is_found_again() {
+    let stage = Stage::new();
+    let git = &stage.repo.git;
+    let base = git.oid("main").unwrap();
+    git.import(series("long", &base, 105, 1_780_000_000));
+    let patch = ["format-patch", "--stdout", "main..long"];
+    let patch = git.run(patch).text();
+    let made = open_from(&stage, &patch, "Long").await;
+    merged_and_not_recorded(&stage, &made).await;
+    let tip = git.oid("main");
+    let forge = stage.tangled(&stage.alice);
+    let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    assert!(again.value.already_merged, "{again:?}");
+    assert_eq!(git.oid("main"), tip);
+    assert_eq!(stage.world.knot().host().count_of(MERGE), 1);
+}
+
+#[tokio::test]
+async fn a_merge_with_many_pushes_on_top_is_found_again() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    merged_and_not_recorded(&stage, &made).await;
+    let git = &stage.repo.git;
+    let tip = git.oid("main").unwrap();
+    git.import(series("main", &tip, 110, Timestamp::now().unix()));
+    let forge = stage.tangled(&stage.alice);
+    let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    assert!(again.value.already_merged, "{again:?}");
+    assert_eq!(subjects(&stage).matches("Add topic").count(), 1);
+}
+
+#[tokio::test]
+async fn a_log_that_does_not_go_far_enough_stops_the_merge() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let now = Timestamp::now().to_string();
+    let commit = json!({
+        "Hash": "00", "Message": "Theirs",
+        "Author": { "Name": "A", "Email": "a@example.com", "When": now },
+    });
+    // The same page whatever the cursor is.
+    let page: Vec<Value> = vec![commit; 100];
+    let answer = Fault::answer(200, &JSON, json!({ "commits": page }).to_string());
+    let knot = stage.world.knot().host();
+    knot.fault(answer.on("sh.tangled.repo.log").always());
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.merge(&made.id, &MergeReq::default()).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e:?}");
+    assert!(e.message().contains("cannot be told"), "{e:?}");
+    assert!(e.hint().unwrap().contains("forge pr resubmit"), "{e:?}");
+    assert_eq!(knot.count_of(MERGE), 0);
+}
+
+#[tokio::test]
+async fn a_message_for_commits_that_have_their_own_is_refused_before_anything_is_sent() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    let some = || Some("Other".to_owned());
+    for req in [
+        MergeReq {
+            subject: some(),
+            ..MergeReq::default()
+        },
+        MergeReq {
+            body: some(),
+            ..MergeReq::default()
+        },
+        MergeReq {
+            author_email: some(),
+            ..MergeReq::default()
+        },
+    ] {
+        let e = forge.merge(&made.id, &req).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.message().contains("as they are"), "{e:?}");
+    }
+    assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
+    assert!(!subjects(&stage).contains("Add topic"));
 }

@@ -195,6 +195,20 @@ async fn what_stops_a_merge_changes_nothing() {
 
 /// The newest round counts, not what its branch has come to since.
 #[tokio::test]
+async fn a_message_for_commits_that_have_their_own_is_refused() {
+    let ground = Ground::new().await;
+    let before = ground.repo.git.refs();
+    let req = MergeReq {
+        subject: Some("All of it".into()),
+        ..ground.req()
+    };
+    let e = ground.forge.merge(&ground.pr, &req).await.unwrap_err();
+    assert_eq!(e.code(), "invalid_input", "{e:?}");
+    assert_eq!(ground.repo.git.refs(), before);
+    assert_eq!(ground.state(), "open");
+}
+
+#[tokio::test]
 async fn what_was_pushed_after_the_round_is_not_merged() {
     let ground = Ground::new().await;
     ground

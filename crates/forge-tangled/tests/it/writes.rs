@@ -1,8 +1,10 @@
 //! Writes whose answers are lost.
 
 use forge_core::{
-    PrId, PullRequests,
-    model::{CreatePull, FileEdit, MergeReq, Resubmit},
+    PrId, PullRequests, Retry,
+    model::{
+        CloseReq, CreatePull, EditPull, FileEdit, MergeReq, NewLabel, PrState, Resubmit, SetChange,
+    },
 };
 use forge_testkit::tangled::Fault;
 use serde_json::Value;
@@ -81,6 +83,105 @@ async fn what_never_arrives_names_the_record_to_look_for() {
     assert_eq!(e.retry(), forge_core::Retry::Ambiguous);
     assert!(e.hint().unwrap().contains("forge pr view at://"), "{e:?}");
     assert!(stage.world.pds().records(&stage.alice.did, PULL).is_empty());
+}
+
+#[tokio::test]
+async fn an_edit_of_which_a_part_failed_says_which_part() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    let bug = NewLabel {
+        name: "bug".into(),
+        ..NewLabel::default()
+    };
+    repo.define_label(&bug).await.unwrap();
+    let made = stage.open(&repo, "topic").await;
+    let pds = stage.world.pds();
+    let labelled = |title: &str| EditPull {
+        title: Some(title.to_owned()),
+        labels: SetChange {
+            add: vec!["bug".to_owned()],
+            remove: Vec::new(),
+        },
+        ..EditPull::default()
+    };
+    let refusal = Fault::error(400, "InvalidRequest", "no");
+    for (fault, retry, said) in [
+        (
+            refusal,
+            Retry::Never,
+            "title, but the change of its labels was not written",
+        ),
+        (
+            Fault::gateway(502).always(),
+            Retry::Ambiguous,
+            "title; whether the change of its labels was written is not known",
+        ),
+    ] {
+        pds.host()
+            .fault(fault.on(APPLY).about("sh.tangled.label.op"));
+        let e = repo.edit(&made.id, &labelled(said)).await.unwrap_err();
+        pds.host().clear_faults();
+        assert_eq!(e.retry(), retry, "{e:?}");
+        assert!(e.message().contains(said), "{e:?}");
+        assert!(e.message().starts_with(&made.node_id), "{e:?}");
+        assert!(
+            e.hint().unwrap().contains("does only what is left"),
+            "{e:?}"
+        );
+        let (_, record) = pds.record(&made.node_id).unwrap();
+        assert_eq!(record["title"], said);
+        let view = repo.view(&made.id, Default::default()).await.unwrap();
+        assert!(view.labels.is_empty(), "{:?}", view.labels);
+    }
+    // A label alone has no other part.
+    pds.host()
+        .fault(Fault::error(400, "InvalidRequest", "no").on(APPLY));
+    let alone = EditPull {
+        title: None,
+        ..labelled("")
+    };
+    let e = repo.edit(&made.id, &alone).await.unwrap_err();
+    assert!(!e.message().contains("was not written"), "{e:?}");
+    let edited = repo.edit(&made.id, &labelled("Last")).await.unwrap();
+    assert_eq!(edited.value.labels[0].name, "bug");
+}
+
+#[tokio::test]
+async fn a_state_that_failed_behind_its_comment_says_that_the_comment_is_there() {
+    const STATUS: &str = "sh.tangled.repo.pull.status";
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    let refuse = || {
+        let refusal = Fault::error(400, "InvalidRequest", "no");
+        stage
+            .world
+            .pds()
+            .host()
+            .fault(refusal.on(APPLY).about(STATUS));
+    };
+    let said = format!(
+        "the comment is written, but the new state of {} was not written",
+        made.node_id
+    );
+    let close = CloseReq {
+        comment: Some("Not now.".into()),
+        ..CloseReq::default()
+    };
+    refuse();
+    let e = forge.close(&made.id, &close).await.unwrap_err();
+    assert!(e.message().starts_with(&said), "{e:?}");
+    forge.close(&made.id, &close).await.unwrap();
+    refuse();
+    let e = forge.reopen(&made.id, Some("Now.")).await.unwrap_err();
+    assert!(e.message().starts_with(&said), "{e:?}");
+    let open = forge.reopen(&made.id, Some("Now.")).await.unwrap();
+    assert_eq!(open.value.state, PrState::Open);
+    let comments = stage
+        .world
+        .pds()
+        .records(&stage.alice.did, "sh.tangled.feed.comment");
+    assert_eq!(comments.len(), 2, "each was said once");
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use forge_core::{
-    Error, ErrorKind, Noun, PrId, Repo, Result, WebPage,
-    model::{CreatePull, HeadRef, PrFields, Reviewer},
+    Error, ErrorKind, Noun, Outcome, PrId, Repo, Result, WebPage,
+    model::{CreatePull, HeadRef, PrFields, PullRequest, Reviewer},
     text,
 };
 
@@ -109,14 +109,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         }
     };
     req.description.clone_from(&attached.text);
-    let created = match repo.create(&req).await {
+    let created = match open(ctx, &repo, &req).await {
         Ok(outcome) => ctx.ui.outcome(outcome)?,
         Err(e) => {
             keep(ctx, &text);
-            return Err(match req.edits.is_empty() {
-                true => unpushed(ctx, &repo, &req.head, e).await,
-                false => e,
-            });
+            return Err(e);
         }
     };
     ctx.ui.url(&created.url)?;
@@ -141,15 +138,49 @@ fn keep(ctx: &Ctx, text: &Text) {
     }
 }
 
-/// The forge does not have the head branch, and this clone does: it was not pushed.
-async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
-    let about_head = matches!(
+/// Opens it: of a branch that was not pushed, from a patch of this clone, where the forge takes one.
+async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRequest>> {
+    let e = match repo.create(req).await {
+        Err(e) if req.edits.is_empty() && is_about_head(&e) => e,
+        done => return done,
+    };
+    let Some(made) = patch::of_unpushed(ctx, repo, req).await? else {
+        return Err(unpushed(ctx, repo, &req.head, e).await);
+    };
+    let from_patch = CreatePull {
+        head: HeadRef::branch(""),
+        patch: Some(made.patch),
+        ..req.clone()
+    };
+    match repo.create(&from_patch).await {
+        // A forge that takes patches may have repositories that take none.
+        Err(no) if matches!(no.kind(), ErrorKind::Unsupported { .. }) => {
+            Err(unpushed(ctx, repo, &req.head, e).await)
+        }
+        Err(no) => Err(no),
+        Ok(opened) => {
+            let (branch, name) = (&req.head.branch, repo_name(repo.id()));
+            let commits = &made.commits;
+            ctx.ui.note(&text::one_line(&format!(
+                "'{branch}' is not in {name}: the patch was made from this clone ({commits})"
+            )));
+            Ok(opened)
+        }
+    }
+}
+
+fn is_about_head(e: &Error) -> bool {
+    matches!(
         e.kind(),
         ErrorKind::InvalidInput {
             field: Some("head")
         }
-    );
-    if !about_head || select::is_here(ctx, repo).await {
+    )
+}
+
+/// The forge does not have the head branch, and this clone does: it was not pushed.
+async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
+    if select::is_here(ctx, repo).await {
         return e;
     }
     match forge_git::current_branch(ctx.git()).await {

@@ -6,10 +6,11 @@ use std::{
 };
 
 use forge_core::{
-    Error, PrId, Repo, Result,
-    model::{PrFields, PrState, PullRequest},
+    Capability, Error, PrId, PrKey, Repo, Result,
+    model::{CreatePull, PrFields, PrState},
 };
 
+use super::{create::default_base, shared::has};
 use crate::{cmd::Ctx, select};
 
 /// More than any forge takes.
@@ -42,7 +43,58 @@ pub(super) fn read(path: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The commits of a branch of the clone that the pull request's base has not, nor what it builds on.
+/// A patch that was made from a branch which is in the clone alone.
+pub(super) struct Unpushed {
+    pub(super) patch: Vec<u8>,
+    /// Of which commits: `main..feature, 2 commits`.
+    pub(super) commits: String,
+}
+
+/// The patch of a head branch that a repository does not have, and a clone of it has; `None` where
+/// the forge takes no patches, or this is no such clone.
+///
+/// # Errors
+/// As [`of_branch`].
+pub(super) async fn of_unpushed(
+    ctx: &Ctx,
+    repo: &Repo,
+    req: &CreatePull,
+) -> Result<Option<Unpushed>> {
+    let branch = &req.head.branch;
+    let by_branch = req.patch.is_none() && req.edits.is_empty() && req.head.owner.is_none();
+    if !by_branch || req.depends_on.is_some() || !has(repo, Capability::PrCreatePatch) {
+        return Ok(None);
+    }
+    let head = format!("refs/heads/{branch}");
+    if commit(ctx, &head).await.is_none() || select::own_remote(ctx, repo, None).await.is_none() {
+        return Ok(None);
+    }
+    let base = match &req.base {
+        Some(base) => base.clone(),
+        None => default_base(repo).await?,
+    };
+    if base == *branch {
+        return Ok(None);
+    }
+    let patch = of_branch(ctx, repo, (base.as_str(), None), branch).await?;
+    let count = patch
+        .split(|b| *b == b'\n')
+        .filter(|line| is_separator(line))
+        .count();
+    let noun = if count == 1 { "commit" } else { "commits" };
+    Ok(Some(Unpushed {
+        patch,
+        commits: format!("{base}..{branch}, {count} {noun}"),
+    }))
+}
+
+/// Whether a line begins a mail of `git format-patch`.
+fn is_separator(line: &[u8]) -> bool {
+    line.starts_with(b"From ") && line.ends_with(b" Mon Sep 17 00:00:00 2001")
+}
+
+/// The commits of a branch of the clone that the base branch has not, nor `below`, what they build
+/// on.
 ///
 /// # Errors
 /// `invalid_input` when the clone does not have the branch or the base, or the branch has nothing
@@ -50,7 +102,7 @@ pub(super) fn read(path: &str) -> Result<Vec<u8>> {
 pub(super) async fn of_branch(
     ctx: &Ctx,
     repo: &Repo,
-    pull: &PullRequest,
+    (base_branch, below): (&str, Option<&PrKey>),
     branch: &str,
 ) -> Result<Vec<u8>> {
     let head = format!("refs/heads/{branch}");
@@ -61,16 +113,13 @@ pub(super) async fn of_branch(
         )
         .with_hint("name a branch of your clone, or pass the changes with --patch"));
     }
-    let base = base(ctx, repo, pull).await?;
+    let base = base(ctx, repo, base_branch, below).await?;
     let args = forge_git::mail_args("-U3", &base, &head);
     let patch = ctx.git().run_ok(&args).await?;
     if patch.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::invalid(
             "head",
-            format!(
-                "'{branch}' has no commits that '{}' has not",
-                pull.base_branch
-            ),
+            format!("'{branch}' has no commits that '{base_branch}' has not"),
         )
         .with_hint("commit something first"));
     }
@@ -78,8 +127,8 @@ pub(super) async fn of_branch(
 }
 
 /// The commit that the changes are on top of.
-async fn base(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Result<String> {
-    if let Some(key) = &pull.depends_on {
+async fn base(ctx: &Ctx, repo: &Repo, name: &str, below: Option<&PrKey>) -> Result<String> {
+    if let Some(key) = below {
         let id = PrId {
             repo: repo.id().clone(),
             key: key.clone(),
@@ -91,7 +140,6 @@ async fn base(ctx: &Ctx, repo: &Repo, pull: &PullRequest) -> Result<String> {
             return Ok(oid);
         }
     }
-    let name = &pull.base_branch;
     let remote = select::own_remote(ctx, repo, None).await;
     let tracked = remote.map(|remote| format!("refs/remotes/{remote}/{name}"));
     for candidate in tracked.into_iter().chain([format!("refs/heads/{name}")]) {

@@ -27,7 +27,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
         (Some(file), _) => Some(patch::read(file)?),
         (None, Some(branch)) => {
             let pull = selected.view(PrFields::NONE).await?;
-            Some(patch::of_branch(ctx, &selected.repo, &pull, branch).await?)
+            let on = (pull.base_branch.as_str(), pull.depends_on.as_ref());
+            Some(patch::of_branch(ctx, &selected.repo, on, branch).await?)
         }
         (None, None) => None,
     };

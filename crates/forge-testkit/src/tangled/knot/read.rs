@@ -37,10 +37,11 @@ struct Commit {
     name: String,
     email: String,
     when: String,
+    committer: Value,
     message: String,
 }
 
-const FORMAT: &str = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%B%x01";
+const FORMAT: &str = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x01";
 
 impl Commit {
     fn read(text: &str) -> Option<Self> {
@@ -53,17 +54,17 @@ impl Commit {
             name: next()?,
             email: next()?,
             when: next()?,
+            committer: signature(&next()?, &next()?, &next()?),
             message: next()?,
         })
     }
 
     fn json(&self) -> Value {
-        let signature = json!({ "Name": self.name, "Email": self.email, "When": self.when });
         let parents: Vec<Value> = self.parents.iter().map(|it| bytes(it)).collect();
         json!({
             "Hash": bytes(&self.oid),
-            "Author": signature,
-            "Committer": signature,
+            "Author": signature(&self.name, &self.email, &self.when),
+            "Committer": self.committer,
             "MergeTag": "",
             "PGPSignature": "",
             "Message": self.message,
@@ -72,6 +73,10 @@ impl Commit {
             "Encoding": "UTF-8",
         })
     }
+}
+
+fn signature(name: &str, email: &str, when: &str) -> Value {
+    json!({ "Name": name, "Email": email, "When": when })
 }
 
 /// An object id the way Go prints an array of bytes.

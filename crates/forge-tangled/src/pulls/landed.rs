@@ -1,0 +1,413 @@
+//! Whether a branch has a change, by its log: a series by author, time and subject of each of its
+//! commits, a plain diff by what a commit of its name changed.
+
+use std::collections::HashSet;
+
+use forge_core::{Result, Timestamp, text::one_line};
+use serde_json::Value;
+
+use super::view::Located;
+use crate::{
+    Tangled,
+    patch::{self, Mail, Patch},
+    repository::Repository,
+};
+
+/// The most commits that one question for a log gets (`sh.tangled.repo.log`).
+const PAGE: usize = 100;
+/// More pages than anybody has patience for.
+const PAGES_MOST: usize = 100;
+/// By so many seconds the clocks of an author and of a knot may differ.
+const CLOCKS_DIFFER: i64 = 900;
+/// Commits of one name whose changes are looked at; each costs a request.
+const ALIKE_MOST: usize = 10;
+
+/// Whether a branch has a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Landed {
+    Yes,
+    No,
+    /// It has a commit with this subject, which the change would get, and that commit was not
+    /// proved to make it.
+    Perhaps(String),
+    /// Not to be found out, with why.
+    Unknown(String),
+}
+
+/// How far back a log is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Until<'a> {
+    /// To this commit, which does not count.
+    Commit(&'a str),
+    /// To where everything is older than this, in seconds since the epoch. One commit may have a
+    /// date of its own, not a whole page.
+    Time(i64),
+}
+
+impl Until<'_> {
+    /// What can have been merged since a round was submitted.
+    pub(super) fn submitted(located: &Located) -> Self {
+        let pull = &located.pull;
+        let round = pull.latest().and_then(|(_, round)| round.created_at);
+        let at = round.unwrap_or(pull.created_at).unix();
+        // A time that has not come yet says nothing.
+        let said = at <= Timestamp::now().unix().saturating_add(CLOCKS_DIFFER);
+        Self::Time(match said {
+            true => at.saturating_sub(CLOCKS_DIFFER),
+            false => i64::MIN,
+        })
+    }
+}
+
+/// A commit of a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Made {
+    oid: Option<String>,
+    parent: Option<String>,
+    subject: String,
+    email: String,
+    /// When it was written.
+    at: i64,
+    /// When it was put there.
+    committed: i64,
+}
+
+/// Commits of a branch, newest first.
+struct Log {
+    commits: Vec<Made>,
+    /// It goes as far back as it was to.
+    whole: bool,
+}
+
+impl Tangled {
+    /// Whether the branch that ends with the commit `tip` has the change of a patch, as one of the
+    /// commits that `until` leaves. `names` are the subjects that a plain diff may have got, the one
+    /// that it would get now first: of that one a commit is doubted, of the others only known.
+    pub(super) async fn landed_in(
+        &self,
+        located: &Located,
+        patch: &Patch,
+        tip: &str,
+        until: Until<'_>,
+        names: &[String],
+    ) -> Result<Landed> {
+        let repository = &located.repository;
+        let mails = patch.mails.as_slice();
+        let log = self.log(repository, tip, until, mails).await?;
+        if holds(&log.commits, mails) {
+            return Ok(Landed::Yes);
+        }
+        if mails.is_empty() {
+            let alike = called(&log.commits, names, until);
+            for made in alike.iter().take(ALIKE_MOST) {
+                if self.makes(repository, made, patch).await {
+                    return Ok(Landed::Yes);
+                }
+            }
+            let now = names.first();
+            if let Some(made) = alike.iter().find(|made| Some(&made.subject) == now) {
+                return Ok(Landed::Perhaps(made.subject.clone()));
+            }
+        }
+        Ok(match log.whole {
+            true => Landed::No,
+            false => Landed::Unknown(format!(
+                "the knot shows {} commits of '{}', and those before them may be it, too",
+                log.commits.len(),
+                one_line(&located.pull.base)
+            )),
+        })
+    }
+
+    /// The newest commits, page by page, as far as `until` or until they have those of a series.
+    /// The cursor of a log is how many commits came before (`sh.tangled.repo.log`).
+    async fn log(
+        &self,
+        repository: &Repository,
+        tip: &str,
+        until: Until<'_>,
+        mails: &[Mail],
+    ) -> Result<Log> {
+        let knot = self.knot(repository).await?;
+        let repo = repository.knot_name();
+        let method = &self.settings.dialects.methods.knot.log;
+        let limit = PAGE.to_string();
+        let mut commits: Vec<Made> = Vec::new();
+        for number in 0..PAGES_MOST {
+            let cursor = (number * PAGE).to_string();
+            let mut params = vec![
+                ("repo", repo.as_str()),
+                ("ref", tip),
+                ("limit", limit.as_str()),
+            ];
+            if number > 0 {
+                params.push(("cursor", cursor.as_str()));
+            }
+            let answer: Value = knot.query(method, &params).await?;
+            let mut page = Vec::new();
+            collect_commits(&answer, &mut page);
+            // A knot that does not know the cursor begins anew.
+            if number > 0 && !page.is_empty() && page.first() == commits.first() {
+                return Ok(Log {
+                    commits,
+                    whole: false,
+                });
+            }
+            let listed = answer.get("commits").and_then(Value::as_array);
+            let is_last = listed.map_or(page.len(), Vec::len) < PAGE;
+            let there = match until {
+                Until::Commit(oid) => page.iter().position(|m| m.oid.as_deref() == Some(oid)),
+                Until::Time(_) => None,
+            };
+            page.truncate(there.unwrap_or(page.len()));
+            let is_old = match until {
+                Until::Time(since) => page.iter().all(|made| made.committed < since),
+                Until::Commit(_) => false,
+            };
+            commits.append(&mut page);
+            if there.is_some() || is_old || is_last || holds(&commits, mails) {
+                return Ok(Log {
+                    commits,
+                    whole: true,
+                });
+            }
+        }
+        Ok(Log {
+            commits,
+            whole: false,
+        })
+    }
+
+    /// Whether a commit is proved to make the changes of a plain diff.
+    async fn makes(&self, repository: &Repository, made: &Made, patch: &Patch) -> bool {
+        let (Some(oid), Some(parent)) = (&made.oid, &made.parent) else {
+            return false;
+        };
+        let Ok(compared) = self.compare(repository, parent, oid).await else {
+            return false;
+        };
+        let theirs = compared.patch.unwrap_or_default();
+        let theirs = Patch::parse(theirs.into_bytes());
+        // As it was sent, and as the knot prints: JSON has no bytes that are not UTF-8.
+        let ours = String::from_utf8_lossy(&patch.raw);
+        patch::same_changes(&theirs.diff(), ours.as_bytes())
+    }
+}
+
+/// Whether a log, newest first, has the commits of a series: by author, time and subject, since a
+/// merge on tangled applies each as it is, under a new id. One that was reverted is not there.
+fn holds(log: &[Made], mails: &[Mail]) -> bool {
+    let key = |mail: &Mail| {
+        let subject = bare(&mail.subject).to_owned();
+        (subject, mail.author.email.clone(), mail.author.at.unix())
+    };
+    let mut missing: HashSet<(String, String, i64)> = mails.iter().map(key).collect();
+    if missing.is_empty() {
+        return false;
+    }
+    let mut reverted: HashSet<&str> = HashSet::new();
+    for made in log {
+        let key = (bare(&made.subject).to_owned(), made.email.clone(), made.at);
+        if missing.remove(&key) {
+            if reverted.contains(made.subject.as_str()) {
+                return false;
+            }
+            if missing.is_empty() {
+                return true;
+            }
+        }
+        reverted.extend(reverts(&made.subject));
+    }
+    false
+}
+
+/// The commits of a log, newest first, that have one of these names and were not reverted.
+fn called<'a>(log: &'a [Made], names: &[String], until: Until<'_>) -> Vec<&'a Made> {
+    let since = match until {
+        Until::Time(since) => since,
+        Until::Commit(_) => i64::MIN,
+    };
+    let mut reverted: HashSet<&str> = HashSet::new();
+    let mut found = Vec::new();
+    for made in log {
+        if made.committed >= since
+            && names.contains(&made.subject)
+            && !reverted.contains(made.subject.as_str())
+        {
+            found.push(made);
+        }
+        reverted.extend(reverts(&made.subject));
+    }
+    found
+}
+
+/// The subject of the commit that a commit takes back, as `git revert` names it.
+fn reverts(subject: &str) -> Option<&str> {
+    subject.strip_prefix("Revert \"")?.strip_suffix('"')
+}
+
+/// The subject of a message: its first paragraph on one line, as `git log --format=%s` has it.
+pub(super) fn subject_of(message: &str) -> String {
+    let lines = message.lines().map(str::trim);
+    let lines = lines.skip_while(|line| line.is_empty());
+    let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    lines.join(" ")
+}
+
+/// A subject without what `git am` takes for a mark of the mail: `[…]` and `Re:` in front of it.
+pub(super) fn bare(subject: &str) -> &str {
+    let mut rest = subject.trim();
+    loop {
+        let marked = match rest.strip_prefix('[') {
+            Some(inner) => inner.split_once(']').map(|(_, behind)| behind),
+            None => rest
+                .get(..3)
+                .filter(|mark| mark.eq_ignore_ascii_case("re:"))
+                .and_then(|_| rest.get(3..)),
+        };
+        match marked {
+            Some(behind) => rest = behind.trim_start(),
+            None => return rest,
+        }
+    }
+}
+
+/// The commits of a log, whose form knots have changed: the keys are looked for in any case and at
+/// any depth.
+fn collect_commits(value: &Value, out: &mut Vec<Made>) {
+    match value {
+        Value::Array(list) => list.iter().for_each(|v| collect_commits(v, out)),
+        Value::Object(map) => {
+            let get = |name: &str| {
+                let found = map.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+                found.map(|(_, value)| value)
+            };
+            let of = |who: &str, name: &str| {
+                let mut fields = get(who)?.as_object()?.iter();
+                let found = fields.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+                found.1.as_str()
+            };
+            let time = |who: &str| {
+                let at = of(who, "when")?.parse::<Timestamp>().ok()?;
+                Some(at.unix())
+            };
+            let message = get("message").and_then(Value::as_str);
+            if let (Some(message), Some(email), Some(at)) =
+                (message, of("author", "email"), time("author"))
+            {
+                let parents = get("parentHashes").or_else(|| get("parent_hashes"));
+                out.push(Made {
+                    oid: get("hash").and_then(oid),
+                    parent: parents.and_then(|p| oid(p.as_array()?.first()?)),
+                    subject: subject_of(message),
+                    email: email.to_owned(),
+                    at,
+                    committed: time("committer").unwrap_or(at),
+                });
+            }
+            map.values().for_each(|v| collect_commits(v, out));
+        }
+        _ => {}
+    }
+}
+
+/// The id of an object: hex, or the bytes as Go prints an array of them.
+fn oid(value: &Value) -> Option<String> {
+    if let Some(hex) = value.as_str() {
+        return Some(hex.to_ascii_lowercase());
+    }
+    let bytes = value.as_array()?;
+    let byte = |b: &Value| u8::try_from(b.as_u64()?).ok().map(|b| format!("{b:02x}"));
+    bytes.iter().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn made(subject: &str) -> Made {
+        Made {
+            oid: None,
+            parent: None,
+            subject: subject.to_owned(),
+            email: "a@x.example".to_owned(),
+            at: 7,
+            committed: 70,
+        }
+    }
+
+    fn mails(subjects: &[&str]) -> Vec<Mail> {
+        let text = subjects.iter().fold(String::new(), |text, subject| {
+            text + "From 1111111111111111111111111111111111111111 Mon Sep 17 00:00:00 2001\n"
+                + "From: A <a@x.example>\nDate: Thu, 1 Jan 1970 00:00:07 +0000\n"
+                + &format!("Subject: [PATCH] {subject}\n\n---\n")
+        });
+        Patch::parse(text.into_bytes()).mails
+    }
+
+    #[test]
+    fn a_series_is_there_when_each_commit_is_and_none_was_reverted() {
+        let two = mails(&["[core] One", "Two"]);
+        assert_eq!(two.len(), 2);
+        for (log, there) in [
+            // `git am` takes what is in brackets away.
+            (&["More", "Two", "One", "Old"][..], true),
+            (&["Two", "[core] One"], true),
+            (&["Two"], false),
+            (&["Revert \"Two\"", "Two", "One"], false),
+            (&["Two", "Revert \"Two\"", "Two", "One"], true),
+            (&["two", "One"], false),
+        ] {
+            let log: Vec<Made> = log.iter().map(|s| made(s)).collect();
+            assert_eq!(holds(&log, &two), there, "{log:?}");
+        }
+        let other = |change: fn(&mut Made)| {
+            let mut log = vec![made("Two"), made("One")];
+            log.iter_mut().for_each(change);
+            holds(&log, &two)
+        };
+        assert!(!other(|m| m.at = 8) && !other(|m| m.email.clear()));
+        assert!(other(|m| m.committed = 0) && !holds(&[made("One")], &[]));
+    }
+
+    #[test]
+    fn commits_of_a_name_are_those_since_then_that_stand() {
+        let names = ["One".to_owned()];
+        let log = [made("One"), made("Revert \"One\""), made("One")];
+        let count = |until| called(&log, &names, until).len();
+        assert_eq!(count(Until::Commit("x")), 1);
+        assert_eq!(count(Until::Time(70)), 1);
+        assert_eq!(count(Until::Time(71)), 0);
+    }
+
+    #[test]
+    fn a_log_is_read_in_go_s_form_and_in_others() {
+        let who = json!({"Name": "A", "Email": "a@x.example", "When": "1970-01-01T00:00:07Z"});
+        let go = json!({"commits": [{
+            "Hash": [1, 255], "ParentHashes": [[2, 16], [3, 3]], "Author": who,
+            "Committer": {"When": "1970-01-01T00:01:10Z"}, "Message": "\nOne\nand more\n\nBody\n",
+        }]});
+        let wanted = Made {
+            oid: Some("01ff".to_owned()),
+            parent: Some("0210".to_owned()),
+            ..made("One and more")
+        };
+        let mut read = Vec::new();
+        collect_commits(&go, &mut read);
+        assert_eq!(read, [wanted]);
+        let other = json!([{"commit": {
+            "hash": "01FF", "message": "Two", "author": {"email": "a@x.example", "when": "1970-01-01T00:00:07Z"},
+        }}]);
+        let mut read = Vec::new();
+        collect_commits(&other, &mut read);
+        let wanted = Made {
+            oid: Some("01ff".to_owned()),
+            committed: 7,
+            ..made("Two")
+        };
+        assert_eq!(read, [wanted]);
+        assert_eq!(oid(&json!([256])), None);
+    }
+}
