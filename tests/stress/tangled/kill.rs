@@ -18,6 +18,7 @@ async fn on_tangled_1_0_a_client_that_is_killed_at_any_request_does_things_once(
     sweep::ticket_creation(1).await;
     sweep::ticket_round(1).await;
     sweep::ticket_comments(1).await;
+    sweep::ticket_merge(1).await;
 }
 
 #[test]
