@@ -68,7 +68,7 @@ async fn thirty_edits_at_once_are_all_kept() {
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
     edit_at_once(&stage, &made.id).await;
     let versions = stage.world.pds().versions(&made.node_id);
-    each_is_kept(&versions, |value| value.as_str());
+    each_is_kept(&versions, Value::as_str);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
