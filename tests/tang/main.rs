@@ -18,3 +18,4 @@ mod made_by_tang;
 mod merged_by_tang;
 mod real_pds;
 mod stage;
+mod table;

@@ -11,12 +11,9 @@ use crate::{
     Audience, Tangled, fault,
     records::{self, NewRecord, Record},
     repository::Repository,
-    write,
+    write::{self, EDITS_MOST},
     xrpc::Xrpc,
 };
-
-/// How often an edit is tried again because somebody else was faster.
-pub(crate) const EDITS_MOST: u32 = 20;
 
 impl Tangled {
     /// Creates a record under our key, and reads it back. A lost answer is decided by what is

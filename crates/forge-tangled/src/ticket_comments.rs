@@ -8,13 +8,12 @@ use serde_json::{Value, json};
 
 use crate::{
     Tangled,
-    account::EDITS_MOST,
     pulls::{check_body, view::Located},
     records::{self, NewRecord, Record},
     repository::Repository,
     ticket_writes::done,
     tickets::{self, editor, markdown},
-    write,
+    write::{self, EDITS_MOST},
 };
 
 /// What a comment goes with: since when the same words are the same comment.

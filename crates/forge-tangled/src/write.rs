@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// How often an edit is tried again because somebody else was faster.
-const EDITS_MOST: u32 = 60;
+pub(crate) const EDITS_MOST: u32 = 60;
 
 /// The time now, to the millisecond.
 pub(crate) fn now() -> String {

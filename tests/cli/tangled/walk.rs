@@ -1,39 +1,149 @@
 //! The walk-through of `docs/tangled.md`, typed as it stands there, in a shell, by two accounts.
 
-use std::{fs, path::PathBuf};
+use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
-use forge_testkit::{Identity, forge_binary, tangled::Account, workspace_root};
+use forge_testkit::{
+    Identity, forge_binary,
+    tangled::{Account, Fault, Moods},
+    workspace_root,
+};
+use serde_json::json;
 
 use super::world::{PASSWORD, Tangled};
 
-/// A command of the page: who types it, the line, and what is printed.
-struct Step {
-    who: String,
-    line: String,
-    output: String,
+const COMMENT: &str = "sh.tangled.feed.comment";
+
+/// What happens on the page, in its order.
+enum Step {
+    /// What nobody types: a comment of the page says it.
+    Meanwhile(String),
+    /// Who types a line, and what is printed.
+    Typed {
+        who: String,
+        line: String,
+        output: String,
+    },
 }
 
-/// The steps of the `console` blocks of a page.
+/// The `console` blocks of a page, and the comments between them.
 fn steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    let blocks = page.split("```console\n").skip(1);
-    for block in blocks.filter_map(|block| block.split("```").next()) {
-        for line in block.lines() {
-            match line.split_once("$ ") {
-                Some((who, line)) if ["alice", "bob"].contains(&who) => steps.push(Step {
-                    who: who.to_owned(),
-                    line: line.to_owned(),
-                    output: String::new(),
-                }),
-                _ => {
-                    let step = steps.last_mut().expect("output follows a command");
-                    step.output.push_str(line);
-                    step.output.push('\n');
-                }
-            }
+    let mut in_console = false;
+    for line in page.lines() {
+        if let Some(language) = line.strip_prefix("```") {
+            in_console = language == "console";
+            continue;
+        }
+        if !in_console {
+            let comment = line.strip_prefix("<!-- ");
+            let comment = comment.and_then(|it| it.strip_suffix(" -->"));
+            steps.extend(comment.map(|it| Step::Meanwhile(it.to_owned())));
+            continue;
+        }
+        let typed = line.split_once("$ ");
+        if let Some((who, line)) = typed.filter(|(who, _)| ["alice", "bob"].contains(who)) {
+            steps.push(Step::Typed {
+                who: who.to_owned(),
+                line: line.to_owned(),
+                output: String::new(),
+            });
+        } else if let Some(Step::Typed { output, .. }) = steps.last_mut() {
+            output.push_str(line);
+            output.push('\n');
+        } else {
+            panic!("no command printed this: {line}");
         }
     }
     steps
+}
+
+/// The records that were printed last, by their collections.
+type Printed = BTreeMap<String, String>;
+
+/// Takes down the records that an output names.
+fn note(output: &str, printed: &mut Printed) {
+    for (at, _) in output.match_indices("at://") {
+        let rest = &output[at..];
+        let ends = |c: char| !c.is_ascii_alphanumeric() && !"/:.".contains(c);
+        let uri = rest.split(ends).next().unwrap_or_default();
+        let uri = uri.trim_end_matches(['/', ':', '.']);
+        if let Some(collection) = uri.split('/').nth(3) {
+            printed.insert(collection.to_owned(), uri.to_owned());
+        }
+    }
+}
+
+/// A line with the records that it means in place of those that the page names.
+fn meant(line: &str, printed: &Printed) -> String {
+    let mut line = line.to_owned();
+    for (collection, uri) in printed {
+        line = line.replace(&format!("at://did:plc:…/{collection}/3…"), uri);
+    }
+    line
+}
+
+/// Does what a comment of the page says.
+fn meanwhile(t: &Tangled, what: &str, printed: &Printed) {
+    match what.strip_prefix("index: ") {
+        Some(mood) => put_into(t, mood),
+        None if what == "Bob may push no more" => {
+            t.world.knot().remove_collaborator(&t.repo, &t.bob.did);
+        }
+        None if what == "minutes pass" => grow_old(t, &printed[COMMENT]),
+        None => panic!("the page says what cannot be done: {what}"),
+    }
+}
+
+/// Puts the index into a mood. What it has not taken in yet, it takes in as the new one has it.
+fn put_into(t: &Tangled, mood: &str) {
+    let index = t.world.index();
+    index.host().clear_faults();
+    index.host().set_down(mood == "down");
+    let well = Moods::default();
+    index.set_moods(match mood {
+        "slow" => Moods {
+            lag: Duration::from_millis(600),
+            ..well
+        },
+        "behind" => Moods {
+            lag: Duration::from_secs(600),
+            ..well
+        },
+        "of 2025" => Moods {
+            pulls: false,
+            statuses: false,
+            ..well
+        },
+        "of May 2026" => Moods {
+            statuses: false,
+            ..well
+        },
+        "another version" => Moods {
+            other_cid: true,
+            ..well
+        },
+        "strict" => Moods {
+            drops_unauthorised: true,
+            ..well
+        },
+        "well" | "loses the next comment" | "busy" | "down" => well,
+        other => panic!("the page names a mood that the index has not: {other}"),
+    });
+    match mood {
+        "loses the next comment" => index.lose_next(COMMENT, 1),
+        "busy" => index.host().fault(Fault::rate_limited(600).always()),
+        _ => {}
+    }
+}
+
+/// Makes a comment that the index has lost five minutes older: the index does not hear of that.
+fn grow_old(t: &Tangled, uri: &str) {
+    let (_, mut record) = t.world.pds().record(uri).unwrap();
+    let written = chrono::Utc::now() - chrono::TimeDelta::minutes(5);
+    record["createdAt"] = json!(written.to_rfc3339());
+    let parts: Vec<&str> = uri.split('/').collect();
+    t.world.index().lose_next(COMMENT, 1);
+    t.world.pds().put(parts[2], COMMENT, parts[4], record);
 }
 
 /// Runs a line where its account is: in its clone, once there is one.
@@ -62,26 +172,41 @@ fn run(t: &Tangled, account: &Account, identity: &Identity, line: &str) -> Strin
     let output = run.output();
     let failed = match output.code {
         Some(0) => String::new(),
-        code => format!("exit: {code:?}\n"),
+        Some(code) => format!("exit: {code}\n"),
+        None => "a signal ended it\n".to_owned(),
     };
-    shown(t, &(output.stdout_text() + &failed))
+    output.stdout_text() + &failed
 }
 
-/// What the page has in place of keys, DIDs, times and addresses.
-fn shown(t: &Tangled, text: &str) -> String {
-    t.stable(text)
+/// What the page has in place of keys, DIDs, versions, times, addresses and the system's words.
+fn shown(t: &Tangled, who: &str, text: &str) -> String {
+    let config = t.scratch.path(who).join("config").display().to_string();
+    let text = text.replace(&config, &format!("/home/{who}/.config/forge"));
+    let text = t
+        .stable(&text)
         .replace("[alice]", "did:plc:…")
         .replace("[bob]", "did:plc:…")
         .replace("[key]", "3…")
+        .replace("[cid]", "bafy…")
         .replace("[time]", "…")
         .replace("[index]", "api.tangled.org")
+        .replace("[pds]", "pds.example");
+    let mut lines = String::new();
+    for line in text.lines() {
+        match line.split_once(" was complete: ") {
+            Some((before, _)) => lines.push_str(&format!("{before} was complete: …")),
+            None => lines.push_str(line),
+        }
+        lines.push('\n');
+    }
+    lines
 }
 
 #[test]
 fn the_walk_through_of_the_page_works_as_it_is_written() {
     let page = fs::read_to_string(workspace_root().join("docs/tangled.md")).unwrap();
     let steps = steps(&page);
-    assert!(steps.len() >= 10, "the page has {} steps", steps.len());
+    assert!(steps.len() >= 40, "the page has {} steps", steps.len());
     let t = Tangled::new();
     for who in ["alice", "bob"] {
         t.scratch.write(format!("{who}/password"), PASSWORD);
@@ -90,16 +215,32 @@ fn the_walk_through_of_the_page_works_as_it_is_written() {
     let path = t.repo.path().to_str().unwrap();
     let other_end = format!("for last; do :; done\nexec \"${{last%% *}}\" '{path}'\n");
     t.scratch.write("ssh", other_end);
-    let mut printed = String::new();
-    let mut written = String::new();
+    let mut printed = Printed::new();
+    // All of it is typed, so that one look shows everything that the page has wrong.
+    let mut wrong = String::new();
     for step in &steps {
-        let (account, identity) = match step.who.as_str() {
+        let (who, line, output) = match step {
+            Step::Meanwhile(what) => {
+                meanwhile(&t, what, &printed);
+                continue;
+            }
+            Step::Typed { who, line, output } => (who, line, output),
+        };
+        let (account, identity) = match who.as_str() {
             "alice" => (&t.alice, &Identity::ADA),
             _ => (&t.bob, &Identity::GRACE),
         };
-        let output = run(&t, account, identity, &step.line);
-        printed.push_str(&format!("{}$ {}\n{output}", step.who, step.line));
-        written.push_str(&format!("{}$ {}\n{}", step.who, step.line, step.output));
+        let said = run(&t, account, identity, &meant(line, &printed));
+        note(&said, &mut printed);
+        let said = shown(&t, who, &said);
+        if said != *output {
+            wrong.push_str(&format!(
+                "{who}$ {line}\n--- on the page\n{output}+++ in truth\n{said}\n"
+            ));
+        }
     }
-    assert_eq!(printed, written, "docs/tangled.md says otherwise");
+    assert!(
+        wrong.is_empty(),
+        "docs/tangled.md says otherwise\n\n{wrong}"
+    );
 }

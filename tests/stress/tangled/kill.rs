@@ -18,6 +18,7 @@ async fn on_tangled_1_0_a_client_that_is_killed_at_any_request_does_things_once(
     sweep::ticket_creation(1).await;
     sweep::ticket_round(1).await;
     sweep::ticket_comments(1).await;
+    sweep::ticket_merge(1).await;
 }
 
 #[test]
@@ -124,4 +125,56 @@ fn a_merge_that_is_killed_at_any_request_is_made_once() {
     }
     println!("killed at each of {} requests", at - 1);
     assert!(at > 10);
+}
+
+#[test]
+fn on_tangled_1_0_a_creation_that_is_killed_at_any_request_is_made_once() {
+    let hall = Hall::new();
+    let repo = hall.world.repository_1_0(&hall.alice, "new");
+    let knot = hall.world.knot();
+    let titled = |title: &str| {
+        let mut all = knot.records(&repo.did, "org.tangled.track.ticket");
+        all.retain(|(_, _, value)| value["title"]["text"] == title);
+        let uris = all.into_iter().map(|(uri, _, _)| uri);
+        uris.collect::<Vec<_>>()
+    };
+    let rounds = |uri: &str| {
+        let rkey = uri.rsplit('/').next().unwrap();
+        let all = knot.records(&repo.did, "org.tangled.review.patch");
+        all.iter()
+            .filter(|(_, _, value)| value["ticket"] == rkey)
+            .count()
+    };
+    let mut at = 1;
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            repo.git.commit(&branch, &branch, &[(&branch, Some("x\n"))]);
+            let named = ["-R", "tangled:alice.test/new", "-H", &branch];
+            let said = ["-t", &branch, "-b", "Text."];
+            let create = hall.forge(&[&["pr", "create"][..], &named, &said].concat());
+            came_there |= hall.kill(at, after, &create);
+            let begun = titled(&branch);
+            let finished = begun.iter().any(|uri| rounds(uri) > 0);
+            let again = create.output();
+            let now = titled(&branch);
+            assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
+            assert_eq!(rounds(&now[0]), 1, "request {at}, after: {after}");
+            match again.code {
+                Some(0) => assert!(!finished, "request {at}, after: {after}: {again:?}"),
+                // It had been made: that is said, with its name.
+                _ => assert!(
+                    finished && again.stderr_text().contains(&now[0]),
+                    "request {at}, after: {after}: {again:?}"
+                ),
+            }
+        }
+        if !came_there {
+            break;
+        }
+        at += 1;
+    }
+    println!("killed at each of {} requests", at - 1);
+    assert!(at > 8);
 }

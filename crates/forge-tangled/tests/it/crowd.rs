@@ -1,27 +1,28 @@
 use forge_core::{
-    PullRequests,
-    model::{EditPull, Resubmit},
+    PrId, PullRequests, RepoId, RepoPath,
+    model::{CreatePull, EditPull, Resubmit},
 };
 use serde_json::Value;
 
 use crate::stage::Stage;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thirty_edits_at_once_are_all_kept() {
-    let stage = Stage::new();
-    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+/// How many edit at once.
+const MANY: usize = 30;
+
+/// Changes a pull request from as many processes at once: half of them the title, half of them the
+/// description.
+async fn edit_at_once(stage: &Stage, pr: &PrId) {
     let dir = tempfile::tempdir().unwrap();
     let settings = forge_tangled::Settings {
         sessions: Some(dir.path().to_owned()),
         wait: std::time::Duration::ZERO,
         ..stage.settings()
     };
-    let forges: Vec<_> = (0..30)
+    let forges: Vec<_> = (0..MANY)
         .map(|_| stage.tangled_with(settings.clone(), Some(&stage.alice)))
         .collect();
-    // Half change the title, half the description: each must survive the others.
     let edits = forges.iter().enumerate().map(|(n, forge)| {
-        let (id, text) = (made.id.clone(), format!("edit {n}"));
+        let text = format!("edit {n}");
         async move {
             let mut edit = EditPull::default();
             if n % 2 == 0 {
@@ -29,14 +30,16 @@ async fn thirty_edits_at_once_are_all_kept() {
             } else {
                 edit.description = Some(text);
             }
-            forge.edit(&id, &edit).await
+            forge.edit(pr, &edit).await
         }
     });
     for done in futures::future::join_all(edits).await {
         assert!(!done.unwrap().unchanged);
     }
-    // Each made one version, which is the one before it but for what was edited.
-    let versions = stage.world.pds().versions(&made.node_id);
+}
+
+/// Each edit made one version, which is the one before it but for the text that it was about.
+fn each_is_kept(versions: &[(String, Value)], text: impl Fn(&Value) -> Option<&str>) {
     let mut texts: Vec<String> = Vec::new();
     for pair in versions.windows(2) {
         let (before, after) = (&pair[0].1, &pair[1].1);
@@ -45,7 +48,7 @@ async fn thirty_edits_at_once_are_all_kept() {
             .filter(|name| before.get(name) != after.get(name))
             .collect();
         assert_eq!(changed.len(), 1, "{before:#}\n{after:#}");
-        texts.push(after[changed[0]].as_str().unwrap().to_owned());
+        texts.push(text(&after[changed[0]]).unwrap().to_owned());
         let rest = |value: &Value| {
             let mut value = value.clone();
             value[changed[0]] = Value::Null;
@@ -54,9 +57,36 @@ async fn thirty_edits_at_once_are_all_kept() {
         assert_eq!(rest(before), rest(after));
     }
     texts.sort();
-    let mut edits: Vec<_> = (0..30).map(|n| format!("edit {n}")).collect();
+    let mut edits: Vec<_> = (0..MANY).map(|n| format!("edit {n}")).collect();
     edits.sort();
     assert_eq!(texts, edits, "every edit is in the history once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thirty_edits_at_once_are_all_kept() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    edit_at_once(&stage, &made.id).await;
+    let versions = stage.world.pds().versions(&made.node_id);
+    each_is_kept(&versions, Value::as_str);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thirty_edits_of_a_ticket_at_once_are_all_kept() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let made = made.unwrap().value;
+    edit_at_once(&stage, &made.id).await;
+    // The knot's accounts are in the same network.
+    let versions = stage.world.pds().versions(&made.node_id);
+    each_is_kept(&versions, |value| value["text"].as_str());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

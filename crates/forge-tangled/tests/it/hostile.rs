@@ -1,7 +1,7 @@
 //! Records that were written to do harm, or by accident.
 
 use forge_core::{
-    Issues, Labels, PageReq, PullRequests, RepoId, RepoPath, Warning,
+    Issues, Labels, PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Warning,
     model::{
         EditPull, IssueFields, IssueFilter, IssueQuery, NewIssue, PrFields, PullQuery, SetChange,
         StateFilter,
@@ -233,6 +233,57 @@ async fn ten_thousand_records_are_read_over_cursors() {
     assert_eq!(view.comments_count, MANY);
     let told = |w: &forge_core::Warning| w.message.contains("more than 10000 records");
     assert!(view.warnings.iter().any(told), "{:?}", view.warnings);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_records_of_tangled_1_0_are_read_over_cursors() {
+    const MANY: usize = 10_000;
+    const TICKET: &str = "org.tangled.track.ticket";
+    const SAID: &str = "org.tangled.feed.comment";
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    let id = RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    };
+    let knot = stage.world.knot();
+    let at = "2026-11-01T00:00:00Z";
+    let ticket = json!({
+        "title": {"text": "T"}, "state": "open", "targetBranch": "main", "createdAt": at,
+    });
+    let mut first = None;
+    for n in 0..MANY {
+        let made = knot.put_record(&repo.did, TICKET, &format!("t{n:05}"), ticket.clone());
+        first.get_or_insert(made);
+    }
+    let (uri, cid) = first.unwrap();
+    for n in 0..MANY {
+        let comment = json!({
+            "subject": {"uri": uri, "cid": cid}, "body": {"text": format!("comment {n}")},
+            "createdAt": at,
+        });
+        knot.put_record(&repo.did, SAID, &format!("c{n:05}"), comment);
+    }
+    let pages = |collection: &str| {
+        let all = knot.host().requests();
+        let of_it = |it: &&forge_testkit::tangled::Recorded| {
+            it.method() == Some("com.atproto.repo.listRecords") && it.query.contains(collection)
+        };
+        all.iter().filter(of_it).count()
+    };
+    // A hundred a page, and the empty one behind the last full one.
+    let forge = stage.tangled(&stage.bob);
+    let query = PullQuery::default();
+    let page = forge.list(&id, &query, PageReq::first(50)).await.unwrap();
+    assert_eq!(page.items.len(), 50);
+    assert_eq!(pages(TICKET), 101);
+    let pr = PrId {
+        repo: id,
+        key: PrKey::Record(uri),
+    };
+    let view = forge.view(&pr, PrFields::NONE).await.unwrap();
+    assert_eq!(view.comments_count, MANY as u64);
+    assert_eq!(pages(SAID), 101);
 }
 
 #[tokio::test]

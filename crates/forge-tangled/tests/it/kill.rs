@@ -2,14 +2,17 @@
 //!
 //! The fast suite takes some of the requests, the stress lane all.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, path::Path, time::Duration};
 
 use forge_core::{
     ErrorKind, PrId, PullRequests, RepoId, RepoPath,
-    model::{CloseReq, CreatePull, MergeReq, PrState, Resubmit},
+    model::{CloseReq, CreatePull, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::{Settings, Tangled};
-use forge_testkit::tangled::{Repository, Trap};
+use forge_testkit::{
+    GitDir,
+    tangled::{Repository, Trap},
+};
 use serde_json::Value;
 
 use crate::stage::Stage;
@@ -33,8 +36,14 @@ impl Scene {
 
     /// A process of its own: it knows nothing but the stored session.
     fn process(&self) -> Tangled {
+        self.waiting(self.stage.settings().wait)
+    }
+
+    /// The same, with another patience.
+    fn waiting(&self, wait: Duration) -> Tangled {
         let settings = Settings {
             sessions: Some(self.sessions.path().to_owned()),
+            wait,
             ..self.stage.settings()
         };
         self.stage.tangled_with(settings, Some(&self.stage.alice))
@@ -357,6 +366,26 @@ impl Tickets {
         self.repo.git.commit(branch, branch, &file);
     }
 
+    /// A merge from a clone, which is made in `dir`.
+    fn from_clone(&self, dir: &Path) -> MergeReq {
+        let clone = GitDir::init(dir, &[]);
+        let path = self.repo.path().to_string_lossy().into_owned();
+        for args in [
+            ["remote", "add", "knot", &path],
+            ["config", "--add", "user.name", "Alice"],
+            ["config", "--add", "user.email", "alice@example.org"],
+        ] {
+            clone.run(args).ok();
+        }
+        MergeReq {
+            clone: Some(LocalClone {
+                dir: dir.to_owned(),
+                remote: "knot".to_owned(),
+            }),
+            ..MergeReq::default()
+        }
+    }
+
     async fn opened(&self, branch: &str) -> PrId {
         self.commit(branch, "x\n");
         let req = CreatePull::new(branch, branch);
@@ -506,4 +535,47 @@ pub async fn ticket_comments(step: u64) {
     }
     println!("{} requests", at - step);
     assert!(at > 8 && found > 0, "{at} requests, {found} found");
+}
+
+/// Kills at every `step`-th request, before and after it is carried out. The round is pushed once,
+/// on top of what the branch has got meanwhile, and recorded.
+pub async fn ticket_merge(step: u64) {
+    let tickets = Tickets::new();
+    let dir = tempfile::tempdir().unwrap();
+    let req = tickets.from_clone(dir.path());
+    // So long the knot may take to notice a merge by itself.
+    let process = || tickets.scene.waiting(Duration::from_millis(50));
+    let git = &tickets.repo.git;
+    let (mut at, mut found): (u64, u32) = (1, 0);
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            let pr = tickets.opened(&branch).await;
+            let other = format!("{branch}.other");
+            git.commit("main", &other, &[(&other, Some("x\n"))]);
+            let (killed, id, asked) = (process(), pr.clone(), req.clone());
+            came_there |= tickets
+                .scene
+                .until(at, after, async move {
+                    let _ = killed.merge(&id, &asked).await;
+                })
+                .await;
+            let done = process().merge(&pr, &req).await;
+            let done = done.unwrap_or_else(|e| panic!("request {at}, after: {after}: {e:?}"));
+            found += u32::from(done.value.already_merged && !done.unchanged);
+            assert_eq!(done.value.pull_request.state, PrState::Merged);
+            let log = git.log("main", "%s");
+            let times = log.lines().filter(|line| *line == branch).count();
+            assert_eq!(times, 1, "request {at}, after: {after}: {log}");
+            assert_eq!(git.show("main", &branch), "x\n");
+            assert_eq!(tickets.titled(&branch)[0].1["state"], "merged");
+        }
+        if !came_there {
+            break;
+        }
+        at += step;
+    }
+    println!("{} requests", at - step);
+    assert!(at > 10 && found > 0, "{at} requests, {found} found");
 }

@@ -46,3 +46,8 @@ async fn a_round_of_a_ticket_that_is_killed_is_submitted_once() {
 async fn the_state_of_a_ticket_is_set_and_what_goes_with_it_said_once() {
     kill::ticket_comments(STEP).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_merge_of_a_ticket_that_is_killed_is_pushed_and_recorded_once() {
+    kill::ticket_merge(STEP).await;
+}

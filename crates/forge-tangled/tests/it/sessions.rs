@@ -1,14 +1,14 @@
 use std::{sync::Arc, time::Duration};
 
 use forge_core::{
-    ErrorKind, PullRequests, Repos, Reviews,
-    model::{CreatePull, PrFields, PrState},
+    ErrorKind, PullRequests, RepoId, RepoPath, Repos, Reviews,
+    model::{CreatePull, MergeReq, PrFields, PrState},
 };
 use forge_http::{Http, Secret};
 use forge_tangled::{FixedLogin, Login, Settings, Tangled};
 use forge_testkit::{
     CANARY,
-    tangled::{Fault, Trap},
+    tangled::{Fault, Repository, Trap},
 };
 use serde_json::json;
 
@@ -277,6 +277,97 @@ async fn whoever_acts_last_decides_also_with_a_clock_that_is_behind() {
     }
 }
 
+/// Servers and knots agree on the time, and we are ten minutes off.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn knots_take_our_tokens_whatever_our_clock_says() {
+    for skew in [-600, 600] {
+        let stage = Stage::new();
+        let (pds, knot) = (stage.world.pds(), stage.world.knot());
+        let set_clocks = |seconds: i64| {
+            pds.set_clock(seconds);
+            knot.set_clock(seconds);
+        };
+        set_clocks(skew);
+        let dir = tempfile::tempdir().unwrap();
+        let forge = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+        stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+        let req = CreatePull::new("topic", "T");
+        let made = forge.create(&stage.id(), &req).await.unwrap().value;
+        let merged = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+        assert_eq!(merged.value.pull_request.state, PrState::Merged, "{skew}");
+        let tickets = stage.world.repository_1_0(&stage.alice, "new");
+        let id = of_1_0(&stage, &tickets);
+        tickets.git.commit("topic", "A", &[("a", Some("x\n"))]);
+        let made = forge.create(&id, &req).await.unwrap().value;
+        forge.comment(&made.id, "Text.", None).await.unwrap();
+        let renewed = || {
+            let host = pds.host();
+            (host.count_of(CREATE), host.count_of(REFRESH))
+        };
+        assert_eq!(renewed(), (1, 0), "{skew}");
+        // Expired by the server's clock: a token for the knot is asked for with a new one.
+        set_clocks(skew + 2 * 3600);
+        let closed = forge.close(&made.id, &Default::default()).await.unwrap();
+        assert_eq!(closed.value.state, PrState::Closed, "{skew}");
+        assert_eq!(renewed(), (1, 1), "{skew}");
+    }
+}
+
+/// Where the knot is the one that is off, it refuses the server's tokens: that is said, and nothing
+/// is merged.
+#[tokio::test]
+async fn a_knot_whose_clock_is_off_says_so() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let before = stage.repo.git.refs();
+    for (skew, why) in [
+        (600, "token is expired"),
+        (-600, "token used before issued"),
+    ] {
+        stage.world.knot().set_clock(skew);
+        let forge = stage.tangled(&stage.alice);
+        let e = forge.merge(&made.id, &MergeReq::default()).await;
+        let e = e.unwrap_err();
+        assert!(e.message().contains(why), "{e:?}");
+        assert_eq!(stage.repo.git.refs(), before);
+    }
+    stage.world.knot().set_clock(0);
+    let forge = stage.tangled(&stage.alice);
+    let merged = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    assert!(!merged.value.already_merged);
+}
+
+/// A repository of Tangled 1.0.
+fn of_1_0(stage: &Stage, repo: &Repository) -> RepoId {
+    RepoId {
+        path: RepoPath::Did(repo.did.clone()),
+        ..stage.id()
+    }
+}
+
+/// A process with its pauses: a restart takes a while.
+fn patient(stage: &Stage, dir: &tempfile::TempDir) -> Tangled {
+    let http = Http::new(forge_http::Settings {
+        in_flight: 8,
+        ..forge_http::Settings::default()
+    });
+    let login = Login {
+        account: stage.alice.handle.clone(),
+        password: Secret::new(PASSWORD),
+    };
+    let logins = FixedLogin(Some(login));
+    Tangled::new(stored(stage, dir), http.unwrap(), Arc::new(logins))
+}
+
+/// A host that dies at a request, before or behind carrying it out, and is still down for the next.
+fn dies(committed: bool) -> Fault {
+    let fault = match committed {
+        true => Fault::reset().committed(),
+        false => Fault::reset(),
+    };
+    fault.then(Fault::reset().times(2))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_restarts_in_the_middle_leaves_all_or_nothing() {
     for method in [
@@ -289,27 +380,9 @@ async fn a_server_that_restarts_in_the_middle_leaves_all_or_nothing() {
             let stage = Stage::new();
             stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
             let dir = tempfile::tempdir().unwrap();
-            let login = Login {
-                account: stage.alice.handle.clone(),
-                password: Secret::new(PASSWORD),
-            };
-            // With its pauses: a restart takes a while.
-            let process = || {
-                let http = Http::new(forge_http::Settings {
-                    in_flight: 8,
-                    ..forge_http::Settings::default()
-                });
-                let logins = FixedLogin(Some(login.clone()));
-                Tangled::new(stored(&stage, &dir), http.unwrap(), Arc::new(logins))
-            };
+            let process = || patient(&stage, &dir);
             let pds = stage.world.pds().host();
-            let dies = match committed {
-                true => Fault::reset().committed(),
-                false => Fault::reset(),
-            };
-            pds.fault(dies.on(method));
-            // What comes next meets a server that is still down.
-            pds.fault(Fault::reset().times(2));
+            pds.fault(dies(committed).on(method));
             let req = CreatePull::new("topic", "T");
             let first = process().create(&stage.id(), &req).await;
             pds.clear_faults();
@@ -331,6 +404,46 @@ async fn a_server_that_restarts_in_the_middle_leaves_all_or_nothing() {
                 }
             }
             assert_eq!(made().len(), 1, "{at}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_tangled_1_0_a_restart_in_the_middle_leaves_one_ticket_with_one_round() {
+    for (of_the_knot, method) in [
+        (false, "com.atproto.server.getServiceAuth"),
+        (true, "com.atproto.repo.getRecord"),
+        (true, "com.atproto.repo.createRecord"),
+        (true, "org.tangled.review.submitPatch"),
+    ] {
+        for committed in [false, true] {
+            let stage = Stage::new();
+            let repo = stage.world.repository_1_0(&stage.alice, "new");
+            let id = of_1_0(&stage, &repo);
+            repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+            let dir = tempfile::tempdir().unwrap();
+            let process = || patient(&stage, &dir);
+            let knot = stage.world.knot();
+            let host = match of_the_knot {
+                true => knot.host(),
+                false => stage.world.pds().host(),
+            };
+            host.fault(dies(committed).on(method));
+            let req = CreatePull::new("topic", "T");
+            let first = process().create(&id, &req).await;
+            host.clear_faults();
+            let tickets = || knot.records(&repo.did, "org.tangled.track.ticket");
+            let rounds = || knot.records(&repo.did, "org.tangled.review.patch").len();
+            let at = format!("{method}, committed: {committed}");
+            match first {
+                Ok(done) => assert_eq!(done.value.node_id, tickets()[0].0, "{at}"),
+                Err(e) => {
+                    let finished = rounds() == 1;
+                    let again = process().create(&id, &req).await;
+                    assert_eq!(again.is_err(), finished, "{at}: {e:?}, then {again:?}");
+                }
+            }
+            assert_eq!((tickets().len(), rounds()), (1, 1), "{at}");
         }
     }
 }

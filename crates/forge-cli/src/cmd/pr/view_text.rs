@@ -1,4 +1,7 @@
-use std::{collections::HashMap, fmt::Write as _};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Write as _,
+};
 
 use forge_core::{
     Timestamp,
@@ -101,32 +104,41 @@ impl Said<'_> {
     }
 }
 
+/// What somebody's words hang on, and are sorted by: its round, its time, and its id.
+type Root = (Option<usize>, Timestamp, String);
+
+/// What each of them hangs on: what is answered, and what that answers, up to the first. No step is
+/// taken twice, however many answers to answers there are.
+fn roots(all: &[Said<'_>]) -> HashMap<String, Root> {
+    let known: HashMap<&str, &Said<'_>> = all.iter().map(|s| (s.id(), s)).collect();
+    let mut roots: HashMap<String, Root> = HashMap::new();
+    for said in all {
+        let mut path = HashSet::new();
+        let mut at = said;
+        let root = loop {
+            if let Some(root) = roots.get(at.id()) {
+                break root.clone();
+            }
+            let is_new = path.insert(at.id());
+            match at.reply_to().and_then(|id| known.get(id).copied()) {
+                Some(above) if is_new => at = above,
+                // The first, or of answers that go round in circles the one that was come back to.
+                _ => break (at.round(), at.at(), at.id().to_owned()),
+            }
+        };
+        for id in path {
+            roots.insert(id.to_owned(), root.clone());
+        }
+    }
+    roots
+}
+
 /// Round by round where a forge has them, each answer behind what it answers, whatever round was
 /// the newest by then.
 fn by_round(all: Vec<Said<'_>>) -> Vec<Said<'_>> {
-    let parents: HashMap<String, (Option<String>, Option<usize>, Timestamp)> = all
-        .iter()
-        .map(|s| {
-            let reply_to = s.reply_to().map(str::to_owned);
-            (s.id().to_owned(), (reply_to, s.round(), s.at()))
-        })
-        .collect();
-    let root = |said: &Said<'_>| {
-        let mut at = (said.id().to_owned(), said.round(), said.at());
-        let mut above = said.reply_to();
-        // Of answers that go round in circles the walk ends somewhere.
-        for _ in 0..parents.len() {
-            let Some((id, (next, round, time))) = above.and_then(|id| parents.get_key_value(id))
-            else {
-                break;
-            };
-            at = (id.clone(), *round, *time);
-            above = next.as_deref();
-        }
-        let (id, round, time) = at;
-        (round, time, id)
-    };
-    let mut keyed: Vec<_> = all.into_iter().map(|s| ((root(&s), s.at()), s)).collect();
+    let roots = roots(&all);
+    let key = |said: &Said<'_>| (roots.get(said.id()).cloned(), said.at());
+    let mut keyed: Vec<_> = all.into_iter().map(|s| (key(&s), s)).collect();
     keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
     keyed.into_iter().map(|(_, said)| said).collect()
 }
@@ -515,6 +527,8 @@ mod tests {
                 on("old", None, None, "09:00"),
                 on("circle", Some(1), Some("circle"), "14:00"),
                 on("of one that is gone", Some(0), Some("gone"), "15:00"),
+                on("round", Some(1), Some("and round"), "16:00"),
+                on("and round", Some(0), Some("round"), "17:00"),
             ]),
             ..pull()
         };
@@ -530,6 +544,8 @@ mod tests {
                 "of one that is gone",
                 "second",
                 "circle",
+                "round",
+                "and round",
             ]
         );
         let text = piped_comments(&p);
@@ -543,5 +559,21 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn ten_thousand_answers_in_one_circle_are_all_there() {
+        const MANY: usize = 10_000;
+        let all = (0..MANY).map(|n| Comment {
+            id: n.to_string(),
+            round: Some(0),
+            reply_to: Some(((n + 1) % MANY).to_string()),
+            ..comment("Again.", "2026-11-20T10:00:00Z")
+        });
+        let p = PullRequest {
+            comments: Some(all.collect()),
+            ..pull()
+        };
+        assert_eq!(said(&p).len(), MANY);
     }
 }

@@ -36,6 +36,7 @@ pub struct Fault {
     skip: u32,
     times: Option<u32>,
     committed: bool,
+    next: Option<Box<Self>>,
     pub(super) delay: Duration,
     pub(super) action: Action,
 }
@@ -50,6 +51,7 @@ impl Fault {
             skip: 0,
             times: Some(1),
             committed: false,
+            next: None,
             delay: Duration::ZERO,
             action,
         }
@@ -162,6 +164,13 @@ impl Fault {
         self
     }
 
+    /// Behind it comes another one, which acts on nothing before.
+    #[must_use]
+    pub fn then(mut self, next: Self) -> Self {
+        self.next = Some(Box::new(next));
+        self
+    }
+
     /// Acts on every fitting request.
     #[must_use]
     pub fn always(mut self) -> Self {
@@ -229,7 +238,10 @@ impl Plan {
             }
             let hit = fault.clone();
             if hit.times == Some(0) {
-                self.0.remove(index);
+                match fault.next.take() {
+                    Some(next) => *fault = *next,
+                    None => drop(self.0.remove(index)),
+                }
             }
             return Some(hit);
         }
@@ -283,6 +295,19 @@ mod tests {
             .map(|nsid| plan.take(&subject(&format!("/xrpc/{nsid}"), "")).is_some())
             .collect();
         assert_eq!(hits, [false, false, true, true, false]);
+        assert_eq!(plan.left(), 0);
+    }
+
+    #[test]
+    fn a_fault_may_have_another_one_behind_it() {
+        let mut plan = Plan::default();
+        let behind = Fault::gateway(503).times(2);
+        plan.add(Fault::reset().on("a.b.c").then(behind));
+        let hits: Vec<bool> = ["x", "a.b.c", "x", "a.b.c", "x"]
+            .iter()
+            .map(|nsid| plan.take(&subject(&format!("/xrpc/{nsid}"), "")).is_some())
+            .collect();
+        assert_eq!(hits, [false, true, true, true, false]);
         assert_eq!(plan.left(), 0);
     }
 

@@ -1,8 +1,6 @@
 //! Service auth: a token that an account's PDS signed with the account's key, for this knot and for
 //! one method.
 
-use chrono::Utc;
-
 use super::{Audience, Knot, Repo};
 use crate::tangled::{atproto::jwt::Token, host::Incoming, xrpc::Failure};
 
@@ -46,7 +44,7 @@ fn verified(
     if token.text("aud") != audience && !alias {
         return Err(refused("jwt audience does not match service did"));
     }
-    let now = Utc::now().timestamp();
+    let now = knot.now();
     if token.number("exp").is_none_or(|exp| exp <= now) {
         return Err(refused("token is expired"));
     }

@@ -13,7 +13,10 @@ use std::{
     collections::BTreeSet,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use serde_json::{Value, json};
@@ -156,9 +159,16 @@ pub(crate) struct Knot {
     pub(crate) root: PathBuf,
     /// The accounts of repositories of 1.0.
     pub(crate) accounts: Pds,
+    /// By how many seconds its clock is ahead.
+    clock_ahead: AtomicI64,
 }
 
 impl Knot {
+    /// The time by its clock, in seconds since the epoch.
+    fn now(&self) -> i64 {
+        chrono::Utc::now().timestamp() + self.clock_ahead.load(Ordering::SeqCst)
+    }
+
     /// A repository of this knot.
     pub(crate) fn repo(&self, name: &str) -> Option<Repo> {
         self.repos
@@ -199,6 +209,7 @@ impl KnotDouble {
             authority: claimed.authority(),
             root: root.path().to_owned(),
             accounts,
+            clock_ahead: AtomicI64::new(0),
         });
         let host = claimed.serve("knot-double", server::Answers(Arc::clone(&knot)))?;
         Ok(Self {
@@ -213,6 +224,12 @@ impl KnotDouble {
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
+    }
+
+    /// Moves its clock: tokens that were made by another one are too old, or made in the future.
+    pub fn set_clock(&self, seconds_ahead: i64) {
+        let clock = &self.knot.clock_ahead;
+        clock.store(seconds_ahead, Ordering::SeqCst);
     }
 
     /// Lets somebody push, and merge.

@@ -1,0 +1,250 @@
+//! Every word on who can see a write, in every mood of the index: the word, the exit code, and the
+//! text. How each mood leads to its word is in `words`.
+
+use std::time::Duration;
+
+use forge_testkit::{
+    Output,
+    tangled::{Fault, Moods},
+};
+
+use super::world::{PULL, STATUS, Tangled};
+
+const COMMENT: &str = "sh.tangled.feed.comment";
+const TICKET: &str = "org.tangled.track.ticket";
+
+/// A mood, and how the index gets into it.
+type Mood = (&'static str, fn(&Tangled));
+
+fn set(t: &Tangled, moods: Moods) {
+    t.world.index().set_moods(moods);
+}
+
+fn lose(t: &Tangled, times: usize) {
+    for collection in [PULL, STATUS, COMMENT] {
+        t.world.index().lose_next(collection, times);
+    }
+}
+
+const MOODS: [Mood; 11] = [
+    ("well", |_| {}),
+    ("slow", |t| {
+        let lag = Duration::from_millis(300);
+        let moods = Moods::default();
+        set(t, Moods { lag, ..moods });
+    }),
+    ("far behind", |t| {
+        let lag = Duration::from_secs(600);
+        let moods = Moods::default();
+        set(t, Moods { lag, ..moods });
+    }),
+    ("loses one", |t| lose(t, 1)),
+    ("loses all", |t| lose(t, 99)),
+    ("of 2025", |t| {
+        let old = Moods {
+            pulls: false,
+            statuses: false,
+            ..Moods::default()
+        };
+        set(t, old);
+    }),
+    ("of May 2026", |t| {
+        let old = Moods {
+            statuses: false,
+            ..Moods::default()
+        };
+        set(t, old);
+    }),
+    ("drops what is not authorised", |t| {
+        let strict = Moods {
+            drops_unauthorised: true,
+            ..Moods::default()
+        };
+        set(t, strict);
+    }),
+    ("another version", |t| {
+        let other = Moods {
+            other_cid: true,
+            ..Moods::default()
+        };
+        set(t, other);
+    }),
+    ("429", |t| {
+        let busy = Fault::rate_limited(600).always();
+        t.world.index().host().fault(busy);
+    }),
+    ("down", |t| t.world.index().host().set_down(true)),
+];
+
+/// In these nothing shows any record in time.
+const SHOWS_NOTHING: [&str; 5] = ["far behind", "loses all", "another version", "429", "down"];
+
+/// The word that a command says of its write; there is no line of its own for `immediate`.
+fn word(output: &Output) -> &'static str {
+    let said = output.stderr_text();
+    let begins = |start: &str| said.lines().any(|line| line.starts_with(start));
+    let words = [
+        ("confirmed: ", "confirmed"),
+        ("! pending: ", "pending"),
+        ("warning: pds_only: ", "pds_only"),
+        ("error: ineffective: ", "ineffective"),
+    ];
+    let found = words.into_iter().find(|(start, _)| begins(start));
+    found.map_or("immediate", |(_, word)| word)
+}
+
+/// A write that nothing is wrong with: shown in the end, or pending in these moods and whenever the
+/// index shows nothing.
+fn is_confirmed_or_pending(
+    prepare: impl Fn(&Tangled) -> String,
+    write: impl Fn(&Tangled, &str, &[&str]) -> Output,
+    pending: &[&str],
+) {
+    for (mood, set) in MOODS {
+        let t = Tangled::new();
+        let uri = prepare(&t);
+        set(&t);
+        let index = t.world.index().host().authority();
+        let wanted = match SHOWS_NOTHING.contains(&mood) || pending.contains(&mood) {
+            true => "pending",
+            false => "confirmed",
+        };
+        let wait = match wanted {
+            "pending" => "600ms",
+            _ => "8s",
+        };
+        let output = write(&t, &uri, &["--wait", wait]).exits(0);
+        assert_eq!(word(&output), wanted, "{mood}: {output:?}");
+        let (line, next) = match wanted {
+            "pending" => (
+                "; nothing shows it yet, after ".to_owned(),
+                "Recovery: look again with `forge tangled ingestion at://",
+            ),
+            _ => (format!("confirmed: {index} shows it, after "), ""),
+        };
+        let said = output.stderr_text();
+        let whole = said.contains(&line) && said.contains(next);
+        assert!(whole, "{mood}: {output:?}");
+    }
+}
+
+#[test]
+fn of_a_comment() {
+    is_confirmed_or_pending(
+        |t| t.open("topic"),
+        |t, uri, wait| {
+            let comment = ["pr", "comment", uri, "-b", "Text."];
+            t.forge(&t.bob, &[&comment[..], wait].concat()).output()
+        },
+        &[],
+    );
+}
+
+#[test]
+fn of_a_pull_request() {
+    is_confirmed_or_pending(
+        |_| String::new(),
+        |t, _, wait| t.create("topic", wait).output(),
+        &["of 2025"],
+    );
+}
+
+#[test]
+fn of_a_state_by_somebody_who_may_set_it() {
+    is_confirmed_or_pending(
+        |t| t.open("topic"),
+        |t, uri, wait| {
+            let close = ["pr", "close", uri];
+            t.forge(&t.bob, &[&close[..], wait].concat()).output()
+        },
+        &["of 2025", "of May 2026"],
+    );
+}
+
+/// What can be proved needs no index.
+#[test]
+fn what_is_dropped_is_ineffective_in_every_mood() {
+    for (mood, set) in MOODS {
+        let t = Tangled::new();
+        let uri = t.foreign(b"no gzip", |_| {});
+        set(&t);
+        let edit = ["pr", "edit", &uri, "-t", "Better", "--wait", "600ms"];
+        let output = t.forge(&t.alice, &edit).output().exits(1);
+        assert_eq!(word(&output), "ineffective", "{mood}: {output:?}");
+        let why = "is stored, and the index drops it: the patch of round 0 is not gzip";
+        let _ = output.says(why).says("` says what to do");
+        let check = ["tangled", "ingestion", &uri];
+        let output = t.forge(&t.alice, &check).output().exits(1);
+        let said = output.stdout_text();
+        let why = "because:\tthe index drops it: the patch of round 0 is not gzip\n";
+        let whole = said.starts_with("ingestion:\tineffective\n") && said.contains(why);
+        assert!(whole, "{mood}: {output:?}");
+    }
+}
+
+/// Of an index that is known to be old nothing is expected, so that it is not asked.
+#[test]
+fn what_an_old_index_does_not_take_in_is_pds_only_in_every_mood() {
+    for (mood, set) in MOODS {
+        let t = Tangled::new();
+        t.scratch.write(
+            "home/.config/forge/config.toml",
+            "[hosts.\"tangled.org\"]\nindex_date = \"2025-10\"\n",
+        );
+        set(&t);
+        let output = t.create("topic", &[]).output().exits(0);
+        assert_eq!(word(&output), "pds_only", "{mood}: {output:?}");
+        let _ = output.says("Recovery: open it on the web page of the repository");
+        let (uri, _, _) = t.world.pds().records(&t.alice.did, PULL).remove(0);
+        for (args, instead) in [
+            (
+                &["pr", "comment", &uri, "-b", "Text."][..],
+                "Recovery: comment on its web page",
+            ),
+            (
+                &["pr", "close", &uri][..],
+                "Recovery: close, reopen or mark it as merged on its web page",
+            ),
+        ] {
+            let output = t.forge(&t.bob, args).output().exits(0);
+            assert_eq!(word(&output), "pds_only", "{mood}: {output:?}");
+            let _ = output.says(instead);
+        }
+        let check = ["tangled", "ingestion", &uri];
+        let output = t.forge(&t.alice, &check).output().exits(0);
+        let said = output.stdout_text();
+        let whole =
+            said.starts_with("ingestion:\tpds_only\n") && said.ends_with("index:\twas not asked\n");
+        assert!(whole, "{mood}: {output:?}");
+        let looks = t.world.index().host().count_of("sh.tangled.repo.getPull");
+        assert_eq!(looks, 0, "{mood}");
+    }
+}
+
+/// A knot of Tangled 1.0 shows what it stores.
+#[test]
+fn what_a_knot_shows_is_immediate_in_every_mood() {
+    for (mood, set) in MOODS {
+        let t = Tangled::new();
+        let repo = t.world.repository_1_0(&t.alice, "new");
+        repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
+        set(&t);
+        let create = ["pr", "create", "-R", "tangled:alice.test/new", "-H"];
+        let what = ["topic", "-t", "T", "-b", "B"];
+        let create = [&create[..], &what].concat();
+        let output = t.forge(&t.alice, &create).output().exits(0);
+        assert_eq!(word(&output), "immediate", "{mood}: {output:?}");
+        let _ = output.says("experimental");
+        let tickets = t.world.knot().records(&repo.did, TICKET);
+        let uri = tickets[0].0.as_str();
+        let close = ["pr", "close", uri];
+        let output = t.forge(&t.alice, &close).output().exits(0);
+        assert_eq!(word(&output), "immediate", "{mood}: {output:?}");
+        let check = ["tangled", "ingestion", uri];
+        let output = t.forge(&t.alice, &check).output().exits(0);
+        let said = output.stdout_text();
+        let why = "because:\trecords of Tangled 1.0 are read where they are stored\n";
+        let whole = said.starts_with("ingestion:\timmediate\n") && said.contains(why);
+        assert!(whole, "{mood}: {output:?}");
+    }
+}
