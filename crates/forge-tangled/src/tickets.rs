@@ -253,6 +253,28 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<P
     }))
 }
 
+/// All comments of a repository, and the patches that some of them may be on.
+pub(crate) struct Talk {
+    comments: Listing,
+    patches: Listing,
+}
+
+impl Talk {
+    /// Those on a ticket, or on one of its patches: which of the two a comment names was not seen.
+    /// Also what could not be read.
+    pub(crate) fn about(&self, ticket: &Record, names: &Dialects) -> (Vec<Record>, Vec<Warning>) {
+        let mut subjects = vec![ticket.uri.as_str()];
+        let own = |p: &&Record| p.text(&names.fields.ticket) == Some(ticket.rkey());
+        let patches = self.patches.records.iter();
+        subjects.extend(patches.filter(own).map(|p| p.uri.as_str()));
+        let about = |r: &&Record| subject(r, names).is_some_and(|uri| subjects.contains(&uri));
+        let records = self.comments.records.iter().filter(about);
+        let records = records.map(|comment| as_in_2026(comment.clone(), names));
+        let warnings = [&self.comments.warnings[..], &self.patches.warnings].concat();
+        (records.collect(), warnings)
+    }
+}
+
 impl Tangled {
     pub(crate) async fn account<'a>(&self, repository: &'a Repository) -> Result<(Xrpc, &'a str)> {
         let did = repository.did.as_deref().unwrap_or_default();
@@ -320,30 +342,28 @@ impl Tangled {
         Ok((pulls, warnings))
     }
 
-    /// The comments on a ticket, or on one of its patches: which of the two a comment names was not
-    /// seen. Also what could not be read.
+    /// The comments on all tickets, for one ticket or for many: no request asks for those of one.
+    pub(crate) async fn all_ticket_comments(&self, repository: &Repository) -> Result<Talk> {
+        let (knot, did) = self.account(repository).await?;
+        let names = &self.settings.dialects;
+        let (mut comments, patches) = futures::try_join!(
+            records::all(&knot, did, &names.org.comment, MOST),
+            self.ticket_patches(repository),
+        )?;
+        let broken = |comment: &Record| broken_comment(comment, names);
+        let told = skipped::told(&comments.records, broken);
+        comments.warnings.extend(told);
+        Ok(Talk { comments, patches })
+    }
+
+    /// The comments on a ticket, and what could not be read.
     pub(crate) async fn ticket_comments(
         &self,
         repository: &Repository,
         ticket: &Record,
     ) -> Result<(Vec<Record>, Vec<Warning>)> {
-        let (knot, did) = self.account(repository).await?;
-        let names = &self.settings.dialects;
-        let (comments, patches) = futures::try_join!(
-            records::all(&knot, did, &names.org.comment, MOST),
-            self.ticket_patches(repository),
-        )?;
-        let mut subjects = vec![ticket.uri.as_str()];
-        let own = |p: &&Record| p.text(&names.fields.ticket) == Some(ticket.rkey());
-        subjects.extend(patches.records.iter().filter(own).map(|p| p.uri.as_str()));
-        let mut warnings = comments.warnings;
-        let broken = |comment: &Record| broken_comment(comment, names);
-        warnings.extend(skipped::told(&comments.records, broken));
-        warnings.extend(patches.warnings);
-        let about = |r: &Record| subject(r, names).is_some_and(|uri| subjects.contains(&uri));
-        let records = comments.records.into_iter().filter(about);
-        let records = records.map(|comment| as_in_2026(comment, names));
-        Ok((records.collect(), warnings))
+        let talk = self.all_ticket_comments(repository).await?;
+        Ok(talk.about(ticket, &self.settings.dialects))
     }
 
     /// The commits between two ends as `git format-patch` writes them.

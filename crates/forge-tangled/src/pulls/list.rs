@@ -409,6 +409,11 @@ impl Tangled {
         // A question for each would be a request for each.
         let checks = fields.contains(PrFields::CHECKS) && !fields.contains(PrFields::ROW);
         let fields = fields.without(PrFields::CHECKS);
+        let talk = match repository.era == Era::Org10 && !fields.contains(PrFields::ROW) {
+            true => Some(self.all_ticket_comments(repository).await),
+            false => None,
+        };
+        let talk = talk.as_ref().map(Result::as_ref);
         let models = rows.into_iter().map(|row| async move {
             if fields.contains(PrFields::ROW) {
                 let beside = Beside {
@@ -424,7 +429,11 @@ impl Tangled {
                 pull: row.pull,
                 number: None,
             };
-            match self.view_located(&located, fields).await {
+            let view = match talk {
+                Some(talk) => self.view_ticket_of(&located, talk, fields).await,
+                None => self.view_located(&located, fields).await,
+            };
+            match view {
                 Ok(view) => view,
                 Err(e) => {
                     let beside = Beside {

@@ -22,7 +22,8 @@ use crate::{
     repository::Repository,
     skipped,
     sources::Found,
-    tickets, verdicts,
+    tickets::{self, Talk},
+    verdicts,
 };
 
 /// A pull request and where it belongs.
@@ -299,19 +300,43 @@ impl Tangled {
 
     /// One of Tangled 1.0, where all of it is in one account.
     async fn view_ticket(&self, located: &Located, fields: PrFields) -> Result<PullRequest> {
+        let (talk, patch) = future::join(
+            self.all_ticket_comments(&located.repository),
+            self.latest_patch(&located.repository, &located.pull),
+        )
+        .await;
+        self.view_ticket_with(located, talk.as_ref(), patch, fields)
+            .await
+    }
+
+    /// One of many of Tangled 1.0, whose comments were read for all.
+    pub(crate) async fn view_ticket_of(
+        &self,
+        located: &Located,
+        talk: std::result::Result<&Talk, &Error>,
+        fields: PrFields,
+    ) -> Result<PullRequest> {
+        let patch = self.latest_patch(&located.repository, &located.pull).await;
+        self.view_ticket_with(located, talk, patch, fields).await
+    }
+
+    async fn view_ticket_with(
+        &self,
+        located: &Located,
+        talk: std::result::Result<&Talk, &Error>,
+        patch: Result<Arc<Patch>>,
+        fields: PrFields,
+    ) -> Result<PullRequest> {
         let Located {
             repository, pull, ..
         } = located;
-        let (comments, patch) = future::join(
-            self.ticket_comments(repository, &pull.record),
-            self.latest_patch(repository, pull),
-        )
-        .await;
+        let names = &self.settings.dialects;
+        let comments = talk.map(|talk| talk.about(&pull.record, names));
         let said = tickets::inline(&pull.record, &self.settings.dialects);
         let mut warnings = said.warnings;
         warnings.extend(pull.warnings.iter().cloned());
         let (comments, told) = comments.unwrap_or_else(|e| {
-            warnings.push(unread("the comments", &e));
+            warnings.push(unread("the comments", e));
             Default::default()
         });
         for warning in told {

@@ -367,7 +367,7 @@ impl Tickets {
     }
 
     /// A merge from a clone, which is made in `dir`.
-    fn from_clone(&self, dir: &Path) -> MergeReq {
+    fn merge_from(&self, dir: &Path) -> MergeReq {
         let clone = GitDir::init(dir, &[]);
         let path = self.repo.path().to_string_lossy().into_owned();
         for args in [
@@ -542,7 +542,7 @@ pub async fn ticket_comments(step: u64) {
 pub async fn ticket_merge(step: u64) {
     let tickets = Tickets::new();
     let dir = tempfile::tempdir().unwrap();
-    let req = tickets.from_clone(dir.path());
+    let req = tickets.merge_from(dir.path());
     // So long the knot may take to notice a merge by itself.
     let process = || tickets.scene.waiting(Duration::from_millis(50));
     let git = &tickets.repo.git;
