@@ -65,7 +65,6 @@ fn says_its_version(program: &Path) -> Result<String> {
 
 /// Builds it apart from the workspace, and keeps the program alone.
 fn build(dir: &Path) -> Result<()> {
-    println!("\n== tang {VERSION}");
     let objects = dir.join("build");
     let crate_name = format!("tangled-cli@{VERSION}");
     let install = ["install", "--quiet", "--locked", "--debug", &crate_name];

@@ -1,8 +1,14 @@
 //! `cargo xtask test`: every lane, one build, one number at the end.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    num::NonZero,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    thread::{self, available_parallelism},
+};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use crate::{
     atproto,
@@ -64,16 +70,16 @@ impl Report {
         Ok(())
     }
 
-    /// Runs what succeeds or fails as a whole.
-    fn step(&mut self, name: &str, mut command: Command) -> Result<()> {
+    /// What has succeeded or failed as a whole, and what it said.
+    fn said(&mut self, name: &str, output: Output) {
         println!("\n== {name}");
-        if watched(&mut command)?.0 {
+        print!("{}", String::from_utf8_lossy(&output.stderr));
+        if output.status.success() {
             self.count.passed += 1;
         } else {
             self.count.failed += 1;
             self.broken.push(name.to_owned());
         }
-        Ok(())
     }
 
     /// The MCP server with programs of others.
@@ -127,6 +133,31 @@ impl Report {
     }
 }
 
+/// What is compiled for later lanes while the tests run, which wait for programs much of their time.
+struct Meanwhile {
+    tang: Result<PathBuf>,
+    alone: Vec<(&'static str, Result<Output>)>,
+}
+
+impl Meanwhile {
+    fn run(extent: Extent) -> Self {
+        // The first to compile has a directory of its own, and leaves ours to the tests.
+        let tang = tang::find();
+        let backends = match extent {
+            Extent::All => &BACKENDS[..],
+            Extent::Quick => &[],
+        };
+        let checked = |&backend| {
+            let output = alone(backend).output();
+            (backend, output.context("there is no cargo"))
+        };
+        Self {
+            tang,
+            alone: backends.iter().map(checked).collect(),
+        }
+    }
+}
+
 /// Runs the lanes; `false` when anything failed.
 pub fn run(extent: Extent) -> Result<bool> {
     let mut report = Report::default();
@@ -144,7 +175,14 @@ pub fn run(extent: Extent) -> Result<bool> {
         return Ok(false);
     }
 
+    let meanwhile = thread::spawn(move || Meanwhile::run(extent));
     report.lane("tests", tests(nextest, extent))?;
+    let meanwhile = meanwhile
+        .join()
+        .map_err(|_| anyhow!("what runs beside the tests has panicked"))?;
+    for (backend, checked) in meanwhile.alone {
+        report.said(&format!("the library with {backend} alone"), checked?);
+    }
     if extent == Extent::Quick {
         report.skip("stress", "--quick");
         report.skip("behaviour on an older git", "--quick");
@@ -152,9 +190,6 @@ pub fn run(extent: Extent) -> Result<bool> {
     } else {
         if !Path::new("/proc/self/status").exists() {
             report.lacks("stress: memory while large diffs stream", "no /proc");
-        }
-        for backend in BACKENDS {
-            report.step(&format!("the library with {backend} alone"), alone(backend))?;
         }
         let current = git::current().context("there is no git")?;
         match git::older(&current) {
@@ -216,7 +251,7 @@ pub fn run(extent: Extent) -> Result<bool> {
         }
         Err(why) => report.lacks("peers: a PDS", &format!("{why:#}")),
     }
-    match tang::find() {
+    match meanwhile.tang {
         Ok(program) => {
             let mut command = with_pds(peers(nextest, &TANG));
             command
@@ -294,7 +329,7 @@ fn tests(nextest: bool, extent: Extent) -> Command {
         }
         let left_out: Vec<String> = left_out.iter().map(|b| format!("binary({b})")).collect();
         let filter = format!("not ({})", left_out.join(" or "));
-        return cargo(&[&NEXTEST[..], &["-E", &filter]].concat());
+        return nextest_of(&filter);
     }
     // Without nextest a lane is chosen by target, and naming any leaves out the doc tests.
     let mut args = [&TEST[..], &["--lib", "--bins"]].concat();
@@ -309,7 +344,7 @@ fn tests(nextest: bool, extent: Extent) -> Command {
 fn peers(nextest: bool, targets: &[&str]) -> Command {
     if nextest {
         let filter: Vec<String> = targets.iter().map(|b| format!("binary({b})")).collect();
-        return cargo(&[&NEXTEST[..], &["-E", &filter.join(" or ")]].concat());
+        return nextest_of(&filter.join(" or "));
     }
     let mut args = TEST.to_vec();
     targets
@@ -327,9 +362,17 @@ const NEXTEST: [&str; 5] = [
 ];
 const TEST: [&str; 4] = ["test", "--workspace", "--locked", "--no-fail-fast"];
 
+/// The tests of a filter. A test waits for the programs that it runs about a third of its time: half
+/// as many again as there are processors keep them busy.
+fn nextest_of(filter: &str) -> Command {
+    let processors = available_parallelism().map_or(2, NonZero::get);
+    let threads = (processors * 3).div_ceil(2).to_string();
+    cargo(&[&NEXTEST[..], &["--test-threads", &threads, "-E", filter]].concat())
+}
+
 fn behaviour(nextest: bool) -> Command {
     if nextest {
-        cargo(&[&NEXTEST[..], &["-E", "binary(behaviour)"]].concat())
+        nextest_of("binary(behaviour)")
     } else {
         cargo(&[&TEST[..], &["--test", "behaviour"]].concat())
     }
