@@ -149,7 +149,8 @@ async fn a_branch_that_is_there_is_left_alone(fx: Fixture) {
 
 async fn two_with_one_title(fx: Fixture) {
     let first = fx.author.create(&some()).await.unwrap().value;
-    let second = fx.author.create(&some()).await.unwrap().value;
+    let other = of(vec![FileEdit::write("other.txt", "other\n")]);
+    let second = fx.author.create(&other).await.unwrap().value;
     assert_ne!(first.id, second.id);
     assert!(first.head_branch.is_empty() || first.head_branch != second.head_branch);
 }
