@@ -53,14 +53,34 @@ pub(super) fn is_stacked(error: &Error) -> bool {
 impl GitHub {
     /// Merges it and what is below it, and waits for that up to a minute.
     pub(super) async fn merge_stacked(&self, ask: &Ask<'_>) -> Result<Done> {
+        if ask.req.author_email.is_some() {
+            return Err(Error::invalid(
+                "author_email",
+                format!(
+                    "{} is part of a stack, and {} takes no author's e-mail address for the merge of one",
+                    ask.pr, self.info.host
+                ),
+            )
+            .with_hint("merge it without naming the author's e-mail address"));
+        }
         let (owner, name) = owner_and_name(&ask.pr.repo)?;
         let number = number(ask.pr)?;
         let path = format!("/repos/{owner}/{name}/pulls/{number}/merge-async");
+        // By default a base branch with a queue has it merge, which then decides the method.
+        let past_rules = ask.req.admin;
+        let action = if past_rules {
+            "direct_merge"
+        } else {
+            "default"
+        };
         let mut body = Map::from_iter([
-            ("merge_action".to_owned(), json!("default")),
+            ("merge_action".to_owned(), json!(action)),
             ("sha".to_owned(), json!(ask.head)),
         ]);
-        if !ask.pull.is_merge_queue_enabled {
+        if past_rules {
+            body.insert("bypass_rules".to_owned(), json!(true));
+        }
+        if past_rules || !ask.pull.is_merge_queue_enabled {
             body.insert("merge_method".to_owned(), json!(ask.method.as_str()));
         }
         for (key, value) in [

@@ -508,6 +508,32 @@ async fn a_stack_is_merged_from_the_bottom() {
     assert_eq!(below.state, PrState::Merged);
 }
 
+#[tokio::test]
+async fn a_stack_is_merged_past_its_rules_when_that_is_asked_for() {
+    let world = World::new();
+    let bottom = world.open("bottom");
+    {
+        let mut seed = world.double.seed();
+        seed.commit(REPO, "top", &[("top.txt", Some("x\n"))], "Add top");
+        let rules = Protection {
+            checks: ["ci".to_owned()].into(),
+            ..Protection::default()
+        };
+        seed.protect(REPO, "main", rules);
+    }
+    let top = world.ada.create(&on_top("top", &bottom)).await.unwrap();
+    let top = top.value.id;
+    world.ada.mergeability(&top).await.unwrap();
+    let mut req = MergeReq::default();
+    let e = world.ada.merge(&top, &req).await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e:?}");
+    req.admin = true;
+    let made = world.ada.merge(&top, &req).await.unwrap().value;
+    assert_eq!(made.pull_request.state, PrState::Merged);
+    let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
+    assert_eq!(below.state, PrState::Merged);
+}
+
 fn on_top(head: &str, below: &PrId) -> CreatePull {
     CreatePull {
         depends_on: Some(below.clone()),

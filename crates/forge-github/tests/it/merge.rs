@@ -330,9 +330,14 @@ fn pending() -> Value {
 }
 
 fn stacked() -> Vec<crate::script::Step> {
+    stacked_as(json!({}))
+}
+
+/// What is asked before the route of stacks, of a pull request with these values.
+fn stacked_as(pull: Value) -> Vec<crate::script::Step> {
     let said = "This pull request is part of a stack and must be merged using the asynchronous merge REST API";
     vec![
-        data("MergePrepare", ready(json!({}))),
+        data("MergePrepare", ready(pull)),
         refused("mergePullRequest", "merge", "UNPROCESSABLE", said),
     ]
 }
@@ -365,6 +370,46 @@ async fn a_part_of_a_stack_is_merged_by_its_own_route() {
         script.sent()[2].1,
         json!({ "merge_action": "default", "merge_method": "squash", "sha": "a".repeat(40), "commit_title": "Subject" })
     );
+}
+
+#[tokio::test]
+async fn a_stack_is_merged_past_rules_and_queue_when_that_is_asked_for() {
+    let queue = json!({ "isMergeQueueEnabled": true, "mergeStateStatus": "BLOCKED" });
+    let mut steps = stacked_as(queue);
+    let over = json!({ "status": "merged", "details": { "message": "Merged." } });
+    steps.extend([
+        rest(&format!("PUT {ASYNC}"), progress(200, over)),
+        data("PullView", one(merged())),
+    ]);
+    let script = Script::play(steps).await;
+    let req = MergeReq {
+        method: Some(MergeMethod::Squash),
+        admin: true,
+        ..MergeReq::default()
+    };
+    let made = script.repo.merge(&script.pr(), &req).await.unwrap().value;
+    assert!(!made.queued);
+    assert_eq!(
+        script.sent()[2].1,
+        json!({
+            "merge_action": "direct_merge", "bypass_rules": true, "merge_method": "squash",
+            "sha": "a".repeat(40),
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_stack_is_not_merged_under_another_address_than_was_asked_for() {
+    let script = Script::play(stacked()).await;
+    let req = MergeReq {
+        author_email: Some("a@example.com".into()),
+        ..MergeReq::default()
+    };
+    let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
+    let field = Some("author_email");
+    assert_eq!(*e.kind(), ErrorKind::InvalidInput { field });
+    assert!(e.hint().is_some(), "{e:?}");
+    assert_eq!(script.names().len(), 2, "the route of stacks is not asked");
 }
 
 #[tokio::test]

@@ -144,7 +144,7 @@ pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail>
         reached |= id == merge.pull;
     }
     for pull in &part {
-        check_lands(ctx, pull)?;
+        check_lands(ctx, pull, merge.bypass_rules)?;
     }
     let wish = Wish {
         method: merge.method.clone(),
@@ -163,13 +163,15 @@ pub(crate) fn merge_stack(ctx: &Ctx<'_>, merge: &AsyncMerge) -> Result<(), Fail>
     }
 }
 
-/// Refuses what could not be merged into its base branch.
-fn check_lands(ctx: &Ctx<'_>, pull: &Pull) -> Result<(), Fail> {
+/// Refuses what could not be merged into its base branch, for its rules unless they are bypassed.
+fn check_lands(ctx: &Ctx<'_>, pull: &Pull, bypass: bool) -> Result<(), Fail> {
     if pull.draft {
         return Err(Fail::unprocessable("Pull Request is still a draft"));
     }
     let contexts = contexts(ctx, pull.repo, &pull.head_oid);
-    if let Some(missing) = merge_state::missing(ctx, pull, &contexts) {
+    if let Some(missing) = merge_state::missing(ctx, pull, &contexts)
+        && !(bypass && merge_state::may_bypass(ctx, pull))
+    {
         return Err(Fail::unprocessable(missing));
     }
     let dir = ctx.repo(pull.repo)?.git_dir;

@@ -47,6 +47,7 @@ pub(super) fn start(ctx: &Ctx<'_>, request: &Incoming, repo: &Repo, number: &str
             method: text("merge_method").map_or("MERGE".to_owned(), |it| it.to_uppercase()),
             headline: text("commit_title"),
             body: text("commit_message"),
+            bypass_rules: body.get("bypass_rules") == Some(&Value::Bool(true)),
             polls: 0,
             done: None,
         },

@@ -86,6 +86,8 @@ pub struct AsyncMerge {
     pub headline: Option<String>,
     /// Rest of the commit message.
     pub body: Option<String>,
+    /// Past the rules, where the viewer may.
+    pub bypass_rules: bool,
     /// How often it was asked about while it was pending.
     pub polls: u32,
     /// What came of it: `merged`, or why it failed.
