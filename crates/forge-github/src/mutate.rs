@@ -177,13 +177,15 @@ where
         Err(error) => error,
     };
     match read_back().await {
-        Ok(Some(value)) => {
-            let warning = Warning::new(format!("it happened, although {}", lower(error.message())));
-            Ok((value, Some(warning)))
-        }
+        Ok(Some(value)) => Ok((value, Some(it_happened(&error)))),
         Ok(None) => Err(error.with_hint("it did not happen, as far as can be seen: try again")),
         Err(_) => Err(error),
     }
+}
+
+/// What is said of a write that was found to have happened, although its answer was lost.
+pub(crate) fn it_happened(error: &Error) -> Warning {
+    Warning::new(format!("it happened, although {}", lower(error.message())))
 }
 
 fn lower(message: &str) -> String {

@@ -125,11 +125,10 @@ impl GitHub {
             method,
             head: &head,
         };
-        let written = self.ask(&ask, way).await;
-        let (done, warning) =
-            or_read_back(written, || async { self.merge_read_back(pr).await }).await?;
+        let (done, warning) = self.ask(&ask, way).await?;
         let (way, after, queue_position) = (done.way, done.pull, done.position);
         warnings.extend(warning);
+        let merged = after.state == PrState::Merged;
         let mut steps = vec![Step {
             name: match way {
                 Way::Now => "merge",
@@ -137,9 +136,9 @@ impl GitHub {
                 Way::Queue => "put it into the merge queue",
             }
             .to_owned(),
-            done: true,
+            // What is merged at once, and is not merged yet, is under way.
+            done: merged || way != Way::Now,
         }];
-        let merged = after.state == PrState::Merged;
         let mut branch_deleted = false;
         if req.delete_branch && merged {
             if pull.is_cross_repository {
@@ -243,11 +242,10 @@ impl GitHub {
     }
 
     /// Asks for the merge: in one request, unless the queue cannot take it yet and it may wait, or
-    /// it is a part of a stack.
-    async fn ask(&self, ask: &Ask<'_>, way: Way) -> Result<Done> {
-        let written = self.merged(ask, way).await;
-        match written {
-            Err(error) if stack::is_stacked(&error) => self.merge_stacked(ask).await,
+    /// it is a part of a stack. The second value is a warning about what came of it.
+    async fn ask(&self, ask: &Ask<'_>, way: Way) -> Result<(Done, Option<Warning>)> {
+        let written = match self.merged(ask, way).await {
+            Err(error) if stack::is_stacked(&error) => return self.merge_stacked(ask).await,
             Err(error) if way == Way::Queue && ask.req.auto && is_unmet(&error) => {
                 self.merged(ask, Way::Auto).await
             }
@@ -255,11 +253,12 @@ impl GitHub {
                 Err(error.with_hint("--auto puts it into the queue as soon as the rules are met"))
             }
             written => written,
-        }
+        };
+        or_read_back(written, || async { self.merge_read_back(ask.pr).await }).await
     }
 
     /// What has come of a merge whose answer was lost.
-    async fn merge_read_back(&self, pr: &PrId) -> Result<Option<Done>> {
+    pub(super) async fn merge_read_back(&self, pr: &PrId) -> Result<Option<Done>> {
         let (now, unread) = self.lookup(pr, AFTERWARDS).await?;
         let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());
         let pull = self.domain(&pr.repo, now, PrFields::NONE, unread)?;

@@ -7,18 +7,22 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use forge_core::{Error, ErrorKind, Precondition, Result, Retry, model::PrFields};
+use forge_core::{Error, ErrorKind, Precondition, Result, Retry, Warning, model::PrFields};
 use http::Method;
 use serde::Deserialize;
 use serde_json::{Map, json};
 
 use super::merge::{Ask, Done, Way};
-use crate::{GitHub, api::JSON, error, number, owner_and_name};
+use crate::{GitHub, api::JSON, error, mutate::it_happened, number, owner_and_name};
 
 /// The version of the REST interface that has the routes of stacks.
 pub(super) const VERSION: &str = "2026-03-10";
 /// The pauses before it is asked again how far the merge is: a minute in all.
 const PAUSES: [u64; 10] = [1, 1, 2, 3, 5, 8, 10, 10, 10, 10];
+/// What to do about a merge that may be under way: GitHub answers a second request for it with the
+/// one that runs, or with what came of it.
+const ASK_AGAIN: &str =
+    "merge it again: that waits for a merge that runs, and starts no second one";
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -51,8 +55,21 @@ pub(super) fn is_stacked(error: &Error) -> bool {
 }
 
 impl GitHub {
-    /// Merges it and what is below it, and waits for that up to a minute.
-    pub(super) async fn merge_stacked(&self, ask: &Ask<'_>) -> Result<Done> {
+    /// Merges it and what is below it, and waits for that up to a minute. The second value is a
+    /// warning where it was not over by then, or an answer was lost.
+    pub(super) async fn merge_stacked(&self, ask: &Ask<'_>) -> Result<(Done, Option<Warning>)> {
+        let error = match self.ask_for_stack(ask).await {
+            Err(error) if error.retry() == Retry::Ambiguous => error,
+            done => return done,
+        };
+        match self.merge_read_back(ask.pr).await {
+            Ok(Some(done)) => Ok((done, Some(it_happened(&error)))),
+            // That nothing is seen of it says little: GitHub merges after it has answered.
+            Ok(None) | Err(_) => Err(error.with_hint(ASK_AGAIN)),
+        }
+    }
+
+    async fn ask_for_stack(&self, ask: &Ask<'_>) -> Result<(Done, Option<Warning>)> {
         if ask.req.author_email.is_some() {
             return Err(Error::invalid(
                 "author_email",
@@ -126,10 +143,16 @@ impl GitHub {
             }
             progress = self.progress(&bytes)?;
         }
-        let way = match progress.status.as_str() {
-            "merged" => Way::Now,
-            "enqueued" => Way::Queue,
-            "pending" => Way::Auto,
+        let (way, warning) = match progress.status.as_str() {
+            "merged" => (Way::Now, None),
+            "enqueued" => (Way::Queue, None),
+            "pending" => {
+                let message = format!(
+                    "{} is still at work on the merge of {} and what is below it",
+                    self.info.host, ask.pr
+                );
+                (Way::Now, Some(Warning::new(message).with_hint(ASK_AGAIN)))
+            }
             _ => {
                 let why = self.api.about(true).words(&progress.details.message);
                 return Err(Error::precondition(
@@ -139,11 +162,13 @@ impl GitHub {
                 .with_hint("look at the pull requests below it in the stack"));
             }
         };
-        Ok(Done {
+        let pull = self.fetch(ask.pr, PrFields::NONE).await;
+        let done = Done {
             way,
-            pull: self.fetch(ask.pr, PrFields::NONE).await?,
+            pull: pull.map_err(|e| e.with_retry(Retry::Ambiguous))?,
             position: None,
-        })
+        };
+        Ok((done, warning))
     }
 
     fn progress(&self, bytes: &Bytes) -> Result<Progress> {

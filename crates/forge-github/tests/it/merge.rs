@@ -1,7 +1,7 @@
 //! Merging and whether it is possible.
 
 use forge_core::{
-    ErrorKind, Precondition,
+    ErrorKind, Precondition, Retry,
     model::{MergeMethod, MergeReq, MergeState},
 };
 use insta::assert_json_snapshot;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use wiremock::ResponseTemplate;
 
 use crate::{
-    script::{Script, data, gateway, refused, rest},
+    script::{Script, body, data, gateway, refused, rest},
     wire::{changed, one},
 };
 
@@ -446,6 +446,10 @@ async fn a_stack_that_fails_or_takes_long_says_so() {
         .await
         .unwrap();
     assert!(made.value.queued);
+    // It waits for nothing: it is under way.
+    assert!(!made.steps[0].done, "{:?}", made.steps);
+    let said = &made.warnings[0].message;
+    assert!(said.contains("still at work on the merge"), "{said}");
     for (said, code) in [
         ("It is a draft", "precondition_failed"),
         ("no such thing", "not_found"),
@@ -459,6 +463,61 @@ async fn a_stack_that_fails_or_takes_long_says_so() {
         assert!(e.message().contains(said), "{e}");
     }
     script.sent();
+}
+
+/// What of the merge of a stack is lost: its start, a look at it, or what came of it.
+fn lost() -> [Vec<crate::script::Step>; 3] {
+    let put = format!("PUT {ASYNC}");
+    let over = json!({ "status": "merged", "details": { "message": "Merged." } });
+    [
+        vec![rest(&put, ResponseTemplate::new(502))],
+        vec![
+            rest(&put, progress(202, pending())),
+            rest(
+                &format!("GET {ASYNC}/u-1"),
+                progress(404, json!({ "message": "Not Found" })),
+            ),
+        ],
+        vec![
+            rest(&put, progress(200, over)),
+            // An answer that is none.
+            body("PullView", json!({})),
+        ],
+    ]
+}
+
+#[tokio::test]
+async fn a_stack_whose_answer_is_lost_is_looked_for_and_may_be_under_way() {
+    for part in lost() {
+        let mut steps = stacked();
+        steps.extend(part);
+        steps.extend([
+            data("PullView", one(merged())),
+            data("deleteRef", json!({ "m": {} })),
+        ]);
+        let script = Script::play(steps).await;
+        let req = MergeReq {
+            delete_branch: true,
+            ..MergeReq::default()
+        };
+        let made = script.repo.merge(&script.pr(), &req).await.unwrap();
+        let said = &made.warnings[0].message;
+        assert!(said.starts_with("it happened, although"), "{said}");
+        assert!(made.value.branch_deleted && !made.value.queued);
+        script.sent();
+    }
+    for part in lost() {
+        let mut steps = stacked();
+        steps.extend(part);
+        steps.push(data("PullView", one(changed(7, json!({})))));
+        let script = Script::play(steps).await;
+        let req = MergeReq::default();
+        let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
+        assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
+        let hint = e.hint().unwrap();
+        assert!(hint.contains("waits for a merge that runs"), "{hint}");
+        script.sent();
+    }
 }
 
 #[tokio::test]

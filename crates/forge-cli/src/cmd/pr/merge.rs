@@ -72,8 +72,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         return Ok(Exit::Ok);
     }
+    // What neither was done nor waits is under way, which a warning says.
+    let under_way = outcome.value.queued && outcome.steps.iter().any(|step| !step.done);
     let merge = ctx.ui.outcome(outcome)?;
-    if ctx.ui.is_tty() {
+    if ctx.ui.is_tty() && !under_way {
         report(ctx, &merge, method);
     }
     let over = !merge.queued && merge.queue_position.is_none();
