@@ -2,10 +2,12 @@
 //!
 //! Stacks are a public preview of GitHub's. GraphQL reads them and makes none; the routes, their
 //! bodies and their answers are in docs.github.com/en/rest/pulls/stacks. They answer 404 where stacks
-//! are not enabled, and hold pull requests of one repository alone.
+//! are not enabled, and hold pull requests of one repository alone. An Enterprise Server that is older
+//! than their version of the interface answers 400, and a token without the right to them 403: what
+//! needs no stack is done there too.
 
 use forge_core::{
-    Error, ErrorKind, Outcome, PrId, Precondition, RepoId, Result, Step, Warning,
+    Error, ErrorKind, Noun, Outcome, PrId, Precondition, RepoId, Result, Step, Warning,
     model::{CreatePull, PullRequest},
 };
 use http::{Method, StatusCode};
@@ -36,8 +38,8 @@ pub(super) enum Place {
     Alone,
     /// At the top of the stack with this number.
     Top(u64),
-    /// Where no stacks are enabled.
-    NoStacks,
+    /// Where no stacks are to be had, and why.
+    NoStacks(String),
 }
 
 /// A stack, from the bottom to the top.
@@ -153,8 +155,11 @@ impl Below {
 impl GitHub {
     /// Where the lower one stands; an error when something is on top of it.
     pub(super) async fn place_of(&self, below: &Below) -> Result<Place> {
-        let Some(stacks) = self.stacks_of(&below.id.repo, below.number).await? else {
-            return Ok(Place::NoStacks);
+        let stacks = match self.stacks_of(&below.id.repo, below.number).await {
+            Err(error) if is_without_stacks(&error) => {
+                return Ok(Place::NoStacks(error.message().to_owned()));
+            }
+            stacks => stacks?,
         };
         let Some(stack) = stacks.into_iter().find(|it| it.holds(below.number)) else {
             return Ok(Place::Alone);
@@ -187,7 +192,7 @@ impl GitHub {
                 );
                 outcome.warnings.push(
                     Warning::new(message).with_hint(match place {
-                        Place::NoStacks => format!(
+                        Place::NoStacks(_) => format!(
                             "when {} is merged, give this one its base branch with 'forge pr edit \
                              {} --base', unless GitHub has done so: it does where the merged \
                              branch is deleted",
@@ -218,11 +223,8 @@ impl GitHub {
         let (path, numbers) = match place {
             Place::Alone => (stacks, vec![below.number, top]),
             Place::Top(stack) => (format!("{stacks}/{stack}/add"), vec![top]),
-            Place::NoStacks => {
-                return Err(Error::precondition(
-                    Precondition::Rule,
-                    format!("stacks are not enabled in {}", pull.repo),
-                ));
+            Place::NoStacks(why) => {
+                return Err(Error::precondition(Precondition::Rule, why));
             }
         };
         let body = json!({ "pull_requests": numbers });
@@ -240,7 +242,7 @@ impl GitHub {
             )),
         });
         let ((), warning) = or_read_back(written, || async {
-            let stacks = self.stacks_of(&pull.repo, top).await?.unwrap_or_default();
+            let stacks = self.stacks_of(&pull.repo, top).await?;
             let is_there = stacks.iter().any(|it| it.above(below.number) == Some(top));
             Ok(is_there.then_some(()))
         })
@@ -248,21 +250,22 @@ impl GitHub {
         Ok(warning)
     }
 
-    /// The stacks that a pull request is in: one at most. `None` where stacks are not enabled.
-    async fn stacks_of(&self, repo: &RepoId, number: u64) -> Result<Option<Vec<Stack>>> {
+    /// The stacks that a pull request is in: one at most.
+    async fn stacks_of(&self, repo: &RepoId, number: u64) -> Result<Vec<Stack>> {
         let path = format!("{}/stacks?pull_request={number}", repo_route(repo)?);
         let (status, headers, bytes) = self
             .api
             .rest_of(VERSION, Method::GET, &path, JSON, None)
             .await?;
         if status == StatusCode::NOT_FOUND {
-            return Ok(None);
+            let why = format!("stacks are not enabled in {repo}");
+            return Err(Error::not_found(Noun::Other, why));
         }
         if !status.is_success() {
             let about = self.api.about(false);
             return Err(error::from_http(about, status, &headers, &bytes));
         }
-        serde_json::from_slice(&bytes).map(Some).map_err(|e| {
+        serde_json::from_slice(&bytes).map_err(|e| {
             let host = &self.info.host;
             Error::new(
                 ErrorKind::Protocol,
@@ -270,4 +273,14 @@ impl GitHub {
             )
         })
     }
+}
+
+/// Whether a look at the stacks failed because there are none for this repository, host or token.
+fn is_without_stacks(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound { .. }
+            | ErrorKind::PermissionDenied { .. }
+            | ErrorKind::Upstream { status: 400, .. }
+    )
 }

@@ -164,6 +164,33 @@ async fn where_stacks_are_not_enabled_it_is_on_top_by_its_base() {
 }
 
 #[tokio::test]
+async fn without_stacks_for_the_server_or_the_token_it_is_on_top_by_its_base() {
+    for (status, said) in [
+        (400, "API version '2026-03-10' is not supported"),
+        (403, "Resource not accessible by personal access token"),
+    ] {
+        let refused = told(status, &json!({ "message": said }));
+        let (script, made) = play(vec![looked_up(), rest(&look_at(5), refused), opened()]).await;
+        let made = made.unwrap();
+        assert!(depends_on_five(&made));
+        let told = &made.warnings[0].message;
+        assert!(told.contains("by its base branch alone"), "{told}");
+        assert!(told.contains(said), "{told}");
+        assert!(!steps(&made)[1].1);
+        assert_eq!(script.names().len(), 3, "no stack is asked for");
+    }
+}
+
+#[tokio::test]
+async fn a_rate_limit_is_no_lack_of_stacks() {
+    let limited = json!({ "message": "You have exceeded a secondary rate limit." });
+    let limited = told(403, &limited).insert_header("retry-after", "3600");
+    let (script, made) = play(vec![looked_up(), rest(&look_at(5), limited)]).await;
+    assert_eq!(made.unwrap_err().code(), "rate_limited");
+    assert_eq!(script.names().len(), 2, "nothing was opened");
+}
+
+#[tokio::test]
 async fn a_stack_that_is_refused_is_a_warning() {
     let said = json!({ "message": "Validation Failed", "errors": ["Pull requests #5 are already stacked"] });
     let refused = rest(&format!("POST {STACKS}"), told(422, &said));
