@@ -54,6 +54,8 @@ struct Stack {
 #[serde(default)]
 struct Member {
     number: u64,
+    /// `open` or `closed`; what is merged is closed.
+    state: String,
 }
 
 impl Stack {
@@ -61,13 +63,11 @@ impl Stack {
         self.pull_requests.iter().any(|it| it.number == number)
     }
 
-    /// What stands on top of a pull request.
+    /// What stands on top of a pull request. One that is closed stands in nobody's way.
     fn above(&self, number: u64) -> Option<u64> {
-        let mut from = self
-            .pull_requests
-            .iter()
-            .skip_while(|it| it.number != number);
-        from.nth(1).map(|it| it.number)
+        let from = self.pull_requests.iter();
+        let mut above = from.skip_while(|it| it.number != number).skip(1);
+        above.find(|it| it.state != "closed").map(|it| it.number)
     }
 }
 

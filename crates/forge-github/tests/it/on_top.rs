@@ -137,6 +137,23 @@ async fn there_is_room_for_one_on_top() {
 }
 
 #[tokio::test]
+async fn a_closed_one_on_top_leaves_room() {
+    let mut below = stack(&[4, 5, 6]);
+    below["pull_requests"][2]["state"] = json!("closed");
+    let grown = rest(
+        &format!("POST {STACKS}/3/add"),
+        told(200, &stack(&[4, 5, 7])),
+    );
+    let (script, made) = play(vec![looked_up(), look(5, &[below]), opened(), grown]).await;
+    let made = made.unwrap();
+    assert!(
+        made.warnings.is_empty() && depends_on_five(&made),
+        "{made:?}"
+    );
+    script.sent();
+}
+
+#[tokio::test]
 async fn where_stacks_are_not_enabled_it_is_on_top_by_its_base() {
     let hidden = told(404, &json!({ "message": "Not Found", "status": "404" }));
     let (script, made) = play(vec![looked_up(), rest(&look_at(5), hidden), opened()]).await;
