@@ -16,6 +16,7 @@ use crate::{
             ADD_COMMENT, DELETE_COMMENT, DELETE_LINE_COMMENT, Mutation, REPLY, UPDATE_COMMENT,
             UPDATE_LINE_COMMENT,
         },
+        selections,
         types::{self as wire, Nodes},
     },
     map,
@@ -95,10 +96,9 @@ impl GitHub {
     }
 
     async fn say(&self, pr: &PrId, body: &str) -> Result<Outcome<Comment>> {
-        let newest = "id number newestComment: comments(last: 1) { nodes { id } }";
         let before = match self.known.take(pr, PrFields::TO_CHANGE) {
             Some(found) => found,
-            None => self.lookup(pr, newest).await?.0,
+            None => self.lookup(pr, selections::NEWEST_COMMENT).await?.0,
         };
         self.say_after(pr, &before, body).await
     }
@@ -116,9 +116,7 @@ impl GitHub {
             .await
             .map(Made::into_comment);
         let read_back = || async {
-            let recent =
-                "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }";
-            let (now, _) = self.lookup(pr, recent).await?;
+            let (now, _) = self.lookup(pr, selections::RECENT_COMMENTS).await?;
             Ok(since(now.recent_comments.into_vec(), before, |c| &c.id).find(|c| is_mine(c, body)))
         };
         outcome(or_read_back(written, read_back).await?)
@@ -247,7 +245,7 @@ impl GitHub {
     pub(crate) async fn comment_page(&self, pr: &PrId, page: PageReq) -> Result<Page<Comment>> {
         let what = Paged {
             scheme: "github-comments",
-            selection: "comments(first: $first, after: $after) { totalCount nodes { ...CommentNode } pageInfo { ...PageEnd } }",
+            selection: selections::COMMENTS,
             take: |pull| -> Option<Nodes<wire::Comment>> { pull.comments },
         };
         Ok(paged::map(

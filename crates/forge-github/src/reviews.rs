@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     GitHub,
-    gql::{mutation::ADD_REVIEW, types as wire},
+    gql::{mutation::ADD_REVIEW, selections, types as wire},
     map,
     mutate::or_read_back,
     paged::{self, Paged},
@@ -53,8 +53,7 @@ impl Reviews for GitHub {
     async fn reviews(&self, pr: &PrId, page: PageReq) -> Result<Page<Review>> {
         let what = Paged {
             scheme: "github-reviews",
-            selection: "reviews(first: $first, after: $after, states: [APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED]) \
-                        { totalCount nodes { ...ReviewWithComments } pageInfo { ...PageEnd } }",
+            selection: selections::REVIEWS,
             take: |pull| pull.reviews,
         };
         Ok(paged::map(
@@ -65,10 +64,9 @@ impl Reviews for GitHub {
 
     async fn submit_review(&self, pr: &PrId, review: &NewReview) -> Result<Outcome<Review>> {
         check(review)?;
-        let newest = "...PullRow newestReview: reviews(last: 1) { nodes { id } }";
         let before = match self.known.take(pr, PrFields::TO_CHANGE) {
             Some(found) => found,
-            None => self.lookup(pr, newest).await?.0,
+            None => self.lookup(pr, selections::NEWEST_REVIEW).await?.0,
         };
         if review.verdict != Verdict::Comment && before.state != "OPEN" {
             let (why, word) = match before.state.as_str() {
@@ -105,11 +103,12 @@ impl Reviews for GitHub {
         let written = written.map(|m| m.pull_request_review.unwrap_or_default());
         let written = written.map_err(|e| about_lines(e, review));
         let (made, warning) = or_read_back(written, || async {
-            let recent = "...PullRow recentReviews: reviews(last: 20) { nodes { viewerDidAuthor ...ReviewWithComments } }";
-            let (now, _) = self.lookup(pr, recent).await?;
+            let (now, _) = self.lookup(pr, selections::RECENT_REVIEWS).await?;
             let mut new = since(now.recent_reviews.into_vec(), &before, |r| &r.id);
             Ok(new.find(|r| {
-                r.viewer_did_author && r.state == state(review.verdict) && same_text(&r.body, &review.body)
+                r.viewer_did_author
+                    && r.state == state(review.verdict)
+                    && same_text(&r.body, &review.body)
             }))
         })
         .await?;

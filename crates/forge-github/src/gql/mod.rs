@@ -9,6 +9,7 @@ mod document;
 pub(crate) mod fields;
 pub(crate) mod lookups;
 pub(crate) mod mutation;
+pub(crate) mod selections;
 pub(crate) mod types;
 
 pub(crate) use document::{Document, without_teams};

@@ -14,6 +14,7 @@ use super::{
     fields::{self, Base, Required, Section},
     lookups::Lookups,
     mutation::{self, Batch},
+    selections::{self, Branches},
 };
 use crate::{issues, links, pulls::view::comments_document};
 
@@ -89,25 +90,26 @@ fn the_table_has_every_file() {
     }
 }
 
+/// The fragments that are generated, and the types that they are on.
+const GENERATED: [(&str, &str); 6] = [
+    ("PullSections", "PullRequest"),
+    ("PullLookups", "PullRequest"),
+    ("IssueSections", "Issue"),
+    ("RepositoryLookups", "Repository"),
+    ("NamedNumbers", "Repository"),
+    ("Lookups", "Query"),
+];
+
 #[test]
-fn queries_without_generated_parts() {
-    for name in [
-        "Branches",
-        "IssueLinks",
-        "IssueList",
-        "IssueSearch",
-        "Label",
-        "Labels",
-        "MergePrepare",
-        "Node",
-        "PullLinks",
-        "ReplyPrepare",
-        "Repository",
-        "Threads",
-        "Timeline",
-        "Viewer",
-    ] {
-        check(&Document::query(name).text());
+fn every_query_without_what_is_generated() {
+    for &(name, text) in QUERIES {
+        let mut document = Document::query(name);
+        for (fragment, on) in GENERATED {
+            if text.contains(&format!("...{fragment}")) {
+                document.fragment(fragment, on, "");
+            }
+        }
+        check(&document.text());
     }
 }
 
@@ -194,25 +196,18 @@ fn every_combination_of_further_pages() {
 
 #[test]
 fn the_selections_that_operations_bring() {
-    for selection in [
-        "...PullCore headRef { id } newestComment: comments(last: 1) { nodes { id } }",
-        "...PullCore headRef { id } baseRef { id } newestComment: comments(last: 1) { nodes { id } }",
-        "...PullCore recentComments: comments(last: 20) { nodes { ...CommentNode } }",
-        "id number headRef { id }",
-        "id number newestComment: comments(last: 1) { nodes { id } }",
-        "id number recentComments: comments(last: 20) { nodes { ...CommentNode } }",
-        "...PullRow mergeable mergeStateStatus",
-        "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }",
-        "...PullRow newestReview: reviews(last: 1) { nodes { id } }",
-        "...PullRow recentReviews: reviews(last: 20) { nodes { viewerDidAuthor ...ReviewWithComments } }",
-    ] {
+    for selection in selections::ALL {
         check(&sections("PullView", selection));
     }
-    for selection in [
-        "commits(first: $first, after: $after) { totalCount nodes { ...CommitNode } pageInfo { ...PageEnd } }",
-        "comments(first: $first, after: $after) { totalCount nodes { ...CommentNode } pageInfo { ...PageEnd } }",
-        "reviews(first: $first, after: $after, states: [APPROVED, CHANGES_REQUESTED, COMMENTED, DISMISSED]) { totalCount nodes { ...ReviewWithComments } pageInfo { ...PageEnd } }",
-    ] {
+    for branches in [Branches::None, Branches::Head, Branches::Both] {
+        for comments in [false, true] {
+            check(&sections(
+                "PullView",
+                &selections::before_change(branches, comments),
+            ));
+        }
+    }
+    for selection in selections::PAGES {
         let mut document = Document::query("PullView");
         document.variable("first", "Int!");
         document.variable("after", "String");

@@ -3,7 +3,9 @@
 use forge_core::{Page, PageReq, PrId, Result, model::Commit};
 
 use crate::{
-    GitHub, map,
+    GitHub,
+    gql::selections,
+    map,
     paged::{self, Paged},
 };
 
@@ -11,7 +13,7 @@ impl GitHub {
     pub(super) async fn pull_commits(&self, pr: &PrId, page: PageReq) -> Result<Page<Commit>> {
         let what = Paged {
             scheme: "github-commits",
-            selection: "commits(first: $first, after: $after) { totalCount nodes { ...CommitNode } pageInfo { ...PageEnd } }",
+            selection: selections::COMMITS,
             take: |pull| pull.commits,
         };
         Ok(paged::map(

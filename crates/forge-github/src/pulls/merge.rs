@@ -17,7 +17,7 @@ use crate::{
     gql::{
         Document,
         mutation::{Batch, ENABLE_AUTO_MERGE, ENQUEUE, MERGE_PULL, Mutation},
-        types as wire,
+        selections, types as wire,
     },
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
@@ -33,9 +33,6 @@ const PAUSES: [Duration; 3] = [
     Duration::from_secs(2),
     Duration::from_secs(4),
 ];
-
-/// What tells of a merge whose answer was lost.
-const AFTERWARDS: &str = "...PullCore isInMergeQueue autoMergeRequest { ...AutoMerge }";
 
 #[derive(Deserialize)]
 struct PreparedOf {
@@ -53,9 +50,7 @@ struct Prepared {
 impl GitHub {
     pub(super) async fn pull_mergeability(&self, pr: &PrId) -> Result<Mergeability> {
         for pause in PAUSES.iter().map(Some).chain([None]) {
-            let (pull, _) = self
-                .lookup(pr, "...PullRow mergeable mergeStateStatus")
-                .await?;
+            let (pull, _) = self.lookup(pr, selections::MERGEABILITY).await?;
             if pull.state != "OPEN" {
                 return Err(not_open(pr, &pull.state));
             }
@@ -259,7 +254,7 @@ impl GitHub {
 
     /// What has come of a merge whose answer was lost.
     pub(super) async fn merge_read_back(&self, pr: &PrId) -> Result<Option<Done>> {
-        let (now, unread) = self.lookup(pr, AFTERWARDS).await?;
+        let (now, unread) = self.lookup(pr, selections::AFTER_MERGE).await?;
         let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());
         let pull = self.domain(&pr.repo, now, PrFields::NONE, unread)?;
         let way = match pull.state {
@@ -286,7 +281,7 @@ impl GitHub {
                     if error.message().contains("Head branch was modified") =>
                 {
                     let actual = self
-                        .lookup(pr, "...PullRow")
+                        .lookup(pr, selections::ROW)
                         .await
                         .ok()
                         .and_then(|(p, _)| p.head_ref_oid);

@@ -13,17 +13,13 @@ use crate::{
             ADD_COMMENT, Batch, CLOSE_PULL, CONVERT_TO_DRAFT, DELETE_REF, DISABLE_AUTO_MERGE,
             MARK_READY, Mutation, REOPEN_PULL,
         },
+        selections::{self, Branches},
         types as wire,
     },
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
     validate,
 };
-
-/// What tells a comment that was made from those that were there.
-const NEWEST: &str = "newestComment: comments(last: 1) { nodes { id } }";
-/// The comments among which it is looked for when its answer was lost.
-const RECENT: &str = "recentComments: comments(last: 20) { nodes { ...CommentNode } }";
 
 impl GitHub {
     pub(super) async fn close_pull(
@@ -34,12 +30,11 @@ impl GitHub {
         if let Some(comment) = &req.comment {
             validate::said("body", comment)?;
         }
-        let extra = if req.delete_branch {
-            "headRef { id }"
-        } else {
-            ""
+        let branches = match req.delete_branch {
+            true => Branches::Head,
+            false => Branches::None,
         };
-        let (wire, pull) = self.before(pr, req.comment.is_some(), extra).await?;
+        let (wire, pull) = self.before(pr, req.comment.is_some(), branches).await?;
         match pull.state {
             PrState::Merged => return Err(merged(pr, "closed")),
             PrState::Closed => return Ok(unchanged(pull, "closed")),
@@ -68,9 +63,7 @@ impl GitHub {
         if let Some(comment) = comment {
             validate::said("body", comment)?;
         }
-        let (wire, pull) = self
-            .before(pr, comment.is_some(), "headRef { id } baseRef { id }")
-            .await?;
+        let (wire, pull) = self.before(pr, comment.is_some(), Branches::Both).await?;
         match pull.state {
             PrState::Merged => return Err(merged(pr, "reopened")),
             PrState::Open => return Ok(unchanged(pull, "open")),
@@ -99,7 +92,7 @@ impl GitHub {
         pr: &PrId,
         draft: bool,
     ) -> Result<Outcome<PullRequest>> {
-        let (wire, pull) = self.before(pr, false, "").await?;
+        let (wire, pull) = self.before(pr, false, Branches::None).await?;
         match pull.state {
             PrState::Merged => {
                 return Err(merged(
@@ -125,7 +118,7 @@ impl GitHub {
 
     /// GitHub refuses where nothing waits.
     pub(super) async fn cancel_auto_merge(&self, pr: &PrId) -> Result<Outcome<PullRequest>> {
-        let (wire, pull) = self.before(pr, false, "").await?;
+        let (wire, pull) = self.before(pr, false, Branches::None).await?;
         let mut batch = Batch::default();
         batch.push(
             "change",
@@ -147,13 +140,12 @@ impl GitHub {
         &self,
         pr: &PrId,
         comments: bool,
-        extra: &str,
+        branches: Branches,
     ) -> Result<(wire::Pull, PullRequest)> {
-        let newest = if comments { NEWEST } else { "" };
         let (mut wire, warnings) = match self.known.take(pr, PrFields::TO_CHANGE) {
             Some(found) => (found, vec![]),
             None => {
-                self.lookup(pr, &format!("...PullCore {extra} {newest}"))
+                self.lookup(pr, &selections::before_change(branches, comments))
                     .await?
             }
         };
@@ -199,7 +191,7 @@ impl GitHub {
         };
         let written = self.changed(pull, &batch, with_the_rest).await;
         let (outcome, warning) = or_read_back(written, || async {
-            let (mut wire, warnings) = self.lookup(pr, &format!("...PullCore {RECENT}")).await?;
+            let (mut wire, warnings) = self.lookup(pr, selections::AFTER_CHANGE).await?;
             let recent = std::mem::take(&mut wire.recent_comments).into_vec();
             let pull = self.domain(&pr.repo, wire, PrFields::NONE, warnings)?;
             if !done(&pull) {
@@ -272,7 +264,7 @@ impl GitHub {
             other => other,
         };
         let done = or_read_back(written, || async {
-            let (now, _) = self.lookup(pr, "id number headRef { id }").await?;
+            let (now, _) = self.lookup(pr, selections::HEAD_BRANCH).await?;
             Ok(now.head_ref.is_none().then_some(()))
         })
         .await;

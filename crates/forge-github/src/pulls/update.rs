@@ -9,7 +9,10 @@ use serde_json::json;
 use super::merge::{check_head, moved, not_open};
 use crate::{
     GitHub,
-    gql::mutation::{Batch, UPDATE_BRANCH},
+    gql::{
+        mutation::{Batch, UPDATE_BRANCH},
+        selections,
+    },
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
 };
@@ -22,7 +25,7 @@ impl GitHub {
     ) -> Result<Outcome<PullRequest>> {
         let (pull, unread) = match self.known.take(pr, PrFields::TO_MERGE) {
             Some(found) => (found, vec![]),
-            None => self.lookup(pr, "...PullCore mergeable").await?,
+            None => self.lookup(pr, selections::TO_UPDATE_BRANCH).await?,
         };
         if pull.state != "OPEN" {
             return Err(not_open(pr, &pull.state));
@@ -59,7 +62,7 @@ impl GitHub {
                 return Ok(Outcome::unchanged(before, warning));
             }
             Err(e) if matches!(e.kind(), ErrorKind::Conflict { .. }) => {
-                let now = self.lookup(pr, "...PullRow").await.ok();
+                let now = self.lookup(pr, selections::ROW).await.ok();
                 let actual = now.and_then(|(p, _)| p.head_ref_oid);
                 return Err(moved(pr, &head, &actual.unwrap_or_default()));
             }
