@@ -60,7 +60,8 @@ impl GitHub {
                 let mut rebuilt = self.all_files(pr).await?;
                 warnings.push(
                     Warning::new(format!(
-                        "the diff is too large for {}, and was put together from its files",
+                        "the diff is too large for {}, and was put together from its files: a new \
+                         program or link looks like a plain file in it",
                         self.info.host
                     ))
                     .with_hint(format!(

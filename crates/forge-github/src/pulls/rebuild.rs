@@ -48,7 +48,7 @@ impl GitHub {
             }
         }
         self.refill(pr, &mut files).await?;
-        let mut warnings: Vec<Warning> = without_lines(&files).into_iter().collect();
+        let mut warnings = without_lines(&files);
         if files.len() >= MOST {
             warnings.push(Warning::new(format!(
                 "GitHub lists {MOST} files at most; there may be more"
@@ -85,30 +85,29 @@ impl GitHub {
     }
 }
 
-/// How many files are named in one warning.
-const NAMED: usize = 3;
+/// Says which files came without their patches: those that are text, and those that may be binary.
+fn without_lines(files: &[RestFile]) -> Vec<Warning> {
+    let lack = files.iter().filter(|f| f.patch.is_none() && !is_pure(f));
+    let (text, other): (Vec<&RestFile>, Vec<&RestFile>) = lack.partition(|f| is_text(f));
+    let groups = [(text, "too large"), (other, "binary or too large")];
+    groups
+        .into_iter()
+        .filter(|(files, _)| !files.is_empty())
+        .map(|(files, why)| {
+            let what = match files.len() {
+                1 => "1 file came without its lines".to_owned(),
+                n => format!("{n} files came without their lines"),
+            };
+            let names: Vec<&str> = files.iter().map(|f| f.filename.as_str()).collect();
+            Warning::new(format!("{what} ({why}): {}", names.join(", ")))
+                .with_hint("fetch the head and use git diff to see them")
+        })
+        .collect()
+}
 
-/// Says which files came without their patches, however many there are.
-fn without_lines(files: &[RestFile]) -> Option<Warning> {
-    let lack = |f: &&RestFile| f.patch.is_none() && !is_pure(f);
-    let names: Vec<&str> = files
-        .iter()
-        .filter(lack)
-        .map(|f| f.filename.as_str())
-        .collect();
-    let (count, named) = (names.len(), names.get(..NAMED).unwrap_or(&names).join(", "));
-    let what = match count {
-        0 => return None,
-        1 => format!("1 file came without its lines (binary or too large): {named}"),
-        n if n <= NAMED => {
-            format!("{n} files came without their lines (binary or too large): {named}")
-        }
-        n => format!(
-            "{n} files came without their lines (binary or too large): {named} and {} more",
-            n - NAMED
-        ),
-    };
-    Some(Warning::new(what).with_hint("fetch the head and use git diff to see them"))
+/// Whether it is text for sure: only of text GitHub counts lines.
+fn is_text(file: &RestFile) -> bool {
+    file.additions + file.deletions > 0
 }
 
 /// A change without lines: a new name, or an empty file.
@@ -123,7 +122,8 @@ pub(super) fn stream(files: Vec<RestFile>) -> ByteStream {
     Box::pin(stream::iter(files).map(|file| Ok(text(&file).into_bytes())))
 }
 
-/// One file's part, as git writes it as far as GitHub tells: without modes and object ids.
+/// One file's part, as git writes it as far as GitHub tells: without object ids, and with the mode of
+/// a plain file where there has to be one.
 fn text(file: &RestFile) -> String {
     let new = &file.filename;
     let old = file.previous_filename.as_ref().unwrap_or(new);
@@ -162,6 +162,10 @@ fn text(file: &RestFile) -> String {
             }
         }
         None if is_pure(file) => {}
+        // As diff(1) tells of what it does not compare. git refuses to apply this and the next.
+        None if is_text(file) => {
+            let _ = writeln!(out, "Files {from} and {to} differ");
+        }
         None => {
             let _ = writeln!(out, "Binary files {from} and {to} differ");
         }
@@ -214,29 +218,45 @@ mod tests {
     }
 
     #[test]
-    fn files_without_lines_are_one_warning() {
-        let said = |count: usize| {
+    fn files_without_lines_are_all_named() {
+        let said = |count: usize| -> Vec<String> {
             let names = (0..count).map(|n| format!("{n}.png"));
             let files: Vec<RestFile> = names.map(|n| file("modified", &n, None, None)).collect();
-            without_lines(&files).map(|w| w.message)
+            let warnings = without_lines(&files).into_iter();
+            warnings.map(|w| w.message).collect()
         };
-        assert_eq!(said(0), None);
+        assert_eq!(said(0), [""; 0]);
         let why = "(binary or too large)";
-        for (count, wanted) in [
-            (1, format!("1 file came without its lines {why}: 0.png")),
-            (
-                3,
-                format!("3 files came without their lines {why}: 0.png, 1.png, 2.png"),
-            ),
-            (
-                400,
-                format!(
-                    "400 files came without their lines {why}: 0.png, 1.png, 2.png and 397 more"
-                ),
-            ),
-        ] {
-            assert_eq!(said(count).unwrap(), wanted);
-        }
+        assert_eq!(
+            said(1),
+            [format!("1 file came without its lines {why}: 0.png")]
+        );
+        let many = said(400);
+        assert_eq!(many.len(), 1);
+        assert!(many[0].starts_with(&format!(
+            "400 files came without their lines {why}: 0.png, 1.png, 2.png, "
+        )));
+        assert!(many[0].ends_with(", 398.png, 399.png"));
+    }
+
+    #[test]
+    fn text_that_is_too_large_is_told_from_what_may_be_binary() {
+        let large = RestFile {
+            additions: 70_000,
+            ..file("added", "large.txt", None, None)
+        };
+        let files = [file("modified", "a.png", None, None), large];
+        let said: Vec<String> = without_lines(&files)
+            .into_iter()
+            .map(|w| w.message)
+            .collect();
+        assert_eq!(
+            said,
+            [
+                "1 file came without its lines (too large): large.txt",
+                "1 file came without its lines (binary or too large): a.png",
+            ]
+        );
     }
 
     #[test]
@@ -261,6 +281,13 @@ mod tests {
             (
                 file("modified", "p.png", None, None),
                 "diff --git a/p.png b/p.png\nBinary files a/p.png and b/p.png differ\n",
+            ),
+            (
+                RestFile {
+                    additions: 70_000,
+                    ..file("added", "t", None, None)
+                },
+                "diff --git a/t b/t\nnew file mode 100644\nFiles /dev/null and b/t differ\n",
             ),
             (
                 file("modified", "a\"\n", None, None),

@@ -126,6 +126,8 @@ pub(crate) struct File {
     pub deletions: usize,
     /// Its lines are not in the diff: it is binary, or the forge left them out.
     pub binary: bool,
+    /// It is text, and too large for the forge to send its lines.
+    pub left_out: bool,
     /// From `diff --git` to the first hunk.
     pub header: String,
     /// Each with its `@@` line.
@@ -147,6 +149,7 @@ pub(crate) fn parse(diff: &[u8]) -> Vec<File> {
                 additions: 0,
                 deletions: 0,
                 binary: false,
+                left_out: false,
                 header: line.to_owned(),
                 hunks: Vec::new(),
             });
@@ -219,6 +222,8 @@ fn header(file: &mut File, line: &str) {
         file.path = unquoted(path);
     } else if content.starts_with("Binary files ") || content.starts_with("GIT binary patch") {
         file.binary = true;
+    } else if content.starts_with("Files ") && content.ends_with(" differ") {
+        file.left_out = true;
     } else if let Some(path) = content.strip_prefix("+++ ") {
         let path = unquoted(path.trim_end_matches('\t'));
         if let Some(path) = path.strip_prefix("b/") {
@@ -354,6 +359,14 @@ mod tests {
             .map(|f| format!("{}{}", f.header, f.hunks.concat()))
             .collect();
         assert_eq!(all.as_bytes(), diff);
+    }
+
+    #[test]
+    fn text_that_the_forge_left_out_is_not_binary() {
+        let files =
+            parse(b"diff --git a/t b/t\nnew file mode 100644\nFiles /dev/null and b/t differ\n");
+        assert!(files[0].left_out && !files[0].binary);
+        assert_eq!(files[0].path, "t");
     }
 
     #[test]

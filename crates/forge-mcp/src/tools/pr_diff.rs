@@ -135,7 +135,8 @@ impl Tool for PrDiff {
             additions: sum(|f| f.additions),
             deletions: sum(|f| f.deletions),
             withheld: diff::withheld(&pull, &whole.files),
-            withheld_lines: Some(chosen.iter().filter(|f| f.binary).count()).filter(|n| *n > 0),
+            withheld_lines: Some(chosen.iter().filter(|f| f.binary || f.left_out).count())
+                .filter(|n| *n > 0),
             files: Vec::new(),
             next_cursor: None,
             warnings: Vec::new(),
@@ -225,6 +226,8 @@ fn unknown_path(paths: &[String], whole: &Whole) -> Error {
 fn file_blocks(call: &Call, file: &File, args: &Args) -> Vec<String> {
     let counts = if file.binary {
         "binary".to_owned()
+    } else if file.left_out {
+        "too large".to_owned()
     } else {
         format!("+{} -{}", file.additions, file.deletions)
     };
