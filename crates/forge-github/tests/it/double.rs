@@ -534,6 +534,30 @@ async fn a_stack_is_merged_past_its_rules_when_that_is_asked_for() {
     assert_eq!(below.state, PrState::Merged);
 }
 
+#[tokio::test]
+async fn a_stack_whose_merge_is_under_way_is_waited_for_by_asking_again() {
+    let world = World::new();
+    let bottom = world.open("bottom");
+    {
+        let mut seed = world.double.seed();
+        seed.commit(REPO, "top", &[("top.txt", Some("x\n"))], "Add top");
+    }
+    let top = world.ada.create(&on_top("top", &bottom)).await.unwrap();
+    let top = top.value.id;
+    world.ada.mergeability(&top).await.unwrap();
+    let lost = Fault::status(502).committed();
+    let route = "/repos/octo/tools/pulls/2/merge-async";
+    world.double.fault(lost.on_path(route));
+    let req = MergeReq::default();
+    let e = world.ada.merge(&top, &req).await.unwrap_err();
+    let hint = e.hint().unwrap();
+    assert!(hint.contains("merge it again"), "{hint}");
+    let made = world.ada.merge(&top, &req).await.unwrap().value;
+    assert_eq!(made.pull_request.state, PrState::Merged);
+    let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
+    assert_eq!(below.state, PrState::Merged);
+}
+
 fn on_top(head: &str, below: &PrId) -> CreatePull {
     CreatePull {
         depends_on: Some(below.clone()),
