@@ -10,7 +10,7 @@ use forge_core::{
 
 use super::{
     attach::Files,
-    create_text::{self, Text},
+    create_text::{self, Onto, Text},
     edits, patch,
     shared::{head_ref_label, names, repo_name},
 };
@@ -53,7 +53,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     {
         base = Some(default_base(&repo).await?);
     }
-    let Some(text) = create_text::write(ctx, &repo, &args, base.as_deref(), &head).await? else {
+    let onto = Onto {
+        base: base.as_deref(),
+        below: depends_on.as_ref(),
+    };
+    let Some(text) = create_text::write(ctx, &repo, &args, onto, &head).await? else {
         return Err(crate::ui::prompt::cancelled());
     };
     let mut req = CreatePull {
@@ -319,7 +323,10 @@ fn plan(ctx: &Ctx, req: &CreatePull) -> String {
         key("dependsOn", "DependsOn", &below.key.to_string());
     }
     key("draft", "Draft", &req.draft.to_string());
-    key("base", "Base", req.base.as_deref().unwrap_or(""));
+    // On top of another it follows from that one.
+    if req.base.is_some() || req.depends_on.is_none() {
+        key("base", "Base", req.base.as_deref().unwrap_or(""));
+    }
     key("head", "Head", &head_ref_label(&req.head));
     for edit in &req.edits {
         match &edit.content {
