@@ -305,6 +305,9 @@ fn what_is_missing_is_named_and_nothing_is_made() {
         assert!(out.stderr_text().contains(part), "{part}: {out:?}");
     };
     say(&[], "git push -u origin topic");
+    let main = hub.scratch.run(git_program()).dir(&dir);
+    main.args(["switch", "--quiet", "main"]).ok();
+    say(&["-B", "main"], "on a branch of its own");
     say(&["-H", "feature", "-B", "mian"], "mian");
     say(&["-H", "feature", "-l", "bugg"], "'bug'");
     say(&["-H", "feature", "-r", "grac"], "grace");

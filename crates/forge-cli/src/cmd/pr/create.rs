@@ -145,7 +145,7 @@ fn keep(ctx: &Ctx, text: &Text) {
 /// Opens it: of a branch that was not pushed, from a patch of this clone, where the forge takes one.
 async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRequest>> {
     let e = match repo.create(req).await {
-        Err(e) if req.edits.is_empty() && is_about_head(&e) => e,
+        Err(e) if req.edits.is_empty() && e.is_no_branch("head") => e,
         done => return done,
     };
     let Some(made) = patch::of_unpushed(ctx, repo, req).await? else {
@@ -171,15 +171,6 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
             Ok(opened)
         }
     }
-}
-
-fn is_about_head(e: &Error) -> bool {
-    matches!(
-        e.kind(),
-        ErrorKind::InvalidInput {
-            field: Some("head")
-        }
-    )
 }
 
 /// The forge does not have the head branch, and this clone does: it was not pushed.
