@@ -54,20 +54,22 @@ impl Report {
             ));
             self.count.failed += 1;
         }
-        let mut count = Count::read(&output).unwrap_or_default();
-        if !ok && count.failed == 0 {
-            count.failed = 1;
-        }
+        let count = Count::of(ok, &output);
         if count.failed > 0 {
             self.broken.push(name.to_owned());
         }
-        if output.contains(CANARY) || hidden.contains(CANARY) {
+        self.count += count;
+        self.search(name, &[&*output, &*hidden]);
+        Ok(())
+    }
+
+    /// Fails what has printed a token of a test.
+    fn search(&mut self, name: &str, printed: &[impl AsRef<str>]) {
+        if printed.iter().any(|text| text.as_ref().contains(CANARY)) {
             self.broken
                 .push(format!("{name} (its output holds a token of a test)"));
-            count.failed += 1;
+            self.count.failed += 1;
         }
-        self.count += count;
-        Ok(())
     }
 
     /// What has succeeded or failed as a whole, and what it said.
