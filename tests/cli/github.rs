@@ -151,6 +151,52 @@ fn on_top_of_another_takes_four() {
 }
 
 #[test]
+fn the_text_on_top_of_another_is_of_its_own_commits() {
+    let hub = Hub::with_pull();
+    let dir = hub.clone();
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+        hub.as_ada(hub.scratch.run(git_program()))
+            .args([&who[..], args].concat())
+            .dir(&dir)
+            .ok();
+    };
+    git(&[
+        "switch",
+        "--quiet",
+        "--no-track",
+        "-c",
+        "upper",
+        "origin/work",
+    ]);
+    hub.scratch.write("clone/upper.txt", "x\n");
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "Add upper", "-m", "Why."]);
+    git(&["push", "--quiet", "-u", "origin", "upper"]);
+    let fill = ["pr", "create", "--depends-on", "1", "--fill"];
+    let create = |more: &[&str]| hub.forge(&fill).args(more).dir(&dir).text();
+    let plan = create(&["--dry-run"]);
+    assert!(plan.contains("\ntitle:\tAdd upper\n"), "{plan}");
+    assert!(plan.contains("\ndependsOn:\t1\n"), "{plan}");
+    assert!(!plan.contains("base:"), "{plan}");
+    create(&[]);
+    let made = hub.double.seed().pull_of(REPO, 2).clone();
+    assert_eq!((&*made.title, &*made.body), ("Add upper", "Why."));
+    assert_eq!(made.base_branch, "work");
+
+    // The tip of the lower one is not here: its branch, as it was fetched, tells as much.
+    let mut seed = hub.double.seed();
+    seed.commit(REPO, "work", &[("more.txt", Some("x\n"))], "More");
+    drop(seed);
+    let plan = create(&["--dry-run"]);
+    assert!(plan.contains("\ntitle:\tAdd upper\n"), "{plan}");
+    git(&["update-ref", "-d", "refs/remotes/origin/work"]);
+    let refused = hub.forge(&fill).dir(&dir).output().exits(1).stderr_text();
+    let why = "this clone does not have the commits of";
+    assert!(refused.contains(why), "{refused}");
+}
+
+#[test]
 fn every_change_takes_two() {
     let hub = Hub::with_pull();
     for args in [
@@ -259,6 +305,9 @@ fn what_is_missing_is_named_and_nothing_is_made() {
         assert!(out.stderr_text().contains(part), "{part}: {out:?}");
     };
     say(&[], "git push -u origin topic");
+    let main = hub.scratch.run(git_program()).dir(&dir);
+    main.args(["switch", "--quiet", "main"]).ok();
+    say(&["-B", "main"], "on a branch of its own");
     say(&["-H", "feature", "-B", "mian"], "mian");
     say(&["-H", "feature", "-l", "bugg"], "'bug'");
     say(&["-H", "feature", "-r", "grac"], "grace");

@@ -1,8 +1,14 @@
 //! Many processes that write at the same time.
 
-use std::{collections::BTreeSet, process::Stdio, thread};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File, TryLockError},
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
 
-use forge_testkit::{Identity, Run, Scratch};
+use forge_testkit::{Identity, Run, Scratch, git_program};
 
 /// Starts all of `runs` before it waits for any.
 fn at_once(runs: &[Run]) -> Vec<forge_testkit::Output> {
@@ -108,25 +114,72 @@ fn one_of_two_merges_at_once_does_it() {
     assert_eq!(commits.trim(), "2", "the base moved more than once");
 }
 
+/// A git that stops before it changes a ref: it makes the file `held`, and ends when `gone` is there.
+fn stopping_git(scratch: &Scratch, held: &Path, gone: &Path) -> PathBuf {
+    let script = format!(
+        "#!/bin/sh\n\
+         case \" $* \" in\n\
+         *' update-ref '*) ;;\n\
+         *) exec '{}' \"$@\" ;;\n\
+         esac\n\
+         : >'{}'\n\
+         n=0\n\
+         while [ ! -e '{}' ] && [ $n -lt 3000 ]; do n=$((n + 1)); sleep 0.02; done\n\
+         exit 1\n",
+        git_program().display(),
+        held.display(),
+        gone.display()
+    );
+    let program = scratch.write("stopping-git", script);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    program
+}
+
 #[test]
-fn writers_of_different_pull_requests_do_not_wait_for_the_dead() {
+fn a_writer_that_dies_in_its_turn_gives_it_back() {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");
-    git.commit("feature", "Change", &[("new", Some("x\n"))]);
     let forge = || scratch.forge(git.path(), &Identity::ADA);
-    forge()
-        .args(["pr", "create", "-H", "feature", "-t", "Title", "-b", ""])
-        .ok();
+    for branch in ["one", "two"] {
+        git.commit(branch, "Change", &[(branch, Some("x\n"))]);
+        forge()
+            .args(["pr", "create", "-H", branch, "-t", "Title", "-b", ""])
+            .ok();
+    }
+    let (held, gone) = (scratch.path("held"), scratch.path("gone"));
     let mut child = forge()
-        .args(["pr", "edit", "1", "--body-file", "-"])
+        .env("FORGE_GIT", stopping_git(&scratch, &held, &gone))
+        .args(["pr", "edit", "1", "--title", "Never"])
         .command()
-        .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    forge().args(["pr", "edit", "1", "--title", "Other"]).ok();
+    while !held.exists() {
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "it ended before it wrote: {ended:?}");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let turn = File::open(git.path().join(".git/forge.turn")).unwrap();
+    let other = turn.try_lock();
+    assert!(
+        matches!(other, Err(TryLockError::WouldBlock)),
+        "it is not in its turn: {other:?}"
+    );
     child.kill().unwrap();
     child.wait().unwrap();
-    forge()
-        .args(["pr", "comment", "1", "--body", "Still here."])
-        .ok();
+    turn.try_lock().unwrap();
+    drop(turn);
+    fs::write(&gone, "").unwrap();
+    for number in ["2", "1"] {
+        forge()
+            .args(["pr", "edit", number, "--title", "Other"])
+            .ok();
+    }
+    let titles = forge()
+        .args(["pr", "list", "--json", "title", "--jq", ".[].title"])
+        .text();
+    assert_eq!(titles, "Other\nOther\n");
 }

@@ -5,7 +5,7 @@ use std::{
     process::Stdio,
 };
 
-use forge_testkit::{GitDir, Identity, Scratch};
+use forge_testkit::{GitDir, GitShim, Identity, Scratch, ShimPlan};
 
 /// What `forge` may need at most, in KiB. Where there is no `/proc` nobody can tell, and `cargo
 /// xtask test` says that this was left out.
@@ -50,16 +50,19 @@ fn open(scratch: &Scratch, git: GitDir) -> GitDir {
     git
 }
 
+/// The first line is read before git has given the last block, and memory stays small.
 fn check(scratch: &Scratch, git: &GitDir, args: &[&str], least: u64) {
     let run = scratch
         .forge(git.path(), &Identity::ADA)
         .args(["pr", "diff", "1"])
         .args(args);
-    let reading = run.read();
+    let name = format!("git{}", args.concat().replace(['/', '*'], ""));
+    let shim = GitShim::new(scratch, &name, ShimPlan::Withhold);
+    let reading = run.read_before_the_last(&shim);
     println!("{run}: {reading:?}");
     assert!(
-        reading.streamed,
-        "its end came before its output was read: {run}"
+        shim.withheld(),
+        "its first line came with the last block of git's: {run}"
     );
     assert!(reading.bytes >= least, "{} bytes: {run}", reading.bytes);
     assert!(!reading.first_line.trim().is_empty(), "{run}");

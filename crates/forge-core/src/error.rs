@@ -224,6 +224,12 @@ impl Error {
         Self::new(ErrorKind::InvalidInput { field: Some(field) }, message)
     }
 
+    /// As [`Error::invalid`], where `field` names a branch that does not exist.
+    #[must_use]
+    pub fn no_branch(field: &'static str, message: impl Into<String>) -> Self {
+        Self::invalid(field, message).with_context(WHAT, BRANCH)
+    }
+
     /// Shorthand for [`ErrorKind::NotFound`].
     #[must_use]
     pub fn not_found(what: Noun, message: impl Into<String>) -> Self {
@@ -329,7 +335,23 @@ impl Error {
     pub fn is_not_found(&self) -> bool {
         matches!(self.0.kind, ErrorKind::NotFound { .. })
     }
+
+    /// `true` for [`Error::no_branch`] of this field.
+    #[must_use]
+    pub fn is_no_branch(&self, field: &str) -> bool {
+        matches!(self.0.kind, ErrorKind::InvalidInput { field: Some(of) } if of == field)
+            && self
+                .0
+                .context
+                .iter()
+                .any(|(k, v)| *k == WHAT && v == BRANCH)
+    }
 }
+
+/// The key of what an argument names that does not exist.
+const WHAT: &str = "what";
+/// Its value for a branch.
+const BRANCH: &str = "branch";
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -377,6 +399,15 @@ mod tests {
     #[test]
     fn an_error_is_one_pointer() {
         assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn a_branch_that_is_missing_is_told_from_one_that_is_wrong() {
+        let missing = Error::no_branch("head", "there is no branch 'x'");
+        assert_eq!(missing.code(), "invalid_input");
+        assert!(missing.is_no_branch("head") && !missing.is_no_branch("base"));
+        let large = Error::invalid("head", "the patch is too large");
+        assert!(!large.is_no_branch("head"));
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Local {
             )
         };
         Err(
-            Error::invalid(field, message).with_hint(forge_core::near::hint(
+            Error::no_branch(field, message).with_hint(forge_core::near::hint(
                 branch,
                 list.lines(),
                 "branches",

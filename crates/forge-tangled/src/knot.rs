@@ -1,6 +1,6 @@
 //! What a knot is asked: branches, comparisons, merges.
 
-use forge_core::{Error, ErrorKind, Noun, Result, model, text::one_line};
+use forge_core::{Error, ErrorKind, Result, model, text::one_line};
 use forge_http::Class;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -265,10 +265,9 @@ pub(crate) fn merge_input(repository: &Repository, branch: &str, patch: &str) ->
 
 /// The error for a branch that is not on the knot.
 pub(crate) fn no_branch(field: &'static str, repository: &Repository, name: &str) -> Error {
-    Error::invalid(
+    Error::no_branch(
         field,
         format!("{} has no branch '{}'", repository.id, one_line(name)),
     )
     .with_hint("push the branch first; the knot makes the patch from it")
-    .with_context("what", format!("{:?}", Noun::Branch))
 }

@@ -43,6 +43,8 @@ pub enum ShimPlan {
         /// How long git runs before, in milliseconds.
         delay: u64,
     },
+    /// Keeps the last block of a diff back until [`GitShim::let_go`].
+    Withhold,
 }
 
 impl ShimPlan {
@@ -56,11 +58,13 @@ impl ShimPlan {
             Self::KillDuring { at, delay } => ("during", at, seconds(delay)),
             Self::KillGit { at, delay } => ("git", at, seconds(delay)),
             Self::KillBoth { at, delay } => ("both", at, seconds(delay)),
+            Self::Withhold => ("withhold", 0, seconds(0)),
         }
     }
 }
 
-/// A program that stands in front of git (`FORGE_GIT`): it notes every call, and kills as planned.
+/// A program that stands in front of git (`FORGE_GIT`): it notes every call, and kills or withholds
+/// as planned.
 #[derive(Debug)]
 pub struct GitShim {
     program: PathBuf,
@@ -71,10 +75,40 @@ pub struct GitShim {
 /// The call's number is the first directory that can be made: two calls at once get two numbers.
 /// A shell that says "Killed" to a caller that has gone would die of it without the trap.
 /// A job in the background reads /dev/null unless its input is saved in another descriptor first.
+/// A caller that waits for the last block before it writes anything would wait forever: after a
+/// minute it gets it, and a note says that it was late.
 const SCRIPT: &str = r#"#!/bin/sh
 n=1
 while ! mkdir "$STATE/$n" 2>/dev/null; do n=$((n + 1)); done
 printf '%s\n' "$*" >"$STATE/$n/args"
+if [ "$MODE" = withhold ]; then
+    case " $* " in
+    *" diff-tree "* | *" format-patch "*) ;;
+    *) exec "$GIT" "$@" ;;
+    esac
+    out="$STATE/$n/out"
+    "$GIT" "$@" >"$out"
+    code=$?
+    first=$(($(wc -c <"$out") - LAST))
+    if [ "$first" -le 0 ]; then
+        cat "$out"
+        exit "$code"
+    fi
+    head -c "$first" "$out"
+    : >"$STATE/held"
+    tries=0
+    while [ ! -e "$STATE/seen" ]; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 3000 ]; then
+            : >"$STATE/late"
+            break
+        fi
+        sleep 0.02
+    done
+    tail -c "$LAST" "$out"
+    rm "$out"
+    exit "$code"
+fi
 [ "$n" = "$AT" ] || exec "$GIT" "$@"
 trap : PIPE
 case "$MODE" in
@@ -97,6 +131,9 @@ code=$?
 exit "$code"
 "#;
 
+/// How much [`ShimPlan::Withhold`] keeps back, in bytes: as much as a pipe holds.
+const LAST: u64 = 64 * 1024;
+
 impl GitShim {
     /// A shim below `name` in `scratch`.
     ///
@@ -108,7 +145,7 @@ impl GitShim {
         fs::create_dir_all(&state).expect("a directory for the calls");
         let (mode, at, delay) = plan.parts();
         let head = format!(
-            "#!/bin/sh\nSTATE='{}'\nGIT='{}'\nMODE={mode}\nAT={at}\nDELAY={delay}\n",
+            "#!/bin/sh\nSTATE='{}'\nGIT='{}'\nMODE={mode}\nAT={at}\nDELAY={delay}\nLAST={LAST}\n",
             state.display(),
             git_program().display()
         );
@@ -154,6 +191,21 @@ impl GitShim {
             std::thread::sleep(Duration::from_millis(2));
         }
         true
+    }
+
+    /// Lets the last block of a diff go.
+    ///
+    /// # Panics
+    /// When the note cannot be written.
+    pub fn let_go(&self) {
+        fs::write(self.state.join("seen"), "").expect("a note for the shim");
+    }
+
+    /// Whether the last block of a diff was kept back until [`Self::let_go`], and not longer than the
+    /// shim waits for that.
+    #[must_use]
+    pub fn withheld(&self) -> bool {
+        self.state.join("held").exists() && !self.state.join("late").exists()
     }
 
     /// The arguments of every call so far, in order.

@@ -7,16 +7,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::Run;
+use crate::{GitShim, Run};
 
 /// What reading the whole output of a program through a pipe has shown.
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// The first line.
     pub first_line: String,
-    /// The program still ran when the first line was there. A pipe holds 64 KiB and nobody had read
-    /// more than that, so it had not written the last of a larger output.
-    pub streamed: bool,
     /// From the start of the program to its first line.
     pub first: Duration,
     /// From the start of the program to its end.
@@ -34,6 +31,20 @@ impl Run {
     /// When it cannot be started, fails, or prints the token of a test in its first line.
     #[must_use]
     pub fn read(&self) -> Reading {
+        self.reading(|| ())
+    }
+
+    /// The same with this git, which gives the last block of a diff when the first line was read.
+    ///
+    /// # Panics
+    /// As [`Self::read`].
+    #[must_use]
+    pub fn read_before_the_last(&self, shim: &GitShim) -> Reading {
+        let run = self.clone().env("FORGE_GIT", shim.program());
+        run.reading(|| shim.let_go())
+    }
+
+    fn reading(&self, seen: impl FnOnce()) -> Reading {
         let begun = Instant::now();
         let mut child = self
             .command()
@@ -46,7 +57,7 @@ impl Run {
         let mut first_line = String::new();
         out.read_line(&mut first_line).expect("a line of text");
         let first = begun.elapsed();
-        let streamed = child.try_wait().is_ok_and(|ended| ended.is_none());
+        seen();
         self.keeps_tokens("standard output", first_line.as_bytes());
         let (mut bytes, mut peak) = (first_line.len() as u64, high_water(&status));
         let mut buffer = vec![0; 1 << 16];
@@ -63,7 +74,6 @@ impl Run {
         assert!(child.wait().expect("its end").success(), "{self}");
         Reading {
             first_line,
-            streamed,
             first,
             all: begun.elapsed(),
             bytes,

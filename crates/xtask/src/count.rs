@@ -19,9 +19,22 @@ impl AddAssign for Count {
 }
 
 impl Count {
+    /// What a run has come to that ended well or not. Without a summary, or without a failed test
+    /// where it ended badly, it is one failure: it did not run.
+    pub fn of(ended_well: bool, output: &str) -> Self {
+        let mut count = Self::read(output).unwrap_or(Self {
+            passed: 0,
+            failed: 1,
+        });
+        if !ended_well && count.failed == 0 {
+            count.failed = 1;
+        }
+        count
+    }
+
     /// Nextest's summary, where there is one; else the sum of those that `cargo test` prints with the
     /// built-in harness, doc tests and libtest-mimic. `None` when there is none at all.
-    pub fn read(output: &str) -> Option<Self> {
+    fn read(output: &str) -> Option<Self> {
         // Nextest repeats the output of a failed test, with the summary of that one process in it.
         let nextest = output.lines().filter_map(nextest).next_back();
         nextest.or_else(|| {
@@ -114,5 +127,21 @@ mod tests {
     #[test]
     fn no_summary_is_no_count() {
         assert_eq!(Count::read("error: could not compile"), None);
+    }
+
+    #[test]
+    fn what_did_not_run_has_failed() {
+        let one = Count {
+            passed: 0,
+            failed: 1,
+        };
+        for ended_well in [true, false] {
+            assert_eq!(Count::of(ended_well, "nothing to do"), one);
+        }
+        let ran = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out";
+        assert_eq!(Count::of(true, ran).failed, 0);
+        assert_eq!(Count::of(false, ran).failed, 1);
+        let failed = "test result: FAILED. 1 passed; 2 failed; 0 ignored; finished in 0.00s";
+        assert_eq!(Count::of(false, failed).failed, 2);
     }
 }

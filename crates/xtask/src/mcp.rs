@@ -87,11 +87,12 @@ impl Peers {
         })
     }
 
-    /// Runs all of them; tells `done` of each whether it passed.
+    /// Runs all of them; tells `done` of each whether it passed. What they have printed.
     ///
     /// # Errors
     /// When the server cannot be built or started.
-    pub fn run(&self, mut done: impl FnMut(&str, bool)) -> Result<()> {
+    pub fn run(&self, mut done: impl FnMut(&str, bool)) -> Result<String> {
+        let mut printed = String::new();
         // The same as in .ci/run, which has built it by now: nothing is built twice.
         let (built, _) = watched(&mut cargo(&RELEASE))?;
         ensure!(built, "the release build failed");
@@ -107,7 +108,8 @@ impl Peers {
                 .args(["server", "--url", &fixtures.url, "--requirements", revision])
                 // It keeps its results where it stands.
                 .current_dir(root().join("target/peers/mcp"));
-            let (ok, _) = watched(&mut command)?;
+            let (ok, said) = watched(&mut command)?;
+            printed.push_str(&said);
             done(&format!("conformance {revision}"), ok);
         }
         let forge = release.join("forge");
@@ -125,6 +127,8 @@ impl Peers {
                 .output()?;
             let said = String::from_utf8_lossy(&output.stderr);
             print!("{said}");
+            printed.push_str(&String::from_utf8_lossy(&output.stdout));
+            printed.push_str(&said);
             let passed = output.status.success() && said.trim().is_empty();
             done(&format!("inspector --strict {}", write.join(" ")), passed);
         }
@@ -137,7 +141,8 @@ impl Peers {
             let passed = said.lines().any(|l| l == format!("ok {which}"));
             done(&format!("{PYTHON} {which}"), ok && passed);
         }
-        Ok(())
+        printed.push_str(&said);
+        Ok(printed)
     }
 }
 

@@ -54,26 +54,30 @@ impl Report {
             ));
             self.count.failed += 1;
         }
-        let mut count = Count::read(&output).unwrap_or_default();
-        if !ok && count.failed == 0 {
-            count.failed = 1;
-        }
+        let count = Count::of(ok, &output);
         if count.failed > 0 {
             self.broken.push(name.to_owned());
         }
-        if output.contains(CANARY) || hidden.contains(CANARY) {
-            self.broken
-                .push(format!("{name} (its output holds a token of a test)"));
-            count.failed += 1;
-        }
         self.count += count;
+        self.search(name, &[output.as_str(), &*hidden]);
         Ok(())
     }
 
+    /// Fails what has printed a token of a test.
+    fn search(&mut self, name: &str, printed: &[impl AsRef<str>]) {
+        if printed.iter().any(|text| text.as_ref().contains(CANARY)) {
+            self.broken
+                .push(format!("{name} (its output holds a token of a test)"));
+            self.count.failed += 1;
+        }
+    }
+
     /// What has succeeded or failed as a whole, and what it said.
-    fn said(&mut self, name: &str, output: Output) {
+    fn said(&mut self, name: &str, output: &Output) {
         println!("\n== {name}");
-        print!("{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stderr);
+        print!("{said}");
+        self.search(name, &[String::from_utf8_lossy(&output.stdout), said]);
         if output.status.success() {
             self.count.passed += 1;
         } else {
@@ -101,9 +105,12 @@ impl Report {
                 self.broken.push(format!("{name}: {which}"));
             }
         });
-        if let Err(why) = ran {
-            self.count.failed += 1;
-            self.broken.push(format!("{name}: {why:#}"));
+        match ran {
+            Ok(printed) => self.search(name, &[printed]),
+            Err(why) => {
+                self.count.failed += 1;
+                self.broken.push(format!("{name}: {why:#}"));
+            }
         }
     }
 
@@ -141,7 +148,8 @@ struct Meanwhile {
 
 impl Meanwhile {
     fn run(extent: Extent) -> Self {
-        // The first to compile has a directory of its own, and leaves ours to the tests.
+        // Where tang has to be built, that is in a directory of its own, and the tests begin
+        // meanwhile. Where it is there, they may wait until the first of the checks leaves ours.
         let tang = tang::find();
         let backends = match extent {
             Extent::All => &BACKENDS[..],
@@ -175,13 +183,19 @@ pub fn run(extent: Extent) -> Result<bool> {
         return Ok(false);
     }
 
+    if !nextest {
+        report.skip(
+            "a search of what passing tests print for tokens",
+            "no nextest",
+        );
+    }
     let meanwhile = thread::spawn(move || Meanwhile::run(extent));
     report.lane("tests", tests(nextest, extent))?;
     let meanwhile = meanwhile
         .join()
         .map_err(|_| anyhow!("what runs beside the tests has panicked"))?;
     for (backend, checked) in meanwhile.alone {
-        report.said(&format!("the library with {backend} alone"), checked?);
+        report.said(&format!("the library with {backend} alone"), &checked?);
     }
     if extent == Extent::Quick {
         report.skip("stress", "--quick");
@@ -375,5 +389,25 @@ fn behaviour(nextest: bool) -> Command {
         nextest_of("binary(behaviour)")
     } else {
         cargo(&[&TEST[..], &["--test", "behaviour"]].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_prints_a_token_has_failed() {
+        let say = |text: &str| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "echo $T"]).env("T", text);
+            shell.output().unwrap()
+        };
+        let mut report = Report::default();
+        report.said("one", &say("nothing"));
+        assert_eq!((report.count.passed, report.count.failed), (1, 0));
+        report.said("two", &say(&format!("gho_{CANARY}")));
+        assert_eq!(report.count.failed, 1);
+        assert_eq!(report.broken, ["two (its output holds a token of a test)"]);
     }
 }

@@ -212,7 +212,7 @@ impl GitHub {
         };
         if !pushed {
             let place = fork.map_or_else(|| repo.to_string(), |(o, n)| format!("{o}/{n}"));
-            return Err(Error::invalid(
+            return Err(Error::no_branch(
                 "head",
                 format!("there is no branch {} in {place}", shown(&req.head.branch)),
             )

@@ -10,7 +10,7 @@ use forge_core::{
 
 use super::{
     attach::Files,
-    create_text::{self, Text},
+    create_text::{self, Onto, Text},
     edits, patch,
     shared::{head_ref_label, names, repo_name},
 };
@@ -53,7 +53,11 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     {
         base = Some(default_base(&repo).await?);
     }
-    let Some(text) = create_text::write(ctx, &repo, &args, base.as_deref(), &head).await? else {
+    let onto = Onto {
+        base: base.as_deref(),
+        below: depends_on.as_ref(),
+    };
+    let Some(text) = create_text::write(ctx, &repo, &args, onto, &head).await? else {
         return Err(crate::ui::prompt::cancelled());
     };
     let mut req = CreatePull {
@@ -141,7 +145,7 @@ fn keep(ctx: &Ctx, text: &Text) {
 /// Opens it: of a branch that was not pushed, from a patch of this clone, where the forge takes one.
 async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRequest>> {
     let e = match repo.create(req).await {
-        Err(e) if req.edits.is_empty() && is_about_head(&e) => e,
+        Err(e) if req.edits.is_empty() && e.is_no_branch("head") => e,
         done => return done,
     };
     let Some(made) = patch::of_unpushed(ctx, repo, req).await? else {
@@ -167,15 +171,6 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
             Ok(opened)
         }
     }
-}
-
-fn is_about_head(e: &Error) -> bool {
-    matches!(
-        e.kind(),
-        ErrorKind::InvalidInput {
-            field: Some("head")
-        }
-    )
 }
 
 /// The forge does not have the head branch, and this clone does: it was not pushed.
@@ -319,7 +314,10 @@ fn plan(ctx: &Ctx, req: &CreatePull) -> String {
         key("dependsOn", "DependsOn", &below.key.to_string());
     }
     key("draft", "Draft", &req.draft.to_string());
-    key("base", "Base", req.base.as_deref().unwrap_or(""));
+    // On top of another it follows from that one.
+    if req.base.is_some() || req.depends_on.is_none() {
+        key("base", "Base", req.base.as_deref().unwrap_or(""));
+    }
     key("head", "Head", &head_ref_label(&req.head));
     for edit in &req.edits {
         match &edit.content {

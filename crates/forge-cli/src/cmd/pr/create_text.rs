@@ -3,7 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use forge_core::{Error, Repo, RepoPath, Result, model::HeadRef};
+use forge_core::{
+    Error, PrId, Repo, RepoPath, Result,
+    model::{HeadRef, PrFields, PullRequest},
+};
+use forge_git::Git;
 
 use super::{
     attach, body,
@@ -26,6 +30,15 @@ pub(super) struct Text {
     pub(super) as_draft: bool,
     /// Somebody typed some of it, and would not like to type it again.
     pub(super) typed: bool,
+}
+
+/// What the commits are on top of.
+#[derive(Clone, Copy)]
+pub(super) struct Onto<'a> {
+    /// The base branch; `None` for the default one.
+    pub(super) base: Option<&'a str>,
+    /// A pull request whose commits are not told of again.
+    pub(super) below: Option<&'a PrId>,
 }
 
 /// What can be refused before anything is read.
@@ -78,7 +91,7 @@ pub(super) async fn write(
     ctx: &Ctx,
     repo: &Repo,
     args: &CreateArgs,
-    base: Option<&str>,
+    onto: Onto<'_>,
     head: &HeadRef,
 ) -> Result<Option<Text>> {
     let mut title = args.title.clone();
@@ -86,7 +99,7 @@ pub(super) async fn write(
     let how = fill_of(args);
     if let Some(how) = how {
         let (filled_title, filled_body) =
-            fill::fill(&commits(ctx, repo, base, head).await?, how, &head.branch)?;
+            fill::fill(&commits(ctx, repo, onto, head).await?, how, &head.branch)?;
         title = title.or(Some(filled_title));
         text = text.or(Some(filled_body));
     }
@@ -117,7 +130,7 @@ pub(super) async fn write(
     // What is offered as a start may fail to be found without harm.
     let offered = match title {
         Some(title) => title,
-        None => offered_title(ctx, repo, base, head).await,
+        None => offered_title(ctx, repo, onto, head).await,
     };
     let start = match &text {
         Some(text) => Some(text.clone()),
@@ -141,8 +154,8 @@ pub(super) fn reads_commits(ctx: &Ctx, args: &CreateArgs) -> bool {
     fill_of(args).is_some() || ctx.ui.can_prompt()
 }
 
-async fn offered_title(ctx: &Ctx, repo: &Repo, base: Option<&str>, head: &HeadRef) -> String {
-    let commits = commits(ctx, repo, base, head).await.unwrap_or_default();
+async fn offered_title(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> String {
+    let commits = commits(ctx, repo, onto, head).await.unwrap_or_default();
     match fill::fill(&commits, Fill::All, &head.branch) {
         Ok((title, _)) => title,
         Err(_) => fill::humanised(&head.branch),
@@ -195,24 +208,20 @@ fn ask(
 
 /// The commits of the branch: from this clone where it has the branch, else from the repository
 /// itself where that is on this machine.
-async fn commits(
-    ctx: &Ctx,
-    repo: &Repo,
-    base: Option<&str>,
-    head: &HeadRef,
-) -> Result<Vec<Message>> {
-    let base = &match base {
-        Some(base) => base.to_owned(),
-        None => default_base(repo).await?,
+async fn commits(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> Result<Vec<Message>> {
+    let start = match (onto.below, onto.base) {
+        (Some(below), _) => Start::Pull(Box::new(repo.view(below, PrFields::NONE).await?)),
+        (None, Some(base)) => Start::Branch(base.to_owned()),
+        (None, None) => Start::Branch(default_base(repo).await?),
     };
     let head_name = format!("refs/heads/{}", head.branch);
     let clone = ctx.git();
     if let RepoPath::Dir(dir) = &repo.id().path
         && (select::is_here(ctx, repo).await || !fill::has(clone, &head_name).await)
     {
-        let git = forge_git::Git::at(dir);
-        let base = fill::known_as(&git, base, &[]).await?;
-        return fill::messages(&git, &base, &head_name).await;
+        let git = Git::at(dir);
+        let start = start.known_as(&git, &[]).await?;
+        return fill::messages(&git, &start, &head_name).await;
     }
     let config = ctx.git_config().await?;
     let forges = ctx.forges()?;
@@ -224,8 +233,41 @@ async fn commits(
             remotes.push(&remote.name);
         }
     }
-    let base = fill::known_as(clone, base, &remotes).await?;
-    fill::messages(clone, &base, &head_name).await
+    let start = start.known_as(clone, &remotes).await?;
+    fill::messages(clone, &start, &head_name).await
+}
+
+/// What the commits begin behind.
+enum Start {
+    Branch(String),
+    Pull(Box<PullRequest>),
+}
+
+impl Start {
+    /// The name of it in a clone: the commit that a pull request ends with, else its branch.
+    async fn known_as(&self, git: &Git, remotes: &[&str]) -> Result<String> {
+        let pull = match self {
+            Self::Branch(branch) => return fill::known_as(git, branch, remotes).await,
+            Self::Pull(pull) => pull,
+        };
+        if let Some(oid) = &pull.head_oid {
+            let commit = format!("{oid}^{{commit}}");
+            if fill::has(git, &commit).await {
+                return Ok(commit);
+            }
+        }
+        // A branch of a fork may have the name of another one here.
+        if pull.head_repo.is_none()
+            && let Ok(branch) = fill::known_as(git, &pull.head_branch, remotes).await
+        {
+            return Ok(branch);
+        }
+        Err(Error::invalid(
+            "depends_on",
+            format!("this clone does not have the commits of {}", pull.id),
+        )
+        .with_hint("fetch them, or pass --title and --body"))
+    }
 }
 
 /// The work tree's root.
