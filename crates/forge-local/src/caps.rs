@@ -35,13 +35,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             },
         ),
         (C::PrCreateEdits, Native),
-        (
-            C::PrCreateDependent,
-            No {
-                why: "pull requests in a git repository do not depend on each other",
-                instead: "open it into the head branch of the other one: --base",
-            },
-        ),
+        (C::PrCreateDependent, Native),
         (C::PrList, Native),
         (
             C::PrListSearch,

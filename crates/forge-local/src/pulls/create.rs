@@ -32,9 +32,11 @@ impl Local {
         validate::body_size("description", &req.description)?;
         validate::reviewers(&req.reviewers)?;
         let mut cat = self.store.cat();
-        let base = match &req.base {
-            Some(base) => base.clone(),
-            None => self.default_branch().await?.ok_or_else(|| {
+        let below = self.below(&mut cat, req).await?;
+        let base = match (&below, &req.base) {
+            (Some(below), _) => below.snapshot.head_branch.clone(),
+            (None, Some(base)) => base.clone(),
+            (None, None) => self.default_branch().await?.ok_or_else(|| {
                 Error::invalid(
                     "base",
                     "there is no base branch: the repository has no commits yet",
@@ -67,6 +69,7 @@ impl Local {
         snapshot.base_branch = base;
         snapshot.base_oid = Some(base_oid.clone());
         snapshot.head_branch = head;
+        snapshot.depends_on = below.map(|below| below.number);
         snapshot.labels = resolve_labels(&book, &req.labels)?;
         check_label_count(&snapshot.labels)?;
         snapshot.assignees = resolve_logins("assignees", &req.assignees, &by)?;

@@ -19,6 +19,7 @@ mod edits;
 mod history;
 mod links;
 mod list;
+mod on_top;
 mod state;
 mod status;
 mod view;

@@ -11,6 +11,7 @@
 mod corrupt;
 mod issues;
 mod life;
+mod on_top;
 mod recovery;
 mod repo;
 mod repositories;
