@@ -20,6 +20,7 @@ mod history;
 mod links;
 mod list;
 mod on_top;
+mod patch;
 mod state;
 mod status;
 mod view;

@@ -12,6 +12,7 @@ mod corrupt;
 mod issues;
 mod life;
 mod on_top;
+mod patch;
 mod recovery;
 mod repo;
 mod repositories;
