@@ -147,7 +147,7 @@ impl Git {
         let said = String::from_utf8_lossy(&applied.stderr).into_owned();
         let refused = said.lines().filter_map(|line| {
             let line = line.strip_prefix("error: ")?;
-            REFUSALS.iter().find_map(|end| line.strip_suffix(end))
+            REFUSALS.iter().find_map(|end| line.strip_suffix(*end))
         });
         let conflicting = unmerged.split('\0').filter_map(|entry| {
             let (_, path) = entry.split_once('\t')?;
