@@ -50,32 +50,43 @@ impl Local {
 
     /// The open one that `pull`, which is open, is on top of.
     pub(crate) async fn open_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<Option<Pull>> {
+        Ok(self.found_below(cat, pull).await?.filter(Pull::is_open))
+    }
+
+    /// What `pull`, which is open, was opened on top of, if that one's head branch is its base still.
+    async fn found_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<Option<Pull>> {
         let Some(number) = pull.snapshot.depends_on.filter(|_| pull.is_open()) else {
             return Ok(None);
         };
         let base = &pull.snapshot.base_branch;
         match self.store.read_many(cat, &[number]).await?.pop() {
-            Some(Read::Pull(below)) if below.is_open() && below.snapshot.head_branch == *base => {
-                Ok(Some(*below))
-            }
+            Some(Read::Pull(below)) if below.snapshot.head_branch == *base => Ok(Some(*below)),
             Some(Read::Broken(e)) => Err(e),
             _ => Ok(None),
         }
     }
 
-    /// Refuses to merge `pull` before what it is on top of.
+    /// Refuses to merge `pull` before what it is on top of, and into the branch of what is merged.
     pub(crate) async fn check_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<()> {
-        let Some(below) = self.open_below(cat, pull).await? else {
+        let Some(below) = self.found_below(cat, pull).await? else {
             return Ok(());
         };
-        Err(Error::precondition(
-            Precondition::Rule,
-            format!(
-                "#{} is on top of #{}, which is open and is merged first",
-                pull.number, below.number
+        let (number, lower) = (pull.number, below.number);
+        let (why, hint) = match below.snapshot.state {
+            PrState::Open => (
+                format!("#{number} is on top of #{lower}, which is open and is merged first"),
+                format!("forge pr merge {lower}"),
             ),
-        )
-        .with_hint(format!("forge pr merge {}", below.number)))
+            PrState::Merged => (
+                format!("#{number} goes into the branch of #{lower}, which is merged"),
+                format!(
+                    "forge pr edit {number} --base {}",
+                    quoted(&below.snapshot.base_branch)
+                ),
+            ),
+            PrState::Closed => return Ok(()),
+        };
+        Err(Error::precondition(Precondition::Rule, why).with_hint(hint))
     }
 
     /// Gives what is on top of `pull`, which is merged, the base branch that it was merged into. The

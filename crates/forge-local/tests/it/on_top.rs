@@ -83,6 +83,8 @@ async fn a_merge_once_more_brings_along_what_was_left_behind() {
         "{hints:?}"
     );
     assert_eq!(seen(&local, 3).await, ("lower".to_owned(), None));
+    let lost = local.merge(&pr(&local, 3), &MergeReq::default()).await;
+    assert_eq!(lost.unwrap_err().code(), "precondition_failed");
 
     local
         .close(&pr(&local, 2), &Default::default())
