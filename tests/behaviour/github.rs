@@ -49,6 +49,7 @@ impl Rig for GitHubRig {
             texts_link: true,
             knows_what_is_on_top: false,
             stacks_by_base: true,
+            stacks_merge_together: true,
             author_email: "ada@users.noreply.github.com",
         }
     }

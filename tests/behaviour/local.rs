@@ -54,9 +54,17 @@ impl Rig for LocalRig {
             checks_qualifiers: true,
             texts_link: true,
             knows_what_is_on_top: true,
-            stacks_by_base: false,
+            stacks_by_base: true,
+            stacks_merge_together: false,
             author_email: Identity::ADA.email,
         }
+    }
+
+    fn exceptions(&self) -> &'static [(&'static str, &'static str)] {
+        &[(
+            "stacks::a_second_one_on_top",
+            "any number of branches may have grown out of one",
+        )]
     }
 
     async fn fixture(&self) -> Fixture {

@@ -72,6 +72,7 @@ pub fn facts() -> Facts {
         texts_link: false,
         knows_what_is_on_top: true,
         stacks_by_base: false,
+        stacks_merge_together: false,
         author_email: "alice@example.org",
     }
 }

@@ -3,6 +3,7 @@
 //! [`Git`] runs a command and gives its output, [`Git::stream`] gives it while it is written, and
 //! [`CatFile`] keeps one process that answers many object lookups.
 
+mod apply;
 mod cat_file;
 mod commit;
 mod current;
@@ -20,6 +21,7 @@ mod stream;
 mod tree;
 mod version;
 
+pub use apply::{Applied, Mail};
 pub use cat_file::{CatFile, Found, Info, Object};
 pub use commit::{RawCommit, parse_signature, signature};
 pub use current::{CurrentPull, PushedTo, current_branch, current_pull};

@@ -61,13 +61,7 @@ impl Git {
         tree: &str,
         changes: &BTreeMap<&str, Option<TreeEntry>>,
     ) -> Result<String> {
-        let dir = tempfile::tempdir().map_err(|e| {
-            Error::new(
-                ErrorKind::Internal,
-                format!("a directory for an index could not be made: {e}"),
-            )
-            .with_hint("see that the directory of TMPDIR can be written")
-        })?;
+        let dir = scratch()?;
         let git = self
             .clone()
             .with_env("GIT_INDEX_FILE", dir.path().join("index"));
@@ -117,8 +111,19 @@ impl Git {
     }
 }
 
+/// A directory for an index of our own.
+pub(crate) fn scratch() -> Result<tempfile::TempDir> {
+    tempfile::tempdir().map_err(|e| {
+        Error::new(
+            ErrorKind::Internal,
+            format!("a directory for an index could not be made: {e}"),
+        )
+        .with_hint("see that the directory of TMPDIR can be written")
+    })
+}
+
 /// Without what puts files of its own beside an index.
-fn plainly<'a>(args: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn plainly<'a>(args: &[&'a str]) -> Vec<&'a str> {
     let plain = ["-c", "core.fsmonitor=false", "-c", "core.splitIndex=false"];
     plain.iter().chain(args).copied().collect()
 }

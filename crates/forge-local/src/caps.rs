@@ -27,21 +27,9 @@ pub static CAPABILITIES: Capabilities = Capabilities {
                 instead: "fetch the branch into this repository and open the pull request from it",
             },
         ),
-        (
-            C::PrCreatePatch,
-            No {
-                why: "a pull request in a git repository is made from a branch",
-                instead: "apply the patch to a branch with `git am` and open the pull request from it",
-            },
-        ),
+        (C::PrCreatePatch, Native),
         (C::PrCreateEdits, Native),
-        (
-            C::PrCreateDependent,
-            No {
-                why: "pull requests in a git repository do not depend on each other",
-                instead: "open it into the head branch of the other one: --base",
-            },
-        ),
+        (C::PrCreateDependent, Native),
         (C::PrList, Native),
         (
             C::PrListSearch,

@@ -53,8 +53,8 @@ pub struct CreatePull {
     pub projects: Vec<String>,
     /// Let the base repository's maintainers push to a fork's head branch.
     pub maintainer_can_modify: bool,
-    /// The changes themselves, as `git format-patch` or `git diff` writes them; then `head` is not
-    /// used.
+    /// The changes themselves, as `git format-patch` or `git diff` writes them; then `head` is, as
+    /// with `edits`, the name of the branch that is made for them, or not used.
     pub patch: Option<Vec<u8>>,
     /// The changes themselves, as whole files on top of the base branch: for a caller without a
     /// clone. Empty when the changes are on a branch or in a patch.

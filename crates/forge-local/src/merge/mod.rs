@@ -42,9 +42,11 @@ impl Local {
             Merged::Clean(_) => (MergeState::Mergeable, Vec::new()),
             Merged::Conflicts(files) => (MergeState::Conflicting, files),
         };
+        let below = self.open_below(&mut self.store.cat(), pull).await?;
         let status = match state {
             MergeState::Conflicting => "DIRTY",
             _ if pull.snapshot.draft => "DRAFT",
+            _ if below.is_some() => "BLOCKED",
             // The head has nothing that the base lacks.
             _ if contained? => "BLOCKED",
             _ => "CLEAN",
@@ -76,9 +78,11 @@ impl Local {
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
             if pull.snapshot.state == PrState::Merged {
+                drop(attempts);
                 return self.merged_before(&mut cat, pull, req).await;
             }
             self.check_mergeable(&pull, req).await?;
+            self.check_below(&mut cat, &pull).await?;
             let intent = self.prepare(&mut cat, &pull, method, req, &by).await?;
             let mut started =
                 Draft::new(Event::MergeStarted(intent.clone()), pull.snapshot.clone());
@@ -108,6 +112,7 @@ impl Local {
                 .extend(deletion.iter().flat_map(|d| d.as_ref().ok()).cloned());
             match self.store.append(&mut cat, &pull, &by, draft).await? {
                 Written::Done(_) => {
+                    drop(attempts);
                     return self
                         .merged_now(&mut cat, number, req, &intent, deletion)
                         .await;
@@ -183,15 +188,21 @@ impl Local {
     ) -> Result<Outcome<Merge>> {
         let commit = pull.snapshot.merge_commit.clone();
         let method = pull.snapshot.merge_method;
-        let (answer, branch_deleted) = if req.delete_branch {
+        let followed = self.bring_along(cat, &pull).await;
+        let (mut answer, branch_deleted) = if req.delete_branch {
             let deletion = self.delete_merged_head(cat, &pull).await?;
             let deleted = matches!(deletion, Some(Ok(())));
             let mut answer = Outcome::immediate(self.present(cat, pull, PrFields::NONE).await?);
             answer.warnings.extend(deletion.and_then(Result::err));
             (answer, deleted)
-        } else {
+        } else if followed.steps.is_empty() {
             (self.unchanged(cat, pull, "merged already").await?, false)
+        } else {
+            let view = self.present(cat, pull, PrFields::NONE).await?;
+            (Outcome::immediate(view), false)
         };
+        answer.steps.extend(followed.steps);
+        answer.warnings.extend(followed.warnings);
         Ok(answer.map(|pull_request| Merge {
             pull_request,
             commit,
@@ -251,7 +262,17 @@ impl Local {
         deletion: Option<Result<RefChange, Warning>>,
     ) -> Result<Outcome<Merge>> {
         let pull = self.store.read(cat, number).await?;
-        let branch_deleted = matches!(deletion, Some(Ok(_)));
+        let followed = self.bring_along(cat, &pull).await;
+        let deletion = match deletion {
+            // What needed the branch as its base may need it no more.
+            Some(Err(_)) if !followed.steps.is_empty() => self
+                .delete_merged_head(cat, &pull)
+                .await
+                .unwrap_or_else(|e| Some(Err(crate::pulls::warning_of(&e)))),
+            Some(deletion) => Some(deletion.map(|_| ())),
+            None => None,
+        };
+        let branch_deleted = matches!(deletion, Some(Ok(())));
         let mut outcome = Outcome::immediate(Merge {
             pull_request: self.present(cat, pull, PrFields::NONE).await?,
             commit: Some(intent.result.clone()),
@@ -272,6 +293,8 @@ impl Local {
             });
             outcome.warnings.extend(deletion.err());
         }
+        outcome.steps.extend(followed.steps);
+        outcome.warnings.extend(followed.warnings);
         let given = req.subject.is_some() || req.body.is_some() || req.author_email.is_some();
         if intent.method == MergeMethod::Rebase && given {
             outcome.warnings.push(Warning::new(

@@ -32,9 +32,11 @@ impl Local {
         validate::body_size("description", &req.description)?;
         validate::reviewers(&req.reviewers)?;
         let mut cat = self.store.cat();
-        let base = match &req.base {
-            Some(base) => base.clone(),
-            None => self.default_branch().await?.ok_or_else(|| {
+        let below = self.below(&mut cat, req).await?;
+        let base = match (&below, &req.base) {
+            (Some(below), _) => below.snapshot.head_branch.clone(),
+            (None, Some(base)) => base.clone(),
+            (None, None) => self.default_branch().await?.ok_or_else(|| {
                 Error::invalid(
                     "base",
                     "there is no base branch: the repository has no commits yet",
@@ -42,14 +44,14 @@ impl Local {
                 .with_hint("commit something first, or name the base branch")
             })?,
         };
-        let edited = !req.edits.is_empty();
+        let made = !req.edits.is_empty() || req.patch.is_some();
         let head = match req.head.branch.as_str() {
-            "" if edited => FileEdit::branch_name(&title),
+            "" if made => FileEdit::branch_name(&title),
             head => head.to_owned(),
         };
         let base_oid = self.branch_tip(&mut cat, "base", &base).await?;
         let by = identity(self.git()).await?;
-        let head_oid = if edited {
+        let head_oid = if made {
             self.new_branch(&mut cat, &head).await?;
             String::new()
         } else {
@@ -67,31 +69,32 @@ impl Local {
         snapshot.base_branch = base;
         snapshot.base_oid = Some(base_oid.clone());
         snapshot.head_branch = head;
+        snapshot.depends_on = below.map(|below| below.number);
         snapshot.labels = resolve_labels(&book, &req.labels)?;
         check_label_count(&snapshot.labels)?;
         snapshot.assignees = resolve_logins("assignees", &req.assignees, &by)?;
         snapshot.pending_reviewers = resolve_reviewers(&req.reviewers, &by, &by.actor.login)?;
 
-        let head_oid = if edited {
-            let onto = Onto {
-                branch: &snapshot.base_branch,
-                oid: &base_oid,
-            };
-            self.commit_edits(onto, &req.edits, &snapshot.title, &by)
-                .await?
-        } else {
-            head_oid
+        let onto = Onto {
+            branch: &snapshot.base_branch,
+            oid: &base_oid,
+        };
+        let title = &snapshot.title;
+        let head_oid = match &req.patch {
+            Some(patch) => self.commit_patch(onto, patch, title, &by).await?,
+            None if made => self.commit_edits(onto, &req.edits, title, &by).await?,
+            None => head_oid,
         };
         snapshot.head_oid = Some(head_oid.clone());
         // The branch comes with the pull request or not at all.
-        let branch = edited.then(|| RefChange::Create {
+        let branch = made.then(|| RefChange::Create {
             name: branch_ref(&snapshot.head_branch),
             new: head_oid.clone(),
         });
 
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
-            if edited {
+            if made {
                 self.new_branch(&mut cat, &snapshot.head_branch).await?;
             }
             self.refuse_twin(&mut cat, &snapshot, None).await?;

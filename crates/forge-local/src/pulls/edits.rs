@@ -1,4 +1,4 @@
-//! Whole-file edits, made into a commit on top of a branch, and the new branch that holds it.
+//! Whole-file edits, made into a commit on top of a branch, and the new branch for what is made.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ impl Local {
 
 fn taken(branch: &str, other: &str) -> Error {
     let message = if branch == other {
-        format!("the branch '{branch}' is there already, and edits of files need a new one")
+        format!("the branch '{branch}' is there already, and the changes need a new one")
     } else {
         format!("there can be no branch '{branch}' beside the branch '{other}'")
     };

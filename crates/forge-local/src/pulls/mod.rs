@@ -19,6 +19,8 @@ mod edits;
 mod history;
 mod links;
 mod list;
+mod on_top;
+mod patch;
 mod state;
 mod status;
 mod view;

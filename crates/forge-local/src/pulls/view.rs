@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forge_core::{
-    Result, Warning,
+    PrKey, Result, Warning,
     model::{Actor, Label, PrFields, PullRequest, Review, ReviewState},
 };
 use forge_git::CatFile;
@@ -123,6 +123,10 @@ impl Local {
         let wants = |f| fields.contains(f);
         let mut warnings = Vec::new();
         let mut keep = |e: forge_core::Error| warnings.push(warning_of(&e));
+        match self.open_below(cat, pull).await {
+            Ok(below) => view.depends_on = below.map(|below| PrKey::Number(below.number)),
+            Err(e) => keep(e),
+        }
         if wants(PrFields::STATS) || wants(PrFields::FILES) {
             match self.changed_files(pull).await {
                 Ok(files) => {

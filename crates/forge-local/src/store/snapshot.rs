@@ -30,6 +30,9 @@ pub(crate) struct Snapshot {
     pub head_oid: Option<String>,
     /// The merge base when it was closed or merged.
     pub merge_base: Option<String>,
+    /// The number of the one that it was opened on top of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<u64>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub closed_at: Option<Timestamp>,
@@ -89,6 +92,7 @@ impl Snapshot {
             head_branch: String::new(),
             head_oid: None,
             merge_base: None,
+            depends_on: None,
             created_at: at,
             updated_at: at,
             closed_at: None,

@@ -11,6 +11,8 @@
 mod corrupt;
 mod issues;
 mod life;
+mod on_top;
+mod patch;
 mod recovery;
 mod repo;
 mod repositories;

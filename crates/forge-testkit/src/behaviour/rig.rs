@@ -28,9 +28,11 @@ pub struct Facts {
     pub texts_link: bool,
     /// Whoever asks what a pull request is linked with is told what builds on it.
     pub knows_what_is_on_top: bool,
-    /// What builds on another pull request has that one's head branch as its base branch, and is
-    /// merged together with what is below it; else it has the same base branch, and is merged after.
+    /// What builds on another pull request has that one's head branch as its base branch, until that
+    /// one is merged; else it has the same base branch.
     pub stacks_by_base: bool,
+    /// It is merged together with what is below it; else it is merged after.
+    pub stacks_merge_together: bool,
     /// Under which e-mail address it commits for the author of pull requests.
     pub author_email: &'static str,
 }

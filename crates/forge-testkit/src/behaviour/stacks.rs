@@ -61,7 +61,7 @@ async fn the_lower_one_is_merged_first(fx: Fixture) {
     let can = fx.author.mergeability(&upper.id).await.unwrap();
     assert_eq!(can.state, MergeState::Mergeable, "{can:?}");
     let merged = fx.author.merge(&upper.id, &merge).await;
-    if fx.facts.stacks_by_base {
+    if fx.facts.stacks_merge_together {
         merged.unwrap();
     } else {
         let e = refused(merged, "precondition_failed");

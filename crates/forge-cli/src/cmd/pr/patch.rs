@@ -51,7 +51,7 @@ pub(super) struct Unpushed {
 }
 
 /// The patch of a head branch that a repository does not have, and a clone of it has; `None` where
-/// the forge takes no patches, or this is no such clone.
+/// the forge takes no patches as rounds, or this is no such clone.
 ///
 /// # Errors
 /// As [`of_branch`].
@@ -62,7 +62,9 @@ pub(super) async fn of_unpushed(
 ) -> Result<Option<Unpushed>> {
     let branch = &req.head.branch;
     let by_branch = req.patch.is_none() && req.edits.is_empty() && req.head.owner.is_none();
-    if !by_branch || req.depends_on.is_some() || !has(repo, Capability::PrCreatePatch) {
+    // Where a pull request follows its branch, the branch is to be pushed.
+    let takes = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
+    if !by_branch || req.depends_on.is_some() || !takes {
         return Ok(None);
     }
     let head = format!("refs/heads/{branch}");

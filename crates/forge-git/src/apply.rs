@@ -1,0 +1,193 @@
+//! Patches, taken apart and applied without a work tree.
+
+use std::{ffi::OsStr, fs, path::Path};
+
+use forge_core::{Error, ErrorKind, Result};
+
+use crate::{
+    Git,
+    tree::{plainly, scratch},
+};
+
+/// How git ends the line that says which file a patch does not fit.
+const REFUSALS: [&str; 4] = [
+    ": patch does not apply",
+    ": does not exist in index",
+    ": already exists in index",
+    ": does not match index",
+];
+
+/// One change, with what its commit says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mail {
+    /// `Name <email> seconds offset`.
+    pub author: Vec<u8>,
+    /// Subject, an empty line, and the rest.
+    pub message: String,
+    /// The diff, perhaps with text around it.
+    pub diff: Vec<u8>,
+}
+
+/// What a patch came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// The changed tree, hex.
+    Tree(String),
+    /// The files that it does not fit, sorted.
+    Conflicts(Vec<String>),
+}
+
+impl Mail {
+    /// Whether `patch` begins as a mail does, and not as a diff.
+    #[must_use]
+    pub fn begins(patch: &[u8]) -> bool {
+        let text = patch.trim_ascii_start();
+        let headers = ["From ", "From: ", "Subject: ", "Date: ", "Message-ID: "];
+        headers.iter().any(|h| text.starts_with(h.as_bytes()))
+    }
+}
+
+impl Git {
+    /// The mails of `patch`, as `git format-patch` writes them, in order. Those without a diff (a
+    /// cover letter) are left out.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `patch`) when git takes one of them for no mail with an author.
+    pub async fn mails(&self, patch: &[u8]) -> Result<Vec<Mail>> {
+        let dir = scratch()?;
+        let mut into = OsStr::new("-o").to_owned();
+        into.push(dir.path());
+        let args = [OsStr::new("mailsplit"), OsStr::new("-b"), into.as_os_str()];
+        let split = self.run_with_stdin(args, patch.trim_ascii_start()).await?;
+        if split.status != 0 {
+            return Err(no_patch(split.error("mailsplit").message()));
+        }
+        let count: usize = String::from_utf8_lossy(&split.stdout)
+            .trim()
+            .parse()
+            .unwrap_or(0);
+        let mut mails = Vec::new();
+        for number in 1..=count {
+            let mail = read(&dir.path().join(format!("{number:04}")))?;
+            mails.extend(self.mail(dir.path(), &mail).await?);
+        }
+        Ok(mails)
+    }
+
+    /// One mail; `None` when it has no diff.
+    async fn mail(&self, dir: &Path, mail: &[u8]) -> Result<Option<Mail>> {
+        let (message, diff) = (dir.join("message"), dir.join("diff"));
+        let args = [
+            OsStr::new("mailinfo"),
+            OsStr::new("--encoding=UTF-8"),
+            OsStr::new("--no-scissors"),
+            message.as_os_str(),
+            diff.as_os_str(),
+        ];
+        let told = self.run_with_stdin(args, mail).await?;
+        if told.status != 0 {
+            return Err(no_patch(told.error("mailinfo").message()));
+        }
+        let (body, diff) = (read(&message)?, read(&diff)?);
+        if diff.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        let told = String::from_utf8_lossy(&told.stdout);
+        let field = |key: &str| told.lines().find_map(|line| line.strip_prefix(key));
+        let mut git = self.clone();
+        for (variable, key) in [
+            ("GIT_AUTHOR_NAME", "Author: "),
+            ("GIT_AUTHOR_EMAIL", "Email: "),
+            ("GIT_AUTHOR_DATE", "Date: "),
+        ] {
+            let Some(value) = field(key) else {
+                let missing = key.trim_end_matches(": ");
+                return Err(no_patch(&format!("a mail of it has no '{missing}'")));
+            };
+            git = git.with_env(variable, value);
+        }
+        let author = git.run(["var", "GIT_AUTHOR_IDENT"]).await?;
+        if author.status != 0 {
+            return Err(no_patch(author.error("var").message()));
+        }
+        let subject = field("Subject: ").unwrap_or("");
+        let body = String::from_utf8_lossy(&body);
+        let message = match body.trim_start_matches('\n').trim_end() {
+            "" => format!("{subject}\n"),
+            body => format!("{subject}\n\n{body}\n"),
+        };
+        Ok(Some(Mail {
+            author: author.stdout.trim_ascii_end().to_vec(),
+            // git ends a text at a NUL, and what follows would be lost.
+            message: message.replace('\0', ""),
+            diff,
+        }))
+    }
+
+    /// What `diff` makes of `tree` (a tree or a commit, by its id). Where it does not fit as it is,
+    /// and names blobs that are here, they are merged. Only objects are written.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `patch`) for what is no diff, or has a path that git does not take.
+    pub async fn apply(&self, tree: &str, diff: &[u8]) -> Result<Applied> {
+        let dir = scratch()?;
+        let git = self
+            .clone()
+            .with_env("GIT_INDEX_FILE", dir.path().join("index"));
+        git.run_ok(plainly(&["read-tree", tree])).await?;
+        let apply = plainly(&["apply", "--cached", "--3way", "--whitespace=nowarn"]);
+        let applied = git.run_with_stdin(apply, diff).await?;
+        if applied.status == 0 {
+            let written = git.run_ok(plainly(&["write-tree"])).await?;
+            let tree = String::from_utf8_lossy(&written).trim().to_owned();
+            return Ok(Applied::Tree(tree));
+        }
+        let unmerged = git.run_ok(plainly(&["ls-files", "-u", "-z"])).await?;
+        let unmerged = String::from_utf8_lossy(&unmerged).into_owned();
+        let said = String::from_utf8_lossy(&applied.stderr).into_owned();
+        let refused = said.lines().filter_map(|line| {
+            let line = line.strip_prefix("error: ")?;
+            REFUSALS.iter().find_map(|end| line.strip_suffix(*end))
+        });
+        let conflicting = unmerged.split('\0').filter_map(|entry| {
+            let (_, path) = entry.split_once('\t')?;
+            Some(path)
+        });
+        let mut files: Vec<String> = refused.chain(conflicting).map(str::to_owned).collect();
+        files.sort();
+        files.dedup();
+        match files.is_empty() {
+            true => Err(no_patch(applied.error("apply").message())),
+            false => Ok(Applied::Conflicts(files)),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|e| {
+        Error::new(
+            ErrorKind::Internal,
+            format!("what git made of a patch cannot be read: {e}"),
+        )
+    })
+}
+
+fn no_patch(why: &str) -> Error {
+    Error::invalid("patch", format!("this is no patch: {why}"))
+        .with_hint("make it with `git format-patch --stdout BASE..HEAD`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mail_is_known_by_its_first_line() {
+        for mail in ["From 12 Mon Sep 17 00:00:00 2001\n", "\nSubject: x\n"] {
+            assert!(Mail::begins(mail.as_bytes()), "{mail}");
+        }
+        for other in ["", "diff --git a/x b/x\n", "--- a/x\n", "Fromage\n"] {
+            assert!(!Mail::begins(other.as_bytes()), "{other}");
+        }
+    }
+}

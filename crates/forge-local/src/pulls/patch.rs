@@ -1,0 +1,81 @@
+//! Patches, made into commits on top of a branch.
+
+use forge_core::{Error, Precondition, Result, text};
+use forge_git::{Applied, Mail, RawCommit, signature};
+
+use super::edits::Onto;
+use crate::{Local, ident::Identity};
+
+/// How many files a message names; the error itself has all of them.
+const NAMED: usize = 5;
+
+impl Local {
+    /// The last of the commits that the patch makes on `onto`: one for each mail, by its author, or
+    /// one with `title` for a plain diff. No ref changes.
+    pub(super) async fn commit_patch(
+        &self,
+        onto: Onto<'_>,
+        patch: &[u8],
+        title: &str,
+        by: &Identity,
+    ) -> Result<String> {
+        let git = self.git();
+        let who = signature(&by.actor, by.at);
+        let mails = match Mail::begins(patch) {
+            true => git.mails(patch).await?,
+            false => vec![Mail {
+                author: who.clone().into_bytes(),
+                message: format!("{title}\n"),
+                diff: patch.to_vec(),
+            }],
+        };
+        if mails.is_empty() {
+            return Err(
+                Error::invalid("patch", "no mail of the patch has a diff in it")
+                    .with_hint("make it with `git format-patch --stdout BASE..HEAD`"),
+            );
+        }
+        let mut tip = onto.oid.to_owned();
+        for mail in &mails {
+            let tree = match git.apply(&tip, &mail.diff).await? {
+                Applied::Tree(tree) => tree,
+                Applied::Conflicts(files) => {
+                    return Err(does_not_apply(mail, onto.branch, files));
+                }
+            };
+            let commit = RawCommit {
+                tree: &tree,
+                parents: vec![&tip],
+                author: &mail.author,
+                committer: who.as_bytes(),
+                encoding: None,
+                message: mail.message.as_bytes(),
+            }
+            .encode();
+            tip = git.put("commit", &commit).await?;
+        }
+        Ok(tip)
+    }
+}
+
+fn does_not_apply(mail: &Mail, branch: &str, files: Vec<String>) -> Error {
+    let shown: Vec<_> = files
+        .iter()
+        .take(NAMED)
+        .map(|file| text::one_line(file).into_owned())
+        .collect();
+    let more = match files.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let branch = text::one_line(branch).into_owned();
+    let subject = mail.message.lines().next().unwrap_or_default();
+    let message = format!(
+        "'{}' does not apply to '{branch}' in {}{more}; nothing was changed",
+        text::one_line(subject),
+        shown.join(", ")
+    );
+    Error::precondition(Precondition::Conflicts(files), message).with_hint(format!(
+        "rebase the commits onto '{branch}', and make the patch again"
+    ))
+}

@@ -1,0 +1,128 @@
+//! Pull requests on top of another one.
+
+use forge_core::{
+    PrKey, PullRequests, Warning,
+    model::{CreatePull, EditPull, MergeReq, PrFields, PrState, PullRequest},
+};
+use forge_local::Local;
+
+use crate::repo::{Repo, create, pr};
+
+/// A branch with one more commit than `below`; the work tree ends on `main`.
+fn grow(repo: &Repo, branch: &str, below: &str) {
+    repo.git(&["switch", "--quiet", "--create", branch, below]);
+    repo.write(&format!("{branch}.txt"), "new\n");
+    repo.commit(&format!("add {branch}.txt"));
+    repo.git(&["switch", "--quiet", "main"]);
+}
+
+async fn on_top(local: &Local, branch: &str, below: u64) -> PullRequest {
+    let req = CreatePull {
+        depends_on: Some(pr(local, below)),
+        ..CreatePull::new(branch, format!("Take {branch}"))
+    };
+    local.create(local.id(), &req).await.unwrap().value
+}
+
+async fn seen(local: &Local, number: u64) -> (String, Option<PrKey>) {
+    let view = local.view(&pr(local, number), PrFields::NONE).await;
+    let view = view.unwrap();
+    assert_eq!(view.state, PrState::Open);
+    (view.base_branch, view.depends_on)
+}
+
+fn deleting() -> MergeReq {
+    MergeReq {
+        delete_branch: true,
+        ..MergeReq::default()
+    }
+}
+
+#[tokio::test]
+async fn all_that_is_on_top_follows_a_merge_and_the_branch_can_go() {
+    let repo = Repo::new();
+    grow(&repo, "lower", "main");
+    let local = repo.open().await;
+    create(&local, "lower").await;
+    for branch in ["left", "right"] {
+        grow(&repo, branch, "lower");
+        on_top(&local, branch, 1).await;
+    }
+    grow(&repo, "top", "left");
+    on_top(&local, "top", 2).await;
+    let key = |number| Some(PrKey::Number(number));
+    assert_eq!(seen(&local, 2).await, ("lower".to_owned(), key(1)));
+    assert_eq!(seen(&local, 4).await, ("left".to_owned(), key(2)));
+
+    let merged = local.merge(&pr(&local, 1), &deleting()).await.unwrap();
+    let about = |w: &Warning| w.message.contains("lower");
+    assert!(!merged.warnings.iter().any(about), "{:?}", merged.warnings);
+    assert!(merged.value.branch_deleted);
+    assert_eq!(repo.git(&["branch", "--list", "lower"]), "");
+    for number in [2, 3] {
+        assert_eq!(seen(&local, number).await, ("main".to_owned(), None));
+    }
+    assert_eq!(seen(&local, 4).await, ("left".to_owned(), key(2)));
+}
+
+#[tokio::test]
+async fn a_merge_once_more_brings_along_what_was_left_behind() {
+    let repo = Repo::new();
+    grow(&repo, "lower", "main");
+    grow(&repo, "upper", "lower");
+    let local = repo.open().await;
+    create(&local, "lower").await;
+    // In the way: the same branch into the same base.
+    create(&local, "upper").await;
+    on_top(&local, "upper", 1).await;
+    let merged = local.merge(&pr(&local, 1), &deleting()).await.unwrap();
+    assert!(!merged.value.branch_deleted);
+    let hints: Vec<_> = merged.warnings.iter().map(|w| w.hint.as_deref()).collect();
+    assert!(
+        hints.contains(&Some("forge pr edit 3 --base main")),
+        "{hints:?}"
+    );
+    assert_eq!(seen(&local, 3).await, ("lower".to_owned(), None));
+    let lost = local.merge(&pr(&local, 3), &MergeReq::default()).await;
+    assert_eq!(lost.unwrap_err().code(), "precondition_failed");
+
+    local
+        .close(&pr(&local, 2), &Default::default())
+        .await
+        .unwrap();
+    let again = local.merge(&pr(&local, 1), &deleting()).await.unwrap();
+    assert!(again.value.already_merged && again.value.branch_deleted);
+    assert_eq!(seen(&local, 3).await, ("main".to_owned(), None));
+}
+
+#[tokio::test]
+async fn another_base_is_refused_and_a_later_one_ends_it() {
+    let repo = Repo::new();
+    grow(&repo, "lower", "main");
+    grow(&repo, "upper", "lower");
+    let local = repo.open().await;
+    create(&local, "lower").await;
+    let req = CreatePull {
+        base: Some("main".to_owned()),
+        depends_on: Some(pr(&local, 1)),
+        ..CreatePull::new("upper", "Take upper")
+    };
+    let e = local.create(local.id(), &req).await.unwrap_err();
+    assert_eq!(e.code(), "invalid_input", "{e:?}");
+
+    on_top(&local, "upper", 1).await;
+    let early = local.merge(&pr(&local, 2), &MergeReq::default()).await;
+    assert_eq!(early.unwrap_err().code(), "precondition_failed");
+    let can = local.mergeability(&pr(&local, 2)).await.unwrap();
+    assert_eq!(can.status, "BLOCKED");
+    let edit = EditPull {
+        base: Some("main".to_owned()),
+        ..EditPull::default()
+    };
+    local.edit(&pr(&local, 2), &edit).await.unwrap();
+    assert_eq!(seen(&local, 2).await, ("main".to_owned(), None));
+    local
+        .merge(&pr(&local, 2), &MergeReq::default())
+        .await
+        .unwrap();
+}

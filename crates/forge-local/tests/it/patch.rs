@@ -1,0 +1,88 @@
+//! Pull requests that are made from a patch.
+
+use forge_core::{
+    ErrorKind, Precondition, PullRequests,
+    model::{CreatePull, PrFields, PullRequest},
+};
+use forge_local::Local;
+
+use crate::repo::Repo;
+
+/// A repository whose branch `work`, with two commits of bob's, became a patch and is gone.
+fn series() -> (Repo, String, String) {
+    let repo = Repo::new();
+    repo.git(&["switch", "--quiet", "--create", "work"]);
+    repo.user("bob");
+    repo.write("base.txt", "one\n2\nthree\n");
+    repo.commit("Say 2\n\nIt is shorter.");
+    repo.write("ä/new.txt", "new\n");
+    repo.commit("Add a file");
+    let letter = ["format-patch", "--stdout", "--cover-letter", "main..work"];
+    let mails = repo.git(&letter) + "\n";
+    let diff = repo.git(&["diff", "main", "work"]) + "\n";
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.git(&["branch", "--quiet", "-D", "work"]);
+    repo.user("alice");
+    (repo, mails, diff)
+}
+
+fn from(patch: &str) -> CreatePull {
+    CreatePull {
+        base: Some("main".to_owned()),
+        patch: Some(patch.as_bytes().to_vec()),
+        ..CreatePull::new("", "Shorter numbers")
+    }
+}
+
+async fn open(local: &Local, patch: &str) -> PullRequest {
+    let made = local.create(local.id(), &from(patch)).await.unwrap();
+    local.view(&made.value.id, PrFields::STATS).await.unwrap()
+}
+
+#[tokio::test]
+async fn mails_are_commits_of_their_authors() {
+    let (repo, mails, _) = series();
+    let local = repo.open().await;
+    let pull = open(&local, &mails).await;
+    assert!(pull.head_branch.starts_with("shorter-numbers-"));
+    assert_eq!((pull.additions, pull.deletions), (Some(2), Some(1)));
+    let range = format!("main..{}", pull.head_branch);
+    let log = repo.git(&["log", "--reverse", "--format=%an %ae %cn: %B", &range]);
+    let lines: Vec<_> = log.lines().filter(|line| !line.is_empty()).collect();
+    let wanted = [
+        "bob bob@example.com alice: Say 2",
+        "It is shorter.",
+        "bob bob@example.com alice: Add a file",
+    ];
+    assert_eq!(lines, wanted);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[tokio::test]
+async fn a_plain_diff_is_one_commit() {
+    let (repo, _, diff) = series();
+    let local = repo.open().await;
+    let pull = open(&local, &diff).await;
+    let range = format!("main..{}", pull.head_branch);
+    let log = repo.git(&["log", "--format=%an: %s", &range]);
+    assert_eq!(log, "alice: Shorter numbers");
+}
+
+#[tokio::test]
+async fn a_patch_that_conflicts_is_refused_with_its_files() {
+    for whole in [true, false] {
+        let (repo, mails, diff) = series();
+        repo.write("base.txt", "one\nzwei\nthree\n");
+        repo.commit("another two");
+        let before = repo.git(&["for-each-ref"]);
+        let local = repo.open().await;
+        let patch = if whole { &mails } else { &diff };
+        let e = local.create(local.id(), &from(patch)).await.unwrap_err();
+        let files = vec!["base.txt".to_owned()];
+        let conflicts = Precondition::Conflicts(files);
+        assert_eq!(e.kind(), &ErrorKind::Precondition(conflicts), "{e:?}");
+        assert_eq!(repo.git(&["for-each-ref"]), before);
+        assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    }
+}
