@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_testkit::tangled::Moods;
+use forge_testkit::tangled::{Fault, Moods};
 use serde_json::json;
 
 use crate::{
@@ -192,6 +192,27 @@ fn what_nothing_shows_yet_is_pending_with_its_record() {
     said.says(&format!(
         "visible to others: pending ({comment} is stored, and nothing shows it yet)"
     ));
+}
+
+#[test]
+fn a_merge_that_could_not_be_recorded_names_no_record() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let refused = Fault::error(400, "InvalidRequest", "no");
+    let pds = t.world.pds().host();
+    pds.fault(refused.on("com.atproto.repo.applyWrites").always());
+    let mut wire = impatient(&t);
+    let args = json!({"repo": WIDGET, "number": uri});
+    let merged = wire.call("pr_merge", args).ok();
+    assert_eq!(merged.data()["merged"], true);
+    assert_eq!(merged.data()["ingestion"], "pending", "{}", merged.text());
+    assert_eq!(merged.data()["ingestion_detail"], json!({"waited_ms": 0}));
+    assert!(!merged.text().contains("is stored"), "{}", merged.text());
+    merged
+        .says("visible to others: pending (no record of it is known to be written)")
+        .says("merged on the knot, but not recorded")
+        .says(&format!("forge pr merge {uri} --rebase"));
+    assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 1);
 }
 
 #[test]

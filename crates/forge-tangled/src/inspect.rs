@@ -151,7 +151,7 @@ impl Tangled {
             }
             None => {
                 let ingestion = Ingestion::Pending {
-                    uri: uri.to_string(),
+                    uri: Some(uri.to_string()),
                     waited: age(&record, &uri).unwrap_or_default(),
                 };
                 report(index, ingestion, because, instead)

@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Tangled,
+    Tangled, fault,
     knot::{Branch, no_branch},
     pulls::{
         merge::{expect_head, no_message},
@@ -227,7 +227,12 @@ impl Tangled {
         let ingestion = match &recorded {
             Ok(_) => Ingestion::Immediate,
             Err(e) => {
-                let what = "merged on the branch, but not recorded, so that it still shows as open";
+                let what = match fault::is_ambiguous(e) {
+                    true => "merged on the branch, and whether that is recorded is not known",
+                    false => {
+                        "merged on the branch, but not recorded, so that it still shows as open"
+                    }
+                };
                 warnings.push(
                     Warning::new(format!("{what}: {}", e.message())).with_hint(format!(
                         "run `forge pr merge --rebase {uri}` again: it finds the change on the \
@@ -235,7 +240,7 @@ impl Tangled {
                     )),
                 );
                 Ingestion::Pending {
-                    uri,
+                    uri: None,
                     waited: Duration::ZERO,
                 }
             }

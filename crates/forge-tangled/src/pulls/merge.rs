@@ -244,18 +244,18 @@ impl Tangled {
                 told.ingestion
             }
             Err(e) => {
+                let what = match fault::is_ambiguous(&e) {
+                    true => "merged on the knot, and whether that is recorded is not known",
+                    false => "merged on the knot, but not recorded, so that it still shows as open",
+                };
                 warnings.push(
-                    Warning::new(format!(
-                        "merged on the knot, but not recorded, so that it still shows as open: {}",
-                        e.message()
-                    ))
-                    .with_hint(format!(
+                    Warning::new(format!("{what}: {}", e.message())).with_hint(format!(
                         "run `forge pr merge {uri} --rebase` {again}: it finds the change on the \
                          branch and only writes the record"
                     )),
                 );
                 Ingestion::Pending {
-                    uri: record.uri(&did),
+                    uri: None,
                     waited: std::time::Duration::ZERO,
                 }
             }

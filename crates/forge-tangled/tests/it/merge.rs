@@ -1,7 +1,9 @@
 //! Merges that go wrong half-way.
 
+use std::time::Duration;
+
 use forge_core::{
-    PullRequests, Retry, Timestamp,
+    Ingestion, PullRequests, Retry, Timestamp,
     model::{CreatePull, MergeReq, PrState, PullRequest},
 };
 use forge_testkit::tangled::Fault;
@@ -120,7 +122,14 @@ async fn a_merge_that_could_not_be_recorded_says_so_and_is_finished_by_a_rerun()
     let merged = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     let steps: Vec<_> = merged.steps.iter().map(|s| s.done).collect();
     assert_eq!(steps, [true, false]);
-    assert_eq!(merged.ingestion.word(), "pending");
+    let none = Ingestion::Pending {
+        uri: None,
+        waited: Duration::ZERO,
+    };
+    assert_eq!(
+        merged.ingestion, none,
+        "no record is named that is not there"
+    );
     let hint = merged.warnings[0].hint.clone().unwrap();
     assert!(
         hint.contains(&format!("forge pr merge {}", made.node_id)),

@@ -1,7 +1,9 @@
 //! Merging on Tangled 1.0: in a clone, by rebase and push, then the state.
 
+use std::time::Duration;
+
 use forge_core::{
-    PrId, PullRequests, RepoId, RepoPath,
+    Ingestion, PrId, PullRequests, RepoId, RepoPath,
     model::{CreatePull, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::Tangled;
@@ -236,6 +238,11 @@ async fn a_merge_that_could_not_be_recorded_is_recorded_by_the_next_one() {
     let merged = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
     let done: Vec<_> = merged.steps.iter().map(|s| s.done).collect();
     assert_eq!(done, [true, false]);
+    let none = Ingestion::Pending {
+        uri: None,
+        waited: Duration::ZERO,
+    };
+    assert_eq!(merged.ingestion, none, "the ticket is not what is pending");
     let told = merged
         .warnings
         .iter()
@@ -318,7 +325,7 @@ async fn a_knot_that_notices_is_left_alone() {
     value["state"] = json!("merged");
     let notices = async {
         while ground.repo.git.oid("main").as_deref() != Some(head.as_str()) {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         knot.put_record(&ground.repo.did, TICKET, &rkey, value.clone());
         knot.host().reset_record();
