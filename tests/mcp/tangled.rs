@@ -195,6 +195,41 @@ fn what_nothing_shows_yet_is_pending_with_its_record() {
 }
 
 #[test]
+fn what_only_a_status_calls_merged_is_told_as_that() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let head = t.repo.git.oid("topic");
+    let status = json!({
+        "pull": uri, "status": format!("{STATUS}.merged"), "createdAt": "2036-01-01T00:00:00Z",
+    });
+    t.world.pds().add(&t.bob.did, STATUS, status);
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let said = format!(
+        "a status record of bob.test (collaborator) says that {uri} is merged, and 'main' does not \
+         show the change"
+    );
+    let args = json!({"repo": WIDGET, "number": uri});
+    wire.call("pr_view", args).ok().says(&said);
+    for delete in [false, true] {
+        let args = json!({"repo": WIDGET, "number": uri, "delete_branch": delete});
+        wire.call("pr_merge", args)
+            .fails("precondition_failed")
+            .says("not proved to be merged")
+            .says(&said)
+            .says("state=open");
+    }
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    assert_eq!(t.repo.git.oid("topic"), head);
+    let open = json!({"repo": WIDGET, "number": uri, "state": "open"});
+    wire.call("pr_set_state", open).ok().says(&said);
+    let args = json!({"repo": WIDGET, "number": uri});
+    let merged = wire.call("pr_merge", args.clone()).ok();
+    assert_eq!(merged.data()["already_merged"], false);
+    let again = wire.call("pr_merge", args).ok();
+    assert_eq!(again.data()["already_merged"], true);
+}
+
+#[test]
 fn a_merge_that_could_not_be_recorded_names_no_record() {
     let t = Tangled::new();
     let uri = t.open("topic");

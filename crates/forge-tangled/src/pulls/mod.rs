@@ -17,6 +17,7 @@ pub(crate) mod record;
 pub(crate) mod rest;
 mod resubmit;
 mod rounds;
+mod said_merged;
 mod stack;
 pub(crate) mod state;
 pub(crate) mod status;
