@@ -251,6 +251,14 @@ impl Ui {
         }
     }
 
+    /// What an outcome that changed nothing says beside that: its first warning is what the command
+    /// has said in its own words.
+    pub fn besides(&self, warnings: &[Warning]) {
+        for warning in warnings.iter().skip(1) {
+            self.warning(warning);
+        }
+    }
+
     fn look_later(&self, uri: &str) {
         let uri = text::neutralise(uri);
         self.note(&format!(

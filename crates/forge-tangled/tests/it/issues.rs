@@ -532,5 +532,6 @@ async fn why_a_ticket_is_closed_is_said_once() {
     for _ in 0..2 {
         let again = forge.set_issue_state(&issue, &close).await.unwrap();
         assert!(again.unchanged && count() == 1, "{again:?}");
+        assert!(said(&again.warnings, "experimental"), "{again:?}");
     }
 }

@@ -114,6 +114,8 @@ async fn a_round_goes_on_top_of_what_the_branch_has_now() {
     assert_eq!(own_refs(), before);
     let again = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
     assert!(again.unchanged && again.value.already_merged);
+    assert_eq!(again.warnings.len(), 2, "{:?}", again.warnings);
+    assert!(again.warnings[1].message.contains("experimental"));
     let closed = ground.forge.close(&ground.pr, &Default::default()).await;
     assert_eq!(closed.unwrap_err().code(), "precondition_failed");
 }
