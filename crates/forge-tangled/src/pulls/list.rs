@@ -259,6 +259,7 @@ impl Tangled {
         filters: &Filters,
     ) -> Result<(Vec<Row>, Vec<Warning>, u64)> {
         let (pulls, mut warnings) = self.tickets(repository).await?;
+        warnings.extend(repository.doubt.clone());
         let scanned = pulls.len() as u64;
         let mut rows = Vec::new();
         for pull in pulls {

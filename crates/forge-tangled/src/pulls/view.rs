@@ -319,8 +319,11 @@ impl Tangled {
             self.latest_patch(&located.repository, &located.pull),
         )
         .await;
-        self.view_ticket_with(located, talk.as_ref(), patch, fields)
-            .await
+        let mut view = self
+            .view_ticket_with(located, talk.as_ref(), patch, fields)
+            .await?;
+        view.warnings.extend(located.repository.doubt.clone());
+        Ok(view)
     }
 
     /// One of many of Tangled 1.0, whose comments were read for all.

@@ -137,6 +137,43 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     assert!(stage.tangled(&stage.bob).view(&pr, fields).await.is_ok());
 }
 
+/// Whose repository it is stands in its manifest, whose keys nobody has seen.
+#[tokio::test]
+async fn a_manifest_that_does_not_say_whose_it_is_is_told() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let id = RepoId {
+        path: RepoPath::Named {
+            owner: "alice.test".to_owned(),
+            name: "new".to_owned(),
+        },
+        ..stage.id()
+    };
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    for (manifest, doubted) in [
+        (json!({ "owner": stage.alice.did, "name": "new" }), false),
+        (json!({ "owner": "somebody", "name": "new" }), true),
+        (json!({ "title": "new" }), true),
+    ] {
+        let kind = "org.tangled.repo.manifest";
+        let knot = stage.world.knot();
+        knot.put_record(&repo.did, kind, "self", manifest.clone());
+        let forge = stage.tangled(&stage.alice);
+        let query = PullQuery::default();
+        let page = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
+        let view = forge.view(&pr, PrFields::NONE).await.unwrap();
+        for warnings in [&page.warnings, &view.warnings] {
+            let told = warnings
+                .iter()
+                .filter(|w| w.message.contains("taken from the declaration alone"));
+            assert_eq!(told.count(), usize::from(doubted), "{manifest}");
+        }
+    }
+}
+
 /// Nothing was written, and that it is an experiment is said all the same, behind why not.
 #[track_caller]
 fn is_experimental(unchanged: bool, warnings: &[Warning]) {
