@@ -25,6 +25,7 @@ pub(crate) mod view;
 
 pub(crate) use create::{body as check_body, title as check_title};
 pub(crate) use list::Row;
+pub(crate) use said_merged::CALLED_MERGED;
 
 use async_trait::async_trait;
 use forge_core::{

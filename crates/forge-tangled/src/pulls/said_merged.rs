@@ -21,6 +21,9 @@ use crate::Tangled;
 /// The part of a view that a warning of this file is about.
 const SECTION: &str = "state";
 
+/// What a pull request is whose branch nobody has looked at, in the words of a refusal.
+pub(crate) const CALLED_MERGED: &str = "merged, as a status record says";
+
 impl Tangled {
     /// Whether the target branch has the round that a status can have meant: the newest one, or,
     /// where that is younger than the status, the newest that is not. The times decide: no record

@@ -288,6 +288,27 @@ async fn what_landed_on_a_branch_that_had_moved_is_recorded_by_the_next_one() {
     assert_eq!((ground.state().as_str(), git.oid("main")), ("merged", tip));
 }
 
+/// A ticket that says so is no merge: what the branch shows is told with it.
+#[tokio::test]
+async fn what_its_ticket_calls_merged_is_looked_for_in_the_clone() {
+    let ground = Ground::new().await;
+    let knot = ground.stage.world.knot();
+    let (uri, _, mut value) = knot.records(&ground.repo.did, TICKET)[0].clone();
+    let rkey = uri.rsplit('/').next().unwrap();
+    value["state"] = json!("merged");
+    knot.put_record(&ground.repo.did, TICKET, rkey, value);
+    for (req, told) in [
+        (ground.req(), "does not show its commits"),
+        (MergeReq::default(), "could not be looked at"),
+    ] {
+        let merged = ground.forge.merge(&ground.pr, &req).await.unwrap();
+        assert!(merged.unchanged && merged.value.already_merged);
+        let doubt = &merged.warnings[1].message;
+        assert!(doubt.contains(told), "{:?}", merged.warnings);
+    }
+    assert!(!ground.subjects().contains("Add a"));
+}
+
 /// A change that was taken back is not there, whatever the history says.
 #[tokio::test]
 async fn what_was_reverted_has_not_landed() {
