@@ -79,8 +79,10 @@ pub enum Ingestion {
     },
     /// Nothing shows it yet, and nothing says that it never will.
     Pending {
-        /// The record's at-uri.
-        uri: String,
+        /// The record's at-uri; `None` where none is known to be written: what was done before it
+        /// stands, and a warning says how to finish.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uri: Option<String>,
         /// How long was waited, in milliseconds.
         #[serde(rename = "waited_ms", serialize_with = "millis")]
         waited: Duration,

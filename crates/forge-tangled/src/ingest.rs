@@ -63,6 +63,7 @@ impl Tangled {
         let uri = record.uri.clone();
         let Ok(at) = AtUri::parse(&uri) else {
             let waited = Duration::ZERO;
+            let uri = Some(uri);
             let ingestion = Ingestion::Pending { uri, waited };
             return Told { ingestion, cid };
         };
@@ -78,6 +79,7 @@ impl Tangled {
         let begun = Instant::now();
         let wait = self.settings.wait;
         if wait.is_zero() {
+            let uri = Some(uri);
             let ingestion = Ingestion::Pending { uri, waited: wait };
             return Told { ingestion, cid };
         }
@@ -102,7 +104,10 @@ impl Tangled {
                 let waited = begun.elapsed();
                 match self.why_dropped(record).await {
                     Some(reason) => Ingestion::Ineffective { uri, reason },
-                    None => Ingestion::Pending { uri, waited },
+                    None => Ingestion::Pending {
+                        uri: Some(uri),
+                        waited,
+                    },
                 }
             }
         };
@@ -121,6 +126,7 @@ impl Tangled {
             let left = self.settings.wait.saturating_sub(begun.elapsed());
             if left.is_zero() {
                 let waited = begun.elapsed().min(self.settings.wait);
+                let uri = Some(uri);
                 return Ingestion::Pending { uri, waited };
             }
             let look = tokio::time::timeout(left, self.look(&seen, &uri, "")).await;
@@ -304,7 +310,7 @@ mod tests {
             after: Duration::ZERO,
         };
         let pending = || Ingestion::Pending {
-            uri: "at://x".into(),
+            uri: Some("at://x".into()),
             waited: Duration::ZERO,
         };
         for (one, other) in [(confirmed(), pending()), (pending(), confirmed())] {

@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use forge_core::{AtUri, Error, ErrorKind, Ingestion, Noun, Result, Timestamp, text::one_line};
+use forge_core::{
+    AtUri, Error, ErrorKind, Ingestion, Noun, Precondition, Result, Timestamp, text::one_line,
+};
 use serde::Serialize;
 
 use crate::{
-    Tangled,
+    Era, Tangled,
     ingest::{Look, Seen},
     kinds,
     records::{self, Record},
@@ -151,7 +153,7 @@ impl Tangled {
             }
             None => {
                 let ingestion = Ingestion::Pending {
-                    uri: uri.to_string(),
+                    uri: Some(uri.to_string()),
                     waited: age(&record, &uri).unwrap_or_default(),
                 };
                 report(index, ingestion, because, instead)
@@ -163,7 +165,8 @@ impl Tangled {
     /// index looks at it again, and waits for it.
     ///
     /// # Errors
-    /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record.
+    /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record;
+    /// `precondition_failed` for one about a repository that is of Tangled 1.0 by now.
     pub async fn put_again(&self, uri: &AtUri) -> Result<IngestionReport> {
         let before = self.check_ingestion(uri).await?;
         let hopeless = matches!(
@@ -174,6 +177,7 @@ impl Tangled {
             return Ok(before);
         }
         let uri = AtUri::parse(&before.uri)?;
+        self.not_declared(&uri).await?;
         self.put_changed(&uri, &before.cid).await?;
         let begun = Instant::now();
         let mut pause = self.settings.poll;
@@ -186,6 +190,34 @@ impl Tangled {
             tokio::time::sleep(pause.min(left)).await;
             pause = (pause * 2).min(Duration::from_secs(2));
         }
+    }
+
+    /// Refuses a record about a repository that was declared since: nothing of the protocol before
+    /// 1.0 is written to it, also not the same once more. The definition of a label is about none.
+    async fn not_declared(&self, uri: &AtUri) -> Result<()> {
+        let pds = self.identities.pds(&uri.authority).await?;
+        let record = records::get_uri(&pds, uri).await?;
+        let about = match self.subject(&record) {
+            Some(Seen::Pull | Seen::Issue) => uri.clone(),
+            Some(Seen::About(_, subject)) => AtUri::parse(subject)?,
+            _ => return Ok(()),
+        };
+        let id = if about.collection == self.settings.dialects.sh.issue {
+            self.issue_of_record(&about).await?.repo
+        } else {
+            self.pull_of_record(&about).await?.repo
+        };
+        if self.repository(&id).await?.era != Era::Org10 {
+            return Ok(());
+        }
+        Err(Error::precondition(
+            Precondition::Rule,
+            format!(
+                "{uri} is about {id}, which is of Tangled 1.0 by now: nothing of the protocol before \
+                 that is written to it, and the record was left as it is"
+            ),
+        )
+        .with_hint("`forge pr list` and `forge issue list` show what the repository has now"))
     }
 
     /// A record of Tangled 1.0 is where everybody reads it.

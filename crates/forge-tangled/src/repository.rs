@@ -2,7 +2,7 @@
 //! speaks.
 
 use forge_core::{
-    Error, ErrorKind, ForgeKind, Noun, RepoId, RepoPath, Result, near, text::one_line,
+    Error, ErrorKind, ForgeKind, Noun, RepoId, RepoPath, Result, Warning, near, text::one_line,
 };
 use futures::future;
 use serde::Deserialize;
@@ -31,6 +31,8 @@ pub(crate) struct Repository {
     /// The repository's own DID; those of 2025 have none.
     pub did: Option<String>,
     pub knot: Origin,
+    /// Why it need not be the owner's, where nobody but the owner says that it is.
+    pub doubt: Option<Warning>,
     /// Filled once the knot has not said that it is somebody else's.
     confirmed: OnceCell<()>,
 }
@@ -173,6 +175,7 @@ impl Tangled {
             record,
             did,
             knot,
+            doubt: None,
             confirmed: OnceCell::new(),
         })
     }
@@ -211,14 +214,18 @@ impl Tangled {
         let account = self.identities.of_did(&did).await?;
         let knot = account.document.knot(self.settings.reach)?;
         // Anybody can declare a repository; its own manifest says whose it is. The keys of a
-        // manifest were seen in prose alone, so one that cannot be read refuses nobody.
+        // manifest were seen in prose alone, so one that cannot be read refuses nobody, and is told.
         let service = self.identities.service(knot.clone()).await?;
-        if let Ok((said, _)) = self.manifest(&service, &did).await
-            && said.starts_with("did:")
-            && said != owner.did
-        {
-            return Err(claimed(&owner, &did, &said, &knot));
-        }
+        let doubt = match self.manifest(&service, &did).await {
+            Ok((said, _)) if said == owner.did || said == owner.name() => None,
+            Ok((said, _)) if said.starts_with("did:") => {
+                return Err(claimed(&owner, &did, &said, &knot));
+            }
+            Ok((said, _)) => Some(format!("it names '{}'", one_line(&said))),
+            Err(e) if e.is_not_found() => Some("none can be read there".to_owned()),
+            Err(e) => Some(e.message().to_owned()),
+        };
+        let doubt = doubt.map(|why| declared_alone(&owner, &did, &why));
         let name = record.rkey().to_owned();
         Ok(Repository {
             id: self.canonical(&owner, &name),
@@ -226,6 +233,7 @@ impl Tangled {
             owner,
             name,
             record,
+            doubt,
             did: Some(did),
             knot,
             confirmed: OnceCell::new(),
@@ -323,6 +331,16 @@ fn declaration_of(
         }
     }
     named.or(same)
+}
+
+/// The warning of a declaration that nothing confirms.
+fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
+    Warning::new(format!(
+        "that {did} is a repository of {} is taken from the declaration alone: the repository's own \
+         manifest does not say whose it is ({why})",
+        owner.name()
+    ))
+    .with_hint("look on the web whose it is")
 }
 
 fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {

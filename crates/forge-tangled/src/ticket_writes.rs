@@ -215,7 +215,7 @@ impl Tangled {
             let view = self.view_located(located, PrFields::NONE).await?;
             let warning =
                 Warning::new("the newest round has these very commits; nothing was submitted");
-            return Ok(Outcome::unchanged(view, warning));
+            return Ok(Outcome::unchanged(view, warning).with_warning(experimental()));
         }
         let of_head = |round: &&Round| matches!(&round.content, Content::Commits { head, .. } if *head == ends.head);
         let before = pull.rounds.iter().filter(of_head).count();
@@ -285,10 +285,8 @@ impl Tangled {
             .await?;
         if !changed {
             let view = self.view_located(located, PrFields::NONE).await?;
-            return Ok(Outcome::unchanged(
-                view,
-                Warning::new("there was nothing to change"),
-            ));
+            let warning = Warning::new("there was nothing to change");
+            return Ok(Outcome::unchanged(view, warning).with_warning(experimental()));
         }
         let located = self.again(located).await?;
         Ok(done(self.view_located(&located, PrFields::NONE).await?))
@@ -338,10 +336,7 @@ impl Tangled {
         let view = self.view_located(&located, PrFields::NONE).await?;
         let mut outcome = match changed {
             true => Outcome::immediate(view),
-            false => {
-                warnings.clear();
-                Outcome::unchanged(view, Warning::new(format!("{uri} is that already")))
-            }
+            false => Outcome::unchanged(view, Warning::new(format!("{uri} is that already"))),
         };
         outcome.warnings.extend(warnings);
         outcome.warnings.extend(told);

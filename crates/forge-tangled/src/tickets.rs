@@ -1,5 +1,5 @@
-//! Tangled 1.0: pull requests are tickets with a target branch, and their rounds are patches, all in
-//! the repository's own account on its knot. Read alone.
+//! Reading Tangled 1.0: pull requests are tickets with a target branch, and their rounds are patches,
+//! all in the repository's own account on its knot. They are written in `ticket_writes.rs`.
 //!
 //! What is read here was seen on public pages; where that ended, both guesses are taken, and the
 //! raw word is kept. See `docs/tangled.md`.

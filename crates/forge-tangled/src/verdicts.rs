@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::{
     Tangled, comments,
     pulls::{
+        CALLED_MERGED,
         record::{Content, Pull},
         status::{Authority, Writers},
         view::Located,
@@ -185,7 +186,7 @@ impl Tangled {
         let why = match self.state_of(&located.repository, pull).await? {
             PrState::Open => None,
             PrState::Closed => Some((Precondition::Closed, "closed")),
-            PrState::Merged => Some((Precondition::Merged, "merged")),
+            PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
         };
         if let Some((why, word)) = why {
             let message = format!("{uri} is {word}; an open one alone is reviewed");

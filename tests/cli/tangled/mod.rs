@@ -4,6 +4,7 @@ mod check;
 mod matrix;
 mod opt_in;
 mod rounds;
+mod said_merged;
 mod tickets;
 mod walk;
 mod words;

@@ -11,7 +11,7 @@ use crate::{
     Era, Tangled,
     ingest::Seen,
     pulls::{check_body, check_title},
-    ticket_writes::{describe, done},
+    ticket_writes::{describe, done, experimental},
 };
 
 impl Tangled {
@@ -77,10 +77,10 @@ impl Tangled {
         let repository = std::sync::Arc::clone(&located.repository);
         let again = self.read_back_issue(repository, &located.issue.uri).await?;
         let view = self.view_issue(&again, IssueFields::default()).await?;
-        if !changed {
-            return Ok(unchanged(view));
-        }
-        Ok(done(view))
+        Ok(match changed {
+            true => done(view),
+            false => unchanged(view).with_warning(experimental()),
+        })
     }
 }
 

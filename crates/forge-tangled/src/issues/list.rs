@@ -70,7 +70,9 @@ impl Tangled {
         let mut found = if repository.era == Era::Org10 {
             let skip = position.map_or(0, |p| p.skip);
             let all = self.issues_of_account(&repository, query, &people).await?;
-            page_of(all, skip, req.limit)
+            let mut found = page_of(all, skip, req.limit);
+            found.warnings.extend(repository.doubt.clone());
+            found
         } else {
             let page = self.issues_of_index(&repository, query, &people, position, req.limit);
             match page.await {

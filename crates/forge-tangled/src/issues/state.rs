@@ -19,7 +19,7 @@ use crate::{
     records::{self, NewRecord, Record},
     sources::ACCOUNT_MOST,
     ticket_comments::check_comment,
-    ticket_writes::{done, learned_word, spelled},
+    ticket_writes::{done, experimental, learned_word, spelled},
     tickets, write,
 };
 
@@ -197,7 +197,10 @@ impl Tangled {
         let view = self.view_issue(&again, IssueFields::default()).await?;
         let mut outcome = match changed {
             true => done(view),
-            false => Outcome::unchanged(view, already(&ticket.uri, req.state)),
+            false => {
+                let already = already(&ticket.uri, req.state);
+                Outcome::unchanged(view, already).with_warning(experimental())
+            }
         };
         outcome.warnings.extend(warnings);
         outcome.warnings.extend(told);

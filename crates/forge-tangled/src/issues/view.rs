@@ -257,6 +257,7 @@ impl Tangled {
         } = located;
         let comments = self.ticket_comments(repository, &issue.record).await;
         let mut beside = self.beside_of_ticket(&issue.record).await;
+        beside.warnings.extend(repository.doubt.clone());
         let (comments, told) = comments.unwrap_or_else(|e| {
             beside.warnings.push(unread("the comments", &e));
             Default::default()

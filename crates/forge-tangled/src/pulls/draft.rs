@@ -6,7 +6,7 @@ use forge_core::{
 };
 use serde_json::json;
 
-use super::{create, record::Pull, view::Located};
+use super::{create, record::Pull, said_merged::CALLED_MERGED, view::Located};
 use crate::{Tangled, caps, ingest::Seen};
 
 impl Tangled {
@@ -62,7 +62,7 @@ impl Tangled {
         let why = match self.state_of(&located.repository, pull).await? {
             PrState::Open => None,
             PrState::Closed => Some((Precondition::Closed, "closed")),
-            PrState::Merged => Some((Precondition::Merged, "merged")),
+            PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
         };
         if let Some((why, word)) = why {
             let message = format!("{uri} is {word}; an open one alone can be a draft or ready");

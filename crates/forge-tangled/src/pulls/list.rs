@@ -13,7 +13,8 @@ use super::{
     build::Beside,
     record::Pull,
     rest::{self, Place, Placed},
-    status,
+    said_merged::said_merged,
+    status::{self, Status},
     view::Located,
 };
 use crate::{
@@ -36,6 +37,8 @@ pub(crate) struct Row {
     comments: u64,
     /// The state is what the index makes of it, whoever it was set by.
     indexed: bool,
+    /// The status that calls it merged, where that was read.
+    merged: Option<Status>,
 }
 
 impl Placed for Row {
@@ -256,6 +259,7 @@ impl Tangled {
         filters: &Filters,
     ) -> Result<(Vec<Row>, Vec<Warning>, u64)> {
         let (pulls, mut warnings) = self.tickets(repository).await?;
+        warnings.extend(repository.doubt.clone());
         let scanned = pulls.len() as u64;
         let mut rows = Vec::new();
         for pull in pulls {
@@ -275,6 +279,7 @@ impl Tangled {
                 state: said.state.unwrap_or(PrState::Open),
                 comments: 0,
                 indexed: false,
+                merged: None,
             };
             if labelled && assigned && plain_match(&row, query, filters) {
                 rows.push(row);
@@ -292,6 +297,7 @@ impl Tangled {
             pull: Pull::parse(item.record)?,
             state,
             indexed: true,
+            merged: None,
         })
     }
 
@@ -391,6 +397,7 @@ impl Tangled {
                 state: state.unwrap_or(PrState::Open),
                 comments: 0,
                 indexed: false,
+                merged: said_merged(&read).cloned(),
             };
             if self.matches(repository, &row, query, filters).await? {
                 rows.push(row);
@@ -418,6 +425,7 @@ impl Tangled {
             if fields.contains(PrFields::ROW) {
                 let beside = Beside {
                     state: Some(row.state),
+                    statuses: row.merged.into_iter().collect(),
                     comments: row.comments,
                     warnings: row.indexed.then(as_indexed).into_iter().collect(),
                     ..Beside::default()

@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 
 use super::{
     create::{body, given},
+    landed::Landed,
     record::Pull,
+    said_merged::said_merged,
+    state::Standing,
     view::Located,
 };
 use crate::{
@@ -154,7 +157,16 @@ impl Tangled {
 
     async fn add_round(&self, located: &Located, patch: &Patch) -> Result<Outcome<PullRequest>> {
         let pull = &located.pull;
-        let standing = self.standing(&located.repository, pull).await?;
+        let statuses = self.statuses_of(&located.repository, pull).await?;
+        let standing = Standing::of(&statuses);
+        if let Some(said) = said_merged(&statuses) {
+            let landed = self.landed_as_titled(located, said).await?;
+            if landed != Landed::Yes {
+                return Err(self
+                    .unproved(located, said, &landed, "no round was added")
+                    .await);
+            }
+        }
         if standing.state != PrState::Open {
             let (why, hint) = match standing.state {
                 PrState::Merged => (Precondition::Merged, "open a new pull request"),

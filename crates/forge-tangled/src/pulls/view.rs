@@ -11,6 +11,7 @@ use futures::future;
 use super::{
     build::Beside,
     record::{Content, Pull, Round},
+    said_merged::said_merged,
     status,
 };
 use crate::{
@@ -135,7 +136,20 @@ impl Tangled {
             pull,
             number,
         };
+        let looks = fields.contains(PrFields::MERGEABILITY) && !fields.contains(PrFields::ROW);
+        let statuses = match &said.statuses {
+            Ok(found) if looks => {
+                let (pull, dialect) = (&located.pull, &self.settings.dialects.sh);
+                let (uri, author) = (pull.record.uri.as_str(), pull.author());
+                status::read(found.value.clone(), uri, author, &said.writers, dialect)
+            }
+            _ => Vec::new(),
+        };
         let mut view = self.view_with(&located, said, fields).await?;
+        // Whoever asks whether it can be merged is told whether it was.
+        if let Some(said) = said_merged(&statuses) {
+            self.look_for_change(&located, said, &mut view).await;
+        }
         match checks {
             Some(Ok(report)) => view.checks = Some(report),
             Some(Err(e)) => view.warnings.push(checks::unread_checks(&e)),
@@ -305,8 +319,11 @@ impl Tangled {
             self.latest_patch(&located.repository, &located.pull),
         )
         .await;
-        self.view_ticket_with(located, talk.as_ref(), patch, fields)
-            .await
+        let mut view = self
+            .view_ticket_with(located, talk.as_ref(), patch, fields)
+            .await?;
+        view.warnings.extend(located.repository.doubt.clone());
+        Ok(view)
     }
 
     /// One of many of Tangled 1.0, whose comments were read for all.

@@ -502,7 +502,13 @@ impl Writes {
                     let tip = self.stage.repo.git.oid("main");
                     assert_eq!(outcome.value.commit, tip, "{at}");
                 }
-                if recorded && !outcome.unchanged {
+                if !recorded {
+                    let none = Ingestion::Pending {
+                        uri: None,
+                        waited: Duration::ZERO,
+                    };
+                    assert_eq!(outcome.ingestion, none, "{at}");
+                } else if !outcome.unchanged {
                     let written = self.newest(STATUS, made, "/pull", actor);
                     self.seen(at, &outcome.ingestion, &written, None);
                 }
@@ -544,7 +550,9 @@ impl Writes {
                 let known = self.stage.world.index().knows(uri);
                 assert_eq!(known.as_deref(), Some(cid.unwrap_or(&stored)), "{at}");
             }
-            Ingestion::Pending { uri: named, .. } => assert_eq!(named, uri, "{at}"),
+            Ingestion::Pending { uri: named, .. } => {
+                assert_eq!(named.as_deref(), Some(uri), "{at}");
+            }
             Ingestion::Immediate => assert!(at.contains("Title"), "{at}: {said:?}"),
             other => {
                 assert_eq!(self.stage.world.index().knows(uri), None, "{at}: {other:?}");

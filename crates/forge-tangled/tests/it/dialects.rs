@@ -66,7 +66,8 @@ async fn methods_are_called_by_the_names_that_are_configured() {
     assert!(open.warnings.is_empty(), "{:?}", open.warnings);
     let merged = forge.merge(&pr, &MergeReq::default()).await.unwrap();
     assert_eq!(merged.ingestion.word(), "confirmed");
-    let view = forge.view(&pr, PrFields::COMMENTS).await.unwrap();
+    let fields = PrFields::COMMENTS | PrFields::MERGEABILITY;
+    let view = forge.view(&pr, fields).await.unwrap();
     assert_eq!(view.state, PrState::Merged);
     assert_eq!(view.comments.unwrap()[0].body, "Nice");
     assert!(view.warnings.is_empty(), "{:?}", view.warnings);

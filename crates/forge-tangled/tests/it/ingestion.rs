@@ -68,7 +68,7 @@ async fn what_is_not_shown_in_time_is_pending() {
             }),
         }
         let made = create(&stage, impatient(&stage)).await;
-        let Ingestion::Pending { uri, .. } = &made.ingestion else {
+        let Ingestion::Pending { uri: Some(uri), .. } = &made.ingestion else {
             panic!("{mood}: {:?}", made.ingestion);
         };
         assert_eq!(*uri, made.value.node_id, "{mood}");

@@ -97,7 +97,7 @@ async fn what_is_not_shown_is_pending_and_what_is_not_taken_in_is_pds_only() {
     stage.world.index().lose_next(ISSUE, 9);
     let forge = stage.tangled_with(impatient.clone(), Some(&stage.alice));
     let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
-    let Ingestion::Pending { uri, .. } = &made.ingestion else {
+    let Ingestion::Pending { uri: Some(uri), .. } = &made.ingestion else {
         panic!("{:?}", made.ingestion);
     };
     assert_eq!(*uri, made.value.node_id);
@@ -532,5 +532,6 @@ async fn why_a_ticket_is_closed_is_said_once() {
     for _ in 0..2 {
         let again = forge.set_issue_state(&issue, &close).await.unwrap();
         assert!(again.unchanged && count() == 1, "{again:?}");
+        assert!(said(&again.warnings, "experimental"), "{again:?}");
     }
 }

@@ -7,7 +7,10 @@ use std::{
 
 use forge_core::{
     PageReq, PullRequests,
-    model::{CreatePull, FileEdit, NewLabel, PrFields, PrState, PullQuery, Resubmit, StateFilter},
+    model::{
+        CreatePull, FileEdit, MergeReq, NewLabel, PrFields, PrState, PullQuery, Resubmit,
+        StateFilter,
+    },
 };
 use forge_tangled::{Origin, Settings};
 use forge_testkit::tangled::{Host, Recorded};
@@ -192,6 +195,24 @@ async fn a_list_has_states_as_indexed_and_a_view_looks_at_who_set_them() {
         let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
         assert_eq!(view.state, PrState::Open);
         assert!(view.warnings.iter().all(|w| w.section != Some("state")));
+    }
+}
+
+#[tokio::test]
+async fn a_view_of_a_merged_one_asks_the_knot_only_where_it_is_to() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    forge.view(&made.id, PrFields::NONE).await.unwrap();
+    let knot = stage.world.knot().host();
+    // The branch, and its log.
+    for (fields, asked, told) in [(PrFields::NONE, 0, 1), (PrFields::MERGEABILITY, 2, 0)] {
+        reset(&stage);
+        let view = forge.view(&made.id, fields).await.unwrap();
+        assert_eq!(view.state, PrState::Merged, "{fields:?}");
+        assert_eq!(view.warnings.len(), told, "{:?}", view.warnings);
+        assert_eq!(knot.count(), asked, "{fields:?}");
     }
 }
 

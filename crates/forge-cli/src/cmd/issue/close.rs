@@ -31,6 +31,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result
     if outcome.unchanged {
         let name = with_title(&outcome.value);
         ctx.ui.caution(&format!("Issue {name} is already closed"));
+        ctx.ui.besides(&outcome.warnings);
         return Ok(Exit::Ok);
     }
     let closed = ctx.ui.outcome(outcome)?;

@@ -22,6 +22,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Resul
     if outcome.unchanged {
         let name = with_title(&outcome.value);
         ctx.ui.caution(&format!("Issue {name} is already open"));
+        ctx.ui.besides(&outcome.warnings);
         return Ok(Exit::Ok);
     }
     let reopened = ctx.ui.outcome(outcome)?;

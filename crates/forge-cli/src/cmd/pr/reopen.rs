@@ -31,6 +31,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exi
         let name = pull_with_title(&reopened.value);
         ctx.ui
             .caution(&format!("Pull request {name} is already open"));
+        ctx.ui.besides(&reopened.warnings);
         return Ok(Exit::Ok);
     }
     let reopened = ctx.ui.outcome(reopened)?;
