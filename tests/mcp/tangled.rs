@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_testkit::tangled::Moods;
+use forge_testkit::tangled::{Fault, Moods};
 use serde_json::json;
 
 use crate::{
@@ -245,6 +245,18 @@ fn what_the_index_drops_says_why() {
         "visible to others: ineffective ({uri} is stored, and the index drops it: {reason})"
     ));
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "Better");
+}
+
+#[test]
+fn what_cannot_be_read_of_a_row_is_said() {
+    let t = Tangled::new();
+    t.open("one");
+    let gone = Fault::gateway(503).on("sh.tangled.feed.listComments");
+    t.world.index().host().fault(gone.always());
+    let mut wire = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
+    let list = wire.call("pr_list", json!({"repo": WIDGET})).ok();
+    assert!(list.data()["warnings"].is_array(), "{}", list.data());
+    list.says("Warning: read from the backlinks at");
 }
 
 #[test]

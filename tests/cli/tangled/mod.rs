@@ -1,6 +1,7 @@
 //! Repositories on tangled: the real binary against the doubles' world.
 
 mod check;
+mod lists;
 mod matrix;
 mod opt_in;
 mod rounds;

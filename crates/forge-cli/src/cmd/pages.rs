@@ -1,6 +1,6 @@
 //! Lists that come in pages.
 
-use forge_core::{Page, PageReq, Repo, Result};
+use forge_core::{Page, PageReq, Repo, Result, Warning};
 
 use super::Ctx;
 
@@ -9,9 +9,11 @@ pub(super) struct Found<T> {
     pub items: Vec<T>,
     /// How many there are in all, where the forge says so.
     pub total: Option<u64>,
+    /// What the pages warned of. It has been told.
+    warnings: Vec<Warning>,
 }
 
-/// Up to `limit` items, page by page. The warnings of the pages are told.
+/// Up to `limit` items, page by page. The warnings of the pages are told, each once.
 ///
 /// # Errors
 /// As `fetch`.
@@ -26,12 +28,16 @@ pub(super) async fn collect<T>(
     let mut found = Found {
         items: Vec::new(),
         total: None,
+        warnings: Vec::new(),
     };
     let mut request = PageReq::first(limit.min(page_max));
     loop {
         let page = fetch(request).await?;
-        for warning in &page.warnings {
-            ctx.ui.warning(warning);
+        for warning in page.warnings {
+            if !found.warnings.contains(&warning) {
+                ctx.ui.warning(&warning);
+                found.warnings.push(warning);
+            }
         }
         found.total = found.total.or(page.total);
         found.items.extend(page.items);
@@ -47,6 +53,14 @@ pub(super) async fn collect<T>(
 }
 
 impl<T> Found<T> {
+    /// Tells the warnings of the rows, each once, and none that a page had. `row` is the name of
+    /// one and its warnings.
+    pub fn tell_of_rows(&self, ctx: &Ctx, row: impl Fn(&T) -> (String, &[Warning])) {
+        for warning in Warning::of_rows(self.items.iter().map(row), &self.warnings) {
+            ctx.ui.warning(&warning);
+        }
+    }
+
     /// gh's line above a list. `nouns` are one and several of them; `state` ends with a blank, or
     /// is empty.
     pub fn heading(&self, nouns: [&str; 2], state: &str, filtered: bool, place: &str) -> String {

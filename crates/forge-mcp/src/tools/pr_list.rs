@@ -1,5 +1,5 @@
 use forge_core::{
-    Cursor, PageReq,
+    Cursor, PageReq, Warning,
     model::{PrFields, PullQuery, StateFilter},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -132,7 +132,13 @@ impl Tool for PrList {
                 false => row.text(),
             })
             .collect();
-        let warnings = WarningOut::all(&page.warnings, &call.cleaner);
+        let mut warnings = page.warnings.clone();
+        let of_rows = page
+            .items
+            .iter()
+            .map(|p| (p.id.key.to_string(), p.warnings.as_slice()));
+        warnings.extend(Warning::of_rows(of_rows, &page.warnings));
+        let warnings = WarningOut::all(&warnings, &call.cleaner);
         let max = budget::chars(args.max_chars);
         let said = WarningOut::lines(&warnings, max / 4);
         let lengths: Vec<usize> = rows.iter().map(budget::length).collect();

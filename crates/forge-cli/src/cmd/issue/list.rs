@@ -62,14 +62,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         repo.issues(&query, page).await
     })
     .await?;
+    let fields = selection.as_ref().map(Selection::issue_sections);
+    if let Some(fields) = fields.filter(|fields| fields.comments) {
+        for issue in &mut found.items {
+            *issue = repo.issue(&issue.id, fields).await?;
+        }
+    }
+    found.tell_of_rows(ctx, |i| (i.id.key.to_string(), i.warnings.as_slice()));
     match selection {
         Some(selection) => {
-            let fields = selection.issue_sections();
-            if fields.comments {
-                for issue in &mut found.items {
-                    *issue = repo.issue(&issue.id, fields).await?;
-                }
-            }
             selection.print(&ctx.ui, &selection.array(&found.items))?;
         }
         None if ctx.ui.is_tty() => shown(ctx, &repo, &query, &found)?,
