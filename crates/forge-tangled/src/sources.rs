@@ -155,6 +155,11 @@ fn no_answer(error: &Error) -> String {
 }
 
 impl Tangled {
+    /// What the index is called in an answer that it gave.
+    pub(crate) fn index_name(&self) -> String {
+        format!("the index at {}", self.settings.index.host())
+    }
+
     pub(crate) fn index(&self) -> Xrpc {
         Xrpc::new(self.http.clone(), self.settings.index.clone())
     }
@@ -511,7 +516,7 @@ impl Tangled {
         names: [&str; 2],
         paths: &[&str],
         down: &Error,
-    ) -> Found<(Vec<Record>, Vec<Record>)> {
+    ) -> (Found<(Vec<Record>, Vec<Record>)>, String) {
         let [collection, _] = names;
         let mut subjects = Vec::new();
         // Only the first of the fields ever held an at-uri.
@@ -537,7 +542,7 @@ impl Tangled {
         };
         let read = self.in_accounts(names, &accounts);
         let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
-        let found = self.second_best(&no_answer(down), subjects, by);
+        let found = self.second_best(&no_answer(down), subjects, by.clone());
         let mut warnings = found.warnings;
         for warning in statuses.warnings {
             // An account that cannot be read at all is told of once.
@@ -545,10 +550,11 @@ impl Tangled {
                 warnings.push(warning);
             }
         }
-        Found {
+        let found = Found {
             value: (found.value, statuses.records),
             warnings,
-        }
+        };
+        (found, by)
     }
 
     /// The accounts that can have said something about a repository's pull requests and issues: its owner, its

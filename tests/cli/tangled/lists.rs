@@ -32,6 +32,26 @@ fn a_list_says_once_that_its_states_are_as_indexed() {
 }
 
 #[test]
+fn what_a_filter_of_ours_had_to_look_at_is_said() {
+    let t = Tangled::new();
+    for branch in ["one", "two"] {
+        t.open(branch);
+    }
+    let said = |more: &[&str]| {
+        let args = [&["pr", "list", "-R", WIDGET][..], more].concat();
+        t.forge(&t.bob, &args).output().exits(0).stderr_text()
+    };
+    let index = t.world.index().host().authority();
+    let wanted = format!("looked at 2 pull requests of the index at {index}\n");
+    let one = said(&["--head", "one"]);
+    assert!(one.contains(&wanted), "{one}");
+    for more in [&[][..], &["--base", "main"]] {
+        let all = said(more);
+        assert!(!all.contains("looked at 2"), "{all}");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_of_a_row_is_said() {
     let t = Tangled::new();
     t.open("one");

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::{self, Lengths, Position, cursor},
+    content::Clean,
     output::{Format, RowOut, WarningOut},
     server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
@@ -58,6 +59,9 @@ pub(super) struct Out {
     /// Looked at to find these, where a filter runs on our side
     #[serde(skip_serializing_if = "Option::is_none")]
     scanned: Option<u64>,
+    /// Who answered, where several can
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -174,8 +178,12 @@ impl Tool for PrList {
                 repo.id()
             ),
         });
+        let source = page.source.as_deref().map(|s| call.cleaner.line(s));
         if let Some(scanned) = page.scanned.filter(|n| *n > shown.len() as u64) {
             text.push_str(&format!(" {scanned} were looked at."));
+            if let Some(source) = &source {
+                text.push_str(&format!(" Asked: {source}."));
+            }
         }
         Ok(Answer {
             text,
@@ -184,6 +192,7 @@ impl Tool for PrList {
                 pull_requests: shown,
                 total: page.total,
                 scanned: page.scanned,
+                source,
                 next_cursor: next,
                 warnings,
             },
