@@ -233,6 +233,15 @@ impl Ui {
         ));
     }
 
+    /// That nothing was changed, on stderr, and what else its reader should know.
+    pub fn unchanged<T>(&self, outcome: &Outcome<T>, line: &str) {
+        self.caution(line);
+        // The first one says what the line does.
+        for warning in outcome.warnings.iter().skip(1) {
+            self.warning(warning);
+        }
+    }
+
     /// A warning on stderr, with what to do about it.
     pub fn warning(&self, warning: &Warning) {
         let label = self.err_palette().yellow("warning:");

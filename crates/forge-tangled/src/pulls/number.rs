@@ -94,7 +94,7 @@ fn record_of(
     collection: &str,
     path: &str,
     number: u64,
-) -> std::result::Result<AtUri, String> {
+) -> Result<AtUri, String> {
     let mut found: Vec<AtUri> = Vec::new();
     for text in page.split("data-aturi=\"").skip(1) {
         let uri = text.split('"').next().unwrap_or_default();
@@ -139,7 +139,7 @@ mod tests {
 
     const PULL: &str = "sh.tangled.repo.pull";
 
-    fn of(page: &str) -> std::result::Result<String, String> {
+    fn of(page: &str) -> Result<String, String> {
         record_of(page, PULL, "pulls", 7).map(|uri| uri.to_string())
     }
 

@@ -519,6 +519,16 @@ async fn why_an_issue_is_closed_is_said_once() {
         .set_issue_state(&id, &close)
         .await;
     assert!(again.unwrap().unchanged && said() == 1);
+    // Another text goes with no change, and that is said.
+    let other = SetIssueState {
+        comment: Some("Nor later.".into()),
+        ..to(IssueState::Closed)
+    };
+    let forge = stage.tangled(&stage.alice);
+    let unsaid = forge.set_issue_state(&id, &other).await.unwrap();
+    assert!(unsaid.unchanged && said() == 1);
+    let told = |w: &Warning| w.message.starts_with("the comment was not written");
+    assert!(unsaid.warnings.iter().any(told), "{:?}", unsaid.warnings);
     let forge = stage.tangled(&stage.alice);
     forge
         .set_issue_state(&id, &to(IssueState::Open))
