@@ -25,7 +25,7 @@ pub(crate) const IN_FLIGHT: usize = 8;
 /// others answer.
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// The most records of one kind about one thing that are read.
-const MOST: usize = 10_000;
+pub(crate) const MOST: usize = 10_000;
 /// More records of one collection than an account is read for.
 pub(crate) const ACCOUNT_MOST: usize = 20_000;
 

@@ -222,6 +222,30 @@ async fn every_status_record_is_in_the_history() {
 }
 
 #[tokio::test]
+async fn a_record_behind_a_thousand_newer_ones_is_found() {
+    const STATUS: &str = "sh.tangled.repo.pull.status";
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let made = create(&stage, stage.settings()).await.value;
+    let add = |at: &str| {
+        let status = serde_json::json!({
+            "pull": made.node_id,
+            "status": format!("{STATUS}.open"),
+            "createdAt": at,
+        });
+        pds.add(&stage.alice.did, STATUS, status).0
+    };
+    let old = add("2026-11-01T00:00:00Z");
+    for _ in 0..1_000 {
+        add("2036-11-02T00:00:00Z");
+    }
+    let uri = forge_core::AtUri::parse(&old).unwrap();
+    let forge = stage.tangled(&stage.bob);
+    let report = forge.check_ingestion(&uri).await.unwrap();
+    assert_eq!(report.ingestion.word(), "confirmed", "{report:?}");
+}
+
+#[tokio::test]
 async fn the_definition_of_a_label_is_told_of_like_every_write() {
     const DEFINITION: &str = "sh.tangled.label.definition";
     let bug = NewLabel {
