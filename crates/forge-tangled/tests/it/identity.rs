@@ -195,6 +195,22 @@ async fn services_on_this_machine_are_not_contacted_for_a_stranger() {
 }
 
 #[tokio::test]
+async fn more_declarations_than_are_read_leave_the_protocol_unknown() {
+    let stage = Stage::new();
+    for n in 0..2_000 {
+        let declaration = json!({"createdAt": "2026-11-01T00:00:00Z"});
+        let pds = stage.world.pds();
+        pds.put(&stage.alice.did, DECLARATION, &format!("r{n}"), declaration);
+    }
+    let forge = stage.tangled(&stage.bob);
+    let e = forge.repo(&stage.id()).await.unwrap_err();
+    assert!(
+        e.message().contains("2000 repositories of Tangled 1.0"),
+        "{e:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_number_is_looked_up_on_the_web() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);

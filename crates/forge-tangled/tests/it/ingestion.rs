@@ -193,6 +193,31 @@ async fn a_strangers_status_is_in_the_history_and_does_not_count() {
 }
 
 #[tokio::test]
+async fn a_collaborator_on_a_later_page_counts() {
+    const STATUS: &str = "sh.tangled.repo.pull.status";
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let carol = pds.account("carol.test", crate::stage::PASSWORD);
+    let made = create(&stage, stage.settings()).await.value;
+    let status = serde_json::json!({
+        "pull": made.node_id,
+        "status": format!("{STATUS}.closed"),
+        "createdAt": "2036-01-01T00:00:00Z",
+    });
+    pds.add(&carol.did, STATUS, status);
+    let page = |did: &str, cursor: Option<&str>| {
+        let body = serde_json::json!({"items": [{"subject": did}], "cursor": cursor});
+        let json = [("content-type", "application/json")];
+        Fault::answer(200, &json, body.to_string()).on("sh.tangled.repo.listCollaborators")
+    };
+    let pages = page(&stage.bob.did, Some("2")).then(page(&carol.did, None));
+    stage.world.knot().host().fault(pages);
+    let forge = stage.tangled(&stage.bob);
+    let view = forge.view(&made.id, Default::default()).await.unwrap();
+    assert_eq!(view.state, forge_core::model::PrState::Closed);
+}
+
+#[tokio::test]
 async fn every_status_record_is_in_the_history() {
     const STATUS: &str = "sh.tangled.repo.pull.status";
     let stage = Stage::new();
