@@ -89,12 +89,7 @@ impl Tangled {
 
 /// The one record of `collection` that the page of a number carries as `data-aturi`, or why it is
 /// not known. Nothing is guessed: whatever is done to a pull request would be done to another one.
-fn record_of(
-    page: &str,
-    collection: &str,
-    path: &str,
-    number: u64,
-) -> Result<AtUri, String> {
+fn record_of(page: &str, collection: &str, path: &str, number: u64) -> Result<AtUri, String> {
     let mut found: Vec<AtUri> = Vec::new();
     for text in page.split("data-aturi=\"").skip(1) {
         let uri = text.split('"').next().unwrap_or_default();
