@@ -305,6 +305,9 @@ async fn edits_are_a_round_of_the_accounts_own() {
         "Odd",
         &[("odd", Some(b"a\r\n\xff\n"))],
     );
+    // Also where the branch has moved, and they are other bytes.
+    let again = forge.create(&stage.id(), &req).await.unwrap_err();
+    assert_eq!(again.code(), "already_exists");
     let odd = CreatePull {
         edits: vec![FileEdit::write("odd", b"b\r\n\xfe\n".as_slice())],
         ..CreatePull::new("", "Odd bytes")
