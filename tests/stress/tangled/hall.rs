@@ -111,7 +111,14 @@ impl Hall {
     pub fn commit_in(&self, clone: &Path, branch: &str) {
         std::fs::write(clone.join(branch), "x\n").unwrap();
         let add = ["add", branch];
-        let switch = ["switch", "--quiet", "-c", branch, "origin/main"];
+        let switch = [
+            "switch",
+            "--quiet",
+            "--no-track",
+            "-c",
+            branch,
+            "origin/main",
+        ];
         let commit = ["commit", "--quiet", "-m", branch];
         for args in [&switch[..], &add, &commit] {
             self.git(args).dir(clone).ok();
