@@ -17,7 +17,7 @@ fn a_list_says_once_that_its_states_are_as_indexed() {
     let issues = ["issue", "list", "-R", WIDGET];
     let said = t.forge(&t.bob, &issues).output().exits(0).stderr_text();
     assert_eq!(said.matches(MARK).count(), 1, "{said}");
-    for more in [&[][..], &["--json", "state,title"]] {
+    for more in [&[][..], &["--json", "state,title"][..]] {
         let args = [&["pr", "list", "-R", WIDGET][..], more].concat();
         let output = t.forge(&t.bob, &args).output().exits(0);
         let said = output.stderr_text();
@@ -45,7 +45,7 @@ fn what_a_filter_of_ours_had_to_look_at_is_said() {
     let wanted = format!("looked at 2 pull requests of the index at {index}\n");
     let one = said(&["--head", "one"]);
     assert!(one.contains(&wanted), "{one}");
-    for more in [&[][..], &["--base", "main"]] {
+    for more in [&[][..], &["--base", "main"][..]] {
         let all = said(more);
         assert!(!all.contains("looked at 2"), "{all}");
     }
