@@ -304,6 +304,18 @@ fn what_the_index_drops_says_why() {
 }
 
 #[test]
+fn what_cannot_be_read_of_a_row_is_said() {
+    let t = Tangled::new();
+    t.open("one");
+    let gone = Fault::gateway(503).on("sh.tangled.feed.listComments");
+    t.world.index().host().fault(gone.always());
+    let mut wire = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
+    let list = wire.call("pr_list", json!({"repo": WIDGET})).ok();
+    assert!(list.data()["warnings"].is_array(), "{}", list.data());
+    list.says("Warning: read from the backlinks at");
+}
+
+#[test]
 fn a_stale_head_closes_nothing_and_deletes_nothing() {
     let t = Tangled::new();
     let uri = t.open("topic");

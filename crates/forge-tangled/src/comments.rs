@@ -345,6 +345,7 @@ impl Reviews for Tangled {
             next: page.next,
             total: page.total,
             scanned: None,
+            source: None,
             warnings,
         })
     }

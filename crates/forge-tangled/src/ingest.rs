@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::{
     Tangled,
     records::Record,
-    sources::{Items, Kind},
+    sources::{Items, Kind, MOST},
 };
 
 /// The longest pause between two looks.
@@ -215,20 +215,36 @@ impl Tangled {
 
     /// Asks for the records about `subject`, and looks for this one among them.
     async fn look_among(&self, query: &str, subject: &str, uri: &str, cid: &str) -> Look {
-        let params = [("subject", subject), ("limit", "1000"), ("order", "desc")];
-        let page = match self.index().query::<Items>(query, &params).await {
-            Ok(page) => page,
-            Err(e) if says_no(&e) => return Look::Absent,
-            Err(e) => return Look::Silent(e),
-        };
+        let index = self.index();
         let text = |item: &Value, name: &str| item.get(name)?.as_str().map(str::to_owned);
-        let found = page
-            .items
-            .iter()
-            .find(|item| text(item, "uri").as_deref() == Some(uri));
-        match found {
-            Some(item) => version(text(item, "cid").as_deref(), cid),
-            None => Look::Absent,
+        let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
+        loop {
+            let mut params = vec![("subject", subject), ("limit", "1000"), ("order", "desc")];
+            params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+            let page = match index.query::<Items>(query, &params).await {
+                Ok(page) => page,
+                Err(e) if says_no(&e) => return Look::Absent,
+                Err(e) => return Look::Silent(e),
+            };
+            let found = page
+                .items
+                .iter()
+                .find(|item| text(item, "uri").as_deref() == Some(uri));
+            if let Some(item) = found {
+                return version(text(item, "cid").as_deref(), cid);
+            }
+            let got = page.items.len();
+            seen = seen.saturating_add(got);
+            let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
+            let Some(next) = next.filter(|next| got > 0 && !next.is_empty()) else {
+                return Look::Absent;
+            };
+            if seen >= MOST {
+                let why =
+                    format!("it has more than {MOST} about {subject}; none of the newest is it");
+                return Look::Silent(Error::new(ErrorKind::Protocol, why));
+            }
+            cursor = Some(next);
         }
     }
 }

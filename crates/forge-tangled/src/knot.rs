@@ -14,6 +14,9 @@ pub(crate) struct Branch {
     pub hash: String,
     #[serde(default)]
     pub message: Option<String>,
+    /// When its tip was committed (RFC 3339).
+    #[serde(default)]
+    pub when: Option<String>,
 }
 
 /// The most branches that one question gets (`repo.branches`).

@@ -91,6 +91,7 @@ pub struct Tangled {
     definitions: Cache<Arc<labels::Definitions>>,
     patches: Cache<Arc<patch::Patch>>,
     listed: pulls::rest::Kept<pulls::Row>,
+    listed_issues: pulls::rest::Kept<issues::Row>,
     /// Whom tokens for a knot of 1.0 are for, by knot.
     audiences: Cache<String>,
     info: ForgeInfo,
@@ -126,6 +127,7 @@ impl Tangled {
             definitions: Cache::new(kept),
             patches: Cache::new(kept),
             listed: pulls::rest::Kept::default(),
+            listed_issues: pulls::rest::Kept::default(),
             audiences: Cache::new(kept),
             info,
         }

@@ -311,7 +311,7 @@ impl Tangled {
         list: &List<'_>,
         down: &Error,
     ) -> (Vec<Ticket>, Vec<Warning>) {
-        let found = self
+        let (found, _) = self
             .without_index(repository, list.collections, list.paths, down)
             .await;
         let (records, _) = found.value;

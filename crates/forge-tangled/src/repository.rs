@@ -107,9 +107,21 @@ impl Tangled {
         )
         .await?;
         let declared = &names.fields.declared;
+        let count = declarations.records.len();
         let declaration = declaration_of(declarations.records, declared, &slug, record.as_ref());
         if let Some(declaration) = declaration {
             return self.declared(owner, declaration).await;
+        }
+        if count >= REPOS_MOST {
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                format!(
+                    "{} has {count} repositories of Tangled 1.0 or more, and none of the \
+                     newest is '{}': which protocol it speaks is not known",
+                    owner.name(),
+                    one_line(name)
+                ),
+            ));
         }
         match record {
             Some(record) => self.of_sh_record(owner, record),

@@ -25,7 +25,7 @@ pub(crate) const IN_FLIGHT: usize = 8;
 /// others answer.
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// The most records of one kind about one thing that are read.
-const MOST: usize = 10_000;
+pub(crate) const MOST: usize = 10_000;
 /// More records of one collection than an account is read for.
 pub(crate) const ACCOUNT_MOST: usize = 20_000;
 
@@ -129,6 +129,12 @@ struct Linking {
     cursor: Option<String>,
 }
 
+/// What links to something, and what to say where it is not all.
+struct Linked<T> {
+    found: T,
+    cut: Option<Warning>,
+}
+
 #[derive(Clone, Debug, Deserialize)]
 struct Link {
     did: String,
@@ -155,6 +161,11 @@ fn no_answer(error: &Error) -> String {
 }
 
 impl Tangled {
+    /// What the index is called in an answer that it gave.
+    pub(crate) fn index_name(&self) -> String {
+        format!("the index at {}", self.settings.index.host())
+    }
+
     pub(crate) fn index(&self) -> Xrpc {
         Xrpc::new(self.http.clone(), self.settings.index.clone())
     }
@@ -193,7 +204,8 @@ impl Tangled {
         };
         let older = kind.older_of(subject);
         if let Ok(links) = self.linked(kind, older, subject).await {
-            let found = self.hydrate(links).await;
+            let mut found = self.hydrate(links.found).await;
+            found.warnings.extend(links.cut);
             let by = format!("the backlinks at {}", self.backlinks_host());
             return Ok(self.second_best(&why, found, by));
         }
@@ -230,7 +242,7 @@ impl Tangled {
         kind: &Kind,
         older: Option<&Older>,
         subject: &str,
-    ) -> Result<Vec<(String, String, String)>> {
+    ) -> Result<Linked<Vec<(String, String, String)>>> {
         let source = format!("{}:{}", kind.collection, kind.path);
         let Some(older) = older else {
             return self.backlinks(subject, &source).await;
@@ -241,8 +253,18 @@ impl Tangled {
             self.backlinks(subject, &before),
         )
         .await?;
-        links.extend(more);
+        links.found.extend(more.found);
+        links.cut = links.cut.or(more.cut);
         Ok(links)
+    }
+
+    /// What is said where somebody has more links than are read.
+    fn cut(&self, subject: &str) -> Warning {
+        let host = self.backlinks_host();
+        Warning::new(format!(
+            "the backlinks at {host} have more than {MOST} links to {subject}; only the first \
+             were read"
+        ))
     }
 
     fn second_best(&self, why: &str, found: Listing, by: String) -> Found<Vec<Record>> {
@@ -314,7 +336,11 @@ impl Tangled {
 
     /// The accounts that have a record which links to `subject`: a hundred a page, however many
     /// records each has (Constellation's `getBacklinkDids`).
-    async fn linking_accounts(&self, subject: &str, source: &str) -> Result<BTreeSet<String>> {
+    async fn linking_accounts(
+        &self,
+        subject: &str,
+        source: &str,
+    ) -> Result<Linked<BTreeSet<String>>> {
         let xrpc = self.backlinks_service()?.asked_once();
         let mut found = BTreeSet::new();
         let mut cursor: Option<String> = None;
@@ -329,12 +355,10 @@ impl Tangled {
             let before = found.len();
             found.extend(page.linking_dids);
             // A page that brings nobody new is the end, whatever its cursor says.
-            if found.len() == before
-                || found.len() >= MOST
-                || page.cursor.is_none()
-                || page.cursor == cursor
-            {
-                return Ok(found);
+            let is_last = found.len() == before || page.cursor.is_none() || page.cursor == cursor;
+            if is_last || found.len() >= MOST {
+                let cut = (!is_last).then(|| self.cut(subject));
+                return Ok(Linked { found, cut });
             }
             cursor = page.cursor;
         }
@@ -345,7 +369,7 @@ impl Tangled {
         &self,
         subject: &str,
         source: &str,
-    ) -> Result<Vec<(String, String, String)>> {
+    ) -> Result<Linked<Vec<(String, String, String)>>> {
         let xrpc = self.backlinks_service()?;
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
@@ -363,8 +387,10 @@ impl Tangled {
                     .into_iter()
                     .map(|l| (l.did, l.collection, l.rkey)),
             );
-            if got == 0 || found.len() >= MOST || page.cursor.is_none() || page.cursor == cursor {
-                return Ok(found);
+            let is_last = got == 0 || page.cursor.is_none() || page.cursor == cursor;
+            if is_last || found.len() >= MOST {
+                let cut = (!is_last).then(|| self.cut(subject));
+                return Ok(Linked { found, cut });
             }
             cursor = page.cursor;
         }
@@ -511,7 +537,7 @@ impl Tangled {
         names: [&str; 2],
         paths: &[&str],
         down: &Error,
-    ) -> Found<(Vec<Record>, Vec<Record>)> {
+    ) -> (Found<(Vec<Record>, Vec<Record>)>, String) {
         let [collection, _] = names;
         let mut subjects = Vec::new();
         // Only the first of the fields ever held an at-uri.
@@ -529,7 +555,11 @@ impl Tangled {
         )
         .await;
         let answered = answers.iter().any(Result::is_ok);
-        accounts.extend(answers.into_iter().flatten().flatten());
+        let mut cut = None;
+        for links in answers.into_iter().flatten() {
+            accounts.extend(links.found);
+            cut = cut.or(links.cut);
+        }
         let by = if answered {
             format!("the backlinks at {}", self.backlinks_host())
         } else {
@@ -537,18 +567,20 @@ impl Tangled {
         };
         let read = self.in_accounts(names, &accounts);
         let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
-        let found = self.second_best(&no_answer(down), subjects, by);
+        let found = self.second_best(&no_answer(down), subjects, by.clone());
         let mut warnings = found.warnings;
+        warnings.extend(cut);
         for warning in statuses.warnings {
             // An account that cannot be read at all is told of once.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
-        Found {
+        let found = Found {
             value: (found.value, statuses.records),
             warnings,
-        }
+        };
+        (found, by)
     }
 
     /// The accounts that can have said something about a repository's pull requests and issues: its owner, its
@@ -634,18 +666,37 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
 }
 
 /// The collaborators that a service names, asked by its method for them.
+///
+/// # Errors
+/// Also where there is no end of them: those who are left out may write, too.
 pub(crate) async fn collaborators_at(
     xrpc: &Xrpc,
     method: &str,
     subject: &str,
 ) -> Result<BTreeSet<String>> {
-    let params = [("subject", subject), ("limit", "1000")];
-    let page: Items = xrpc.query(method, &params).await?;
-    let subjects = page.items.iter().filter_map(|item| {
-        let named = item
-            .get("subject")
-            .or_else(|| item.get("value")?.get("subject"));
-        named.and_then(Value::as_str).map(str::to_owned)
-    });
-    Ok(subjects.collect())
+    let mut found = BTreeSet::new();
+    let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
+    loop {
+        let mut params = vec![("subject", subject), ("limit", "1000")];
+        params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        let page: Items = xrpc.query(method, &params).await?;
+        seen = seen.saturating_add(page.items.len());
+        let before = found.len();
+        found.extend(page.items.iter().filter_map(|item| {
+            let named = item
+                .get("subject")
+                .or_else(|| item.get("value")?.get("subject"));
+            named.and_then(Value::as_str).map(str::to_owned)
+        }));
+        // A page that brings nobody new is the end, whatever its cursor says.
+        let next = page.cursor.filter(|next| !next.is_empty());
+        let Some(next) = next.filter(|_| found.len() > before) else {
+            return Ok(found);
+        };
+        if seen >= MOST {
+            let message = format!("{subject} has more than {MOST} collaborators");
+            return Err(Error::new(ErrorKind::Protocol, message));
+        }
+        cursor = Some(next);
+    }
 }

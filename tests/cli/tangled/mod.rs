@@ -1,6 +1,8 @@
 //! Repositories on tangled: the real binary against the doubles' world.
 
 mod check;
+mod issues;
+mod lists;
 mod matrix;
 mod opt_in;
 mod rounds;

@@ -1,3 +1,7 @@
+use std::time::Duration;
+
+use forge_testkit::Run;
+
 use super::hall::Hall;
 use crate::sweep;
 
@@ -9,6 +13,7 @@ async fn a_round_that_is_killed_at_any_request_is_submitted_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_of_the_library_that_is_killed_at_any_request_does_things_once() {
     sweep::creation(1).await;
+    sweep::creation_without_a_branch(1).await;
     sweep::merge(1).await;
     sweep::comments(1).await;
 }
@@ -87,6 +92,65 @@ fn a_creation_that_is_killed_at_any_request_is_made_once() {
     }
     println!("killed at each of {} requests", at - 1);
     assert!(at > 8);
+}
+
+/// Kills the command that opens a pull request of this name at each of its requests, and gives it
+/// again in another second.
+fn made_once(hall: &Hall, create: impl Fn(&str) -> Run) {
+    let (mut at, mut finished) = (1, 0);
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let title = format!("t{at}{after}");
+            let create = create(&title);
+            came_there |= hall.kill(at, after, &create);
+            let before = hall.titled(&title);
+            if !before.is_empty() {
+                std::thread::sleep(Duration::from_millis(1100));
+            }
+            let again = create.output();
+            let now = hall.titled(&title);
+            assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
+            match again.code {
+                Some(0) => assert!(before.is_empty() && again.stdout_text().contains(&now[0])),
+                // It had been made: that is said, with its name.
+                _ => {
+                    assert_eq!(before, now, "{again:?}");
+                    assert!(again.stderr_text().contains(&now[0]), "{again:?}");
+                    finished += 1;
+                }
+            }
+        }
+        if !came_there {
+            break;
+        }
+        at += 1;
+    }
+    println!("killed at each of {} requests", at - 1);
+    assert!(at > 6 && finished > 0, "{at} requests, {finished} finished");
+}
+
+#[test]
+fn a_creation_from_files_that_is_killed_at_any_request_is_made_once() {
+    let hall = Hall::new();
+    let file = hall.scratch.write("file", "x\n");
+    made_once(&hall, |title| {
+        let edit = format!("{title}={}", file.display());
+        let named = ["pr", "create", "-R", "tangled:alice.test/widget"];
+        let said = ["-t", title, "-b", "Text.", "--edit", &edit];
+        hall.forge(&[&named[..], &said].concat())
+    });
+}
+
+#[test]
+fn a_creation_from_a_clone_that_is_killed_at_any_request_is_made_once() {
+    let hall = Hall::new();
+    let clone = hall.clone_of_it();
+    made_once(&hall, |title| {
+        hall.commit_in(&clone, title);
+        hall.forge(&["pr", "create", "-t", title, "-b", "Text."])
+            .dir(&clone)
+    });
 }
 
 #[test]

@@ -233,6 +233,12 @@ impl Ui {
         ));
     }
 
+    /// That nothing was changed, on stderr, and what else its reader should know.
+    pub fn unchanged<T>(&self, outcome: &Outcome<T>, line: &str) {
+        self.caution(line);
+        self.besides(&outcome.warnings);
+    }
+
     /// A warning on stderr, with what to do about it.
     pub fn warning(&self, warning: &Warning) {
         let label = self.err_palette().yellow("warning:");

@@ -46,11 +46,15 @@ impl Tangled {
         let state = wanted(req.state);
         let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
-        // It goes before the state, so where that is set it has been said.
-        if let Some(comment) = req.comment.as_ref().filter(|_| standing.state != state) {
+        // It goes before the state: where that is set, a command that was cut off has said it.
+        if let Some(comment) = &req.comment {
             let since = self.before_mine(&statuses, state).await?;
-            let said = self.comment_about_once(record, comment, since).await?;
-            (commented, warnings) = (said.ingestion, said.warnings);
+            if standing.state != state {
+                let said = self.comment_about_once(record, comment, since).await?;
+                (commented, warnings) = (said.ingestion, said.warnings);
+            } else if self.said_since(record, comment, since).await?.is_none() {
+                warnings.push(unsaid(&record.uri));
+            }
         }
         let mut outcome = if standing.state == state {
             let view = self.view_issue_fresh(&located).await?;
@@ -78,21 +82,7 @@ impl Tangled {
         body: &str,
         since: Option<Timestamp>,
     ) -> Result<Outcome<()>> {
-        let viewer = self.session.viewer().await?;
-        let pds = self.identities.service(viewer.pds.clone()).await?;
-        let collection = &self.settings.dialects.sh.comment;
-        let did = &viewer.identity.did;
-        let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
-        let said = all.records.into_iter().find(|record| {
-            record.text_at(&["subject", "uri"]) == Some(&issue.uri)
-                && comments::text(&record.value) == Some(body)
-                && record.value.get("replyTo").is_none_or(Value::is_null)
-                && since.is_none_or(|since| {
-                    let at = record.created_at("createdAt");
-                    at.is_some_and(|at| at > since)
-                })
-        });
-        let Some(record) = said else {
+        let Some(record) = self.said_since(issue, body, since).await? else {
             let written = self.comment_about(issue, None, body, None).await?;
             return Ok(written.map(|_| ()));
         };
@@ -105,6 +95,29 @@ impl Tangled {
         let mut outcome = Outcome::unchanged((), warning);
         outcome.ingestion = told.ingestion;
         Ok(outcome)
+    }
+
+    /// The comment of the viewer's with this text, written since then.
+    async fn said_since(
+        &self,
+        issue: &Record,
+        body: &str,
+        since: Option<Timestamp>,
+    ) -> Result<Option<Record>> {
+        let viewer = self.session.viewer().await?;
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        let collection = &self.settings.dialects.sh.comment;
+        let did = &viewer.identity.did;
+        let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
+        Ok(all.records.into_iter().find(|record| {
+            record.text_at(&["subject", "uri"]) == Some(&issue.uri)
+                && comments::text(&record.value) == Some(body)
+                && record.value.get("replyTo").is_none_or(Value::is_null)
+                && since.is_none_or(|since| {
+                    let at = record.created_at("createdAt");
+                    at.is_some_and(|at| at > since)
+                })
+        }))
     }
 
     /// What was said of the state of an issue, oldest first: by the index's records, and those of
@@ -214,6 +227,13 @@ fn wanted(state: IssueState) -> PrState {
         IssueState::Open => PrState::Open,
         IssueState::Closed => PrState::Closed,
     }
+}
+
+fn unsaid(uri: &str) -> Warning {
+    Warning::new(
+        "the comment was not written: it goes with a change of the state, and there is none",
+    )
+    .with_hint(format!("`forge issue comment {uri} --body TEXT` writes it"))
 }
 
 fn already(uri: &str, state: IssueState) -> Warning {

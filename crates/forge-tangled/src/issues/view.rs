@@ -39,7 +39,7 @@ pub(crate) struct Located {
 }
 
 /// What is known of an issue beside its record.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Beside {
     pub state: Option<PrState>,
     pub statuses: Vec<Status>,

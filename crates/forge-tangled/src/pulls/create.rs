@@ -164,7 +164,7 @@ impl Tangled {
             .upload("application/gzip", patch::pack(&patch.raw)?)
             .await?;
         if new.source.is_none() {
-            self.no_copy(repository, new.base, &blob).await?;
+            self.no_copy(repository, &new, &blob, patch).await?;
         }
         let names = &self.settings.dialects.sh;
         let now = write::now();
@@ -344,16 +344,20 @@ impl Tangled {
 
     /// Refuses a second open pull request of the viewer's with the very patch `blob`, where no
     /// branch tells them apart: a command that was cut off may have opened the first.
-    async fn no_copy(&self, repository: &Repository, base: &str, blob: &Value) -> Result<()> {
-        let Some(cid) = blob.pointer("/ref/$link").and_then(Value::as_str) else {
-            return Ok(());
-        };
+    async fn no_copy(
+        &self,
+        repository: &Repository,
+        new: &NewPull<'_>,
+        blob: &Value,
+        patch: &Patch,
+    ) -> Result<()> {
+        let base = new.base;
+        let cid = blob.pointer("/ref/$link").and_then(Value::as_str);
         for pull in self.own_pulls().await? {
-            let newest = pull.latest().map(|(_, round)| &round.content);
             let same = repository.is_target(&pull.target)
                 && pull.base == base
                 && pull.source.is_none()
-                && matches!(newest, Some(Content::Blob(patch)) if patch == cid);
+                && self.is_copy(repository, &pull, new.title, cid, patch).await;
             if same && self.state_of(repository, &pull).await? == PrState::Open {
                 let uri = pull.record.uri;
                 return Err(Error::new(
@@ -369,6 +373,29 @@ impl Tangled {
             }
         }
         Ok(())
+    }
+
+    /// Whether the newest round of a pull request is the patch with this CID or, under this title,
+    /// of the same changes: edits are another patch where the base branch has moved meanwhile.
+    async fn is_copy(
+        &self,
+        repository: &Repository,
+        pull: &Pull,
+        title: &str,
+        cid: Option<&str>,
+        patch: &Patch,
+    ) -> bool {
+        match pull.latest().map(|(_, round)| &round.content) {
+            Some(Content::Blob(theirs)) if Some(theirs.as_str()) == cid => true,
+            Some(Content::Blob(_)) if pull.title == title => {
+                match self.latest_patch(repository, pull).await {
+                    Ok(theirs) => patch::same_changes(&theirs.diff(), &patch.diff()),
+                    // Nothing says that it is the same.
+                    Err(_) => false,
+                }
+            }
+            _ => false,
+        }
     }
 
     /// What the viewer has opened, anywhere. A server that cannot say what is there must not get a

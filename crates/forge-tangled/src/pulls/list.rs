@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     build::Beside,
     record::Pull,
-    rest::{self, Place, Placed},
+    rest::{self, Place, Placed, Whole},
     said_merged::said_merged,
     status::{self, Status},
     view::Located,
@@ -116,14 +116,15 @@ impl Tangled {
             let skip = position.map_or(0, |p| p.skip);
             let (rows, warnings, scanned) = self.tickets_page(repository, query, &filters).await?;
             let end = skip.saturating_add(req.limit);
-            let more = rows.len() > end;
+            let (total, more) = (rows.len() as u64, rows.len() > end);
             let rows: Vec<Row> = rows.into_iter().skip(skip).take(req.limit).collect();
             let next = Position::in_memory(end);
             return Ok(Page {
                 items: self.models(repository, rows, query.fields).await,
                 next: more.then(|| Cursor::new(SCHEME, &bound, &next.text())),
-                total: None,
+                total: Some(total),
                 scanned: Some(scanned),
+                source: Some(knot_name(repository)),
                 warnings,
             });
         }
@@ -155,11 +156,14 @@ impl Tangled {
             warnings.extend(self.missed_by_labels(repository).await);
         }
         let items = self.models(repository, rows, query.fields).await;
+        // The index counts nothing: how many there are is known where this is all.
+        let whole = req.cursor.is_none() && next.is_none();
         Ok(Page {
+            total: whole.then_some(items.len() as u64),
             items,
             next,
-            total: None,
             scanned: Some(scanned),
+            source: Some(self.index_name()),
             warnings,
         })
     }
@@ -176,24 +180,25 @@ impl Tangled {
         let bound = (repository.record.uri.as_str(), query);
         let asked = fingerprint(&bound);
         let kept = behind.as_ref().and_then(|_| self.listed.get(asked));
-        let (rows, scanned, mut warnings) = match kept {
-            Some(rows) => (rows, None, Vec::new()),
+        let (whole, scanned, mut warnings) = match kept {
+            Some(whole) => (whole, None, Vec::new()),
             None => {
-                let (rows, scanned, warnings) = self
+                let (whole, scanned, warnings) = self
                     .pulls_without_index(repository, query, filters, down)
                     .await?;
-                (self.listed.keep(asked, rows), Some(scanned), warnings)
+                (self.listed.keep(asked, whole), Some(scanned), warnings)
             }
         };
         if by_label(query, filters) {
             warnings.extend(self.missed_by_labels(repository).await);
         }
-        let (rows, end) = rest::page(&rows, behind.as_ref(), limit);
+        let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit);
         Ok(Page {
             items: self.models(repository, rows, query.fields).await,
             next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
-            total: None,
+            total: Some(whole.rows.len() as u64),
             scanned,
+            source: Some(whole.source.clone()),
             warnings,
         })
     }
@@ -353,9 +358,9 @@ impl Tangled {
         query: &PullQuery,
         filters: &Filters,
         down: &Error,
-    ) -> Result<(Vec<Row>, u64, Vec<Warning>)> {
+    ) -> Result<(Whole<Row>, u64, Vec<Warning>)> {
         let names = &self.settings.dialects.sh;
-        let found = self
+        let (found, source) = self
             .without_index(
                 repository,
                 [&names.pull, &names.status],
@@ -404,7 +409,7 @@ impl Tangled {
             }
         }
         rows.sort_by_cached_key(|row| std::cmp::Reverse(row.place()));
-        Ok((rows, scanned, warnings))
+        Ok((Whole { rows, source }, scanned, warnings))
     }
 
     async fn models(
@@ -524,6 +529,11 @@ impl Tangled {
             warnings: Vec::new(),
         })
     }
+}
+
+/// What the knot of a repository of 1.0 is called in an answer that it gave.
+pub(crate) fn knot_name(repository: &Repository) -> String {
+    format!("the knot {}", repository.knot.host())
 }
 
 /// The mark of a state that nobody has checked: the index counts whoever has set it last.

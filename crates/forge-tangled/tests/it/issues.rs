@@ -272,6 +272,32 @@ async fn without_the_index_all_that_is_known_is_read() {
 }
 
 #[tokio::test]
+async fn without_the_index_a_list_has_pages_too() {
+    let stage = Stage::new();
+    for title in ["First", "Second", "Third"] {
+        open(&stage, title).await;
+    }
+    let forge = stage.tangled(&stage.bob);
+    let page = forge.issues(&stage.id(), &all(), PageReq::first(9)).await;
+    let page = page.unwrap();
+    let source = page.source.as_deref().unwrap_or_default();
+    assert!(source.starts_with("the index at "), "{source}");
+    assert_eq!(page.total, Some(3));
+    stage.world.index().host().set_down(true);
+    let (mut titles, mut request) = (Vec::new(), PageReq::first(2));
+    loop {
+        let page = forge.issues(&stage.id(), &all(), request).await.unwrap();
+        let source = page.source.as_deref().unwrap_or_default();
+        assert!(source.starts_with("the backlinks at "), "{source}");
+        assert_eq!(page.total, Some(3));
+        titles.extend(page.items.into_iter().map(|issue| issue.title));
+        let Some(next) = page.next else { break };
+        request = PageReq::after(next, 2);
+    }
+    assert_eq!(titles, ["Third", "Second", "First"]);
+}
+
+#[tokio::test]
 async fn a_number_is_read_from_the_web_page() {
     let stage = Stage::new();
     open(&stage, "First").await;
@@ -493,6 +519,16 @@ async fn why_an_issue_is_closed_is_said_once() {
         .set_issue_state(&id, &close)
         .await;
     assert!(again.unwrap().unchanged && said() == 1);
+    // Another text goes with no change, and that is said.
+    let other = SetIssueState {
+        comment: Some("Nor later.".into()),
+        ..to(IssueState::Closed)
+    };
+    let forge = stage.tangled(&stage.alice);
+    let unsaid = forge.set_issue_state(&id, &other).await.unwrap();
+    assert!(unsaid.unchanged && said() == 1);
+    let told = |w: &Warning| w.message.starts_with("the comment was not written");
+    assert!(unsaid.warnings.iter().any(told), "{:?}", unsaid.warnings);
     let forge = stage.tangled(&stage.alice);
     forge
         .set_issue_state(&id, &to(IssueState::Open))

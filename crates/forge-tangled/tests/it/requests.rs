@@ -270,6 +270,9 @@ async fn a_thousand_pull_requests_by_fifty_authors_without_the_index() {
     assert_eq!(page.items.len(), PULLS - AUTHORS, "each has closed one");
     assert!(page.items.iter().all(|p| p.author.login.ends_with(".test")));
     assert_eq!(page.scanned, Some(PULLS as u64));
+    assert_eq!(page.total, Some((PULLS - AUTHORS) as u64));
+    let source = page.source.as_deref().unwrap_or_default();
+    assert!(source.starts_with("the backlinks at "), "{source}");
 
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
     for host in hosts(&stage) {
@@ -326,6 +329,9 @@ async fn rows_of_a_list_cost_one_request() {
         .await
         .unwrap();
     assert_eq!((page.items.len(), page.scanned), (3, Some(3)));
+    assert_eq!(page.total, Some(3));
+    let source = page.source.as_deref().unwrap_or_default();
+    assert!(source.starts_with("the index at "), "{source}");
     assert_eq!((index.count(), knot.count()), (1, 0));
 }
 
@@ -370,6 +376,8 @@ async fn pages_meet_without_gaps() {
         let mut next = PageReq::first(2);
         loop {
             let page = repo.list(&query, next).await.unwrap();
+            // The index does not say how many there are.
+            assert_eq!(page.total, None);
             seen.extend(page.items.into_iter().map(|p| p.head_branch));
             match page.next {
                 Some(cursor) => next = PageReq::after(cursor, 2),

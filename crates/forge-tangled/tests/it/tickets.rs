@@ -84,6 +84,9 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     };
     let open = list(StateFilter::Open).await;
     assert_eq!((open.items.len(), open.scanned), (1, Some(2)));
+    assert_eq!(open.total, Some(1));
+    let source = open.source.as_deref().unwrap_or_default();
+    assert!(source.starts_with("the knot "), "{source}");
     let closed = list(StateFilter::Closed).await;
     assert_eq!(closed.items[0].title, "Done");
     assert!(
