@@ -1,6 +1,8 @@
 //! The names of tangled's protocol that can be configured, by their keys; a test compares them with
 //! the backend's.
 
+use forge_core::locator::RecordKind;
+
 /// Those that are NSIDs.
 pub(super) const NSIDS: &[&str] = &[
     "sh_pull",
@@ -93,6 +95,16 @@ pub(super) const WORDS: &[&str] = &[
 
 /// Whom a token for a write to a repository of 1.0 is for.
 pub(super) const AUDIENCES: &[&str] = &["knot", "repository"];
+
+/// What is in the collection that a key names, where a locator can name its records by at-uri.
+pub(super) fn records_of(key: &str) -> Option<RecordKind> {
+    match key {
+        "sh_pull" | "sh_issue" | "org_pull" | "org_issue" => Some(RecordKind::Ticket),
+        "sh_repo" | "org_repo" => Some(RecordKind::Repo),
+        "org_manifest" => Some(RecordKind::Manifest),
+        _ => None,
+    }
+}
 
 /// Whether `text` is a word of such a name.
 pub(super) fn is_word(text: &str) -> bool {
