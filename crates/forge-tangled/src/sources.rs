@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, Tangled,
+    Era, IndexFields, Tangled,
     records::{self, Listing, Record},
     repository::Repository,
     skipped::Skipped,
@@ -42,10 +42,8 @@ pub(crate) struct Kind {
     /// The query of the index.
     pub query: String,
     pub collection: String,
-    /// Where the record names what it is about, as the index of backlinks writes it.
-    pub path: &'static str,
-    /// The same, as keys of the record.
-    pub keys: &'static [&'static str],
+    /// Where the record names what it is about: the keys on the way.
+    pub path: Vec<String>,
     /// Records that said the same before there were these. An index hands them out with the others.
     pub older: Vec<Older>,
 }
@@ -57,7 +55,7 @@ pub(crate) struct Older {
     /// The collection of what they are about.
     pub of: String,
     /// The field that names it.
-    pub field: &'static str,
+    pub field: String,
 }
 
 impl Kind {
@@ -67,13 +65,15 @@ impl Kind {
         self.older.iter().find(|older| older.of == collection)
     }
 
+    /// What a record is about.
+    pub fn subject<'a>(&self, record: &'a Record) -> Option<&'a str> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        record.text_at(&path)
+    }
+
     /// Whether a record is about `subject`.
     fn is_about(&self, record: &Record, subject: &str) -> bool {
-        let mut at = Some(&record.value);
-        for key in self.keys {
-            at = at.and_then(|v| v.get(key));
-        }
-        at.and_then(Value::as_str) == Some(subject)
+        self.subject(record) == Some(subject)
     }
 }
 
@@ -210,7 +210,7 @@ impl Tangled {
                 found.records.retain(|r| kind.is_about(r, subject));
                 others
                     .records
-                    .retain(|r| r.text(older.field) == Some(subject));
+                    .retain(|r| r.text(&older.field) == Some(subject));
                 found.records.append(&mut others.records);
                 for warning in others.warnings {
                     if !found.warnings.contains(&warning) {
@@ -231,7 +231,7 @@ impl Tangled {
         older: Option<&Older>,
         subject: &str,
     ) -> Result<Vec<(String, String, String)>> {
-        let source = format!("{}:{}", kind.collection, kind.path);
+        let source = format!("{}:{}", kind.collection, kind.path.join("."));
         let Some(older) = older else {
             return self.backlinks(subject, &source).await;
         };
@@ -268,7 +268,8 @@ impl Tangled {
         let mut skipped = Skipped::default();
         let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
         loop {
-            let mut params = vec![("subject", subject), ("limit", "1000")];
+            let of = &*self.settings.dialects.inputs.index.subject;
+            let mut params = vec![(of, subject), ("limit", "1000")];
             if let Some(cursor) = &cursor {
                 params.push(("cursor", cursor));
             }
@@ -509,15 +510,15 @@ impl Tangled {
         &self,
         repository: &Repository,
         names: [&str; 2],
-        paths: &[&str],
+        paths: &[String],
         down: &Error,
     ) -> Found<(Vec<Record>, Vec<Record>)> {
         let [collection, _] = names;
         let mut subjects = Vec::new();
         // Only the first of the fields ever held an at-uri.
-        subjects.extend(paths.first().map(|p| (repository.record.uri.as_str(), *p)));
+        subjects.extend(paths.first().map(|p| (repository.record.uri.as_str(), p)));
         if let Some(did) = &repository.did {
-            subjects.extend(paths.iter().map(|path| (did.as_str(), *path)));
+            subjects.extend(paths.iter().map(|path| (did.as_str(), path)));
         }
         let asked = subjects.into_iter().map(|(subject, path)| async move {
             let source = format!("{collection}:{path}");
@@ -590,6 +591,22 @@ impl Tangled {
             .collect()
     }
 
+    /// The collaborators that a knot names, without asking anybody else.
+    pub(crate) async fn collaborators_of_knot(
+        &self,
+        knot: &Xrpc,
+        subject: &str,
+    ) -> Result<BTreeSet<String>> {
+        let names = &self.settings.dialects;
+        let params = [
+            (&*names.inputs.knot.collaborators_of, subject),
+            ("limit", "1000"),
+        ];
+        let method = &names.methods.knot.list_collaborators;
+        let page: Items = knot.query(method, &params).await?;
+        Ok(collaborators_in(&page, &names.inputs.index))
+    }
+
     async fn find_collaborators(&self, repository: &Repository) -> BTreeSet<String> {
         if repository.era == Era::Org10 {
             return self.collaborators_of_account(repository).await;
@@ -597,25 +614,30 @@ impl Tangled {
         let subject = repository.target();
         let methods = &self.settings.dialects.methods;
         if let Ok(knot) = self.identities.service(repository.knot.clone()).await
-            && let Ok(found) =
-                collaborators_at(&knot, &methods.knot.list_collaborators, subject).await
+            && let Ok(found) = self.collaborators_of_knot(&knot, subject).await
         {
             return found;
         }
-        if let Ok(found) =
-            collaborators_at(&self.index(), &methods.index.list_collaborators, subject).await
-        {
-            return found;
+        let of = &self.settings.dialects.inputs.index;
+        let params = [(&*of.subject, subject), ("limit", "1000")];
+        let index = self.index();
+        let asked = index.query::<Items>(&methods.index.list_collaborators, &params);
+        if let Ok(page) = asked.await {
+            return collaborators_in(&page, of);
         }
         let owner = BTreeSet::from([repository.owner.did.clone()]);
+        let fields = self.fields();
         let [found] = self
             .in_accounts([&self.settings.dialects.sh.collaborator], &owner)
             .await;
         found
             .records
             .iter()
-            .filter(|r| r.text("repo").is_some_and(|t| repository.is_target(t)))
-            .filter_map(|r| r.text("subject").map(str::to_owned))
+            .filter(|r| {
+                r.text(&fields.push_repo)
+                    .is_some_and(|t| repository.is_target(t))
+            })
+            .filter_map(|r| r.text(&fields.push_account).map(str::to_owned))
             .collect()
     }
 }
@@ -633,19 +655,13 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
     }
 }
 
-/// The collaborators that a service names, asked by its method for them.
-pub(crate) async fn collaborators_at(
-    xrpc: &Xrpc,
-    method: &str,
-    subject: &str,
-) -> Result<BTreeSet<String>> {
-    let params = [("subject", subject), ("limit", "1000")];
-    let page: Items = xrpc.query(method, &params).await?;
+/// The collaborators in a list of them.
+fn collaborators_in(page: &Items, of: &IndexFields) -> BTreeSet<String> {
     let subjects = page.items.iter().filter_map(|item| {
         let named = item
-            .get("subject")
-            .or_else(|| item.get("value")?.get("subject"));
+            .get(&*of.collaborator)
+            .or_else(|| item.get("value")?.get(&*of.collaborator));
         named.and_then(Value::as_str).map(str::to_owned)
     });
-    Ok(subjects.collect())
+    subjects.collect()
 }

@@ -84,7 +84,7 @@ impl Tangled {
         let record = records::get_uri(&pds, uri)
             .await
             .map_err(|e| if e.is_not_found() { missing() } else { e })?;
-        let pull = Pull::parse(record)?;
+        let pull = Pull::parse(record, self.fields())?;
         if !repository.is_target(&pull.target) {
             return Err(Error::not_found(
                 Noun::PullRequest,
@@ -243,11 +243,17 @@ impl Tangled {
         let statuses = section("the status", said.statuses, &mut warnings);
         let comments = section("the comments", said.comments, &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
-        warnings.extend(skipped::told(&statuses, status::broken));
-        warnings.extend(skipped::told(&comments, comments::broken));
-        warnings.extend(skipped::told(&operations, labels::broken));
+        warnings.extend(skipped::told(&statuses, |r| {
+            status::broken(r, &self.settings.dialects)
+        }));
+        warnings.extend(skipped::told(&comments, |r| {
+            comments::broken(r, self.fields())
+        }));
+        warnings.extend(skipped::told(&operations, |r| {
+            labels::broken(r, self.fields())
+        }));
         let names = &self.settings.dialects;
-        let statuses = status::read(statuses, uri, pull.author(), &said.writers, &names.sh);
+        let statuses = status::read(statuses, uri, pull.author(), &said.writers, names);
         let row = fields.contains(PrFields::ROW);
         let patch = async {
             match row {
@@ -270,7 +276,7 @@ impl Tangled {
             }
             None => None,
         };
-        let (verdicts, comments) = self.parted(pull, comments::sorted(comments));
+        let (verdicts, comments) = self.parted(pull, comments::sorted(comments, self.fields()));
         let beside = Beside {
             state: None,
             statuses,
@@ -345,8 +351,10 @@ impl Tangled {
                 warnings.push(warning);
             }
         }
-        warnings.extend(skipped::told(&comments, comments::broken));
-        let comments = comments::sorted(comments);
+        warnings.extend(skipped::told(&comments, |r| {
+            comments::broken(r, self.fields())
+        }));
+        let comments = comments::sorted(comments, self.fields());
         let patch = patch
             .inspect_err(|e| warnings.push(unread("the changes", e)))
             .ok();
