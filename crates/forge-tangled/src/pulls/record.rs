@@ -207,6 +207,45 @@ mod tests {
     }
 
     #[test]
+    fn fields_are_read_by_their_configured_names() {
+        let mut names = crate::Dialects::default();
+        for (key, name) in [
+            ("sh_field_title", "heading"),
+            ("sh_field_created_at", "at"),
+            ("sh_field_target", "onto"),
+            ("sh_field_target_repo", "home"),
+            ("sh_field_target_branch", "line"),
+            ("sh_field_source", "from"),
+            ("sh_field_source_branch", "twig"),
+            ("sh_field_depends_on", "after"),
+            ("sh_field_rounds", "versions"),
+            ("sh_field_patch_blob", "change"),
+        ] {
+            names.set(key, name).unwrap();
+        }
+        let record = Record {
+            uri: "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322".into(),
+            cid: None,
+            value: json!({
+                "heading": "T", "at": "2026-11-01T00:00:00Z", "after": "at://x",
+                "onto": {"home": "did:plc:r", "line": "main"}, "from": {"twig": "f"},
+                "versions": [{"at": "2026-11-02T00:00:00Z", "change": blob("b0")}],
+                "title": "none", "target": {"repo": "did:plc:other"},
+            }),
+        };
+        let found = Pull::parse(record, &names.sh_fields).unwrap();
+        assert_eq!(
+            (found.title.as_str(), found.target.as_str()),
+            ("T", "did:plc:r")
+        );
+        assert_eq!((found.base.as_str(), found.head.as_str()), ("main", "f"));
+        assert_eq!(found.depends_on.as_deref(), Some("at://x"));
+        assert_eq!(found.created_at.date(), "2026-11-01");
+        assert_eq!(found.rounds[0].content, Content::Blob("b0".into()));
+        assert!(found.rounds[0].created_at.is_some());
+    }
+
+    #[test]
     fn what_is_no_pull_request_says_why() {
         for (value, why) in [
             (json!(null), "no title"),
