@@ -128,7 +128,7 @@ impl Tangled {
         } else {
             None
         };
-        let (index, because, instead) = explained(look, &host, age(&record, &uri), &uri);
+        let (index, because, instead) = explained(look, &host, self.age(&record, &uri), &uri);
         Ok(match dropped {
             Some(reason) => {
                 let because = match &index {
@@ -154,7 +154,7 @@ impl Tangled {
             None => {
                 let ingestion = Ingestion::Pending {
                     uri: Some(uri.to_string()),
-                    waited: age(&record, &uri).unwrap_or_default(),
+                    waited: self.age(&record, &uri).unwrap_or_default(),
                 };
                 report(index, ingestion, because, instead)
             }
@@ -295,8 +295,17 @@ impl Tangled {
             kinds::label_ops(dialects),
         ];
         let kind = kinds.into_iter().find(|k| k.collection == collection)?;
-        let subject = record.text_at(kind.keys)?;
+        let subject = kind.subject(record)?;
         Some(Seen::About(kind, subject))
+    }
+
+    /// How long ago a record was written.
+    fn age(&self, record: &Record, uri: &AtUri) -> Option<Duration> {
+        let written = record
+            .created_at(&self.fields().created_at)
+            .or_else(|| crate::tid::time(&uri.rkey))?;
+        let seconds = Timestamp::now().unix().checked_sub(written.unix())?;
+        u64::try_from(seconds).ok().map(Duration::from_secs)
     }
 
     fn remedy(&self, uri: &AtUri) -> String {
@@ -319,15 +328,6 @@ enum Known {
     Yes,
     /// Known, and taken in by no index of today.
     No(&'static str),
-}
-
-/// How long ago it was written.
-fn age(record: &Record, uri: &AtUri) -> Option<Duration> {
-    let written = record
-        .created_at("createdAt")
-        .or_else(|| crate::tid::time(&uri.rkey))?;
-    let seconds = Timestamp::now().unix().checked_sub(written.unix())?;
-    u64::try_from(seconds).ok().map(Duration::from_secs)
 }
 
 /// Which of an index's moods explains what it shows, and what to do then.

@@ -68,7 +68,8 @@ mod xrpc;
 
 pub use caps::CAPABILITIES;
 pub use dialect::{
-    Audience, Dialect, Dialects, Era, Fields, IndexMethods, KnotMethods, Methods, SpindleMethods,
+    Audience, Dialect, Dialects, Era, Fields, IndexFields, IndexMethods, Inputs, KnotFields,
+    KnotMethods, ManifestFields, Methods, ShFields, SpindleFields, SpindleMethods,
 };
 pub use drafts::DraftMarker;
 pub use identity::{Document, Identity};
@@ -98,6 +99,11 @@ pub struct Tangled {
 }
 
 impl Tangled {
+    /// The fields of the records of 2025 and 2026.
+    pub(crate) fn fields(&self) -> &ShFields {
+        &self.settings.dialects.sh_fields
+    }
+
     /// Tangled as `settings` describe it. Nothing is sent and no login is asked for yet.
     #[must_use]
     pub fn new(settings: Settings, http: Http, logins: Arc<dyn LoginSource>) -> Self {
@@ -152,7 +158,8 @@ impl Tangled {
             // A ticket is in the account of its repository.
             RepoPath::Did(uri.authority.clone())
         } else {
-            let pull = pulls::record::Pull::parse(records::get_uri(&pds, &uri).await?)?;
+            let pull =
+                pulls::record::Pull::parse(records::get_uri(&pds, &uri).await?, self.fields())?;
             match AtUri::parse(&pull.target) {
                 Ok(uri) => RepoPath::Record(uri),
                 Err(_) => RepoPath::Did(pull.target.clone()),

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, Tangled,
+    Era, IndexFields, Tangled,
     records::{self, Listing, Record},
     repository::Repository,
     skipped::Skipped,
@@ -42,10 +42,8 @@ pub(crate) struct Kind {
     /// The query of the index.
     pub query: String,
     pub collection: String,
-    /// Where the record names what it is about, as the index of backlinks writes it.
-    pub path: &'static str,
-    /// The same, as keys of the record.
-    pub keys: &'static [&'static str],
+    /// Where the record names what it is about: the keys on the way.
+    pub path: Vec<String>,
     /// Records that said the same before there were these. An index hands them out with the others.
     pub older: Vec<Older>,
 }
@@ -57,7 +55,7 @@ pub(crate) struct Older {
     /// The collection of what they are about.
     pub of: String,
     /// The field that names it.
-    pub field: &'static str,
+    pub field: String,
 }
 
 impl Kind {
@@ -67,13 +65,15 @@ impl Kind {
         self.older.iter().find(|older| older.of == collection)
     }
 
+    /// What a record is about.
+    pub fn subject<'a>(&self, record: &'a Record) -> Option<&'a str> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        record.text_at(&path)
+    }
+
     /// Whether a record is about `subject`.
     fn is_about(&self, record: &Record, subject: &str) -> bool {
-        let mut at = Some(&record.value);
-        for key in self.keys {
-            at = at.and_then(|v| v.get(key));
-        }
-        at.and_then(Value::as_str) == Some(subject)
+        self.subject(record) == Some(subject)
     }
 }
 
@@ -222,7 +222,7 @@ impl Tangled {
                 found.records.retain(|r| kind.is_about(r, subject));
                 others
                     .records
-                    .retain(|r| r.text(older.field) == Some(subject));
+                    .retain(|r| r.text(&older.field) == Some(subject));
                 found.records.append(&mut others.records);
                 for warning in others.warnings {
                     if !found.warnings.contains(&warning) {
@@ -243,7 +243,7 @@ impl Tangled {
         older: Option<&Older>,
         subject: &str,
     ) -> Result<Linked<Vec<(String, String, String)>>> {
-        let source = format!("{}:{}", kind.collection, kind.path);
+        let source = format!("{}:{}", kind.collection, kind.path.join("."));
         let Some(older) = older else {
             return self.backlinks(subject, &source).await;
         };
@@ -290,7 +290,8 @@ impl Tangled {
         let mut skipped = Skipped::default();
         let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
         loop {
-            let mut params = vec![("subject", subject), ("limit", "1000")];
+            let of = &*self.settings.dialects.inputs.index.subject;
+            let mut params = vec![(of, subject), ("limit", "1000")];
             if let Some(cursor) = &cursor {
                 params.push(("cursor", cursor));
             }
@@ -535,15 +536,15 @@ impl Tangled {
         &self,
         repository: &Repository,
         names: [&str; 2],
-        paths: &[&str],
+        paths: &[String],
         down: &Error,
     ) -> (Found<(Vec<Record>, Vec<Record>)>, String) {
         let [collection, _] = names;
         let mut subjects = Vec::new();
         // Only the first of the fields ever held an at-uri.
-        subjects.extend(paths.first().map(|p| (repository.record.uri.as_str(), *p)));
+        subjects.extend(paths.first().map(|p| (repository.record.uri.as_str(), p)));
         if let Some(did) = &repository.did {
-            subjects.extend(paths.iter().map(|path| (did.as_str(), *path)));
+            subjects.extend(paths.iter().map(|path| (did.as_str(), path)));
         }
         let asked = subjects.into_iter().map(|(subject, path)| async move {
             let source = format!("{collection}:{path}");
@@ -622,32 +623,46 @@ impl Tangled {
             .collect()
     }
 
+    /// The collaborators that a knot names, without asking anybody else.
+    pub(crate) async fn collaborators_of_knot(
+        &self,
+        knot: &Xrpc,
+        subject: &str,
+    ) -> Result<BTreeSet<String>> {
+        let names = &self.settings.dialects;
+        let method = &names.methods.knot.list_collaborators;
+        let asked = (&*names.inputs.knot.collaborators_of, subject);
+        collaborators_at(knot, method, asked, &names.inputs.index).await
+    }
+
     async fn find_collaborators(&self, repository: &Repository) -> BTreeSet<String> {
         if repository.era == Era::Org10 {
             return self.collaborators_of_account(repository).await;
         }
         let subject = repository.target();
-        let methods = &self.settings.dialects.methods;
         if let Ok(knot) = self.identities.service(repository.knot.clone()).await
-            && let Ok(found) =
-                collaborators_at(&knot, &methods.knot.list_collaborators, subject).await
+            && let Ok(found) = self.collaborators_of_knot(&knot, subject).await
         {
             return found;
         }
-        if let Ok(found) =
-            collaborators_at(&self.index(), &methods.index.list_collaborators, subject).await
-        {
+        let names = &self.settings.dialects;
+        let method = &names.methods.index.list_collaborators;
+        let of = &names.inputs.index;
+        let asked = (&*of.subject, subject);
+        if let Ok(found) = collaborators_at(&self.index(), method, asked, of).await {
             return found;
         }
         let owner = BTreeSet::from([repository.owner.did.clone()]);
-        let [found] = self
-            .in_accounts([&self.settings.dialects.sh.collaborator], &owner)
-            .await;
+        let fields = self.fields();
+        let [found] = self.in_accounts([&names.sh.collaborator], &owner).await;
         found
             .records
             .iter()
-            .filter(|r| r.text("repo").is_some_and(|t| repository.is_target(t)))
-            .filter_map(|r| r.text("subject").map(str::to_owned))
+            .filter(|r| {
+                r.text(&fields.push_repo)
+                    .is_some_and(|t| repository.is_target(t))
+            })
+            .filter_map(|r| r.text(&fields.push_account).map(str::to_owned))
             .collect()
     }
 }
@@ -665,27 +680,28 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
     }
 }
 
-/// The collaborators that a service names, asked by its method for them.
+/// The collaborators that a service names, asked by its method for them with this parameter.
 ///
 /// # Errors
 /// Also where there is no end of them: those who are left out may write, too.
-pub(crate) async fn collaborators_at(
+async fn collaborators_at(
     xrpc: &Xrpc,
     method: &str,
-    subject: &str,
+    asked: (&str, &str),
+    fields: &IndexFields,
 ) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
     loop {
-        let mut params = vec![("subject", subject), ("limit", "1000")];
+        let mut params = vec![asked, ("limit", "1000")];
         params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
         let page: Items = xrpc.query(method, &params).await?;
         seen = seen.saturating_add(page.items.len());
         let before = found.len();
         found.extend(page.items.iter().filter_map(|item| {
             let named = item
-                .get("subject")
-                .or_else(|| item.get("value")?.get("subject"));
+                .get(&*fields.collaborator)
+                .or_else(|| item.get("value")?.get(&*fields.collaborator));
             named.and_then(Value::as_str).map(str::to_owned)
         }));
         // A page that brings nobody new is the end, whatever its cursor says.
@@ -694,6 +710,7 @@ pub(crate) async fn collaborators_at(
             return Ok(found);
         };
         if seen >= MOST {
+            let (_, subject) = asked;
             let message = format!("{subject} has more than {MOST} collaborators");
             return Err(Error::new(ErrorKind::Protocol, message));
         }

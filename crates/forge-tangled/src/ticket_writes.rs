@@ -408,7 +408,12 @@ impl Tangled {
     /// The commit that two commits of a repository share.
     async fn merge_base(&self, repository: &Repository, base: &str, head: &str) -> Result<String> {
         let (knot, did) = self.account(repository).await?;
-        let params = [("repo", did), ("base", base), ("head", head)];
+        let of = &self.settings.dialects.inputs.knot;
+        let params = [
+            (&*of.repo, did),
+            (&*of.base_of, base),
+            (&*of.base_head, head),
+        ];
         let method = &self.settings.dialects.methods.knot.merge_base;
         let found: Value = knot.query(method, &params).await?;
         let common = found.get("commit").and_then(|commit| {
@@ -445,7 +450,11 @@ impl Tangled {
         let from = source.target();
         patch.insert(fields.sent_repo.to_string(), json!(from));
         patch.insert(fields.sent_branch.to_string(), json!(branch));
-        let input = json!({ "repo": did, "patch": patch });
+        let of = &names.inputs.knot;
+        let input = json!({
+            (of.submit_repo.to_string()): did,
+            (of.submit_patch.to_string()): patch,
+        });
         let from = json!({
             (fields.source_repo.to_string()): from,
             (fields.source_branch.to_string()): branch,

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use forge_testkit::Run;
+use serde_json::Value;
 
 use super::hall::Hall;
 use crate::sweep;
@@ -233,6 +234,64 @@ fn on_tangled_1_0_a_creation_that_is_killed_at_any_request_is_made_once() {
                     "request {at}, after: {after}: {again:?}"
                 ),
             }
+        }
+        if !came_there {
+            break;
+        }
+        at += 1;
+    }
+    println!("killed at each of {} requests", at - 1);
+    assert!(at > 8);
+}
+
+#[test]
+fn on_tangled_1_0_a_round_and_an_end_that_are_killed_at_any_request_are_made_and_said_once() {
+    let hall = Hall::new();
+    let repo = hall.world.repository_1_0(&hall.alice, "new");
+    let records = |name: &str| {
+        let collection = format!("org.tangled.{name}");
+        hall.world.knot().records(&repo.did, &collection)
+    };
+    let ticket = |title: &str| {
+        let mut all = records("track.ticket").into_iter();
+        all.find(|(_, _, value)| value["title"]["text"] == title)
+            .unwrap()
+    };
+    let rounds = |uri: &str| {
+        let rkey = uri.rsplit('/').next().unwrap();
+        let all = records("review.patch").into_iter();
+        all.filter(|(_, _, value)| value["ticket"] == rkey).count()
+    };
+    let said = |uri: &str, text: &str| {
+        let all = records("feed.comment").into_iter();
+        let same = |value: &Value| value["subject"]["uri"] == uri && value["body"]["text"] == text;
+        all.filter(|(_, _, value)| same(value)).count()
+    };
+    let mut at = 1;
+    loop {
+        let mut came_there = false;
+        for after in [false, true] {
+            let branch = format!("b{at}{after}");
+            repo.git.commit(&branch, &branch, &[(&branch, Some("x\n"))]);
+            let named = ["-R", "tangled:alice.test/new", "-H", &branch];
+            let text = ["-t", &branch, "-b", "Text."];
+            let create = hall.forge(&[&["pr", "create"][..], &named, &text].concat());
+            create.ok();
+            let uri = ticket(&branch).0;
+            repo.git
+                .commit(&branch, "More", &[(&branch, Some("x\ny\n"))]);
+            let resubmit = hall.forge(&["pr", "resubmit", &uri, "-c", "With more."]);
+            came_there |= hall.kill(at, after, &resubmit);
+            let again = resubmit.output().success();
+            let there = (rounds(&uri), said(&uri, "With more."));
+            assert_eq!(there, (2, 1), "request {at}, after: {after}: {again:?}");
+
+            let close = hall.forge(&["pr", "close", &uri, "-c", "Not now."]);
+            came_there |= hall.kill(at, after, &close);
+            let again = close.output().success();
+            let times = said(&uri, "Not now.");
+            assert_eq!(times, 1, "request {at}, after: {after}: {again:?}");
+            assert_eq!(ticket(&branch).2["state"], "closed");
         }
         if !came_there {
             break;

@@ -30,14 +30,15 @@ impl Tangled {
             return self.change_ticket_issue(&located, title, edit).await;
         }
         self.speaks_2026(&located.repository, Capability::IssueEdit)?;
+        let fields = self.fields();
         let record = self
             .edit_record(&located.issue.uri, None, |value| {
                 if let Some(title) = &title {
-                    value.insert("title".to_owned(), json!(title));
+                    value.insert(fields.title.to_string(), json!(title));
                 }
                 match edit.body.as_deref() {
-                    Some("") => drop(value.remove("body")),
-                    Some(body) => drop(value.insert("body".to_owned(), json!(body))),
+                    Some("") => drop(value.remove(&*fields.body)),
+                    Some(body) => drop(value.insert(fields.body.to_string(), json!(body))),
                     None => {}
                 }
                 Ok(())
@@ -48,7 +49,7 @@ impl Tangled {
         }
         let told = self.ingestion(Seen::Issue, &record).await;
         let located = Located {
-            issue: Stored::parse(record)?,
+            issue: Stored::parse(record, self.fields())?,
             ..located
         };
         let mut outcome = Outcome::immediate(self.view_issue_fresh(&located).await?);

@@ -191,9 +191,10 @@ impl Tangled {
         };
         let scans = by_label(query, people);
         let size = if scans { SCAN } else { limit.min(SCAN) };
-        let mut params = vec![("subject", repository.target())];
-        params.extend(state.map(|s| ("state", s)));
-        params.extend(people.author.as_deref().map(|a| ("author", a)));
+        let of = &self.settings.dialects.inputs.index;
+        let mut params = vec![(&*of.subject, repository.target())];
+        params.extend(state.map(|s| (&*of.wanted_state, s)));
+        params.extend(people.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_issues;
         let begun = position.is_none();
         let mut walk = Walk::new(index, method, params, position, size);
@@ -219,8 +220,8 @@ impl Tangled {
     }
 
     fn issue_of_item(&self, item: Value) -> Result<Row> {
-        let item = Item::parse(item, "issue")?;
-        let words = Words::of_issues(&self.settings.dialects.sh);
+        let item = Item::parse(item, "issue", &self.settings.dialects.inputs.index)?;
+        let words = Words::of_issues(&self.settings.dialects);
         let state = words.state_of(item.state()).unwrap_or(PrState::Open);
         Ok(Row {
             beside: Beside {
@@ -229,7 +230,7 @@ impl Tangled {
                 warnings: vec![as_indexed()],
                 ..Beside::default()
             },
-            issue: Stored::parse(item.record)?,
+            issue: Stored::parse(item.record, self.fields())?,
         })
     }
 
@@ -280,11 +281,12 @@ impl Tangled {
         people: &People,
         down: &Error,
     ) -> Result<(Whole<Row>, u64, Vec<Warning>)> {
-        let names = &self.settings.dialects.sh;
+        let names = &self.settings.dialects;
         let words = Words::of_issues(names);
-        let collections = [names.issue.as_ref(), names.issue_state.as_ref()];
+        let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
+        let paths = kinds::targets_of_issues(names);
         let (found, source) = self
-            .without_index(repository, collections, &["repo"], down)
+            .without_index(repository, collections, &paths, down)
             .await;
         let mut warnings = found.warnings;
         let (records, states) = found.value;
@@ -299,7 +301,7 @@ impl Tangled {
         let writers = self.writers(repository).await;
         let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
         for record in records {
-            let issue = match Stored::parse(record) {
+            let issue = match Stored::parse(record, self.fields()) {
                 Ok(issue) if repository.is_target(&issue.target) => issue,
                 Ok(_) => continue,
                 Err(e) => {

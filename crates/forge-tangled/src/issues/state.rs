@@ -5,7 +5,7 @@ use forge_core::{
     model::{Issue, IssueFields, IssueId, IssueState, PrState, SetIssueState},
 };
 use futures::future;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::view::Located;
 use crate::{
@@ -108,13 +108,14 @@ impl Tangled {
         let pds = self.identities.service(viewer.pds.clone()).await?;
         let collection = &self.settings.dialects.sh.comment;
         let did = &viewer.identity.did;
+        let fields = self.fields();
         let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
         Ok(all.records.into_iter().find(|record| {
-            record.text_at(&["subject", "uri"]) == Some(&issue.uri)
-                && comments::text(&record.value) == Some(body)
-                && record.value.get("replyTo").is_none_or(Value::is_null)
+            record.text_at(&[&*fields.subject, "uri"]) == Some(&issue.uri)
+                && comments::text(&record.value, fields) == Some(body)
+                && comments::is_first(record, fields)
                 && since.is_none_or(|since| {
-                    let at = record.created_at("createdAt");
+                    let at = record.created_at(&fields.created_at);
                     at.is_some_and(|at| at > since)
                 })
         }))
@@ -137,7 +138,7 @@ impl Tangled {
         .await;
         let writers = self.writers(repository).await;
         let all = fresh.over(found?.value);
-        let words = Words::of_issues(&names.sh);
+        let words = Words::of_issues(names);
         Ok(status::read_as(words, all, uri, &issue.author, &writers))
     }
 
@@ -149,15 +150,21 @@ impl Tangled {
         before: Standing,
     ) -> Result<Outcome<Issue>> {
         let names = &self.settings.dialects.sh;
+        let fields = self.fields();
         let [open, closed] = &names.issue_states;
+        let token = if state == IssueState::Open {
+            open
+        } else {
+            closed
+        };
         let uri = located.issue.record.uri.as_str();
         let record = NewRecord::new(
             &names.issue_state,
             json!({
                 "$type": names.issue_state,
-                "issue": uri,
-                "state": if state == IssueState::Open { open } else { closed },
-                "createdAt": write::now_or_after(before.decided),
+                (fields.state_issue.to_string()): uri,
+                (fields.state.to_string()): token,
+                (fields.created_at.to_string()): write::now_or_after(before.decided),
             }),
         );
         let record = write::checked(record, &self.settings.dialects)?;

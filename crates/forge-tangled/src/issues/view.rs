@@ -73,7 +73,7 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let pds = self.identities.pds(&uri.authority).await?;
-            let stored = Stored::parse(records::get_uri(&pds, &uri).await?)?;
+            let stored = Stored::parse(records::get_uri(&pds, &uri).await?, self.fields())?;
             match AtUri::parse(&stored.target) {
                 Ok(uri) => RepoPath::Record(uri),
                 Err(_) => RepoPath::Did(stored.target.clone()),
@@ -132,7 +132,7 @@ impl Tangled {
         let record = records::get_uri(&pds, uri)
             .await
             .map_err(|e| if e.is_not_found() { missing(uri) } else { e })?;
-        let issue = Stored::parse(record)?;
+        let issue = Stored::parse(record, self.fields())?;
         if !repository.is_target(&issue.target) {
             return Err(Error::not_found(
                 Noun::Issue,
@@ -216,15 +216,19 @@ impl Tangled {
         let Located {
             repository, issue, ..
         } = located;
-        let words = Words::of_issues(&self.settings.dialects.sh);
+        let words = Words::of_issues(&self.settings.dialects);
         let uri = issue.record.uri.as_str();
         let mut warnings = Vec::new();
         let states = section("the state", said.states, &mut warnings);
         let comments = section("the comments", said.comments, &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
         warnings.extend(skipped::told(&states, |r| words.broken(r)));
-        warnings.extend(skipped::told(&comments, comments::broken));
-        warnings.extend(skipped::told(&operations, labels::broken));
+        warnings.extend(skipped::told(&comments, |r| {
+            comments::broken(r, self.fields())
+        }));
+        warnings.extend(skipped::told(&operations, |r| {
+            labels::broken(r, self.fields())
+        }));
         let writers = self.writers(repository).await;
         let statuses = status::read_as(words, states, uri, &issue.author, &writers);
         let labels = self.labels_of(repository, uri, operations).await;
@@ -233,7 +237,7 @@ impl Tangled {
             Default::default()
         });
         warnings.extend(missing);
-        let comments = comments::sorted(comments);
+        let comments = comments::sorted(comments, self.fields());
         let beside = Beside {
             state: None,
             statuses,
@@ -263,10 +267,10 @@ impl Tangled {
             Default::default()
         });
         beside.warnings.extend(told);
-        beside
-            .warnings
-            .extend(skipped::told(&comments, comments::broken));
-        let comments = comments::sorted(comments);
+        beside.warnings.extend(skipped::told(&comments, |r| {
+            comments::broken(r, self.fields())
+        }));
+        let comments = comments::sorted(comments, self.fields());
         beside.comments = comments.len() as u64;
         if fields.comments {
             beside.comment_models = Some(self.comment_models(&comments).await);

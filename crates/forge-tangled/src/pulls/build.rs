@@ -142,14 +142,14 @@ impl Tangled {
             return Ok((names, assignees, missing));
         }
         let writers = self.writers(repository).await;
-        let keys = labels::keys(&operations);
+        let keys = labels::keys(&operations, self.fields());
         let definitions = self
             .definitions_with(repository, |known| {
                 keys.iter().all(|key| known.iter().any(|d| d.uri == **key))
             })
             .await?;
         let many = |key: &str| definitions.iter().any(|d| d.uri == key && d.multiple);
-        let applied = labels::applied(&operations, pull_uri, &writers, many);
+        let applied = labels::applied(&operations, pull_uri, &writers, self.fields(), many);
         for (key, values) in applied {
             let Some(definition) = definitions.iter().find(|d| d.uri == key) else {
                 missing.extend(definitions.missing(&key));

@@ -88,7 +88,10 @@ impl Tangled {
                 let source = fork.as_deref().unwrap_or(&repository).target();
                 self.no_twin(&repository, &base, &req.head.branch, source)
                     .await?;
-                let source = json!({ "branch": req.head.branch, "repo": source });
+                let source = json!({
+                    (self.fields().source_branch.to_string()): req.head.branch,
+                    (self.fields().source_repo.to_string()): source,
+                });
                 (patch, Some(source), Some(base_oid))
             }
         };
@@ -167,23 +170,30 @@ impl Tangled {
             self.no_copy(repository, &new, &blob, patch).await?;
         }
         let names = &self.settings.dialects.sh;
+        let fields = self.fields();
         let now = write::now();
         let mut value = json!({
             "$type": names.pull,
-            "title": new.title,
-            "target": { "repo": repository.target(), "branch": new.base },
-            "rounds": [{ "createdAt": now, "patchBlob": blob }],
-            "createdAt": now,
+            (fields.title.to_string()): new.title,
+            (fields.target.to_string()): {
+                (fields.target_repo.to_string()): repository.target(),
+                (fields.target_branch.to_string()): new.base,
+            },
+            (fields.rounds.to_string()): [{
+                (fields.created_at.to_string()): now,
+                (fields.patch_blob.to_string()): blob,
+            }],
+            (fields.created_at.to_string()): now,
         });
         if let Some(map) = value.as_object_mut() {
             if !new.description.is_empty() {
-                map.insert("body".to_owned(), json!(new.description));
+                map.insert(fields.body.to_string(), json!(new.description));
             }
             if let Some(source) = new.source {
-                map.insert("source".to_owned(), source);
+                map.insert(fields.source.to_string(), source);
             }
             if let Some(below) = new.below {
-                map.insert("dependentOn".to_owned(), json!(below));
+                map.insert(fields.depends_on.to_string(), json!(below));
             }
         }
         let pull = write::checked(NewRecord::new(&names.pull, value), &self.settings.dialects)?;
@@ -217,7 +227,7 @@ impl Tangled {
         patch: &Patch,
     ) -> Result<Outcome<PullRequest>> {
         let uri = written.pull.uri.clone();
-        let mut pull = Pull::parse(written.pull)?;
+        let mut pull = Pull::parse(written.pull, self.fields())?;
         let told = self.ingestion(Seen::Pull, &pull.record).await;
         pull.record.cid = Some(told.cid);
         let mut ingestion = told.ingestion;
@@ -407,7 +417,7 @@ impl Tangled {
         let found = records::all(&pds, &viewer.identity.did, collection, ACCOUNT_MOST).await?;
         let pulls = found.records.into_iter();
         Ok(pulls
-            .filter_map(|record| Pull::parse(record).ok())
+            .filter_map(|record| Pull::parse(record, self.fields()).ok())
             .collect())
     }
 

@@ -80,14 +80,14 @@ impl Tangled {
         };
         let mut record = self
             .edit_record(&pull.uri, Some(pull.record.cid()), |value| {
-                value.insert("title".to_owned(), json!(title));
+                value.insert(self.fields().title.to_string(), json!(title));
                 Ok(())
             })
             .await?;
         let told = self.ingestion(Seen::Pull, &record).await;
         record.cid = Some(told.cid);
         let located = Located {
-            pull: Pull::parse(record)?,
+            pull: Pull::parse(record, self.fields())?,
             ..located
         };
         let mut outcome = Outcome::immediate(self.view_fresh(&located, PrFields::NONE).await?);

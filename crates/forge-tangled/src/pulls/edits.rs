@@ -178,7 +178,12 @@ impl Tangled {
     ) -> Result<Vec<Listed>> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let params = [("repo", repo.as_str()), ("ref", tip), ("path", path)];
+        let of = &self.settings.dialects.inputs.knot;
+        let params = [
+            (&*of.repo, repo.as_str()),
+            (&*of.revision, tip),
+            (&*of.path, path),
+        ];
         let method = &self.settings.dialects.methods.knot.tree;
         let found = knot.query::<Tree>(method, &params).await;
         match found {
@@ -210,10 +215,11 @@ impl Tangled {
     ) -> Result<Vec<u8>> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
+        let of = &self.settings.dialects.inputs.knot;
         let params = [
-            ("repo", repo.as_str()),
-            ("ref", tip),
-            ("path", edit.path.as_str()),
+            (&*of.repo, repo.as_str()),
+            (&*of.revision, tip),
+            (&*of.path, edit.path.as_str()),
         ];
         let method = &self.settings.dialects.methods.knot.blob;
         let blob: Blob = knot.query(method, &params).await?;

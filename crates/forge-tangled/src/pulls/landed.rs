@@ -142,14 +142,15 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let method = &self.settings.dialects.methods.knot.log;
+        let of = &self.settings.dialects.inputs.knot;
         let limit = PAGE.to_string();
         let mut commits: Vec<Made> = Vec::new();
         let mut unread = 0;
         for number in 0..PAGES_MOST {
             let cursor = (number * PAGE).to_string();
             let mut params = vec![
-                ("repo", repo.as_str()),
-                ("ref", tip),
+                (&*of.repo, repo.as_str()),
+                (&*of.revision, tip),
                 ("limit", limit.as_str()),
             ];
             if number > 0 {

@@ -235,9 +235,10 @@ impl Tangled {
             || query.base.is_some()
             || query.head.is_some();
         let size = if scans { SCAN } else { limit.min(SCAN) };
-        let mut params = vec![("subject", repository.target())];
-        params.extend(status.map(|s| ("status", s)));
-        params.extend(filters.author.as_deref().map(|a| ("author", a)));
+        let of = &self.settings.dialects.inputs.index;
+        let mut params = vec![(&*of.subject, repository.target())];
+        params.extend(status.map(|s| (&*of.wanted_status, s)));
+        params.extend(filters.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_pulls;
         let mut walk = Walk::new(index, method, params, position, size);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
@@ -294,12 +295,12 @@ impl Tangled {
     }
 
     fn row(&self, item: Value) -> Result<Row> {
-        let item = Item::parse(item, "pull request")?;
-        let words = status::Words::of_pulls(&self.settings.dialects.sh);
+        let item = Item::parse(item, "pull request", &self.settings.dialects.inputs.index)?;
+        let words = status::Words::of_pulls(&self.settings.dialects);
         let state = words.state_of(item.state()).unwrap_or(PrState::Open);
         Ok(Row {
             comments: item.comment_count,
-            pull: Pull::parse(item.record)?,
+            pull: Pull::parse(item.record, self.fields())?,
             state,
             indexed: true,
             merged: None,
@@ -359,31 +360,27 @@ impl Tangled {
         filters: &Filters,
         down: &Error,
     ) -> Result<(Whole<Row>, u64, Vec<Warning>)> {
-        let names = &self.settings.dialects.sh;
+        let names = &self.settings.dialects;
+        let collections: [&str; 2] = [&names.sh.pull, &names.sh.status];
+        let paths = kinds::targets_of_pulls(names);
         let (found, source) = self
-            .without_index(
-                repository,
-                [&names.pull, &names.status],
-                &["target.repo", "target.repoDid"],
-                down,
-            )
+            .without_index(repository, collections, &paths, down)
             .await;
         let mut warnings = found.warnings;
         let (records, statuses) = found.value;
         let mut pulls = Vec::new();
         let scanned = records.len() as u64;
         for record in records {
-            match Pull::parse(record) {
+            match Pull::parse(record, self.fields()) {
                 Ok(pull) if repository.is_target(&pull.target) => pulls.push(pull),
                 Ok(_) => {}
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
         }
-        let dialect = &self.settings.dialects.sh;
-        warnings.extend(skipped::told(&statuses, status::broken));
+        warnings.extend(skipped::told(&statuses, |r| status::broken(r, names)));
         let mut by_pull: std::collections::HashMap<String, Vec<Record>> = Default::default();
         for record in statuses {
-            if let Some(pull) = record.text("pull").map(str::to_owned) {
+            if let Some(pull) = record.text(&names.sh_fields.status_pull).map(str::to_owned) {
                 by_pull.entry(pull).or_default().push(record);
             }
         }
@@ -395,7 +392,7 @@ impl Tangled {
                 continue;
             }
             let about = by_pull.remove(&pull.record.uri).unwrap_or_default();
-            let read = status::read(about, &pull.record.uri, pull.author(), &writers, dialect);
+            let read = status::read(about, &pull.record.uri, pull.author(), &writers, names);
             let state = status::winner(&read).and_then(|s| s.state);
             let row = Row {
                 pull,

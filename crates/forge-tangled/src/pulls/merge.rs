@@ -20,7 +20,7 @@ use super::{
     view::Located,
 };
 use crate::{
-    Era, Tangled, fault,
+    Era, KnotFields, Tangled, fault,
     ingest::Seen,
     kinds,
     knot::{Branch, Checked, merge_input, no_branch},
@@ -93,8 +93,9 @@ impl Tangled {
             (_, other) => return Err(refusal(&located, other)),
         }
         self.still_as_read(&located).await?;
-        let input = merge_input(repository, &pull.base, &text);
-        let input = with_message(input, req, &located, &patch);
+        let input = merge_input(&self.settings.dialects, repository, &pull.base, &text);
+        let of = &self.settings.dialects.inputs.knot;
+        let input = with_message(input, of, req, &located, &patch);
         let method = &self.settings.dialects.methods.knot.merge;
         let merged = self.knot_call(repository, method, &input).await;
         let after = self.landed(&located, &patch, &before, req, merged).await?;
@@ -490,7 +491,13 @@ fn left_open(located: &Located, landed: &Landed) -> String {
 }
 
 /// The message that a knot commits a plain diff with; a series brings its own.
-fn with_message(mut input: Value, req: &MergeReq, located: &Located, patch: &Patch) -> Value {
+fn with_message(
+    mut input: Value,
+    of: &KnotFields,
+    req: &MergeReq,
+    located: &Located,
+    patch: &Patch,
+) -> Value {
     if !patch.mails.is_empty() {
         return input;
     }
@@ -498,10 +505,10 @@ fn with_message(mut input: Value, req: &MergeReq, located: &Located, patch: &Pat
     let subject = req.subject.clone().unwrap_or_else(|| pull.title.clone());
     let body = req.body.clone().unwrap_or_else(|| pull.body.clone());
     if let Some(map) = input.as_object_mut() {
-        map.insert("commitMessage".to_owned(), subject.into());
-        map.insert("commitBody".to_owned(), body.into());
+        map.insert(of.message.to_string(), subject.into());
+        map.insert(of.message_body.to_string(), body.into());
         if let Some(email) = &req.author_email {
-            map.insert("authorEmail".to_owned(), email.clone().into());
+            map.insert(of.email.to_string(), email.clone().into());
         }
     }
     input

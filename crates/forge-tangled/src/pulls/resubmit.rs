@@ -191,10 +191,15 @@ impl Tangled {
         let blob = self
             .upload("application/gzip", patch::pack(&patch.raw)?)
             .await?;
-        let round = json!({ "createdAt": write::now(), "patchBlob": blob });
+        let fields = self.fields();
+        let round = json!({
+            (fields.created_at.to_string()): write::now(),
+            (fields.patch_blob.to_string()): blob,
+        });
         let mut record = self
             .edit_record(&pull.uri, Some(pull.record.cid()), |value| {
-                match value.get_mut("rounds").and_then(Value::as_array_mut) {
+                let rounds = value.get_mut(&*fields.rounds);
+                match rounds.and_then(Value::as_array_mut) {
                     Some(rounds) => {
                         rounds.push(round.clone());
                         Ok(())
@@ -209,7 +214,7 @@ impl Tangled {
         let told = self.ingestion(Seen::Pull, &record).await;
         record.cid = Some(told.cid);
         let located = Located {
-            pull: Pull::parse(record)?,
+            pull: Pull::parse(record, self.fields())?,
             ..located.clone()
         };
         let mut outcome = Outcome::immediate(self.view_fresh(&located, PrFields::NONE).await?);

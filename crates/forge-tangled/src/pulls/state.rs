@@ -51,6 +51,7 @@ impl Tangled {
         decided: Option<Timestamp>,
     ) -> Result<NewRecord> {
         let names = &self.settings.dialects.sh;
+        let fields = self.fields();
         let [open, closed, merged] = &names.states;
         let token = match state {
             PrState::Open => open,
@@ -61,9 +62,9 @@ impl Tangled {
             &names.status,
             json!({
                 "$type": names.status,
-                "pull": pull_uri,
-                "status": token,
-                "createdAt": write::now_or_after(decided),
+                (fields.status_pull.to_string()): pull_uri,
+                (fields.status.to_string()): token,
+                (fields.created_at.to_string()): write::now_or_after(decided),
             }),
         );
         write::checked(record, &self.settings.dialects)
@@ -92,7 +93,7 @@ impl Tangled {
         .await;
         let writers = self.writers(repository).await;
         let all = fresh.over(found?.value);
-        Ok(status::read(all, uri, pull.author(), &writers, &names.sh))
+        Ok(status::read(all, uri, pull.author(), &writers, names))
     }
 
     /// Refuses somebody whose status would not count, before it is written.

@@ -21,6 +21,13 @@ use crate::stage::Stage;
 const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
+/// The most requests of all kinds, to all hosts, that opening takes where everything that is looked
+/// up once is known: the two writes, what is read before them so that nothing is opened twice or
+/// refused behind them, and the looks of the index at the pull request and its label.
+const CREATE: usize = 24;
+/// The same of another round, and the view behind it.
+const RESUBMIT: usize = 32;
+
 /// Long enough that requests which are sent at once are in work at once, also on a slow machine.
 const SLOW: Duration = Duration::from_millis(200);
 
@@ -37,6 +44,12 @@ fn hosts(stage: &Stage) -> [&Host; 5] {
 
 fn reset(stage: &Stage) {
     hosts(stage).iter().for_each(|host| host.reset_record());
+}
+
+/// All requests since the record was set back, and how many had to wait for each other.
+fn cost(stage: &Stage) -> (usize, usize) {
+    let all = hosts(stage).iter().map(|host| host.count()).sum();
+    (all, Recorded::longest_chain(&hosts(stage)))
 }
 
 fn procedures(host: &Host) -> Vec<String> {
@@ -61,6 +74,9 @@ async fn opening_is_two_writes_and_a_look_at_the_index() {
     req.labels = vec!["bug".into()];
     reset(&stage);
     let made = repo.create(&req).await.unwrap();
+    let (all, chain) = cost(&stage);
+    println!("create: {all} requests, {chain} after each other");
+    assert!(all <= CREATE, "{all} requests");
     assert_eq!(
         procedures(stage.world.pds().host()),
         [
@@ -85,6 +101,9 @@ async fn opening_is_two_writes_and_a_look_at_the_index() {
         .resubmit(&made.value.id, &Resubmit::default())
         .await
         .unwrap();
+    let (all, chain) = cost(&stage);
+    println!("resubmit: {all} requests, {chain} after each other");
+    assert!(all <= RESUBMIT, "{all} requests");
     assert_eq!(
         procedures(stage.world.pds().host()),
         ["com.atproto.repo.uploadBlob", "com.atproto.repo.putRecord"]
