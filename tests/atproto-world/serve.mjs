@@ -1,6 +1,8 @@
 // A directory of DIDs (@did-plc/server, its database in memory) and a PDS (@atproto/pds, sqlite in a
 // temporary directory) on 127.0.0.1. Prints one line of JSON when both are ready, and runs until its
-// standard input ends: so a test that dies takes the servers with it.
+// standard input ends: so a test that dies takes the servers with it. On a line `restart MILLISECONDS`
+// the PDS drops every connection, is away for so long and comes back with what it had stored; then
+// the line `restarted` is printed.
 //
 //   node serve.mjs [--rate-limits]
 import fs from 'node:fs'
@@ -8,6 +10,7 @@ import os from 'node:os'
 import path from 'node:path'
 import net from 'node:net'
 import events from 'node:events'
+import readline from 'node:readline'
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 
@@ -41,7 +44,7 @@ await events.once(plcServer, 'listening')
 const pdsPort = await freePort()
 // Known to the tests: with it they make a session that has ended.
 const jwtSecret = 'a secret of the loopback world'
-const pds = await PDS.fromEnv({
+const settings = {
   devMode: true,
   hostname: 'localhost',
   port: pdsPort,
@@ -56,11 +59,26 @@ const pds = await PDS.fromEnv({
   adminPassword: randomBytes(16).toString('hex'),
   jwtSecret,
   plcRotationKeyK256PrivateKeyHex: randomBytes(32).toString('hex'),
-})
-await pds.ctx.sequencer.start()
-// This listen also wires the websockets of the firehose.
-const pdsServer = pds.app.listen(pdsPort, HOST)
-await events.once(pdsServer, 'listening')
+}
+const open = async () => {
+  const pds = await PDS.fromEnv(settings)
+  await pds.ctx.sequencer.start()
+  // This listen also wires the websockets of the firehose.
+  const server = pds.app.listen(pdsPort, HOST)
+  const sockets = new Set()
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await events.once(server, 'listening')
+  return { pds, server, sockets }
+}
+const close = async ({ pds, server, sockets }) => {
+  server.close()
+  for (const socket of sockets) socket.destroy()
+  await pds.destroy().catch(() => {})
+}
+let running = await open()
 
 console.log(
   JSON.stringify({
@@ -75,15 +93,21 @@ let stopping = false
 const stop = async () => {
   if (stopping) return
   stopping = true
-  for (const server of [pdsServer, plcServer]) {
-    server.closeAllConnections()
-    server.close()
-  }
-  await pds.destroy().catch(() => {})
+  plcServer.closeAllConnections()
+  plcServer.close()
+  await close(running)
   fs.rmSync(data, { recursive: true, force: true })
   process.exit(0)
 }
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
-process.stdin.resume()
-process.stdin.on('end', stop)
+const lines = readline.createInterface({ input: process.stdin })
+lines.on('line', async (line) => {
+  const [word, pause] = line.split(' ')
+  if (word !== 'restart') return
+  await close(running)
+  await new Promise((done) => setTimeout(done, Number(pause)))
+  running = await open()
+  console.log('restarted')
+})
+lines.on('close', stop)

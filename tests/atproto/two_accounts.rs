@@ -2,11 +2,12 @@
 
 use std::{
     collections::BTreeMap,
+    process::Stdio,
     time::{Duration, Instant},
 };
 
 use forge_testkit::{
-    Output, Scratch, forge_binary,
+    Output, Run, Scratch, forge_binary,
     tangled::{Account, Caller, RealWorld, Repository, World},
 };
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ impl Stage {
         })
     }
 
-    fn forge(&self, who: &Account, args: &[&str]) -> Output {
+    fn command(&self, who: &Account, args: &[&str]) -> Run {
         self.scratch
             .run(forge_binary())
             .env("FORGE_CONFIG_DIR", self.scratch.path("forge"))
@@ -54,8 +55,10 @@ impl Stage {
             .env("TANGLED_PASSWORD", &who.password)
             .args(args)
             .args(["-R", "tangled:alice.test/widget"])
-            .output()
-            .success()
+    }
+
+    fn forge(&self, who: &Account, args: &[&str]) -> Output {
+        self.command(who, args).output().success()
     }
 
     fn sees(&self, who: &Account, pull: &str, field: &str) -> Value {
@@ -204,4 +207,37 @@ fn indexed(world: &RealWorld, uri: &str) -> Option<String> {
         std::thread::sleep(Duration::from_millis(20));
     }
     world.index().knows(uri)
+}
+
+/// Whenever it is that the server goes away, the same command again makes it one pull request.
+#[test]
+fn a_server_that_restarts_in_the_middle_of_a_command_has_one_pull_request_in_the_end() {
+    let Some(stage) = Stage::new() else {
+        return;
+    };
+    let bob = &stage.bob;
+    for (number, delay) in [0, 50, 100, 200, 400, 800].into_iter().enumerate() {
+        let branch = format!("b{number}");
+        let git = &stage.repo.git;
+        git.commit(&branch, &branch, &[(&branch, Some("1\n"))]);
+        let args = ["pr", "create", "-H", &branch, "-t", &branch, "-b", "Why."];
+        let create = stage.command(bob, &[&args[..], &["--no-wait"]].concat());
+        let mut command = create.command();
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut first = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay));
+        stage.world.restart_pds(Duration::from_millis(100)).unwrap();
+        let first = first.wait().unwrap();
+        let opened = || {
+            let all = stage.records(bob).into_iter();
+            all.filter(|(_, _, value)| value["source"]["branch"] == branch.as_str())
+                .count()
+        };
+        let before = opened();
+        assert!(!first.success() || before == 1, "{delay} ms: {before}");
+        let again = create.output();
+        let now = opened();
+        assert_eq!(now, 1, "{delay} ms, {before} before: {again:?}");
+        assert_eq!(again.code == Some(0), before == 0, "{delay} ms: {again:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_testkit::tangled::Moods;
+use forge_testkit::tangled::{Fault, Moods};
 use serde_json::json;
 
 use crate::{
@@ -195,6 +195,62 @@ fn what_nothing_shows_yet_is_pending_with_its_record() {
 }
 
 #[test]
+fn what_only_a_status_calls_merged_is_told_as_that() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let head = t.repo.git.oid("topic");
+    let status = json!({
+        "pull": uri, "status": format!("{STATUS}.merged"), "createdAt": "2036-01-01T00:00:00Z",
+    });
+    t.world.pds().add(&t.bob.did, STATUS, status);
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let said = format!(
+        "a status record of bob.test (collaborator) says that {uri} is merged, and 'main' does not \
+         show the change"
+    );
+    let args = json!({"repo": WIDGET, "number": uri});
+    wire.call("pr_view", args).ok().says(&said);
+    for delete in [false, true] {
+        let args = json!({"repo": WIDGET, "number": uri, "delete_branch": delete});
+        wire.call("pr_merge", args)
+            .fails("precondition_failed")
+            .says("not proved to be merged")
+            .says(&said)
+            .says("state=open");
+    }
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    assert_eq!(t.repo.git.oid("topic"), head);
+    let open = json!({"repo": WIDGET, "number": uri, "state": "open"});
+    wire.call("pr_set_state", open).ok().says(&said);
+    let args = json!({"repo": WIDGET, "number": uri});
+    let merged = wire.call("pr_merge", args.clone()).ok();
+    assert_eq!(merged.data()["already_merged"], false);
+    let again = wire.call("pr_merge", args).ok();
+    assert_eq!(again.data()["already_merged"], true);
+}
+
+#[test]
+fn a_merge_that_could_not_be_recorded_names_no_record() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let refused = Fault::error(400, "InvalidRequest", "no");
+    let pds = t.world.pds().host();
+    pds.fault(refused.on("com.atproto.repo.applyWrites").always());
+    let mut wire = impatient(&t);
+    let args = json!({"repo": WIDGET, "number": uri});
+    let merged = wire.call("pr_merge", args).ok();
+    assert_eq!(merged.data()["merged"], true);
+    assert_eq!(merged.data()["ingestion"], "pending", "{}", merged.text());
+    assert_eq!(merged.data()["ingestion_detail"], json!({"waited_ms": 0}));
+    assert!(!merged.text().contains("is stored"), "{}", merged.text());
+    merged
+        .says("visible to others: pending (no record of it is known to be written)")
+        .says("merged on the knot, but not recorded")
+        .says(&format!("forge pr merge {uri} --rebase"));
+    assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 1);
+}
+
+#[test]
 fn what_an_old_index_does_not_take_in_says_what_to_do_instead() {
     let t = Tangled::new();
     let uri = t.open("topic");
@@ -245,6 +301,18 @@ fn what_the_index_drops_says_why() {
         "visible to others: ineffective ({uri} is stored, and the index drops it: {reason})"
     ));
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "Better");
+}
+
+#[test]
+fn what_cannot_be_read_of_a_row_is_said() {
+    let t = Tangled::new();
+    t.open("one");
+    let gone = Fault::gateway(503).on("sh.tangled.feed.listComments");
+    t.world.index().host().fault(gone.always());
+    let mut wire = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
+    let list = wire.call("pr_list", json!({"repo": WIDGET})).ok();
+    assert!(list.data()["warnings"].is_array(), "{}", list.data());
+    list.says("Warning: read from the backlinks at");
 }
 
 #[test]

@@ -79,8 +79,10 @@ pub enum Ingestion {
     },
     /// Nothing shows it yet, and nothing says that it never will.
     Pending {
-        /// The record's at-uri.
-        uri: String,
+        /// The record's at-uri; `None` where none is known to be written: what was done before it
+        /// stands, and a warning says how to finish.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uri: Option<String>,
         /// How long was waited, in milliseconds.
         #[serde(rename = "waited_ms", serialize_with = "millis")]
         waited: Duration,
@@ -161,5 +163,90 @@ impl Warning {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The warnings of a list's rows that are not in `told`, each once, in the order of the rows.
+    /// One that not all rows have says which ones do, three of them at most; one whose hint is
+    /// another in each row has none.
+    ///
+    /// A row is its name and its warnings.
+    #[must_use]
+    pub fn of_rows<'a>(
+        rows: impl IntoIterator<Item = (String, &'a [Self])>,
+        told: &[Self],
+    ) -> Vec<Self> {
+        let mut folded: Vec<(Self, Vec<String>)> = Vec::new();
+        let mut count = 0;
+        for (name, warnings) in rows {
+            count += 1;
+            for warning in warnings.iter().filter(|w| !told.contains(w)) {
+                let same = |known: &Self| {
+                    known.message == warning.message && known.section == warning.section
+                };
+                match folded.iter_mut().find(|(known, _)| same(known)) {
+                    Some((known, names)) => {
+                        if known.hint != warning.hint {
+                            known.hint = None;
+                        }
+                        if names.last() != Some(&name) {
+                            names.push(name.clone());
+                        }
+                    }
+                    None => folded.push((warning.clone(), vec![name.clone()])),
+                }
+            }
+        }
+        folded
+            .into_iter()
+            .map(|(warning, names)| match names.len() {
+                all if all == count => warning,
+                some => Self {
+                    message: format!("{} (of {})", warning.message, few(&names, some)),
+                    ..warning
+                },
+            })
+            .collect()
+    }
+}
+
+/// The first of so many names, and how many there are besides.
+fn few(names: &[String], count: usize) -> String {
+    const MOST: usize = 3;
+    let shown: Vec<&str> = names.iter().take(MOST).map(String::as_str).collect();
+    let shown = shown.join(", ");
+    match count.saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_of_rows_are_told_once_with_the_rows_that_have_them() {
+        let (all, some, told) = (
+            Warning::new("as indexed"),
+            Warning::new("no labels").with_hint("try again"),
+            Warning::new("told before"),
+        );
+        let bad = [all.clone(), some.clone(), some.clone(), told.clone()];
+        let good = [all.clone()];
+        let rows = (1..=5).map(|n| {
+            let warnings = if n == 1 { &good[..] } else { &bad[..] };
+            (n.to_string(), warnings)
+        });
+        let of = Warning::of_rows(rows, &[told]);
+        let named = Warning::new("no labels (of 2, 3, 4 and 1 more)").with_hint("try again");
+        assert_eq!(of, [all.clone(), named]);
+        let one = Warning::of_rows([("1".to_owned(), &bad[..2])], &[]);
+        assert_eq!(one, [all, some]);
+        let own = ["1", "2"].map(|n| [Warning::new("said").with_hint(format!("look at {n}"))]);
+        let rows = own.iter().enumerate();
+        let rows = rows.map(|(n, warnings)| (n.to_string(), &warnings[..]));
+        assert_eq!(Warning::of_rows(rows, &[]), [Warning::new("said")]);
+        let none: [(String, &[Warning]); 0] = [];
+        assert!(Warning::of_rows(none, &[]).is_empty());
     }
 }

@@ -49,6 +49,9 @@ pub struct Page<T> {
     /// How many candidates were looked at to fill the page, where filters run on our side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
+    /// Who answered, where several can: `the index at api.tangled.org`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// What could not be read; the rest of the page is right.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<crate::Warning>,
@@ -64,6 +67,7 @@ impl<T> Page<T> {
             next: None,
             total,
             scanned: None,
+            source: None,
             warnings: Vec::new(),
         }
     }

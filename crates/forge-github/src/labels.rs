@@ -85,6 +85,7 @@ impl Labels for GitHub {
                     next,
                     total,
                     scanned: None,
+                    source: None,
                     warnings: vec![],
                 });
             }

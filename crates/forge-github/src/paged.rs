@@ -74,6 +74,7 @@ impl GitHub {
                     next: next.map(|position| Cursor::new(what.scheme, &key, &position)),
                     total,
                     scanned: None,
+                    source: None,
                     warnings,
                 });
             }
@@ -100,6 +101,7 @@ pub(crate) fn map<T, U>(page: Page<T>, each: impl FnMut(T) -> U) -> Page<U> {
         next: page.next,
         total: page.total,
         scanned: page.scanned,
+        source: page.source,
         warnings: page.warnings,
     }
 }

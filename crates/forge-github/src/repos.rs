@@ -104,6 +104,7 @@ impl Repos for GitHub {
             next,
             total,
             scanned: None,
+            source: None,
             warnings: vec![],
         })
     }

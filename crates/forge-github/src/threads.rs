@@ -86,6 +86,7 @@ impl GitHub {
             next: None,
             total: None,
             scanned: None,
+            source: None,
             warnings: vec![],
         };
         let mut scanned = 0;

@@ -46,6 +46,7 @@ pub(crate) fn slice<T>(all: Vec<T>, page: &PageReq, query: &impl Hash) -> Result
         next,
         total: Some(total as u64),
         scanned: None,
+        source: None,
         warnings: Vec::new(),
     })
 }

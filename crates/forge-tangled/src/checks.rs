@@ -150,7 +150,7 @@ impl Tangled {
 
     /// The service that runs the repository's pipelines; `None` where none was chosen.
     fn spindle(&self, repository: &Repository) -> Result<Option<Origin>> {
-        let named = repository.record.text("spindle");
+        let named = repository.record.text(&self.fields().repo_spindle);
         let named = named.map(str::trim).filter(|host| !host.is_empty());
         named
             .map(|host| Origin::of_host(host, self.settings.reach))
@@ -165,11 +165,12 @@ impl Tangled {
     ) -> Result<Vec<Pipeline>> {
         let spindle = self.identities.service(spindle).await?;
         let method = &self.settings.dialects.methods.spindle.pipelines;
+        let of = &self.settings.dialects.inputs.spindle;
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MOST {
-            let mut params = vec![("repo", repository.target()), ("limit", PAGE)];
-            params.extend(heads.iter().map(|head| ("commits", *head)));
+            let mut params = vec![(&*of.repo, repository.target()), ("limit", PAGE)];
+            params.extend(heads.iter().map(|head| (&*of.commits, *head)));
             if let Some(cursor) = &cursor {
                 params.push(("cursor", cursor));
             }

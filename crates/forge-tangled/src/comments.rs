@@ -12,7 +12,7 @@ use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Era, Tangled, caps, fault,
+    Era, ShFields, Tangled, caps, fault,
     ingest::Seen,
     kinds, page,
     pulls::{check_body, view::Located},
@@ -23,11 +23,11 @@ use crate::{
 };
 
 /// Records that have a text, oldest first.
-pub(crate) fn sorted(records: Vec<Record>) -> Vec<Record> {
+pub(crate) fn sorted(records: Vec<Record>, fields: &ShFields) -> Vec<Record> {
     let mut records: Vec<_> = records
         .into_iter()
-        .filter(|r| text(&r.value).is_some())
-        .filter_map(|r| Some((r.created_at("createdAt")?, r)))
+        .filter(|r| text(&r.value, fields).is_some())
+        .filter_map(|r| Some((r.created_at(&fields.created_at)?, r)))
         .collect();
     records.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| x.uri.cmp(&y.uri)));
     records.dedup_by(|a, b| a.1.uri == b.1.uri);
@@ -35,24 +35,30 @@ pub(crate) fn sorted(records: Vec<Record>) -> Vec<Record> {
 }
 
 /// Why a record about a pull request is no comment.
-pub(crate) fn broken(record: &Record) -> Option<&'static str> {
-    if text(&record.value).is_none() {
+pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str> {
+    if text(&record.value, fields).is_none() {
         return Some("it has no text");
     }
-    let no_time = record.created_at("createdAt").is_none();
+    let no_time = record.created_at(&fields.created_at).is_none();
     no_time.then_some("it has no time, and its key is none")
 }
 
 /// The text of a comment: a markdown object, or in older records a string.
-pub(crate) fn text(value: &Value) -> Option<&str> {
-    let body = value.get("body")?;
-    body.as_str().or_else(|| body.get("text")?.as_str())
+pub(crate) fn text<'a>(value: &'a Value, fields: &ShFields) -> Option<&'a str> {
+    let body = value.get(&*fields.body)?;
+    body.as_str().or_else(|| body.get(&*fields.text)?.as_str())
 }
 
-/// The round that a comment was made on (`pullRoundIdx`, since June 2026).
-pub(crate) fn round(value: &Value) -> Option<usize> {
-    let round = value.get("pullRoundIdx")?.as_u64()?;
+/// The round that a comment was made on (since June 2026).
+pub(crate) fn round(value: &Value, fields: &ShFields) -> Option<usize> {
+    let round = value.get(&*fields.round)?.as_u64()?;
     usize::try_from(round).ok()
+}
+
+/// Whether a comment answers none.
+pub(crate) fn is_first(record: &Record, fields: &ShFields) -> bool {
+    let reply = record.value.get(&*fields.reply_to);
+    reply.is_none_or(Value::is_null)
 }
 
 impl Tangled {
@@ -69,9 +75,10 @@ impl Tangled {
     }
 
     async fn comment_model(&self, record: &Record, viewer: &str) -> Comment {
-        let reply = record.value.get("replyTo");
+        let fields = self.fields();
+        let reply = record.value.get(&*fields.reply_to);
         let reply = reply.and_then(|r| r.as_str().or_else(|| r.get("uri")?.as_str()));
-        let at = record.created_at("createdAt");
+        let at = record.created_at(&fields.created_at);
         let collection = self.settings.dialects.org.comment.as_ref();
         let is_org = record.uri.split('/').nth(3) == Some(collection);
         let stamped = is_org
@@ -82,11 +89,11 @@ impl Tangled {
             id: record.uri.clone(),
             author: self.actor(author).await,
             author_association: None,
-            body: text(&record.value).unwrap_or_default().to_owned(),
+            body: text(&record.value, fields).unwrap_or_default().to_owned(),
             created_at: at.unwrap_or_else(|| Timestamp::from_unix(0)),
             updated_at: None,
             reply_to: reply.map(str::to_owned),
-            round: round(&record.value),
+            round: round(&record.value, fields),
             reactions: Default::default(),
             file_path: None,
             line_number: None,
@@ -99,19 +106,21 @@ impl Tangled {
 
     async fn comment_records(&self, located: &Located) -> Result<(Vec<Record>, Vec<Warning>)> {
         let pull = &located.pull;
+        let fields = self.fields();
+        let broken = |record: &Record| broken(record, fields);
         if located.repository.era == Era::Org10 {
             let (records, mut warnings) = self
                 .ticket_comments(&located.repository, &pull.record)
                 .await?;
             warnings.extend(skipped::told(&records, broken));
-            return Ok((sorted(records), warnings));
+            return Ok((sorted(records, fields), warnings));
         }
         let accounts = self.known_accounts(&located.repository, Some(pull.author()));
         let kind = kinds::comments(&self.settings.dialects);
         let found = self.about(&kind, &pull.record.uri, accounts).await?;
         let mut warnings = found.warnings;
         warnings.extend(skipped::told(&found.value, broken));
-        Ok((sorted(found.value), warnings))
+        Ok((sorted(found.value, fields), warnings))
     }
 
     /// Comments on a pull request, or answers one of its comments.
@@ -141,23 +150,27 @@ impl Tangled {
         check_body("body", body)?;
         let viewer = self.session.viewer().await?.identity.did.clone();
         let names = &self.settings.dialects;
+        let fields = &names.sh_fields;
         let mut value = json!({
             "$type": names.sh.comment,
-            "subject": subject.strong_ref(),
-            "body": { "$type": names.sh.markdown, "text": body },
-            "createdAt": write::now(),
+            (fields.subject.to_string()): subject.strong_ref(),
+            (fields.body.to_string()): {
+                "$type": names.sh.markdown,
+                (fields.text.to_string()): body,
+            },
+            (fields.created_at.to_string()): write::now(),
         });
         if let Some(map) = value.as_object_mut() {
             // Required on pull requests (tangled's `feed.comment`, June 2026).
             if let Some(round) = round {
-                map.insert("pullRoundIdx".to_owned(), json!(round));
+                map.insert(fields.round.to_string(), json!(round));
             }
             if let Some(uri) = reply_to {
                 let pds = self.identities.pds(&uri.authority).await?;
                 let parent = records::get_uri(&pds, uri)
                     .await
                     .map_err(|e| no_comment(uri, e))?;
-                map.insert("replyTo".to_owned(), parent.strong_ref());
+                map.insert(fields.reply_to.to_string(), parent.strong_ref());
             }
         }
         let record = write::checked(NewRecord::new(&names.sh.comment, value), names)?;
@@ -222,14 +235,15 @@ impl Tangled {
         let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
         let pull = &located.pull;
         let newest = pull.latest().map(|(number, _)| number);
+        let fields = self.fields();
         let same = |record: &Record| {
             let value = &record.value;
-            record.text_at(&["subject", "uri"]) == Some(&pull.record.uri)
-                && text(value) == Some(body)
-                && round(value) == newest
-                && value.get("replyTo").is_none_or(Value::is_null)
+            record.text_at(&[&*fields.subject, "uri"]) == Some(&pull.record.uri)
+                && text(value, fields) == Some(body)
+                && round(value, fields) == newest
+                && is_first(record, fields)
                 && since.is_none_or(|since| {
-                    let at = record.created_at("createdAt");
+                    let at = record.created_at(&fields.created_at);
                     at.is_some_and(|at| at > since)
                 })
         };
@@ -291,16 +305,18 @@ impl Reviews for Tangled {
         let located = self.locate(&comment.pr).await?;
         self.speaks_2026(&located.repository, Capability::CommentEdit)?;
         let markdown_type = &self.settings.dialects.sh.markdown;
+        let fields = self.fields();
         let record = self
             .edit_record(&uri, None, |value| {
-                match value.get_mut("body").and_then(Value::as_object_mut) {
+                match value.get_mut(&*fields.body).and_then(Value::as_object_mut) {
                     Some(markdown) => {
-                        markdown.insert("text".to_owned(), json!(body));
+                        markdown.insert(fields.text.to_string(), json!(body));
                     }
                     None => {
+                        let text = fields.text.to_string();
                         value.insert(
-                            "body".to_owned(),
-                            json!({ "$type": markdown_type, "text": body }),
+                            fields.body.to_string(),
+                            json!({ "$type": markdown_type, (text): body }),
                         );
                     }
                 }
@@ -345,6 +361,7 @@ impl Reviews for Tangled {
             next: page.next,
             total: page.total,
             scanned: None,
+            source: None,
             warnings,
         })
     }

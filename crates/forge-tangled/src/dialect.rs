@@ -1,12 +1,20 @@
 //! The protocol's names, as data. Tangled changed its protocol twice in 2026; which of the three is
 //! spoken is found out per repository.
 //!
-//! No name of tangled's stands anywhere else, so that one which is changed can be followed by
-//! configuration: [`Dialects::set`].
+//! The names of collections, methods, types and states, the fields of records, and what methods are
+//! asked with stand here alone, so that one which is changed can be followed by configuration:
+//! [`Dialects::set`]. What knots and spindles answer with is read by its usual names, and what is
+//! atproto's own (`$type`, strong references, blobs, the pages of lists) has no other.
 
 use std::borrow::Cow;
 
-use forge_core::{Error, ErrorKind, Result, model::PrState, near, text::one_line};
+use forge_core::{
+    Error, ErrorKind, Result,
+    locator::{Hosts, RecordKind},
+    model::PrState,
+    near,
+    text::one_line,
+};
 use serde_json::{Value, json};
 
 /// A name: of a collection, of a method, of a type, of a field, of a state.
@@ -289,6 +297,232 @@ names! {
     stamp = "x-tngl-",
 }
 
+names! {
+    /// The fields of the records of 2025 and 2026.
+    ShFields, "sh_field":
+    /// The title of a pull request or an issue.
+    title = "title",
+    /// The text of a pull request, an issue or a comment.
+    body = "body",
+    /// The text in the text of a comment.
+    text = "text",
+    /// When a record, or a round in it, was made.
+    created_at = "createdAt",
+    /// Where a pull request is to go.
+    target = "target",
+    /// The repository of that.
+    target_repo = "repo",
+    /// The same by DID, while `repo` was an at-uri.
+    target_did = "repoDid",
+    /// The branch of that.
+    target_branch = "branch",
+    /// The target repository, in the oldest records.
+    flat_repo = "targetRepo",
+    /// The target branch, in the oldest records.
+    flat_branch = "targetBranch",
+    /// Where the changes come from.
+    source = "source",
+    /// The repository of that.
+    source_repo = "repo",
+    /// The same by DID, while `repo` was an at-uri.
+    source_did = "repoDid",
+    /// The branch of that.
+    source_branch = "branch",
+    /// The commit of that, in older records.
+    source_sha = "sha",
+    /// The pull request that one builds on.
+    depends_on = "dependentOn",
+    /// The versions of the changes.
+    rounds = "rounds",
+    /// The blob of a version; in older records, of the only one.
+    patch_blob = "patchBlob",
+    /// The patch itself, in the oldest records.
+    patch = "patch",
+    /// The accounts that a text names.
+    mentions = "mentions",
+    /// The records that a text names.
+    references = "references",
+    /// The pull request that a status is of.
+    status_pull = "pull",
+    /// The word of a status.
+    status = "status",
+    /// The issue that a state is of.
+    state_issue = "issue",
+    /// The word of the state of an issue.
+    state = "state",
+    /// The repository of an issue.
+    issue_repo = "repo",
+    /// What a comment is about.
+    subject = "subject",
+    /// The comment that a comment answers.
+    reply_to = "replyTo",
+    /// The version of the changes that a comment is about.
+    round = "pullRoundIdx",
+    /// The pull request that an older comment is about.
+    old_pull = "pull",
+    /// The issue that an older comment is about.
+    old_issue = "issue",
+    /// What a change of labels is of.
+    op_subject = "subject",
+    /// When labels were changed.
+    op_at = "performedAt",
+    /// The labels that a change adds.
+    op_add = "add",
+    /// The labels that a change takes away.
+    op_delete = "delete",
+    /// Which label it is.
+    op_key = "key",
+    /// The value of that label.
+    op_value = "value",
+    /// The name of a label.
+    label_name = "name",
+    /// Its colour.
+    label_color = "color",
+    /// What values it takes.
+    label_type = "valueType",
+    /// The type of these.
+    label_kind = "type",
+    /// Their format.
+    label_format = "format",
+    /// The only ones that there are.
+    label_values = "enum",
+    /// What it is for.
+    label_scope = "scope",
+    /// Whether one thing can have several of its values.
+    label_multiple = "multiple",
+    /// The name of a repository.
+    repo_name = "name",
+    /// The DID of a repository.
+    repo_did = "repoDid",
+    /// The knot that serves a repository.
+    repo_knot = "knot",
+    /// The service that runs its pipelines.
+    repo_spindle = "spindle",
+    /// The labels that it uses.
+    repo_labels = "labels",
+    /// What a fork was made from.
+    repo_source = "source",
+    /// What a repository is, in a sentence.
+    repo_description = "description",
+    /// The repository that a collaborator is of.
+    push_repo = "repo",
+    /// The account of a collaborator.
+    push_account = "subject",
+}
+
+names! {
+    /// The fields of the manifest of 1.0, which were seen in prose alone.
+    ManifestFields, "manifest":
+    /// Whose a repository is.
+    owner = "owner",
+    /// The same, by another name.
+    did = "did",
+    /// The name of the repository.
+    name = "name",
+    /// The same, by another name.
+    slug = "slug",
+    /// An object that these may be in.
+    in_owner = "owner",
+    /// Another.
+    in_repo = "repo",
+}
+
+names! {
+    /// What the questions to an index and its rows are made of.
+    IndexFields, "index_field":
+    /// What a list is asked of: the parameter.
+    subject = "subject",
+    /// The pull request that is asked for: the parameter.
+    pull = "pull",
+    /// The issue that is asked for: the parameter.
+    issue = "issue",
+    /// The repository that is asked for: the parameter.
+    repo = "repo",
+    /// The status that a list of pull requests is narrowed to: the parameter.
+    wanted_status = "status",
+    /// The state that a list of issues is narrowed to: the parameter.
+    wanted_state = "state",
+    /// The author that either is narrowed to: the parameter.
+    author = "author",
+    /// The state of a row.
+    row_state = "state",
+    /// How many comments a row has.
+    row_comments = "commentCount",
+    /// The account of a collaborator, in a row or its record; of a knot's list, too.
+    collaborator = "subject",
+}
+
+names! {
+    /// What the questions and orders to a knot are made of.
+    KnotFields, "knot_field":
+    /// The repository, in most.
+    repo = "repo",
+    /// The repository whose owner is asked for.
+    repo_did = "repoDid",
+    /// The repository whose collaborators are asked for.
+    collaborators_of = "subject",
+    /// The branch that is asked for.
+    branch_name = "name",
+    /// The older of two revisions.
+    compare_base = "rev1",
+    /// The newer of them.
+    compare_head = "rev2",
+    /// The revision of a file, a directory or a log.
+    revision = "ref",
+    /// The path of a file or a directory.
+    path = "path",
+    /// The owner of the repository of a merge, for older knots.
+    owner = "did",
+    /// The name of it, for older knots.
+    name = "name",
+    /// The branch of a merge, and the one that is deleted.
+    branch = "branch",
+    /// The patch of a merge.
+    patch = "patch",
+    /// The subject of the commit that a merge makes.
+    message = "commitMessage",
+    /// The text of it.
+    message_body = "commitBody",
+    /// The address of its author.
+    email = "authorEmail",
+    /// The branch of a fork that is to be compared.
+    fork_ref = "forkRef",
+    /// The branch that it is to be compared with.
+    remote_ref = "remoteRef",
+    /// In 1.0, one of two commits whose common one is asked for.
+    base_of = "base",
+    /// In 1.0, the other.
+    base_head = "head",
+    /// In 1.0, the commit that patches begin behind.
+    patch_from = "from",
+    /// In 1.0, the commit that they end at.
+    patch_to = "to",
+    /// In 1.0, the repository that a round is submitted to.
+    submit_repo = "repo",
+    /// In 1.0, the round.
+    submit_patch = "patch",
+}
+
+names! {
+    /// What the questions to a spindle are made of.
+    SpindleFields, "spindle_field":
+    /// The repository whose pipelines are asked for.
+    repo = "repo",
+    /// The commits that they ran for.
+    commits = "commits",
+}
+
+/// The parameters and inputs of methods, and what their answers are read by, by who answers them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// The index.
+    pub index: IndexFields,
+    /// Knots.
+    pub knot: KnotFields,
+    /// Spindles.
+    pub spindle: SpindleFields,
+}
+
 /// The methods, by who answers them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Methods {
@@ -336,8 +570,14 @@ pub struct Dialects {
     pub org: Dialect,
     /// The fields of its records.
     pub fields: Fields,
+    /// Those of `sh.tangled.*`.
+    pub sh_fields: ShFields,
+    /// Those of the manifest of 1.0.
+    pub manifest: ManifestFields,
     /// The methods of all of them: some of `sh.tangled.*` are those of 1.0, too.
     pub methods: Methods,
+    /// What these are asked with.
+    pub inputs: Inputs,
     /// Whom a token is for.
     pub audience: Audience,
 }
@@ -397,7 +637,10 @@ impl Default for Dialects {
                 ticket_label: name("org.tangled.label.defs#labelToken"),
             },
             fields: Fields::default(),
+            sh_fields: ShFields::default(),
+            manifest: ManifestFields::default(),
             methods: Methods::default(),
+            inputs: Inputs::default(),
             audience: Audience::default(),
         }
     }
@@ -464,6 +707,24 @@ impl Dialects {
         Ok(())
     }
 
+    /// `hosts` with the collections that a locator can name by at-uri.
+    pub(crate) fn in_locators(&self, hosts: Hosts) -> Hosts {
+        let (ticket, repo) = (RecordKind::Ticket, RecordKind::Repo);
+        [
+            (&self.sh.pull, ticket),
+            (&self.sh.issue, ticket),
+            (&self.sh.repo, repo),
+            (&self.org.pull, ticket),
+            (&self.org.issue, ticket),
+            (&self.org.repo, repo),
+            (&self.org.manifest, RecordKind::Manifest),
+        ]
+        .into_iter()
+        .fold(hosts, |hosts, (name, records)| {
+            hosts.with_collection(name, records)
+        })
+    }
+
     /// Whether a collection is of 1.0.
     pub(crate) fn is_org(&self, collection: &str) -> bool {
         collection.starts_with("org.tangled.") || self.org.has(collection)
@@ -474,7 +735,7 @@ impl Dialects {
         let usual = Self::default();
         match self.is_org(collection) {
             true => self.org == usual.org && self.fields == usual.fields,
-            false => self.sh == usual.sh,
+            false => self.sh == usual.sh && self.sh_fields == usual.sh_fields,
         }
     }
 
@@ -497,9 +758,14 @@ impl Dialects {
         let mut all = self.sh.entries("sh");
         all.extend(self.org.entries("org"));
         all.extend(self.fields.entries());
+        all.extend(self.sh_fields.entries());
+        all.extend(self.manifest.entries());
         all.extend(index.entries());
+        all.extend(self.inputs.index.entries());
         all.extend(knot.entries());
+        all.extend(self.inputs.knot.entries());
         all.extend(spindle.entries());
+        all.extend(self.inputs.spindle.entries());
         all
     }
 }
@@ -586,6 +852,9 @@ mod tests {
         names.set("field_title", "heading").unwrap();
         assert!(names.is_described("sh.tangled.repo.pull"));
         assert!(!names.is_described("org.tangled.track.ticket"));
+        names.set("sh_field_title", "heading").unwrap();
+        assert!(!names.is_described("sh.tangled.repo.pull"));
+        names.set("sh_field_title", "title").unwrap();
         names.set("sh_pull", "org.example.pull").unwrap();
         assert!(!names.is_described("org.example.pull"));
     }

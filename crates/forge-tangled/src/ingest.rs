@@ -7,9 +7,9 @@ use forge_core::{AtUri, Error, ErrorKind, Ingestion, Result};
 use serde_json::{Map, Value};
 
 use crate::{
-    Tangled,
+    ShFields, Tangled,
     records::Record,
-    sources::{Items, Kind},
+    sources::{Items, Kind, MOST},
 };
 
 /// The longest pause between two looks.
@@ -63,6 +63,7 @@ impl Tangled {
         let uri = record.uri.clone();
         let Ok(at) = AtUri::parse(&uri) else {
             let waited = Duration::ZERO;
+            let uri = Some(uri);
             let ingestion = Ingestion::Pending { uri, waited };
             return Told { ingestion, cid };
         };
@@ -78,6 +79,7 @@ impl Tangled {
         let begun = Instant::now();
         let wait = self.settings.wait;
         if wait.is_zero() {
+            let uri = Some(uri);
             let ingestion = Ingestion::Pending { uri, waited: wait };
             return Told { ingestion, cid };
         }
@@ -102,7 +104,10 @@ impl Tangled {
                 let waited = begun.elapsed();
                 match self.why_dropped(record).await {
                     Some(reason) => Ingestion::Ineffective { uri, reason },
-                    None => Ingestion::Pending { uri, waited },
+                    None => Ingestion::Pending {
+                        uri: Some(uri),
+                        waited,
+                    },
                 }
             }
         };
@@ -121,6 +126,7 @@ impl Tangled {
             let left = self.settings.wait.saturating_sub(begun.elapsed());
             if left.is_zero() {
                 let waited = begun.elapsed().min(self.settings.wait);
+                let uri = Some(uri);
                 return Ingestion::Pending { uri, waited };
             }
             let look = tokio::time::timeout(left, self.look(&seen, &uri, "")).await;
@@ -147,13 +153,14 @@ impl Tangled {
     /// again make no commit, so that nobody would hear of them. The new CID.
     pub(crate) async fn put_changed(&self, uri: &AtUri, cid: &str) -> Result<String> {
         let names = &self.settings.dialects.sh;
+        let fields = self.fields();
         let has_mentions = uri.collection == names.pull || uri.collection == names.issue;
         let record = self
             .edit_record(uri, Some(cid), |value| {
                 if has_mentions {
-                    change_mentions(value);
+                    change_mentions(value, fields);
                 } else {
-                    change_time(value);
+                    change_time(value, fields);
                 }
                 Ok(())
             })
@@ -185,10 +192,11 @@ impl Tangled {
     /// One look at the index.
     pub(crate) async fn look(&self, seen: &Seen<'_>, uri: &str, cid: &str) -> Look {
         let methods = &self.settings.dialects.methods.index;
+        let of = &self.settings.dialects.inputs.index;
         match seen {
-            Seen::Pull => self.look_at(&methods.get_pull, "pull", uri, cid).await,
-            Seen::Issue => self.look_at(&methods.get_issue, "issue", uri, cid).await,
-            Seen::Repository => self.look_at(&methods.get_repo, "repo", uri, cid).await,
+            Seen::Pull => self.look_at(&methods.get_pull, &of.pull, uri, cid).await,
+            Seen::Issue => self.look_at(&methods.get_issue, &of.issue, uri, cid).await,
+            Seen::Repository => self.look_at(&methods.get_repo, &of.repo, uri, cid).await,
             Seen::About(kind, subject) => self.look_among(&kind.query, subject, uri, cid).await,
             Seen::Definition(account) => {
                 self.look_among(&methods.list_labels, account, uri, cid)
@@ -209,20 +217,37 @@ impl Tangled {
 
     /// Asks for the records about `subject`, and looks for this one among them.
     async fn look_among(&self, query: &str, subject: &str, uri: &str, cid: &str) -> Look {
-        let params = [("subject", subject), ("limit", "1000"), ("order", "desc")];
-        let page = match self.index().query::<Items>(query, &params).await {
-            Ok(page) => page,
-            Err(e) if says_no(&e) => return Look::Absent,
-            Err(e) => return Look::Silent(e),
-        };
+        let index = self.index();
+        let of = &*self.settings.dialects.inputs.index.subject;
         let text = |item: &Value, name: &str| item.get(name)?.as_str().map(str::to_owned);
-        let found = page
-            .items
-            .iter()
-            .find(|item| text(item, "uri").as_deref() == Some(uri));
-        match found {
-            Some(item) => version(text(item, "cid").as_deref(), cid),
-            None => Look::Absent,
+        let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
+        loop {
+            let mut params = vec![(of, subject), ("limit", "1000"), ("order", "desc")];
+            params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+            let page = match index.query::<Items>(query, &params).await {
+                Ok(page) => page,
+                Err(e) if says_no(&e) => return Look::Absent,
+                Err(e) => return Look::Silent(e),
+            };
+            let found = page
+                .items
+                .iter()
+                .find(|item| text(item, "uri").as_deref() == Some(uri));
+            if let Some(item) = found {
+                return version(text(item, "cid").as_deref(), cid);
+            }
+            let got = page.items.len();
+            seen = seen.saturating_add(got);
+            let next = page.cursor.filter(|next| cursor.as_ref() != Some(next));
+            let Some(next) = next.filter(|next| got > 0 && !next.is_empty()) else {
+                return Look::Absent;
+            };
+            if seen >= MOST {
+                let why =
+                    format!("it has more than {MOST} about {subject}; none of the newest is it");
+                return Look::Silent(Error::new(ErrorKind::Protocol, why));
+            }
+            cursor = Some(next);
         }
     }
 }
@@ -257,8 +282,8 @@ fn says_no(error: &Error) -> bool {
 }
 
 /// An empty list of mentions means the same as none.
-fn change_mentions(value: &mut Map<String, Value>) {
-    for name in ["mentions", "references"] {
+fn change_mentions(value: &mut Map<String, Value>, fields: &ShFields) {
+    for name in [&*fields.mentions, &*fields.references] {
         match value.get(name).and_then(Value::as_array) {
             Some(list) if list.is_empty() => drop(value.remove(name)),
             Some(_) => continue,
@@ -269,8 +294,8 @@ fn change_mentions(value: &mut Map<String, Value>) {
 }
 
 /// A millisecond later is the same time to every reader.
-fn change_time(value: &mut Map<String, Value>) {
-    for name in ["createdAt", "performedAt"] {
+fn change_time(value: &mut Map<String, Value>, fields: &ShFields) {
+    for name in [&*fields.created_at, &*fields.op_at] {
         let Some(text) = value.get(name).and_then(Value::as_str) else {
             continue;
         };
@@ -289,11 +314,11 @@ mod tests {
 
     use super::*;
 
-    fn changed(value: Value, how: fn(&mut Map<String, Value>)) -> Value {
+    fn changed(value: Value, how: fn(&mut Map<String, Value>, &ShFields)) -> Value {
         let Value::Object(mut map) = value else {
             panic!("no object");
         };
-        how(&mut map);
+        how(&mut map, &ShFields::default());
         Value::Object(map)
     }
 
@@ -304,7 +329,7 @@ mod tests {
             after: Duration::ZERO,
         };
         let pending = || Ingestion::Pending {
-            uri: "at://x".into(),
+            uri: Some("at://x".into()),
             waited: Duration::ZERO,
         };
         for (one, other) in [(confirmed(), pending()), (pending(), confirmed())] {

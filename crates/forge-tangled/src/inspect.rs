@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use forge_core::{AtUri, Error, ErrorKind, Ingestion, Noun, Result, Timestamp, text::one_line};
+use forge_core::{
+    AtUri, Error, ErrorKind, Ingestion, Noun, Precondition, Result, Timestamp, text::one_line,
+};
 use serde::Serialize;
 
 use crate::{
-    Tangled,
+    Era, Tangled,
     ingest::{Look, Seen},
     kinds,
     records::{self, Record},
@@ -126,7 +128,7 @@ impl Tangled {
         } else {
             None
         };
-        let (index, because, instead) = explained(look, &host, age(&record, &uri), &uri);
+        let (index, because, instead) = explained(look, &host, self.age(&record, &uri), &uri);
         Ok(match dropped {
             Some(reason) => {
                 let because = match &index {
@@ -151,8 +153,8 @@ impl Tangled {
             }
             None => {
                 let ingestion = Ingestion::Pending {
-                    uri: uri.to_string(),
-                    waited: age(&record, &uri).unwrap_or_default(),
+                    uri: Some(uri.to_string()),
+                    waited: self.age(&record, &uri).unwrap_or_default(),
                 };
                 report(index, ingestion, because, instead)
             }
@@ -163,7 +165,8 @@ impl Tangled {
     /// index looks at it again, and waits for it.
     ///
     /// # Errors
-    /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record.
+    /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record;
+    /// `precondition_failed` for one about a repository that is of Tangled 1.0 by now.
     pub async fn put_again(&self, uri: &AtUri) -> Result<IngestionReport> {
         let before = self.check_ingestion(uri).await?;
         let hopeless = matches!(
@@ -174,6 +177,7 @@ impl Tangled {
             return Ok(before);
         }
         let uri = AtUri::parse(&before.uri)?;
+        self.not_declared(&uri).await?;
         self.put_changed(&uri, &before.cid).await?;
         let begun = Instant::now();
         let mut pause = self.settings.poll;
@@ -186,6 +190,34 @@ impl Tangled {
             tokio::time::sleep(pause.min(left)).await;
             pause = (pause * 2).min(Duration::from_secs(2));
         }
+    }
+
+    /// Refuses a record about a repository that was declared since: nothing of the protocol before
+    /// 1.0 is written to it, also not the same once more. The definition of a label is about none.
+    async fn not_declared(&self, uri: &AtUri) -> Result<()> {
+        let pds = self.identities.pds(&uri.authority).await?;
+        let record = records::get_uri(&pds, uri).await?;
+        let about = match self.subject(&record) {
+            Some(Seen::Pull | Seen::Issue) => uri.clone(),
+            Some(Seen::About(_, subject)) => AtUri::parse(subject)?,
+            _ => return Ok(()),
+        };
+        let id = if about.collection == self.settings.dialects.sh.issue {
+            self.issue_of_record(&about).await?.repo
+        } else {
+            self.pull_of_record(&about).await?.repo
+        };
+        if self.repository(&id).await?.era != Era::Org10 {
+            return Ok(());
+        }
+        Err(Error::precondition(
+            Precondition::Rule,
+            format!(
+                "{uri} is about {id}, which is of Tangled 1.0 by now: nothing of the protocol before \
+                 that is written to it, and the record was left as it is"
+            ),
+        )
+        .with_hint("`forge pr list` and `forge issue list` show what the repository has now"))
     }
 
     /// A record of Tangled 1.0 is where everybody reads it.
@@ -263,8 +295,17 @@ impl Tangled {
             kinds::label_ops(dialects),
         ];
         let kind = kinds.into_iter().find(|k| k.collection == collection)?;
-        let subject = record.text_at(kind.keys)?;
+        let subject = kind.subject(record)?;
         Some(Seen::About(kind, subject))
+    }
+
+    /// How long ago a record was written.
+    fn age(&self, record: &Record, uri: &AtUri) -> Option<Duration> {
+        let written = record
+            .created_at(&self.fields().created_at)
+            .or_else(|| crate::tid::time(&uri.rkey))?;
+        let seconds = Timestamp::now().unix().checked_sub(written.unix())?;
+        u64::try_from(seconds).ok().map(Duration::from_secs)
     }
 
     fn remedy(&self, uri: &AtUri) -> String {
@@ -287,15 +328,6 @@ enum Known {
     Yes,
     /// Known, and taken in by no index of today.
     No(&'static str),
-}
-
-/// How long ago it was written.
-fn age(record: &Record, uri: &AtUri) -> Option<Duration> {
-    let written = record
-        .created_at("createdAt")
-        .or_else(|| crate::tid::time(&uri.rkey))?;
-    let seconds = Timestamp::now().unix().checked_sub(written.unix())?;
-    u64::try_from(seconds).ok().map(Duration::from_secs)
 }
 
 /// Which of an index's moods explains what it shows, and what to do then.

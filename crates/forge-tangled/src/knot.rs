@@ -5,7 +5,7 @@ use forge_http::Class;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Era, Tangled, fault, repository::Repository, xrpc::Xrpc};
+use crate::{Dialects, Era, Tangled, fault, repository::Repository, xrpc::Xrpc};
 
 /// A branch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -14,6 +14,9 @@ pub(crate) struct Branch {
     pub hash: String,
     #[serde(default)]
     pub message: Option<String>,
+    /// When its tip was committed (RFC 3339).
+    #[serde(default)]
+    pub when: Option<String>,
 }
 
 /// The most branches that one question gets (`repo.branches`).
@@ -88,7 +91,8 @@ impl Tangled {
         }
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let params = [("repo", repo.as_str()), ("name", name)];
+        let of = &self.settings.dialects.inputs.knot;
+        let params = [(&*of.repo, repo.as_str()), (&*of.branch_name, name)];
         let method = &self.settings.dialects.methods.knot.branch;
         match knot.query(method, &params).await {
             Ok(branch) => Ok(Some(branch)),
@@ -105,7 +109,8 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let method = &self.settings.dialects.methods.knot.default_branch;
-        let found = knot.query(method, &[("repo", &repo)]).await;
+        let of = &self.settings.dialects.inputs.knot;
+        let found = knot.query(method, &[(&*of.repo, &repo)]).await;
         match found {
             Ok(branch) => Ok(Some(branch)),
             Err(e) if fault::name(&e) == Some("RepoNotFound") => Err(e),
@@ -125,12 +130,13 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let method = &self.settings.dialects.methods.knot.branches;
+        let of = &self.settings.dialects.inputs.knot;
         let mut all: Vec<model::Branch> = Vec::new();
         for _ in 0..BRANCH_PAGES_MOST {
             let from = all.len().to_string();
             let limit = BRANCH_PAGE.to_string();
             let params = [
-                ("repo", repo.as_str()),
+                (&*of.repo, repo.as_str()),
                 ("limit", &limit),
                 ("cursor", &from),
             ];
@@ -157,7 +163,12 @@ impl Tangled {
     ) -> Result<Compared> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let params = [("repo", repo.as_str()), ("rev1", base), ("rev2", head)];
+        let of = &self.settings.dialects.inputs.knot;
+        let params = [
+            (&*of.repo, repo.as_str()),
+            (&*of.compare_base, base),
+            (&*of.compare_head, head),
+        ];
         knot.query(&self.settings.dialects.methods.knot.compare, &params)
             .await
     }
@@ -170,7 +181,7 @@ impl Tangled {
         patch: &str,
     ) -> Result<Checked> {
         let knot = self.knot(repository).await?.with_class(Class::Read);
-        let input = merge_input(repository, branch, patch);
+        let input = merge_input(&self.settings.dialects, repository, branch, patch);
         let method = &self.settings.dialects.methods.knot.merge_check;
         let answer = knot.procedure(method, &input).await?;
         let answer: CheckAnswer = serde_json::from_value(answer)
@@ -217,7 +228,12 @@ impl Tangled {
         let knot = self.knot(fork).await?.with_class(Class::Replay);
         let audience = fork.knot.service_did();
         let token = self.session.service_token(&audience, method).await?;
-        let input = json!({ "repo": fork.target(), "forkRef": head, "remoteRef": branch });
+        let of = &self.settings.dialects.inputs.knot;
+        let input = json!({
+            (of.repo.to_string()): fork.target(),
+            (of.fork_ref.to_string()): head,
+            (of.remote_ref.to_string()): branch,
+        });
         let answer = knot.with_token(token).procedure(method, &input).await?;
         let text = |name: &str| answer.get(name).and_then(Value::as_str);
         if answer.get("success").and_then(Value::as_bool) == Some(true) {
@@ -242,7 +258,11 @@ impl Tangled {
 
     /// Deletes a branch on the knot.
     pub(crate) async fn delete_branch(&self, repository: &Repository, branch: &str) -> Result<()> {
-        let input = json!({ "repo": repository.target(), "branch": branch });
+        let of = &self.settings.dialects.inputs.knot;
+        let input = json!({
+            (of.repo.to_string()): repository.target(),
+            (of.branch.to_string()): branch,
+        });
         let method = &self.settings.dialects.methods.knot.delete_branch;
         self.knot_call(repository, method, &input).await?;
         Ok(())
@@ -250,15 +270,21 @@ impl Tangled {
 }
 
 /// Both ways to name the repository: by owner and name for older knots, by DID for newer ones.
-pub(crate) fn merge_input(repository: &Repository, branch: &str, patch: &str) -> Value {
+pub(crate) fn merge_input(
+    names: &Dialects,
+    repository: &Repository,
+    branch: &str,
+    patch: &str,
+) -> Value {
+    let of = &names.inputs.knot;
     let mut input = json!({
-        "did": repository.owner.did,
-        "name": repository.name,
-        "branch": branch,
-        "patch": patch,
+        (of.owner.to_string()): repository.owner.did,
+        (of.name.to_string()): repository.name,
+        (of.branch.to_string()): branch,
+        (of.patch.to_string()): patch,
     });
     if let (Some(did), Some(map)) = (&repository.did, input.as_object_mut()) {
-        map.insert("repo".to_owned(), json!(did));
+        map.insert(of.repo.to_string(), json!(did));
     }
     input
 }

@@ -19,7 +19,7 @@ use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Dialects, Tangled,
+    Dialects, ShFields, Tangled,
     ingest::{Seen, worse},
     page,
     pulls::{status::Writers, view::unread},
@@ -59,30 +59,31 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
-    fn parse(record: &Record) -> Option<Self> {
+    fn parse(record: &Record, fields: &ShFields) -> Option<Self> {
         let value = &record.value;
-        let kind = value.get("valueType");
+        let kind = value.get(&*fields.label_type);
         let word = |name: &str| kind.and_then(|k| k.get(name)).and_then(Value::as_str);
         let list = |value: Option<&Value>| -> Vec<String> {
             let list = value.and_then(Value::as_array).into_iter().flatten();
             list.filter_map(|v| v.as_str().map(str::to_owned)).collect()
         };
-        let value_type = match (word("type"), word("format")) {
+        let value_type = match (word(&fields.label_kind), word(&fields.label_format)) {
             (Some("null") | None, _) => ValueType::Null,
             (Some("boolean"), _) => ValueType::Boolean,
             (Some("integer"), _) => ValueType::Integer,
             (_, Some("did")) => ValueType::Did,
             _ => ValueType::Text,
         };
-        let color = record.text("color").unwrap_or(GREY).trim_start_matches('#');
+        let color = record.text(&fields.label_color).unwrap_or(GREY);
+        let color = color.trim_start_matches('#');
         Some(Self {
             uri: record.uri.clone(),
-            name: record.text("name")?.to_owned(),
+            name: record.text(&fields.label_name)?.to_owned(),
             color: color.to_ascii_lowercase(),
             value_type,
-            allowed: list(kind.and_then(|k| k.get("enum"))),
-            multiple: value.get("multiple") == Some(&Value::Bool(true)),
-            scope: list(value.get("scope")),
+            allowed: list(kind.and_then(|k| k.get(&*fields.label_values))),
+            multiple: value.get(&*fields.label_multiple) == Some(&Value::Bool(true)),
+            scope: list(value.get(&*fields.label_scope)),
         })
     }
 
@@ -193,16 +194,19 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    fn parse(value: &Value) -> Option<Self> {
+    fn parse(value: &Value, fields: &ShFields) -> Option<Self> {
         let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
         Some(Self {
-            key: text("key")?,
-            value: text("value")?,
+            key: text(&fields.op_key)?,
+            value: text(&fields.op_value)?,
         })
     }
 
-    fn json(&self) -> Value {
-        json!({ "key": self.key, "value": self.value })
+    fn json(&self, fields: &ShFields) -> Value {
+        json!({
+            (fields.op_key.to_string()): self.key,
+            (fields.op_value.to_string()): self.value,
+        })
     }
 }
 
@@ -217,14 +221,16 @@ pub(crate) fn applied(
     operations: &[Record],
     subject: &str,
     writers: &Writers,
+    fields: &ShFields,
     takes_many: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, BTreeSet<String>> {
     let now = forge_core::Timestamp::now();
     let mut ordered: Vec<_> = operations
         .iter()
-        .filter(|r| r.text("subject") == Some(subject) && writers.may_write(r.author()))
+        .filter(|r| r.text(&fields.op_subject) == Some(subject))
+        .filter(|r| writers.may_write(r.author()))
         .filter_map(|r| {
-            let said = r.created_at("performedAt")?;
+            let said = r.created_at(&fields.op_at)?;
             let at = if said > now {
                 crate::tid::time(r.rkey()).unwrap_or(now)
             } else {
@@ -240,12 +246,13 @@ pub(crate) fn applied(
             let list = record.value.get(name).and_then(Value::as_array);
             list.into_iter()
                 .flatten()
-                .filter_map(Operand::parse)
+                .filter_map(|o| Operand::parse(o, fields))
                 .collect()
         };
-        let (removed, added): (Vec<_>, Vec<_>) =
-            list("add").into_iter().partition(|o| o.value.is_empty());
-        for operand in list("delete").into_iter().chain(removed) {
+        let (removed, added): (Vec<_>, Vec<_>) = list(&fields.op_add)
+            .into_iter()
+            .partition(|o| o.value.is_empty());
+        for operand in list(&fields.op_delete).into_iter().chain(removed) {
             if let Some(values) = state.get_mut(&operand.key) {
                 if operand.value.is_empty() || operand.value == "null" {
                     values.clear();
@@ -267,27 +274,29 @@ pub(crate) fn applied(
 }
 
 /// Why a record, or a part of it, changes no label.
-pub(crate) fn broken(record: &Record) -> Option<&'static str> {
-    if record.created_at("performedAt").is_none() {
+pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str> {
+    if record.created_at(&fields.op_at).is_none() {
         return Some("it has no time, and its key is none");
     }
-    let parts = ["add", "delete"].map(|name| record.value.get(name));
+    let parts = [&fields.op_add, &fields.op_delete].map(|name| record.value.get(&**name));
     if parts.iter().flatten().any(|part| !part.is_array()) {
         return Some("what it adds or deletes is no list");
     }
     let operands = parts.into_iter().flatten().filter_map(Value::as_array);
-    let odd = operands.flatten().any(|o| Operand::parse(o).is_none());
+    let odd = operands
+        .flatten()
+        .any(|o| Operand::parse(o, fields).is_none());
     odd.then_some("a part of it names no label and value")
 }
 
 /// The labels that operations add.
-pub(crate) fn keys(operations: &[Record]) -> BTreeSet<&str> {
+pub(crate) fn keys<'a>(operations: &'a [Record], fields: &ShFields) -> BTreeSet<&'a str> {
     let added = operations
         .iter()
-        .filter_map(|r| r.value.get("add")?.as_array());
+        .filter_map(|r| r.value.get(&*fields.op_add)?.as_array());
     added
         .flatten()
-        .filter_map(|o| o.get("key")?.as_str())
+        .filter_map(|o| o.get(&*fields.op_key)?.as_str())
         .collect()
 }
 
@@ -306,15 +315,18 @@ impl Change {
     /// The record that makes the change.
     pub fn record(&self, names: &Dialects, subject: &str) -> Result<NewRecord> {
         let collection = &names.sh.label_op;
-        let list = |operands: &[Operand]| operands.iter().map(Operand::json).collect::<Vec<_>>();
+        let fields = &names.sh_fields;
+        let list = |operands: &[Operand]| -> Vec<Value> {
+            operands.iter().map(|o| o.json(fields)).collect()
+        };
         let record = NewRecord::new(
             collection,
             json!({
                 "$type": collection,
-                "subject": subject,
-                "performedAt": write::now(),
-                "add": list(&self.add),
-                "delete": list(&self.remove),
+                (fields.op_subject.to_string()): subject,
+                (fields.op_at.to_string()): write::now(),
+                (fields.op_add.to_string()): list(&self.add),
+                (fields.op_delete.to_string()): list(&self.remove),
             }),
         );
         write::checked(record, names)
@@ -352,7 +364,7 @@ impl Tangled {
     async fn read_definition(&self, uri: &AtUri) -> Result<Definition> {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;
-        Definition::parse(&record)
+        Definition::parse(&record, self.fields())
             .ok_or_else(|| Error::new(ErrorKind::Protocol, "its record has no name"))
     }
 
@@ -384,7 +396,10 @@ impl Tangled {
         let uri = AtUri::parse(&repository.record.uri)?;
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, &uri).await?;
-        let list = record.value.get("labels").and_then(Value::as_array);
+        let list = record
+            .value
+            .get(&*self.fields().repo_labels)
+            .and_then(Value::as_array);
         let uris = list.into_iter().flatten().filter_map(Value::as_str);
         Ok(uris.filter_map(|uri| AtUri::parse(uri).ok()).collect())
     }
@@ -533,7 +548,7 @@ impl Tangled {
         let uri = AtUri::parse(&repository.record.uri)?;
         let edited = self.edit_record(&uri, None, |value| {
             let labels = value
-                .entry("labels")
+                .entry(self.fields().repo_labels.to_string())
                 .or_insert_with(|| Value::Array(Vec::new()));
             if !labels.is_array() {
                 *labels = Value::Array(Vec::new());
@@ -644,6 +659,7 @@ impl Labels for Tangled {
             description: None,
             id: uri,
         };
+        let fields = self.fields();
         if let Some(known) = known {
             if !new.overwrite {
                 return Err(Error::new(
@@ -655,8 +671,8 @@ impl Labels for Tangled {
             let uri = AtUri::parse(&known.uri)?;
             let record = self
                 .edit_record(&uri, None, |value| {
-                    value.insert("name".to_owned(), json!(name));
-                    value.insert("color".to_owned(), json!(format!("#{color}")));
+                    value.insert(fields.label_name.to_string(), json!(name));
+                    value.insert(fields.label_color.to_string(), json!(format!("#{color}")));
                     Ok(())
                 })
                 .await?;
@@ -672,12 +688,15 @@ impl Labels for Tangled {
             &collection,
             json!({
                 "$type": collection,
-                "name": name,
-                "color": format!("#{color}"),
-                "valueType": { "type": "null", "format": "any" },
-                "scope": [names.pull, names.issue],
-                "multiple": false,
-                "createdAt": write::now(),
+                (fields.label_name.to_string()): name,
+                (fields.label_color.to_string()): format!("#{color}"),
+                (fields.label_type.to_string()): {
+                    (fields.label_kind.to_string()): "null",
+                    (fields.label_format.to_string()): "any",
+                },
+                (fields.label_scope.to_string()): [names.pull, names.issue],
+                (fields.label_multiple.to_string()): false,
+                (fields.created_at.to_string()): write::now(),
             }),
         );
         let record = write::checked(record, &self.settings.dialects)?;
@@ -761,8 +780,9 @@ mod tests {
             owner: "o".into(),
             collaborators: BTreeSet::from(["c".to_owned()]),
         };
+        let fields = ShFields::default();
         let result = |ops: Vec<Record>| {
-            let all = applied(&ops, SUBJECT, &writers, |key| key == "who");
+            let all = applied(&ops, SUBJECT, &writers, &fields, |key| key == "who");
             let flat = |(k, v): (String, BTreeSet<String>)| {
                 format!("{k}={}", v.into_iter().collect::<Vec<_>>().join("+"))
             };

@@ -68,7 +68,8 @@ mod xrpc;
 
 pub use caps::CAPABILITIES;
 pub use dialect::{
-    Audience, Dialect, Dialects, Era, Fields, IndexMethods, KnotMethods, Methods, SpindleMethods,
+    Audience, Dialect, Dialects, Era, Fields, IndexFields, IndexMethods, Inputs, KnotFields,
+    KnotMethods, ManifestFields, Methods, ShFields, SpindleFields, SpindleMethods,
 };
 pub use drafts::DraftMarker;
 pub use identity::{Document, Identity};
@@ -91,12 +92,18 @@ pub struct Tangled {
     definitions: Cache<Arc<labels::Definitions>>,
     patches: Cache<Arc<patch::Patch>>,
     listed: pulls::rest::Kept<pulls::Row>,
+    listed_issues: pulls::rest::Kept<issues::Row>,
     /// Whom tokens for a knot of 1.0 are for, by knot.
     audiences: Cache<String>,
     info: ForgeInfo,
 }
 
 impl Tangled {
+    /// The fields of the records of 2025 and 2026.
+    pub(crate) fn fields(&self) -> &ShFields {
+        &self.settings.dialects.sh_fields
+    }
+
     /// Tangled as `settings` describe it. Nothing is sent and no login is asked for yet.
     #[must_use]
     pub fn new(settings: Settings, http: Http, logins: Arc<dyn LoginSource>) -> Self {
@@ -126,6 +133,7 @@ impl Tangled {
             definitions: Cache::new(kept),
             patches: Cache::new(kept),
             listed: pulls::rest::Kept::default(),
+            listed_issues: pulls::rest::Kept::default(),
             audiences: Cache::new(kept),
             info,
         }
@@ -150,7 +158,8 @@ impl Tangled {
             // A ticket is in the account of its repository.
             RepoPath::Did(uri.authority.clone())
         } else {
-            let pull = pulls::record::Pull::parse(records::get_uri(&pds, &uri).await?)?;
+            let pull =
+                pulls::record::Pull::parse(records::get_uri(&pds, &uri).await?, self.fields())?;
             match AtUri::parse(&pull.target) {
                 Ok(uri) => RepoPath::Record(uri),
                 Err(_) => RepoPath::Did(pull.target.clone()),

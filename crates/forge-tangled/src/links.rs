@@ -1,6 +1,6 @@
-//! How pull requests and issues are linked. A record names others by at-uri, in its text and in its
-//! `references`, and a pull request says what it builds on (`dependentOn`). The other direction is
-//! read out of the index's lists of the repository, which have whole records in them.
+//! How pull requests and issues are linked. A record names others by at-uri, in its text and in a
+//! list of references, and a pull request says what it builds on. The other direction is read out of
+//! the index's lists of the repository, which have whole records in them.
 //!
 //! Tangled has no words that close an issue, and its pages make no link of a bare `#7`.
 
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use forge_core::{
     AtUri, Error, ForgeKind, PrKey, RepoId, RepoPath, Result, Warning,
-    locator::Hosts,
+    locator::{Hosts, RecordKind},
     mentions::{Named, mentions},
     model::{Link, LinkState, Links, Subject, SubjectKind},
 };
@@ -16,7 +16,7 @@ use futures::future;
 use serde_json::Value;
 
 use crate::{
-    Dialects, Era, Tangled, comments,
+    Dialects, Era, ShFields, Tangled, comments,
     issues::ISSUES,
     kinds,
     pulls::{
@@ -83,13 +83,15 @@ impl Ticket {
         &self.body
     }
 
-    fn depends_on(&self) -> Option<&str> {
-        self.record.text("dependentOn")
+    fn depends_on(&self, fields: &ShFields) -> Option<&str> {
+        self.record.text(&fields.depends_on)
     }
 }
 
 /// Where title and body are, in all but tickets of 1.0.
-const TEXTS: [&str; 2] = ["title", "body"];
+fn texts(fields: &ShFields) -> [&str; 2] {
+    [&fields.title, &fields.body]
+}
 
 /// Where they are in those.
 fn texts_of_ticket(names: &Dialects) -> [&str; 2] {
@@ -102,12 +104,16 @@ struct List<'a> {
     query: &'a str,
     words: Words<'a>,
     collections: [&'a str; 2],
-    paths: &'static [&'static str],
+    paths: Vec<String>,
 }
 
-/// The at-uris in a record's `references`.
-fn references(record: &Record) -> impl Iterator<Item = &str> {
-    let listed = record.value.get("references").and_then(Value::as_array);
+/// The at-uris that a record says its text names.
+fn references<'a>(
+    record: &'a Record,
+    fields: &ShFields,
+) -> impl Iterator<Item = &'a str> + use<'a> {
+    let listed = record.value.get(&*fields.references);
+    let listed = listed.and_then(Value::as_array);
     listed.into_iter().flatten().filter_map(Value::as_str)
 }
 
@@ -144,9 +150,10 @@ impl Tangled {
             }
         };
         let names = &self.settings.dialects;
+        let fields = self.fields();
         let texts = match repository.era {
             Era::Org10 => texts_of_ticket(names),
-            Era::Sh2025 | Era::Sh2026 => TEXTS,
+            Era::Sh2025 | Era::Sh2026 => texts(fields),
         };
         let own = Ticket::new(subject.kind(), own, None, texts, names);
         let mut links = Links::default();
@@ -169,10 +176,10 @@ impl Tangled {
         };
         let home = self.home(&repository);
         let mut mentioned = Mentioned::default();
-        mentioned.read(own.body(), references(&own.record), &home);
+        mentioned.read(own.body(), references(&own.record, fields), &home);
         for comment in &said.0 {
-            let text = comments::text(&comment.value).unwrap_or_default();
-            mentioned.read(text, references(comment), &home);
+            let text = comments::text(&comment.value, fields).unwrap_or_default();
+            mentioned.read(text, references(comment, fields), &home);
         }
         let pages = self
             .records_of_pages(&repository, &mentioned.pages, &mut links.warnings)
@@ -180,15 +187,15 @@ impl Tangled {
         let named = mentioned.records.iter().chain(&pages);
         links.mentions = named.filter_map(|uri| at(&uri.to_string())).collect();
         links.mentions.append(&mut mentioned.others);
-        links.depends_on = own.depends_on().and_then(at).into_iter().collect();
+        links.depends_on = own.depends_on(fields).and_then(at).into_iter().collect();
 
         for other in others.iter().filter(|other| other.uri() != own.uri()) {
-            if other.depends_on() == Some(own.uri()) {
+            if other.depends_on(fields) == Some(own.uri()) {
                 links.needed_by.push(other.link(&repository));
                 continue;
             }
             let mut mentioned = Mentioned::default();
-            mentioned.read(other.body(), references(&other.record), &home);
+            mentioned.read(other.body(), references(&other.record, fields), &home);
             let by_uri = mentioned
                 .records
                 .iter()
@@ -238,22 +245,22 @@ impl Tangled {
                 Err(e) => (Vec::new(), vec![unread("what mentions it", &e)]),
             };
         }
-        let names = &self.settings.dialects.sh;
-        let methods = &self.settings.dialects.methods.index;
+        let dialects = &self.settings.dialects;
+        let (names, methods) = (&dialects.sh, &dialects.methods.index);
         let lists = [
             List {
                 kind: SubjectKind::PullRequest,
                 query: &methods.list_pulls,
-                words: Words::of_pulls(names),
+                words: Words::of_pulls(dialects),
                 collections: [&names.pull, &names.status],
-                paths: &["target.repo", "target.repoDid"],
+                paths: kinds::targets_of_pulls(dialects),
             },
             List {
                 kind: SubjectKind::Issue,
                 query: &methods.list_issues,
-                words: Words::of_issues(names),
+                words: Words::of_issues(dialects),
                 collections: [&names.issue, &names.issue_state],
-                paths: &["repo"],
+                paths: kinds::targets_of_issues(dialects),
             },
         ];
         let found = lists.iter().map(|list| async move {
@@ -280,16 +287,18 @@ impl Tangled {
         repository: &Repository,
         list: &List<'_>,
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
-        let params = vec![("subject", repository.target())];
+        let of = &*self.settings.dialects.inputs.index.subject;
+        let params = vec![(of, repository.target())];
         let index = self.index_or_others();
         let mut walk = Walk::new(index, list.query, params, None, PAGE);
         let (mut found, mut warnings) = (Vec::new(), Vec::new());
         while let Some(row) = walk.next().await? {
-            match Item::parse(row, "record") {
+            match Item::parse(row, "record", &self.settings.dialects.inputs.index) {
                 Ok(item) => {
                     let state = list.words.state_of(item.state()).map(LinkState::from);
                     let names = &self.settings.dialects;
-                    found.push(Ticket::new(list.kind, item.record, state, TEXTS, names));
+                    let texts = texts(self.fields());
+                    found.push(Ticket::new(list.kind, item.record, state, texts, names));
                 }
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
@@ -311,8 +320,8 @@ impl Tangled {
         list: &List<'_>,
         down: &Error,
     ) -> (Vec<Ticket>, Vec<Warning>) {
-        let found = self
-            .without_index(repository, list.collections, list.paths, down)
+        let (found, _) = self
+            .without_index(repository, list.collections, &list.paths, down)
             .await;
         let (records, _) = found.value;
         let is_ours = |record: &Record| {
@@ -324,7 +333,8 @@ impl Tangled {
         };
         let names = &self.settings.dialects;
         let records = records.into_iter().filter(is_ours);
-        let tickets = records.map(|record| Ticket::new(list.kind, record, None, TEXTS, names));
+        let texts = texts(self.fields());
+        let tickets = records.map(|record| Ticket::new(list.kind, record, None, texts, names));
         (tickets.collect(), found.warnings)
     }
 
@@ -409,7 +419,10 @@ impl Tangled {
         Home {
             id: repository.id.clone(),
             names: names.into_iter().chain(did).collect(),
-            hosts: Hosts::builtin()
+            hosts: self
+                .settings
+                .dialects
+                .in_locators(Hosts::builtin())
                 .with(host, ForgeKind::TANGLED)
                 .with_default_host(host),
         }
@@ -438,8 +451,8 @@ impl Mentioned {
             }
         }
         let is_ticket = |uri: &AtUri| {
-            let last = uri.collection.rsplit('.').next();
-            matches!(last, Some("pull" | "issue" | "ticket"))
+            let records = home.hosts.records_of(&uri.collection);
+            records == Some(RecordKind::Ticket)
         };
         let references = references.filter_map(|uri| AtUri::parse(uri).ok());
         self.records.extend(references.filter(is_ticket));

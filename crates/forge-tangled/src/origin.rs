@@ -104,6 +104,11 @@ impl Origin {
         &self.0
     }
 
+    /// Whether it is this machine, by a name or an address that no other has.
+    pub(crate) fn is_here(&self) -> bool {
+        Url::parse(&self.0).is_ok_and(|url| is_this_machine(&url))
+    }
+
     /// Host, and port where it is not the scheme's own.
     #[must_use]
     pub fn host(&self) -> &str {

@@ -22,6 +22,7 @@ pub(crate) fn of<T>(scheme: &str, query: &str, all: Vec<T>, req: &PageReq) -> Re
         next: (end < total).then(|| Cursor::new(scheme, &query, &end.to_string())),
         total: Some(total as u64),
         scanned: None,
+        source: None,
         warnings: Vec::new(),
     })
 }

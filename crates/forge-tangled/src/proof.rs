@@ -7,10 +7,9 @@ use forge_core::{AtUri, text::one_line};
 use serde_json::Value;
 
 use crate::{
-    Tangled, patch,
+    ShFields, Tangled, patch,
     pulls::{record::Content, status::Writers, view::Located},
     records::{self, Record},
-    sources::collaborators_at,
 };
 
 /// Rounds whose patch is looked at, the newest first: each costs a request.
@@ -20,18 +19,19 @@ impl Tangled {
     /// What is wrong with a record by itself.
     pub(crate) fn fault_on_its_face(&self, record: &Record) -> Option<String> {
         let names = &self.settings.dialects.sh;
+        let fields = self.fields();
         let collection = record.uri.split('/').nth(3)?;
         let value = &record.value;
         if collection == names.pull {
-            return fault_of_pull(value);
+            return fault_of_pull(value, fields);
         }
         let field = if [&names.status, &names.issue, &names.issue_state]
             .iter()
             .any(|name| **name == collection)
         {
-            "createdAt"
+            &fields.created_at
         } else if collection == names.label_op {
-            "performedAt"
+            &fields.op_at
         } else {
             return None;
         };
@@ -44,6 +44,7 @@ impl Tangled {
             return Some(fault);
         }
         let names = &self.settings.dialects.sh;
+        let fields = self.fields();
         let uri = AtUri::parse(&record.uri).ok()?;
         if uri.collection == names.pull {
             if let Some(fault) = self.fault_of_blobs(&uri, record).await {
@@ -52,20 +53,20 @@ impl Tangled {
             return self.taken_place(record).await;
         }
         if uri.collection == names.status {
-            return self.no_right(record, "pull", true).await;
+            return self.no_right(record, &fields.status_pull, true).await;
         }
         if uri.collection == names.issue_state {
-            return self.no_right(record, "issue", true).await;
+            return self.no_right(record, &fields.state_issue, true).await;
         }
         if uri.collection == names.label_op {
-            return self.no_right(record, "subject", false).await;
+            return self.no_right(record, &fields.op_subject, false).await;
         }
         None
     }
 
     /// A patch that is not gzip, or too large.
     async fn fault_of_blobs(&self, uri: &AtUri, record: &Record) -> Option<String> {
-        let pull = crate::pulls::record::Pull::parse(record.clone()).ok()?;
+        let pull = crate::pulls::record::Pull::parse(record.clone(), self.fields()).ok()?;
         let pds = self.identities.pds(&uri.authority).await.ok()?;
         let rounds = pull.rounds.iter().enumerate().rev().take(ROUNDS_MOST);
         for (number, round) in rounds {
@@ -84,9 +85,10 @@ impl Tangled {
     /// Another pull request that depends on the same one: the index knows chains and no trees. It
     /// is the other one that stays, because the index has it and not this one.
     async fn taken_place(&self, record: &Record) -> Option<String> {
-        let below = record.text("dependentOn")?;
-        let other = self.other_on_top(record.text_at(&["target", "repo"])?, below, &record.uri);
-        let other = other.await?;
+        let fields = self.fields();
+        let below = record.text(&fields.depends_on)?;
+        let target = record.text_at(&[&fields.target, &fields.target_repo])?;
+        let other = self.other_on_top(target, below, &record.uri).await?;
         Some(format!(
             "another pull request depends on {below} already: {other}"
         ))
@@ -99,7 +101,8 @@ impl Tangled {
             .await
             .ok()?
             .records;
-        let on_top = |r: &&Record| r.uri != uri && r.text("dependentOn") == Some(below);
+        let fields = self.fields();
+        let on_top = |r: &&Record| r.uri != uri && r.text(&fields.depends_on) == Some(below);
         if all.iter().any(|r| r.uri == uri) {
             return None;
         }
@@ -122,8 +125,7 @@ impl Tangled {
             (repository, pull.author)
         };
         let knot = self.knot(&repository).await.ok()?;
-        let method = &self.settings.dialects.methods.knot.list_collaborators;
-        let collaborators = collaborators_at(&knot, method, repository.target());
+        let collaborators = self.collaborators_of_knot(&knot, repository.target());
         let collaborators = collaborators.await.ok()?;
         let writers = Writers::of(&repository, &collaborators);
         let who = record.author();
@@ -142,32 +144,35 @@ impl Tangled {
 }
 
 /// What `PullFromRecord` refuses without asking anybody.
-fn fault_of_pull(value: &Value) -> Option<String> {
-    let text = |path: &[&str]| {
-        let mut at = value;
-        for name in path {
-            at = at.get(name)?;
-        }
-        at.as_str()
-    };
-    if let Some(fault) = bad_time(value, "createdAt", "createdAt") {
+fn fault_of_pull(value: &Value, fields: &ShFields) -> Option<String> {
+    let created_at = &*fields.created_at;
+    if let Some(fault) = bad_time(value, created_at, created_at) {
         return Some(fault);
     }
-    for path in [["target", "repo"], ["source", "repo"]] {
-        if let Some(repo) = text(&path).filter(|repo| !repo.starts_with("did:")) {
+    for (of, repo) in [
+        (&fields.target, &fields.target_repo),
+        (&fields.source, &fields.source_repo),
+    ] {
+        let named = value.get(&**of).and_then(|of| of.get(&**repo)?.as_str());
+        if let Some(named) = named.filter(|named| !named.starts_with("did:")) {
             return Some(format!(
-                "`{}.repo` is '{}', where the index takes the DID of a repository alone",
-                path.first().copied().unwrap_or_default(),
-                one_line(repo)
+                "`{of}.{repo}` is '{}', where the index takes the DID of a repository alone",
+                one_line(named)
             ));
         }
     }
-    if let Some(below) = text(&["dependentOn"]).filter(|below| AtUri::parse(below).is_err()) {
-        return Some(format!("`dependentOn` is no at-uri: '{}'", one_line(below)));
+    let below = value.get(&*fields.depends_on).and_then(Value::as_str);
+    if let Some(below) = below.filter(|below| AtUri::parse(below).is_err()) {
+        return Some(format!(
+            "`{}` is no at-uri: '{}'",
+            fields.depends_on,
+            one_line(below)
+        ));
     }
-    let rounds = value.get("rounds").and_then(Value::as_array)?;
+    let rounds = value.get(&*fields.rounds).and_then(Value::as_array)?;
     rounds.iter().enumerate().find_map(|(number, round)| {
-        bad_time(round, "createdAt", &format!("rounds[{number}].createdAt"))
+        let shown = format!("{}[{number}].{created_at}", fields.rounds);
+        bad_time(round, created_at, &shown)
     })
 }
 
@@ -196,8 +201,13 @@ mod tests {
 
     #[test]
     fn a_record_that_the_index_takes_has_no_fault() {
-        assert_eq!(fault_of_pull(&pull()), None);
-        assert_eq!(fault_of_pull(&json!({})), None, "nothing is proved");
+        let fields = ShFields::default();
+        assert_eq!(fault_of_pull(&pull(), &fields), None);
+        assert_eq!(
+            fault_of_pull(&json!({}), &fields),
+            None,
+            "nothing is proved"
+        );
     }
 
     #[test]
@@ -223,7 +233,7 @@ mod tests {
         ] {
             let mut value = pull();
             *value.pointer_mut(pointer).unwrap() = json!(bad);
-            let fault = fault_of_pull(&value).unwrap();
+            let fault = fault_of_pull(&value, &ShFields::default()).unwrap();
             assert!(fault.contains(said), "{fault}");
         }
     }

@@ -48,6 +48,7 @@ impl Refs {
             name: name.to_owned(),
             hash: hash.clone(),
             message: None,
+            when: None,
         })
     }
 

@@ -90,7 +90,10 @@ impl Repos for Tangled {
         Ok(RepoInfo {
             aliases: self.aliases(&repository),
             default_branch,
-            description: repository.record.text("description").map(str::to_owned),
+            description: repository
+                .record
+                .text(&self.fields().repo_description)
+                .map(str::to_owned),
             url: format!(
                 "{}/{}/{}",
                 self.settings.web,

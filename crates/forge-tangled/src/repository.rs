@@ -2,7 +2,7 @@
 //! speaks.
 
 use forge_core::{
-    Error, ErrorKind, ForgeKind, Noun, RepoId, RepoPath, Result, near, text::one_line,
+    Error, ErrorKind, ForgeKind, Noun, RepoId, RepoPath, Result, Warning, near, text::one_line,
 };
 use futures::future;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::{
-    Era, Origin, Tangled,
+    Dialects, Era, Origin, Tangled,
     identity::Identity,
     records::{self, Record},
     xrpc::Xrpc,
@@ -31,6 +31,8 @@ pub(crate) struct Repository {
     /// The repository's own DID; those of 2025 have none.
     pub did: Option<String>,
     pub knot: Origin,
+    /// Why it need not be the owner's, where nobody but the owner says that it is.
+    pub doubt: Option<Warning>,
     /// Filled once the knot has not said that it is somebody else's.
     confirmed: OnceCell<()>,
 }
@@ -104,10 +106,21 @@ impl Tangled {
             self.sh_record(&pds, &owner, name, &slug),
         )
         .await?;
-        let declared = &names.fields.declared;
-        let declaration = declaration_of(declarations.records, declared, &slug, record.as_ref());
+        let count = declarations.records.len();
+        let declaration = declaration_of(declarations.records, names, &slug, record.as_ref());
         if let Some(declaration) = declaration {
             return self.declared(owner, declaration).await;
+        }
+        if count >= REPOS_MOST {
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                format!(
+                    "{} has {count} repositories of Tangled 1.0 or more, and none of the \
+                     newest is '{}': which protocol it speaks is not known",
+                    owner.name(),
+                    one_line(name)
+                ),
+            ));
         }
         match record {
             Some(record) => self.of_sh_record(owner, record),
@@ -130,8 +143,16 @@ impl Tangled {
         }
         let all = records::all(pds, &owner.did, collection, REPOS_MOST).await?;
         Ok(all.records.into_iter().find(|r| {
-            r.text("name").is_some_and(|n| n.eq_ignore_ascii_case(name)) || r.rkey() == name
+            r.text(&self.fields().repo_name)
+                .is_some_and(|n| n.eq_ignore_ascii_case(name))
+                || r.rkey() == name
         }))
+    }
+
+    /// The name of a repository of 2025 or 2026: newer ones have it as their key.
+    pub(crate) fn named<'a>(&self, record: &'a Record) -> &'a str {
+        let name = record.text(&self.fields().repo_name);
+        name.unwrap_or(record.rkey())
     }
 
     async fn no_repository(&self, pds: &Xrpc, owner: &Identity, name: &str) -> Error {
@@ -146,7 +167,7 @@ impl Tangled {
         let collection = &self.settings.dialects.sh.repo;
         let all = records::all(pds, &owner.did, collection, REPOS_MOST).await;
         let all = all.map(|all| all.records).unwrap_or_default();
-        let names = all.iter().map(|r| r.text("name").unwrap_or(r.rkey()));
+        let names = all.iter().map(|r| self.named(r));
         error.with_hint(near::hint(name, names, "repositories"))
     }
 
@@ -157,10 +178,12 @@ impl Tangled {
                 format!("the record of this repository {what}: {}", record.uri),
             )
         };
-        let host = record.text("knot").ok_or_else(|| broken("names no knot"))?;
+        let host = record
+            .text(&self.fields().repo_knot)
+            .ok_or_else(|| broken("names no knot"))?;
         let knot = Origin::of_host(host, self.settings.reach)?;
-        let did = record.text("repoDid").map(str::to_owned);
-        let name = record.text("name").unwrap_or(record.rkey()).to_owned();
+        let did = record.text(&self.fields().repo_did).map(str::to_owned);
+        let name = self.named(&record).to_owned();
         Ok(Repository {
             id: self.canonical(&owner, &name),
             era: if did.is_some() {
@@ -173,6 +196,7 @@ impl Tangled {
             record,
             did,
             knot,
+            doubt: None,
             confirmed: OnceCell::new(),
         })
     }
@@ -189,7 +213,8 @@ impl Tangled {
         let asked = repository.confirmed.get_or_try_init(|| async {
             let knot = self.identities.service(repository.knot.clone()).await?;
             let method = &self.settings.dialects.methods.knot.describe_repo;
-            let said = knot.query::<Described>(method, &[("repoDid", did)]).await;
+            let of = &*self.settings.dialects.inputs.knot.repo_did;
+            let said = knot.query::<Described>(method, &[(of, did)]).await;
             match said {
                 Ok(said) if said.owner_did != owner.did => {
                     Err(claimed(owner, did, &said.owner_did, knot.origin()))
@@ -211,14 +236,18 @@ impl Tangled {
         let account = self.identities.of_did(&did).await?;
         let knot = account.document.knot(self.settings.reach)?;
         // Anybody can declare a repository; its own manifest says whose it is. The keys of a
-        // manifest were seen in prose alone, so one that cannot be read refuses nobody.
+        // manifest were seen in prose alone, so one that cannot be read refuses nobody, and is told.
         let service = self.identities.service(knot.clone()).await?;
-        if let Ok((said, _)) = self.manifest(&service, &did).await
-            && said.starts_with("did:")
-            && said != owner.did
-        {
-            return Err(claimed(&owner, &did, &said, &knot));
-        }
+        let doubt = match self.manifest(&service, &did).await {
+            Ok((said, _)) if said == owner.did || said == owner.name() => None,
+            Ok((said, _)) if said.starts_with("did:") => {
+                return Err(claimed(&owner, &did, &said, &knot));
+            }
+            Ok((said, _)) => Some(format!("it names '{}'", one_line(&said))),
+            Err(e) if e.is_not_found() => Some("none can be read there".to_owned()),
+            Err(e) => Some(e.message().to_owned()),
+        };
+        let doubt = doubt.map(|why| declared_alone(&owner, &did, &why));
         let name = record.rkey().to_owned();
         Ok(Repository {
             id: self.canonical(&owner, &name),
@@ -226,6 +255,7 @@ impl Tangled {
             owner,
             name,
             record,
+            doubt,
             did: Some(did),
             knot,
             confirmed: OnceCell::new(),
@@ -264,7 +294,8 @@ impl Tangled {
     /// Owner and name as a knot of 2026 has them.
     async fn described(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
         let method = &self.settings.dialects.methods.knot.describe_repo;
-        let said: Described = knot.query(method, &[("repoDid", did)]).await?;
+        let of = &*self.settings.dialects.inputs.knot.repo_did;
+        let said: Described = knot.query(method, &[(of, did)]).await?;
         Ok((said.owner_did, said.rkey))
     }
 
@@ -273,14 +304,17 @@ impl Tangled {
     async fn manifest(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
         let record = records::find(knot, did, &self.settings.dialects.org.manifest, "self").await?;
         let value = record.map(|r| r.value).unwrap_or_default();
+        let fields = &self.settings.dialects.manifest;
         let text = |name: &str| {
             let nested = |outer: &str| value.get(outer).and_then(|o| o.get(name));
             let found = value.get(name).filter(|v| v.is_string());
-            let found = found.or_else(|| nested("owner")).or_else(|| nested("repo"));
+            let found = found
+                .or_else(|| nested(&fields.in_owner))
+                .or_else(|| nested(&fields.in_repo));
             found.and_then(Value::as_str).map(str::to_owned)
         };
-        let owner = text("owner").or_else(|| text("did"));
-        let name = text("name").or_else(|| text("slug"));
+        let owner = text(&fields.owner).or_else(|| text(&fields.did));
+        let name = text(&fields.name).or_else(|| text(&fields.slug));
         owner.zip(name).ok_or_else(|| {
             Error::not_found(Noun::Repo, format!("{did} is not a repository on tangled"))
                 .with_hint("name the repository as handle/name")
@@ -300,22 +334,23 @@ impl Tangled {
 }
 
 /// The declaration that a name means, or the one of the repository that an older record is about:
-/// what was declared is of Tangled 1.0, by whatever name somebody asks for it. `field` names it.
+/// what was declared is of Tangled 1.0, by whatever name somebody asks for it.
 fn declaration_of(
     declarations: Vec<Record>,
-    field: &str,
+    names: &Dialects,
     slug: &str,
     older: Option<&Record>,
 ) -> Option<Record> {
-    let did = older.and_then(|r| r.text("repoDid"));
+    let fields = &names.sh_fields;
+    let did = older.and_then(|r| r.text(&fields.repo_did));
     // A repository of 2025 has nothing but its name to know it by.
     let name = older
         .filter(|_| did.is_none())
-        .and_then(|r| r.text("name"))
+        .and_then(|r| r.text(&fields.repo_name))
         .map(str::to_lowercase);
     let (mut named, mut same) = (None, None);
     for declaration in declarations {
-        let declares_it = did.is_some() && declaration.text(field) == did;
+        let declares_it = did.is_some() && declaration.text(&names.fields.declared) == did;
         if declaration.rkey() == slug {
             named = Some(declaration);
         } else if declares_it || Some(declaration.rkey()) == name.as_deref() {
@@ -323,6 +358,16 @@ fn declaration_of(
         }
     }
     named.or(same)
+}
+
+/// The warning of a declaration that nothing confirms.
+fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
+    Warning::new(format!(
+        "that {did} is a repository of {} is taken from the declaration alone: the repository's own \
+         manifest does not say whose it is ({why})",
+        owner.name()
+    ))
+    .with_hint("look on the web whose it is")
 }
 
 fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {

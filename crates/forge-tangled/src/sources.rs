@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, Tangled,
+    Era, IndexFields, Tangled,
     records::{self, Listing, Record},
     repository::Repository,
     skipped::Skipped,
@@ -25,7 +25,7 @@ pub(crate) const IN_FLIGHT: usize = 8;
 /// others answer.
 const ACCOUNTS: usize = 3 * IN_FLIGHT;
 /// The most records of one kind about one thing that are read.
-const MOST: usize = 10_000;
+pub(crate) const MOST: usize = 10_000;
 /// More records of one collection than an account is read for.
 pub(crate) const ACCOUNT_MOST: usize = 20_000;
 
@@ -42,10 +42,8 @@ pub(crate) struct Kind {
     /// The query of the index.
     pub query: String,
     pub collection: String,
-    /// Where the record names what it is about, as the index of backlinks writes it.
-    pub path: &'static str,
-    /// The same, as keys of the record.
-    pub keys: &'static [&'static str],
+    /// Where the record names what it is about: the keys on the way.
+    pub path: Vec<String>,
     /// Records that said the same before there were these. An index hands them out with the others.
     pub older: Vec<Older>,
 }
@@ -57,7 +55,7 @@ pub(crate) struct Older {
     /// The collection of what they are about.
     pub of: String,
     /// The field that names it.
-    pub field: &'static str,
+    pub field: String,
 }
 
 impl Kind {
@@ -67,13 +65,15 @@ impl Kind {
         self.older.iter().find(|older| older.of == collection)
     }
 
+    /// What a record is about.
+    pub fn subject<'a>(&self, record: &'a Record) -> Option<&'a str> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        record.text_at(&path)
+    }
+
     /// Whether a record is about `subject`.
     fn is_about(&self, record: &Record, subject: &str) -> bool {
-        let mut at = Some(&record.value);
-        for key in self.keys {
-            at = at.and_then(|v| v.get(key));
-        }
-        at.and_then(Value::as_str) == Some(subject)
+        self.subject(record) == Some(subject)
     }
 }
 
@@ -129,6 +129,12 @@ struct Linking {
     cursor: Option<String>,
 }
 
+/// What links to something, and what to say where it is not all.
+struct Linked<T> {
+    found: T,
+    cut: Option<Warning>,
+}
+
 #[derive(Clone, Debug, Deserialize)]
 struct Link {
     did: String,
@@ -155,6 +161,11 @@ fn no_answer(error: &Error) -> String {
 }
 
 impl Tangled {
+    /// What the index is called in an answer that it gave.
+    pub(crate) fn index_name(&self) -> String {
+        format!("the index at {}", self.settings.index.host())
+    }
+
     pub(crate) fn index(&self) -> Xrpc {
         Xrpc::new(self.http.clone(), self.settings.index.clone())
     }
@@ -193,7 +204,8 @@ impl Tangled {
         };
         let older = kind.older_of(subject);
         if let Ok(links) = self.linked(kind, older, subject).await {
-            let found = self.hydrate(links).await;
+            let mut found = self.hydrate(links.found).await;
+            found.warnings.extend(links.cut);
             let by = format!("the backlinks at {}", self.backlinks_host());
             return Ok(self.second_best(&why, found, by));
         }
@@ -210,7 +222,7 @@ impl Tangled {
                 found.records.retain(|r| kind.is_about(r, subject));
                 others
                     .records
-                    .retain(|r| r.text(older.field) == Some(subject));
+                    .retain(|r| r.text(&older.field) == Some(subject));
                 found.records.append(&mut others.records);
                 for warning in others.warnings {
                     if !found.warnings.contains(&warning) {
@@ -230,8 +242,8 @@ impl Tangled {
         kind: &Kind,
         older: Option<&Older>,
         subject: &str,
-    ) -> Result<Vec<(String, String, String)>> {
-        let source = format!("{}:{}", kind.collection, kind.path);
+    ) -> Result<Linked<Vec<(String, String, String)>>> {
+        let source = format!("{}:{}", kind.collection, kind.path.join("."));
         let Some(older) = older else {
             return self.backlinks(subject, &source).await;
         };
@@ -241,8 +253,18 @@ impl Tangled {
             self.backlinks(subject, &before),
         )
         .await?;
-        links.extend(more);
+        links.found.extend(more.found);
+        links.cut = links.cut.or(more.cut);
         Ok(links)
+    }
+
+    /// What is said where somebody has more links than are read.
+    fn cut(&self, subject: &str) -> Warning {
+        let host = self.backlinks_host();
+        Warning::new(format!(
+            "the backlinks at {host} have more than {MOST} links to {subject}; only the first \
+             were read"
+        ))
     }
 
     fn second_best(&self, why: &str, found: Listing, by: String) -> Found<Vec<Record>> {
@@ -268,7 +290,8 @@ impl Tangled {
         let mut skipped = Skipped::default();
         let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
         loop {
-            let mut params = vec![("subject", subject), ("limit", "1000")];
+            let of = &*self.settings.dialects.inputs.index.subject;
+            let mut params = vec![(of, subject), ("limit", "1000")];
             if let Some(cursor) = &cursor {
                 params.push(("cursor", cursor));
             }
@@ -314,7 +337,11 @@ impl Tangled {
 
     /// The accounts that have a record which links to `subject`: a hundred a page, however many
     /// records each has (Constellation's `getBacklinkDids`).
-    async fn linking_accounts(&self, subject: &str, source: &str) -> Result<BTreeSet<String>> {
+    async fn linking_accounts(
+        &self,
+        subject: &str,
+        source: &str,
+    ) -> Result<Linked<BTreeSet<String>>> {
         let xrpc = self.backlinks_service()?.asked_once();
         let mut found = BTreeSet::new();
         let mut cursor: Option<String> = None;
@@ -329,12 +356,10 @@ impl Tangled {
             let before = found.len();
             found.extend(page.linking_dids);
             // A page that brings nobody new is the end, whatever its cursor says.
-            if found.len() == before
-                || found.len() >= MOST
-                || page.cursor.is_none()
-                || page.cursor == cursor
-            {
-                return Ok(found);
+            let is_last = found.len() == before || page.cursor.is_none() || page.cursor == cursor;
+            if is_last || found.len() >= MOST {
+                let cut = (!is_last).then(|| self.cut(subject));
+                return Ok(Linked { found, cut });
             }
             cursor = page.cursor;
         }
@@ -345,7 +370,7 @@ impl Tangled {
         &self,
         subject: &str,
         source: &str,
-    ) -> Result<Vec<(String, String, String)>> {
+    ) -> Result<Linked<Vec<(String, String, String)>>> {
         let xrpc = self.backlinks_service()?;
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
@@ -363,8 +388,10 @@ impl Tangled {
                     .into_iter()
                     .map(|l| (l.did, l.collection, l.rkey)),
             );
-            if got == 0 || found.len() >= MOST || page.cursor.is_none() || page.cursor == cursor {
-                return Ok(found);
+            let is_last = got == 0 || page.cursor.is_none() || page.cursor == cursor;
+            if is_last || found.len() >= MOST {
+                let cut = (!is_last).then(|| self.cut(subject));
+                return Ok(Linked { found, cut });
             }
             cursor = page.cursor;
         }
@@ -509,15 +536,15 @@ impl Tangled {
         &self,
         repository: &Repository,
         names: [&str; 2],
-        paths: &[&str],
+        paths: &[String],
         down: &Error,
-    ) -> Found<(Vec<Record>, Vec<Record>)> {
+    ) -> (Found<(Vec<Record>, Vec<Record>)>, String) {
         let [collection, _] = names;
         let mut subjects = Vec::new();
         // Only the first of the fields ever held an at-uri.
-        subjects.extend(paths.first().map(|p| (repository.record.uri.as_str(), *p)));
+        subjects.extend(paths.first().map(|p| (repository.record.uri.as_str(), p)));
         if let Some(did) = &repository.did {
-            subjects.extend(paths.iter().map(|path| (did.as_str(), *path)));
+            subjects.extend(paths.iter().map(|path| (did.as_str(), path)));
         }
         let asked = subjects.into_iter().map(|(subject, path)| async move {
             let source = format!("{collection}:{path}");
@@ -529,7 +556,11 @@ impl Tangled {
         )
         .await;
         let answered = answers.iter().any(Result::is_ok);
-        accounts.extend(answers.into_iter().flatten().flatten());
+        let mut cut = None;
+        for links in answers.into_iter().flatten() {
+            accounts.extend(links.found);
+            cut = cut.or(links.cut);
+        }
         let by = if answered {
             format!("the backlinks at {}", self.backlinks_host())
         } else {
@@ -537,18 +568,20 @@ impl Tangled {
         };
         let read = self.in_accounts(names, &accounts);
         let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
-        let found = self.second_best(&no_answer(down), subjects, by);
+        let found = self.second_best(&no_answer(down), subjects, by.clone());
         let mut warnings = found.warnings;
+        warnings.extend(cut);
         for warning in statuses.warnings {
             // An account that cannot be read at all is told of once.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
-        Found {
+        let found = Found {
             value: (found.value, statuses.records),
             warnings,
-        }
+        };
+        (found, by)
     }
 
     /// The accounts that can have said something about a repository's pull requests and issues: its owner, its
@@ -590,32 +623,46 @@ impl Tangled {
             .collect()
     }
 
+    /// The collaborators that a knot names, without asking anybody else.
+    pub(crate) async fn collaborators_of_knot(
+        &self,
+        knot: &Xrpc,
+        subject: &str,
+    ) -> Result<BTreeSet<String>> {
+        let names = &self.settings.dialects;
+        let method = &names.methods.knot.list_collaborators;
+        let asked = (&*names.inputs.knot.collaborators_of, subject);
+        collaborators_at(knot, method, asked, &names.inputs.index).await
+    }
+
     async fn find_collaborators(&self, repository: &Repository) -> BTreeSet<String> {
         if repository.era == Era::Org10 {
             return self.collaborators_of_account(repository).await;
         }
         let subject = repository.target();
-        let methods = &self.settings.dialects.methods;
         if let Ok(knot) = self.identities.service(repository.knot.clone()).await
-            && let Ok(found) =
-                collaborators_at(&knot, &methods.knot.list_collaborators, subject).await
+            && let Ok(found) = self.collaborators_of_knot(&knot, subject).await
         {
             return found;
         }
-        if let Ok(found) =
-            collaborators_at(&self.index(), &methods.index.list_collaborators, subject).await
-        {
+        let names = &self.settings.dialects;
+        let method = &names.methods.index.list_collaborators;
+        let of = &names.inputs.index;
+        let asked = (&*of.subject, subject);
+        if let Ok(found) = collaborators_at(&self.index(), method, asked, of).await {
             return found;
         }
         let owner = BTreeSet::from([repository.owner.did.clone()]);
-        let [found] = self
-            .in_accounts([&self.settings.dialects.sh.collaborator], &owner)
-            .await;
+        let fields = self.fields();
+        let [found] = self.in_accounts([&names.sh.collaborator], &owner).await;
         found
             .records
             .iter()
-            .filter(|r| r.text("repo").is_some_and(|t| repository.is_target(t)))
-            .filter_map(|r| r.text("subject").map(str::to_owned))
+            .filter(|r| {
+                r.text(&fields.push_repo)
+                    .is_some_and(|t| repository.is_target(t))
+            })
+            .filter_map(|r| r.text(&fields.push_account).map(str::to_owned))
             .collect()
     }
 }
@@ -633,19 +680,40 @@ fn gather(all: &mut Listing, did: &str, read: Result<Listing>) {
     }
 }
 
-/// The collaborators that a service names, asked by its method for them.
-pub(crate) async fn collaborators_at(
+/// The collaborators that a service names, asked by its method for them with this parameter.
+///
+/// # Errors
+/// Also where there is no end of them: those who are left out may write, too.
+async fn collaborators_at(
     xrpc: &Xrpc,
     method: &str,
-    subject: &str,
+    asked: (&str, &str),
+    fields: &IndexFields,
 ) -> Result<BTreeSet<String>> {
-    let params = [("subject", subject), ("limit", "1000")];
-    let page: Items = xrpc.query(method, &params).await?;
-    let subjects = page.items.iter().filter_map(|item| {
-        let named = item
-            .get("subject")
-            .or_else(|| item.get("value")?.get("subject"));
-        named.and_then(Value::as_str).map(str::to_owned)
-    });
-    Ok(subjects.collect())
+    let mut found = BTreeSet::new();
+    let (mut seen, mut cursor): (usize, Option<String>) = (0, None);
+    loop {
+        let mut params = vec![asked, ("limit", "1000")];
+        params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        let page: Items = xrpc.query(method, &params).await?;
+        seen = seen.saturating_add(page.items.len());
+        let before = found.len();
+        found.extend(page.items.iter().filter_map(|item| {
+            let named = item
+                .get(&*fields.collaborator)
+                .or_else(|| item.get("value")?.get(&*fields.collaborator));
+            named.and_then(Value::as_str).map(str::to_owned)
+        }));
+        // A page that brings nobody new is the end, whatever its cursor says.
+        let next = page.cursor.filter(|next| !next.is_empty());
+        let Some(next) = next.filter(|_| found.len() > before) else {
+            return Ok(found);
+        };
+        if seen >= MOST {
+            let (_, subject) = asked;
+            let message = format!("{subject} has more than {MOST} collaborators");
+            return Err(Error::new(ErrorKind::Protocol, message));
+        }
+        cursor = Some(next);
+    }
 }

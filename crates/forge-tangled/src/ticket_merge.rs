@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Tangled,
+    Tangled, fault,
     knot::{Branch, no_branch},
     pulls::{
         merge::{expect_head, no_message},
@@ -49,7 +49,7 @@ impl Tangled {
         let (repository, pull) = (&located.repository, &located.pull);
         let uri = &pull.record.uri;
         match self.ticket_state(located) {
-            Some(PrState::Merged) => return self.ticket_was_merged(located).await,
+            Some(PrState::Merged) => return self.ticket_was_merged(located, req).await,
             Some(PrState::Closed) => {
                 return Err(
                     Error::precondition(Precondition::Closed, format!("{uri} is closed"))
@@ -99,9 +99,22 @@ impl Tangled {
         self.record_ticket_merge(located, landed).await
     }
 
-    /// One that is merged, and recorded.
-    async fn ticket_was_merged(&self, located: &Located) -> Result<Outcome<Merge>> {
+    /// One whose ticket says that it is merged. Whether the branch has it is told, too: a ticket is
+    /// set by whoever may, and a knot may squash what it merges.
+    async fn ticket_was_merged(&self, located: &Located, req: &MergeReq) -> Result<Outcome<Merge>> {
         let view = self.view_located(located, PrFields::NONE).await?;
+        let base = one_line(&located.pull.base);
+        let doubt = match self.ticket_is_there(located, req).await {
+            Ok(true) => None,
+            Ok(false) => Some(format!(
+                "its ticket says so, and '{base}' does not show its commits: they were squashed, \
+                 reverted since, or never merged"
+            )),
+            Err(e) => Some(format!(
+                "its ticket says so; whether '{base}' has its commits could not be looked at: {}",
+                e.message()
+            )),
+        };
         let warning = Warning::new(format!("{} is merged already", located.pull.record.uri));
         let merge = Merge {
             commit: None,
@@ -112,7 +125,25 @@ impl Tangled {
             queue_position: None,
             branch_deleted: false,
         };
-        Ok(Outcome::unchanged(merge, warning))
+        let mut outcome = Outcome::unchanged(merge, warning);
+        outcome.warnings.extend(doubt.map(Warning::new));
+        Ok(outcome.with_warning(experimental()))
+    }
+
+    /// Whether the target branch has the newest round, by the clone.
+    async fn ticket_is_there(&self, located: &Located, req: &MergeReq) -> Result<bool> {
+        let (repository, pull) = (&located.repository, &located.pull);
+        let clone = req.clone.as_ref().ok_or_else(|| no_clone(located))?;
+        let Some(head) = pull.source_sha.as_deref() else {
+            return Ok(false);
+        };
+        let base = self
+            .branch(repository, &pull.base)
+            .await?
+            .ok_or_else(|| no_branch("base", repository, &pull.base))?;
+        let git = Git::at(&clone.dir);
+        fetch(&git, clone, located, &base, head).await?;
+        has_landed(&git, &base.hash, head).await
     }
 
     /// A round that was added after we looked must not be merged unseen, nor the old one after it.
@@ -227,7 +258,12 @@ impl Tangled {
         let ingestion = match &recorded {
             Ok(_) => Ingestion::Immediate,
             Err(e) => {
-                let what = "merged on the branch, but not recorded, so that it still shows as open";
+                let what = match fault::is_ambiguous(e) {
+                    true => "merged on the branch, and whether that is recorded is not known",
+                    false => {
+                        "merged on the branch, but not recorded, so that it still shows as open"
+                    }
+                };
                 warnings.push(
                     Warning::new(format!("{what}: {}", e.message())).with_hint(format!(
                         "run `forge pr merge --rebase {uri}` again: it finds the change on the \
@@ -235,7 +271,7 @@ impl Tangled {
                     )),
                 );
                 Ingestion::Pending {
-                    uri,
+                    uri: None,
                     waited: Duration::ZERO,
                 }
             }

@@ -215,7 +215,7 @@ impl Tangled {
             let view = self.view_located(located, PrFields::NONE).await?;
             let warning =
                 Warning::new("the newest round has these very commits; nothing was submitted");
-            return Ok(Outcome::unchanged(view, warning));
+            return Ok(Outcome::unchanged(view, warning).with_warning(experimental()));
         }
         let of_head = |round: &&Round| matches!(&round.content, Content::Commits { head, .. } if *head == ends.head);
         let before = pull.rounds.iter().filter(of_head).count();
@@ -285,10 +285,8 @@ impl Tangled {
             .await?;
         if !changed {
             let view = self.view_located(located, PrFields::NONE).await?;
-            return Ok(Outcome::unchanged(
-                view,
-                Warning::new("there was nothing to change"),
-            ));
+            let warning = Warning::new("there was nothing to change");
+            return Ok(Outcome::unchanged(view, warning).with_warning(experimental()));
         }
         let located = self.again(located).await?;
         Ok(done(self.view_located(&located, PrFields::NONE).await?))
@@ -338,10 +336,7 @@ impl Tangled {
         let view = self.view_located(&located, PrFields::NONE).await?;
         let mut outcome = match changed {
             true => Outcome::immediate(view),
-            false => {
-                warnings.clear();
-                Outcome::unchanged(view, Warning::new(format!("{uri} is that already")))
-            }
+            false => Outcome::unchanged(view, Warning::new(format!("{uri} is that already"))),
         };
         outcome.warnings.extend(warnings);
         outcome.warnings.extend(told);
@@ -413,7 +408,12 @@ impl Tangled {
     /// The commit that two commits of a repository share.
     async fn merge_base(&self, repository: &Repository, base: &str, head: &str) -> Result<String> {
         let (knot, did) = self.account(repository).await?;
-        let params = [("repo", did), ("base", base), ("head", head)];
+        let of = &self.settings.dialects.inputs.knot;
+        let params = [
+            (&*of.repo, did),
+            (&*of.base_of, base),
+            (&*of.base_head, head),
+        ];
         let method = &self.settings.dialects.methods.knot.merge_base;
         let found: Value = knot.query(method, &params).await?;
         let common = found.get("commit").and_then(|commit| {
@@ -450,7 +450,11 @@ impl Tangled {
         let from = source.target();
         patch.insert(fields.sent_repo.to_string(), json!(from));
         patch.insert(fields.sent_branch.to_string(), json!(branch));
-        let input = json!({ "repo": did, "patch": patch });
+        let of = &names.inputs.knot;
+        let input = json!({
+            (of.submit_repo.to_string()): did,
+            (of.submit_patch.to_string()): patch,
+        });
         let from = json!({
             (fields.source_repo.to_string()): from,
             (fields.source_branch.to_string()): branch,

@@ -1,5 +1,5 @@
-//! Tangled 1.0: pull requests are tickets with a target branch, and their rounds are patches, all in
-//! the repository's own account on its knot. Read alone.
+//! Reading Tangled 1.0: pull requests are tickets with a target branch, and their rounds are patches,
+//! all in the repository's own account on its knot. They are written in `ticket_writes.rs`.
 //!
 //! What is read here was seen on public pages; where that ended, both guesses are taken, and the
 //! raw word is kept. See `docs/tangled.md`.
@@ -157,7 +157,7 @@ pub(crate) fn subject<'a>(comment: &'a Record, names: &Dialects) -> Option<&'a s
 
 /// A comment with the fields that those of 2026 have, which is how comments are read.
 pub(crate) fn as_in_2026(mut comment: Record, names: &Dialects) -> Record {
-    let fields = &names.fields;
+    let (fields, wanted) = (&names.fields, &names.sh_fields);
     let rename = |map: &mut Map<String, Value>, from: &str, to: &str| {
         if from != to
             && let Some(value) = map.remove(from)
@@ -166,11 +166,12 @@ pub(crate) fn as_in_2026(mut comment: Record, names: &Dialects) -> Record {
         }
     };
     if let Some(map) = comment.value.as_object_mut() {
-        rename(map, &fields.body, "body");
-        rename(map, &fields.reply_to, "replyTo");
-        rename(map, &fields.created_at, "createdAt");
-        if let Some(body) = map.get_mut("body").and_then(Value::as_object_mut) {
-            rename(body, &fields.text, "text");
+        rename(map, &fields.body, &wanted.body);
+        rename(map, &fields.reply_to, &wanted.reply_to);
+        rename(map, &fields.created_at, &wanted.created_at);
+        let body = map.get_mut(&*wanted.body).and_then(Value::as_object_mut);
+        if let Some(body) = body {
+            rename(body, &fields.text, &wanted.text);
         }
     }
     comment
@@ -374,7 +375,12 @@ impl Tangled {
         head: &str,
     ) -> Result<Arc<crate::patch::Patch>> {
         let (knot, did) = self.account(repository).await?;
-        let params = [("repo", did), ("from", base), ("to", head)];
+        let of = &self.settings.dialects.inputs.knot;
+        let params = [
+            (&*of.repo, did),
+            (&*of.patch_from, base),
+            (&*of.patch_to, head),
+        ];
         let method = &self.settings.dialects.methods.knot.format_patch;
         let bytes = knot.bytes(method, &params).await?;
         Ok(Arc::new(crate::patch::Patch::parse(bytes)))

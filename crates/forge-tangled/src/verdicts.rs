@@ -7,20 +7,19 @@
 
 use std::collections::BTreeMap;
 
-use forge_core::{
-    Error, ErrorKind, Outcome, Precondition, Result, Warning,
-    model::{NewReview, PrState, PullRequest, Review, ReviewDecision, ReviewState, Verdict},
-};
-use serde_json::Value;
-
 use crate::{
-    Tangled, comments,
+    ShFields, Tangled, comments,
     pulls::{
+        CALLED_MERGED,
         record::{Content, Pull},
         status::{Authority, Writers},
         view::Located,
     },
     records::Record,
+};
+use forge_core::{
+    Error, ErrorKind, Outcome, Precondition, Result, Warning,
+    model::{NewReview, PrState, PullRequest, Review, ReviewDecision, ReviewState, Verdict},
 };
 
 const APPROVED: &str = "Approved round ";
@@ -53,11 +52,11 @@ impl<'a> Said<'a> {
     }
 
     /// The verdict of a comment on `pull`, where it is about a round that there is.
-    fn of(record: &'a Record, pull: &Pull) -> Option<Self> {
-        let said = Self::parse(comments::text(&record.value)?)?;
+    fn of(record: &'a Record, pull: &Pull, fields: &ShFields) -> Option<Self> {
+        let said = Self::parse(comments::text(&record.value, fields)?)?;
         let round = pull.rounds.get(said.round)?;
-        let fits = comments::round(&record.value) == Some(said.round)
-            && record.value.get("replyTo").is_none_or(Value::is_null)
+        let fits = comments::round(&record.value, fields) == Some(said.round)
+            && comments::is_first(record, fields)
             && round.content == Content::Blob(said.patch.to_owned());
         fits.then_some(said)
     }
@@ -119,7 +118,7 @@ impl Tangled {
     pub(crate) fn parted(&self, pull: &Pull, all: Vec<Record>) -> (Vec<Record>, Vec<Record>) {
         let verdicts = self.settings.verdict_comments;
         all.into_iter()
-            .partition(|record| verdicts && Said::of(record, pull).is_some())
+            .partition(|record| verdicts && Said::of(record, pull, self.fields()).is_some())
     }
 
     /// The reviews that comments with a verdict are, in their order. With `commits` each names the
@@ -135,7 +134,7 @@ impl Tangled {
         let newest = pull.latest().map(|(number, _)| number);
         let mut all = Vec::new();
         for record in verdicts {
-            let Some(said) = Said::of(record, pull) else {
+            let Some(said) = Said::of(record, pull, self.fields()) else {
                 continue;
             };
             let did = record.author();
@@ -159,7 +158,9 @@ impl Tangled {
                 author_association: Some(association.to_owned()),
                 state: standing(said.state, own, newest == Some(said.round)),
                 body: (!said.text.is_empty()).then(|| said.text.to_owned()),
-                submitted_at: record.created_at("createdAt").unwrap_or(pull.created_at),
+                submitted_at: record
+                    .created_at(&self.fields().created_at)
+                    .unwrap_or(pull.created_at),
                 commit,
                 round: Some(said.round),
                 reactions: BTreeMap::new(),
@@ -185,7 +186,7 @@ impl Tangled {
         let why = match self.state_of(&located.repository, pull).await? {
             PrState::Open => None,
             PrState::Closed => Some((Precondition::Closed, "closed")),
-            PrState::Merged => Some((Precondition::Merged, "merged")),
+            PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
         };
         if let Some((why, word)) = why {
             let message = format!("{uri} is {word}; an open one alone is reviewed");
@@ -252,12 +253,12 @@ mod tests {
             "rounds": [round("bafkreia0"), round(PATCH)],
         });
         let uri = "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322".to_owned();
-        Pull::parse(Record {
+        let record = Record {
             uri,
             cid: None,
             value,
-        })
-        .unwrap()
+        };
+        Pull::parse(record, &ShFields::default()).unwrap()
     }
 
     fn comment(text: &str, round: Option<usize>, reply: bool) -> Record {
@@ -287,7 +288,7 @@ mod tests {
                 (format!("{line}\n\nWhy.\n\nMore."), "Why.\n\nMore."),
             ] {
                 let record = comment(&text, Some(1), false);
-                let said = Said::of(&record, &pull()).unwrap();
+                let said = Said::of(&record, &pull(), &ShFields::default()).unwrap();
                 assert_eq!((said.state, said.round, said.text), (state, 1, rest));
             }
         }
@@ -297,7 +298,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_the_pull_request_is_a_text() {
         let good = format!("{APPROVED}1 ({PATCH})");
-        assert!(Said::of(&comment(&good, Some(1), false), &pull()).is_some());
+        let fields = ShFields::default();
+        assert!(Said::of(&comment(&good, Some(1), false), &pull(), &fields).is_some());
         for (text, round, reply) in [
             (good.as_str(), None, false),
             (&good, Some(0), false),
@@ -312,7 +314,7 @@ mod tests {
             ("", Some(1), false),
         ] {
             let record = comment(text, round, reply);
-            assert_eq!(Said::of(&record, &pull()), None, "{text}");
+            assert_eq!(Said::of(&record, &pull(), &fields), None, "{text}");
         }
     }
 }

@@ -3,36 +3,47 @@
 use std::{collections::VecDeque, hash::Hash};
 
 use forge_core::{Error, ErrorKind, PageReq, Result, text::one_line};
-use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{records::Record, sources::Items, xrpc::Xrpc};
+use crate::{IndexFields, records::Record, sources::Items, xrpc::Xrpc};
 
 /// How many the index is asked for at once when most of them may be filtered out.
 pub(crate) const SCAN: usize = 100;
 
 /// A row of a list of pull requests or issues.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 pub(crate) struct Item {
-    #[serde(flatten)]
     pub record: Record,
-    #[serde(default)]
     state: Option<String>,
-    #[serde(default)]
     pub comment_count: u64,
 }
 
 impl Item {
     /// Reads a row; `what` is what it should be: `pull request`.
-    pub fn parse(row: Value, what: &str) -> Result<Self> {
+    pub fn parse(row: Value, what: &str, fields: &IndexFields) -> Result<Self> {
         let uri = row.get("uri").and_then(Value::as_str).unwrap_or("a row");
         let uri = one_line(uri).into_owned();
-        serde_json::from_value(row).map_err(|e| {
+        let broken = |why: String| {
             Error::new(
                 ErrorKind::Protocol,
-                format!("{uri} of the index is no {what}: {e}"),
+                format!("{uri} of the index is no {what}: {why}"),
             )
+        };
+        let state = match row.get(&*fields.row_state) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(state)) => Some(state.clone()),
+            Some(_) => return Err(broken(format!("its `{}` is no text", fields.row_state))),
+        };
+        let comment_count = match row.get(&*fields.row_comments) {
+            None => 0,
+            Some(count) => count
+                .as_u64()
+                .ok_or_else(|| broken(format!("its `{}` is no count", fields.row_comments)))?,
+        };
+        Ok(Self {
+            record: serde_json::from_value(row).map_err(|e| broken(e.to_string()))?,
+            state,
+            comment_count,
         })
     }
 

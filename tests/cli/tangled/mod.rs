@@ -1,9 +1,12 @@
 //! Repositories on tangled: the real binary against the doubles' world.
 
 mod check;
+mod issues;
+mod lists;
 mod matrix;
 mod opt_in;
 mod rounds;
+mod said_merged;
 mod tickets;
 mod walk;
 mod words;

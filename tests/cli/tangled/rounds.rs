@@ -184,9 +184,52 @@ fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
         "{refused}"
     );
     assert!(!refused.contains("push it first"), "{refused}");
+    // On top of another one it has what that one has not.
+    in_clone(&["switch", "--quiet", "-c", "upper", "mine"]);
+    t.scratch.write("clone/upper.txt", "x\n");
+    in_clone(&["add", "."]);
+    in_clone(&["commit", "--quiet", "-m", "Add upper"]);
+    let upper = [&create[..], &["--depends-on", &uri]].concat();
+    let output = forge(&upper).output().exits(0);
+    let said = output.stderr_text();
+    let wanted = format!("(upper on top of {uri}, 1 commit)");
+    assert!(said.contains(&wanted), "{said}");
+    let above = output.stdout_text().trim().to_owned();
+    let files = ["pr", "diff", &above, "--name-only"];
+    assert_eq!(t.forge(&t.alice, &files).text(), "upper.txt\n");
+    let (_, record) = t.world.pds().record(&above).unwrap();
+    assert_eq!(record["dependentOn"], uri.as_str());
     // Elsewhere nobody knows where the branch is.
     let elsewhere = [&create[..], &["-R", WIDGET, "-H", "mine"]].concat();
     says(&t.forge(&t.bob, &elsewhere), 1, "has no branch 'mine'");
+}
+
+#[test]
+fn commits_that_were_not_pushed_are_not_left_out_without_a_word() {
+    let t = Tangled::new();
+    t.branch("topic");
+    let path = t.repo.path().to_str().unwrap();
+    let git = |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
+    git(&["clone", "--quiet", "--branch", "topic", path, "clone"]).ok();
+    let clone = t.scratch.path("clone");
+    let in_clone = |args: &[&str]| {
+        let who = ["-c", "user.name=Bob", "-c", "user.email=bob@example.org"];
+        git(&[&who[..], args].concat()).dir(&clone).ok();
+    };
+    let url = "https://tangled.org/alice.test/widget";
+    in_clone(&["remote", "set-url", "origin", url]);
+    t.scratch.write("clone/later.txt", "x\n");
+    in_clone(&["add", "."]);
+    in_clone(&["commit", "--quiet", "-m", "Later"]);
+    let create = ["pr", "create", "-t", "T", "-b", "B"];
+    let output = t.forge_in(clone.clone(), &t.bob, &create).output().exits(0);
+    let said = output.stderr_text();
+    let wanted =
+        "warning: 1 commit of 'topic' in this clone is not pushed, and not in the pull request";
+    assert!(said.contains(wanted), "{said}");
+    let uri = output.stdout_text().trim().to_owned();
+    let files = ["pr", "diff", &uri, "--name-only"];
+    assert_eq!(t.forge(&t.alice, &files).text(), "topic.txt\n");
 }
 
 #[test]

@@ -206,6 +206,38 @@ fn of_a_comment_and_a_status_the_worse_word_is_told() {
     says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
 }
 
+/// The knot has merged, and the record of it is refused, or the answer to it is lost.
+#[test]
+fn a_merge_that_could_not_be_recorded_names_no_record() {
+    let write = "com.atproto.repo.applyWrites";
+    for (fault, told) in [
+        (
+            Fault::error(400, "InvalidRequest", "no"),
+            "but not recorded, so that it still shows as open",
+        ),
+        (Fault::gateway(502), "merged on the knot, "),
+    ] {
+        let t = Tangled::new();
+        let uri = t.open("topic");
+        let pds = t.world.pds().host();
+        pds.fault(fault.on(write).always());
+        let merge = ["pr", "merge", &uri, "--rebase"];
+        let said = t.forge(&t.alice, &merge).output().exits(0).stderr_text();
+        assert!(said.contains(told), "{said}");
+        let finish = format!("Recovery: run `forge pr merge {uri} --rebase` again");
+        assert!(said.contains(&finish), "{said}");
+        let word = "! pending: no record of it is known to be written";
+        assert!(said.contains(word), "{said}");
+        assert!(!said.contains(&format!("{STATUS}/")), "{said}");
+        assert!(!said.contains("forge tangled ingestion"), "{said}");
+        assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 1);
+        pds.clear_faults();
+        says(&t.forge(&t.alice, &merge), 0, "already merged");
+        assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 2);
+        assert_eq!(t.repo.git.log("main", "%s").matches("Add topic").count(), 1);
+    }
+}
+
 #[test]
 fn what_is_deleted_is_pending_until_the_index_forgets_it() {
     let t = Tangled::new();

@@ -1,6 +1,9 @@
 //! A world of tangled's, and the program in it.
 
-use std::process::{Child, Stdio};
+use std::{
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+};
 
 use forge_testkit::{
     CANARY, Identity, Run, Scratch,
@@ -83,6 +86,54 @@ impl Hall {
         all.filter(|(_, _, value)| value["source"]["branch"] == branch)
             .map(|(uri, _, _)| uri)
             .collect()
+    }
+
+    /// The at-uris of the pull requests of a title.
+    pub fn titled(&self, title: &str) -> Vec<String> {
+        let all = self.world.pds().records(&self.alice.did, PULL).into_iter();
+        all.filter(|(_, _, value)| value["title"] == title)
+            .map(|(uri, _, _)| uri)
+            .collect()
+    }
+
+    /// A clone of the repository as it is now, whose remote is tangled's address of it.
+    pub fn clone_of_it(&self) -> PathBuf {
+        let path = self.repo.path().to_str().unwrap();
+        let clone = self.scratch.path("clone");
+        self.git(&["clone", "--quiet", path, "clone"]).ok();
+        let url = "https://tangled.org/alice.test/widget";
+        let set = ["remote", "set-url", "origin", url];
+        self.git(&set).dir(&clone).ok();
+        clone
+    }
+
+    /// A branch of a clone whose one commit adds a file, and which is where the clone is then.
+    pub fn commit_in(&self, clone: &Path, branch: &str) {
+        std::fs::write(clone.join(branch), "x\n").unwrap();
+        let add = ["add", branch];
+        let switch = [
+            "switch",
+            "--quiet",
+            "--no-track",
+            "-c",
+            branch,
+            "origin/main",
+        ];
+        let commit = ["commit", "--quiet", "-m", branch];
+        for args in [&switch[..], &add, &commit] {
+            self.git(args).dir(clone).ok();
+        }
+    }
+
+    fn git(&self, args: &[&str]) -> Run {
+        let who = [
+            "-c",
+            "user.name=Alice",
+            "-c",
+            "user.email=alice@example.org",
+        ];
+        let git = self.scratch.run(forge_testkit::git_program());
+        git.args(who).args(args)
     }
 
     /// The words of the status records about a pull request.

@@ -233,6 +233,12 @@ impl Ui {
         ));
     }
 
+    /// That nothing was changed, on stderr, and what else its reader should know.
+    pub fn unchanged<T>(&self, outcome: &Outcome<T>, line: &str) {
+        self.caution(line);
+        self.besides(&outcome.warnings);
+    }
+
     /// A warning on stderr, with what to do about it.
     pub fn warning(&self, warning: &Warning) {
         let label = self.err_palette().yellow("warning:");
@@ -248,6 +254,14 @@ impl Ui {
         self.note(&format!("{label} {}", text::neutralise(e.message())));
         if let Some(hint) = e.hint() {
             self.note(&format!("Recovery: {}", text::neutralise(hint)));
+        }
+    }
+
+    /// What an outcome that changed nothing says beside that: its first warning is what the command
+    /// has said in its own words.
+    pub fn besides(&self, warnings: &[Warning]) {
+        for warning in warnings.iter().skip(1) {
+            self.warning(warning);
         }
     }
 
@@ -279,13 +293,23 @@ impl Ui {
                 text::one_line(by),
                 after.as_secs_f32()
             )),
-            Ingestion::Pending { uri, waited } if waited.is_zero() => {
+            // The warning above says how to write it.
+            Ingestion::Pending { uri: None, .. } => self.caution(
+                "pending: no record of it is known to be written, so that nothing can show it",
+            ),
+            Ingestion::Pending {
+                uri: Some(uri),
+                waited,
+            } if waited.is_zero() => {
                 self.caution(&format!(
                     "pending: written as {uri}; nobody waited for it to be shown"
                 ));
                 self.look_later(uri);
             }
-            Ingestion::Pending { uri, waited } => {
+            Ingestion::Pending {
+                uri: Some(uri),
+                waited,
+            } => {
                 self.caution(&format!(
                     "pending: written as {uri}; nothing shows it yet, after {:.1} s",
                     waited.as_secs_f32()

@@ -1,18 +1,35 @@
 //! DIDs, handles and at-uris, after the atproto specification.
 
-use super::{AtUri, Locator, ParseLocatorError, RepoId, RepoPath, error::shown};
+use super::{AtUri, Hosts, Locator, ParseLocatorError, RepoId, RepoPath, error::shown};
 use crate::locator::ForgeKind;
 
-/// Collections that hold repositories; the record or its account is the repository.
-const REPO: [&str; 2] = ["sh.tangled.repo", "org.tangled.repo.declaration"];
-/// The record `self` of this collection is in the account of the repository itself.
-const MANIFEST: &str = "org.tangled.repo.manifest";
-/// Collections of pull requests and issues. A ticket is either.
-const TICKETS: [&str; 3] = [
-    "sh.tangled.repo.pull",
-    "sh.tangled.repo.issue",
-    "org.tangled.track.ticket",
+/// What the records of a collection are, for a locator that names one by at-uri.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RecordKind {
+    /// Repositories: the record or its account is the repository.
+    Repo,
+    /// What a repository says of itself: the record `self` is in the account of the repository.
+    Manifest,
+    /// Pull requests, issues, or both.
+    Ticket,
+}
+
+/// The collections that everybody has. A ticket is a pull request or an issue.
+const USUAL: [(&str, RecordKind); 6] = [
+    ("sh.tangled.repo", RecordKind::Repo),
+    ("org.tangled.repo.declaration", RecordKind::Repo),
+    ("org.tangled.repo.manifest", RecordKind::Manifest),
+    ("sh.tangled.repo.pull", RecordKind::Ticket),
+    ("sh.tangled.repo.issue", RecordKind::Ticket),
+    ("org.tangled.track.ticket", RecordKind::Ticket),
 ];
+
+/// What a collection that everybody has holds.
+pub(super) fn usual(collection: &str) -> Option<RecordKind> {
+    let found = USUAL.iter().find(|(name, _)| *name == collection);
+    found.map(|(_, kind)| *kind)
+}
 
 impl AtUri {
     /// Parses `at://<did or handle>/<collection>/<rkey>`, without a fragment or a query.
@@ -57,22 +74,21 @@ impl AtUri {
     }
 }
 
-/// What an at-uri names.
-pub(super) fn locator(text: &str) -> Result<Locator, ParseLocatorError> {
+/// What an at-uri names; `hosts` knows the collections.
+pub(super) fn locator(text: &str, hosts: &Hosts) -> Result<Locator, ParseLocatorError> {
     let uri = AtUri::parse(text)?;
-    let collection = uri.collection.as_str();
-    if TICKETS.contains(&collection) {
-        return Ok(Locator::Record(uri));
+    match hosts.records_of(&uri.collection) {
+        Some(RecordKind::Ticket) => Ok(Locator::Record(uri)),
+        Some(RecordKind::Manifest) if uri.rkey == "self" && uri.authority.starts_with("did:") => {
+            Ok(Locator::Repo(repo(RepoPath::Did(uri.authority))))
+        }
+        Some(RecordKind::Repo | RecordKind::Manifest) => {
+            Ok(Locator::Repo(repo(RepoPath::Record(uri))))
+        }
+        None => Err(ParseLocatorError::UnsupportedRecord {
+            collection: shown(&uri.collection),
+        }),
     }
-    if collection == MANIFEST && uri.rkey == "self" && uri.authority.starts_with("did:") {
-        return Ok(Locator::Repo(repo(RepoPath::Did(uri.authority))));
-    }
-    if REPO.contains(&collection) || collection == MANIFEST {
-        return Ok(Locator::Repo(repo(RepoPath::Record(uri))));
-    }
-    Err(ParseLocatorError::UnsupportedRecord {
-        collection: shown(collection),
-    })
 }
 
 /// A tangled repository that is known without a host.

@@ -168,7 +168,7 @@ pub fn parse_selector(text: &str, hosts: &Hosts) -> Result<PrSelector, ParseLoca
 fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
     let bare = |locator| Ok((locator, false));
     if body.starts_with("at://") {
-        return bare(atproto::locator(body)?);
+        return bare(atproto::locator(body, hosts)?);
     }
     if body.starts_with("did:") {
         // A DID is global, so it gets no host, not even a configured one.

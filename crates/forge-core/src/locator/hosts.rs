@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{ForgeKind, ParseLocatorError, authority};
+use super::{ForgeKind, ParseLocatorError, RecordKind, atproto, authority};
 
 /// GitHub's own host.
 pub(super) const GITHUB: &str = "github.com";
@@ -18,6 +18,8 @@ pub struct Hosts {
     kinds: BTreeMap<String, ForgeKind>,
     /// Hosts that stand for another one: the knots of a tangled host.
     aliases: BTreeMap<String, String>,
+    /// Collections of atproto that were renamed, beside the usual ones.
+    collections: BTreeMap<String, RecordKind>,
     default_host: String,
 }
 
@@ -37,6 +39,7 @@ impl Hosts {
                 (TANGLED.to_owned(), ForgeKind::TANGLED),
             ]),
             aliases: BTreeMap::new(),
+            collections: BTreeMap::new(),
             default_host: GITHUB.to_owned(),
         }
     }
@@ -64,6 +67,24 @@ impl Hosts {
             self.aliases.insert(alias.to_ascii_lowercase(), host);
         }
         self
+    }
+
+    /// Has at-uris of another collection name records: a forge may have renamed its own. The usual
+    /// ones keep their meaning, so that a canonical locator means the same under every
+    /// configuration.
+    #[must_use]
+    pub fn with_collection(mut self, collection: &str, records: RecordKind) -> Self {
+        if atproto::usual(collection).is_none() {
+            self.collections.insert(collection.to_owned(), records);
+        }
+        self
+    }
+
+    /// What the records of a collection of atproto are, where a locator can name them.
+    #[must_use]
+    pub fn records_of(&self, collection: &str) -> Option<RecordKind> {
+        let known = || self.collections.get(collection).copied();
+        atproto::usual(collection).or_else(known)
     }
 
     /// Makes `host` the one that `owner/repo` means. An unknown host becomes a GitHub host, as

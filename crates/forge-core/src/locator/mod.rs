@@ -22,6 +22,7 @@ mod named;
 mod tests;
 mod url;
 
+pub use atproto::RecordKind;
 pub use error::ParseLocatorError;
 pub use grammar::{parse, parse_remote, parse_selector};
 pub use hosts::Hosts;

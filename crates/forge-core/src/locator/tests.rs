@@ -979,6 +979,33 @@ fn default_hosts() {
 }
 
 #[test]
+fn collections_can_be_renamed_and_the_usual_ones_keep_their_meaning() {
+    let renamed = Hosts::builtin()
+        .with_collection("org.example.pull", RecordKind::Ticket)
+        .with_collection("org.example.repo", RecordKind::Repo)
+        .with_collection("org.example.manifest", RecordKind::Manifest)
+        .with_collection("sh.tangled.repo.pull", RecordKind::Repo);
+    let named = |text: &str| parse(text, &renamed).unwrap().locator;
+    for uri in [
+        "at://did:plc:abc/org.example.pull/3lk",
+        "at://did:plc:abc/sh.tangled.repo.pull/3lk",
+    ] {
+        assert_eq!(named(uri), Locator::Record(AtUri::parse(uri).unwrap()));
+    }
+    let uri = "at://did:plc:abc/org.example.repo/core";
+    let record = RepoPath::Record(AtUri::parse(uri).unwrap());
+    assert_eq!(named(uri), Locator::Repo(atproto::repo(record)));
+    let did = RepoPath::Did("did:plc:abc".to_owned());
+    assert_eq!(
+        named("at://did:plc:abc/org.example.manifest/self"),
+        Locator::Repo(atproto::repo(did))
+    );
+    let refused = parse("at://did:plc:abc/org.example.pull/3lk", &hosts()).unwrap_err();
+    let unsupported = matches!(refused, ParseLocatorError::UnsupportedRecord { .. });
+    assert!(unsupported, "{refused}");
+}
+
+#[test]
 fn host_table() {
     let hosts = hosts();
     assert_eq!(hosts.kind_of("GitHub.com"), Some(ForgeKind::GITHUB));

@@ -68,6 +68,7 @@ impl GitHub {
             next: None,
             total: None,
             scanned: None,
+            source: None,
             warnings: Vec::new(),
         };
         let (mut seen, mut scanned) = (HashSet::new(), 0);

@@ -123,6 +123,7 @@ impl GitHub {
                     next,
                     total: None,
                     scanned: None,
+                    source: None,
                     warnings: vec![],
                 });
             }

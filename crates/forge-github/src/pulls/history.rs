@@ -84,6 +84,7 @@ impl GitHub {
                     next,
                     total: None,
                     scanned: None,
+                    source: None,
                     warnings,
                 });
             }
@@ -96,6 +97,7 @@ impl GitHub {
                     next,
                     total: None,
                     scanned: None,
+                    source: None,
                     warnings,
                 });
             }

@@ -107,6 +107,7 @@ impl GitHub {
             next: None,
             total: None,
             scanned: None,
+            source: None,
             warnings: Vec::new(),
         };
         let mut seen = HashSet::new();

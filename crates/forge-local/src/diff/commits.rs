@@ -18,6 +18,7 @@ impl Local {
             next,
             total,
             scanned,
+            source,
             warnings,
         } = paging::slice(oids, page, &("commits", number))?;
         let items = read(&mut cat, &items).await?;
@@ -26,6 +27,7 @@ impl Local {
             next,
             total,
             scanned,
+            source,
             warnings,
         })
     }

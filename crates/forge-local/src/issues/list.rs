@@ -39,6 +39,7 @@ impl Local {
             next: None,
             total: None,
             scanned: None,
+            source: None,
             warnings: Vec::new(),
         };
         let numbers = self.store.issue_numbers().await?;

@@ -41,6 +41,7 @@ impl Local {
             next: None,
             total: None,
             scanned: Some(0),
+            source: None,
             warnings: Vec::new(),
         };
         let matches = |s: &Snapshot| filter.matches(s, &label_names(&s.labels, &book));

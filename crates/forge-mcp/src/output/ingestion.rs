@@ -44,7 +44,7 @@ impl IngestionDetail {
                 ..Self::default()
             },
             Ingestion::Pending { uri, waited } => Self {
-                uri: line(uri),
+                uri: uri.as_deref().and_then(line),
                 waited_ms: millis(waited),
                 ..Self::default()
             },
@@ -69,6 +69,9 @@ impl IngestionDetail {
             )),
             (Some(uri), None) => {
                 text.push_str(&format!(" ({uri} is stored, and nothing shows it yet)"));
+            }
+            (None, None) if self.waited_ms.is_some() => {
+                text.push_str(" (no record of it is known to be written)");
             }
             _ => {}
         }

@@ -1,5 +1,5 @@
 use forge_core::{
-    Cursor, PageReq,
+    Cursor, PageReq, Warning,
     model::{PrFields, PullQuery, StateFilter},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::{self, Lengths, Position, cursor},
+    content::Clean,
     output::{Format, RowOut, WarningOut},
     server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
@@ -58,6 +59,9 @@ pub(super) struct Out {
     /// Looked at to find these, where a filter runs on our side
     #[serde(skip_serializing_if = "Option::is_none")]
     scanned: Option<u64>,
+    /// Who answered, where several can
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -132,7 +136,13 @@ impl Tool for PrList {
                 false => row.text(),
             })
             .collect();
-        let warnings = WarningOut::all(&page.warnings, &call.cleaner);
+        let mut warnings = page.warnings.clone();
+        let of_rows = page
+            .items
+            .iter()
+            .map(|p| (p.id.key.to_string(), p.warnings.as_slice()));
+        warnings.extend(Warning::of_rows(of_rows, &page.warnings));
+        let warnings = WarningOut::all(&warnings, &call.cleaner);
         let max = budget::chars(args.max_chars);
         let said = WarningOut::lines(&warnings, max / 4);
         let lengths: Vec<usize> = rows.iter().map(budget::length).collect();
@@ -168,8 +178,12 @@ impl Tool for PrList {
                 repo.id()
             ),
         });
+        let source = page.source.as_deref().map(|s| call.cleaner.line(s));
         if let Some(scanned) = page.scanned.filter(|n| *n > shown.len() as u64) {
             text.push_str(&format!(" {scanned} were looked at."));
+            if let Some(source) = &source {
+                text.push_str(&format!(" Asked: {source}."));
+            }
         }
         Ok(Answer {
             text,
@@ -178,6 +192,7 @@ impl Tool for PrList {
                 pull_requests: shown,
                 total: page.total,
                 scanned: page.scanned,
+                source,
                 next_cursor: next,
                 warnings,
             },

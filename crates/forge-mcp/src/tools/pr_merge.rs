@@ -92,6 +92,9 @@ impl Tool for PrMerge {
             head: args.expected_head.as_deref(),
             confirm: args.confirm.as_deref(),
         };
+        if pull.state == PrState::Merged {
+            is_proved(&target, &pull)?;
+        }
         match pull.state {
             // Somebody may open it again meanwhile: nobody was asked whether that is to be merged.
             PrState::Closed => return Err(closed(&target).into()),
@@ -241,6 +244,23 @@ async fn merged_before(
             written: data,
         },
     })
+}
+
+/// Refuses one whose state the forge gives as somebody's word: neither is it to be taken for merged,
+/// nor is its branch to go.
+fn is_proved(target: &Target, pull: &PullRequest) -> Result<(), Error> {
+    let doubt = pull.warnings.iter().find(|w| w.section == Some("state"));
+    let Some(doubt) = doubt else {
+        return Ok(());
+    };
+    Err(Error::precondition(
+        Precondition::Rule,
+        format!(
+            "{} is not proved to be merged: {}",
+            target.id, doubt.message
+        ),
+    )
+    .with_hint("if it is to be merged, pr_set_state with state=open opens it again"))
 }
 
 fn closed(target: &Target) -> Error {

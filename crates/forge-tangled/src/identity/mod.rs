@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub use document::Document;
 
-use crate::{Origin, Settings, cache::Cache, origin::is_public, xrpc::Xrpc};
+use crate::{Origin, Reach, Settings, cache::Cache, origin::is_public, xrpc::Xrpc};
 
 /// A document of this size holds hundreds of keys; what is larger is no document.
 const DOCUMENT_MAX: usize = 256 * 1024;
@@ -160,15 +160,20 @@ impl Identities {
         Ok(Xrpc::new(self.http.clone(), origin))
     }
 
-    /// A public name may lead to a private address; then it is not asked. Where a proxy makes the
-    /// connection, it decides: we may not even be able to resolve the name.
+    /// A public name may lead to a private address; then it is not asked, unless the configuration
+    /// allows those. Where a proxy makes the connection, it decides: we may not even be able to
+    /// resolve the name.
     async fn check(&self, origin: &Origin) -> Result<()> {
         let Ok(url) = url::Url::parse(origin.as_str()) else {
             return Ok(());
         };
-        if self.settings.reach != crate::Reach::Public
-            || self.http.settings().proxies.for_url(&url).is_some()
-        {
+        let is_allowed = match self.settings.reach {
+            Reach::Public => false,
+            // This machine is allowed by its own names, and by no other that leads to it.
+            Reach::Loopback => origin.is_here(),
+            Reach::Private => true,
+        };
+        if is_allowed || self.http.settings().proxies.for_url(&url).is_some() {
             return Ok(());
         }
         let host = url.host_str().unwrap_or_default().to_owned();
@@ -345,6 +350,28 @@ mod tests {
     use super::*;
 
     const DID: &str = "did:plc:abcdefghijklmnopqrstuvwx";
+
+    #[tokio::test]
+    async fn a_private_address_is_contacted_where_that_is_configured_alone() {
+        for (reach, private, here) in [
+            (Reach::Public, false, false),
+            (Reach::Loopback, false, true),
+            (Reach::Private, true, true),
+        ] {
+            let settings = Settings {
+                reach,
+                ..Settings::usual().unwrap()
+            };
+            let http = Http::new(forge_http::Settings::default()).unwrap();
+            let identities = Identities::new(http, Arc::new(settings));
+            for (address, allowed) in [("https://10.0.0.1", private), ("http://127.0.0.1:9", here)]
+            {
+                let origin = Origin::configured(address).unwrap();
+                let found = identities.service(origin).await;
+                assert_eq!(found.is_ok(), allowed, "{address} with {reach:?}");
+            }
+        }
+    }
 
     #[test]
     fn the_records_of_a_handle_name_one_did_or_none() {

@@ -41,14 +41,15 @@ impl Tangled {
                 (&new.assignees, &[]),
             )
             .await?;
+        let fields = self.fields();
         let mut value = json!({
             "$type": names.issue,
-            "repo": repository.target(),
-            "title": title,
-            "createdAt": write::now(),
+            (fields.issue_repo.to_string()): repository.target(),
+            (fields.title.to_string()): title,
+            (fields.created_at.to_string()): write::now(),
         });
         if let Some(map) = value.as_object_mut().filter(|_| !new.body.is_empty()) {
-            map.insert("body".to_owned(), json!(new.body));
+            map.insert(fields.body.to_string(), json!(new.body));
         }
         let issue = write::checked(NewRecord::new(&names.issue, value), &self.settings.dialects)?;
         let uri = issue.uri(&did);
@@ -78,7 +79,7 @@ impl Tangled {
         }
         let located = Located {
             repository,
-            issue: Stored::parse(written)?,
+            issue: Stored::parse(written, self.fields())?,
             number: None,
         };
         let mut outcome = Outcome::immediate(self.view_issue_fresh(&located).await?);

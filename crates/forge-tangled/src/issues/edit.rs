@@ -11,7 +11,7 @@ use crate::{
     Era, Tangled,
     ingest::Seen,
     pulls::{check_body, check_title},
-    ticket_writes::{describe, done},
+    ticket_writes::{describe, done, experimental},
 };
 
 impl Tangled {
@@ -30,14 +30,15 @@ impl Tangled {
             return self.change_ticket_issue(&located, title, edit).await;
         }
         self.speaks_2026(&located.repository, Capability::IssueEdit)?;
+        let fields = self.fields();
         let record = self
             .edit_record(&located.issue.uri, None, |value| {
                 if let Some(title) = &title {
-                    value.insert("title".to_owned(), json!(title));
+                    value.insert(fields.title.to_string(), json!(title));
                 }
                 match edit.body.as_deref() {
-                    Some("") => drop(value.remove("body")),
-                    Some(body) => drop(value.insert("body".to_owned(), json!(body))),
+                    Some("") => drop(value.remove(&*fields.body)),
+                    Some(body) => drop(value.insert(fields.body.to_string(), json!(body))),
                     None => {}
                 }
                 Ok(())
@@ -48,7 +49,7 @@ impl Tangled {
         }
         let told = self.ingestion(Seen::Issue, &record).await;
         let located = Located {
-            issue: Stored::parse(record)?,
+            issue: Stored::parse(record, self.fields())?,
             ..located
         };
         let mut outcome = Outcome::immediate(self.view_issue_fresh(&located).await?);
@@ -77,10 +78,10 @@ impl Tangled {
         let repository = std::sync::Arc::clone(&located.repository);
         let again = self.read_back_issue(repository, &located.issue.uri).await?;
         let view = self.view_issue(&again, IssueFields::default()).await?;
-        if !changed {
-            return Ok(unchanged(view));
-        }
-        Ok(done(view))
+        Ok(match changed {
+            true => done(view),
+            false => unchanged(view).with_warning(experimental()),
+        })
     }
 }
 

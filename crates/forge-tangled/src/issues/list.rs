@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use forge_core::{
-    Cursor, Error, Page, PageReq, RepoId, Result, Warning,
+    Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
     model::{Issue, IssueFilter, IssueQuery, PrState},
 };
 use futures::{StreamExt as _, stream};
@@ -13,7 +13,8 @@ use super::{record::Stored, view::Beside};
 use crate::{
     Era, Tangled, kinds,
     pulls::{
-        list::{as_indexed, nobody},
+        list::{as_indexed, knot_name, nobody},
+        rest::{self, Place, Placed, Whole},
         status::{self, Words},
     },
     records::{self, Record},
@@ -27,9 +28,19 @@ use crate::{
 const SCHEME: &str = "tangled-issues";
 
 /// A row before it is shown.
-struct Row {
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
     issue: Stored,
     beside: Beside,
+}
+
+impl Placed for Row {
+    fn place(&self) -> Place {
+        Place {
+            created_at: self.issue.created_at,
+            uri: self.issue.record.uri.clone(),
+        }
+    }
 }
 
 /// The people of a query, by DID.
@@ -42,7 +53,11 @@ struct People {
 struct Found {
     rows: Vec<Row>,
     next: Option<Position>,
+    /// How many match in all, where that is known.
+    total: Option<u64>,
     scanned: u64,
+    /// Who has answered.
+    source: String,
     warnings: Vec<Warning>,
 }
 
@@ -66,25 +81,30 @@ impl Tangled {
             Err(e) => return Err(e),
         };
         let bound = (repository.record.uri.as_str(), query);
+        if let Some(cursor) = &req.cursor
+            && let Some(place) = Place::parse(cursor.position(SCHEME, &bound)?)
+        {
+            let down = Error::new(ErrorKind::Network, "the list was begun without it");
+            let behind = (&down, Some(place));
+            return self
+                .rest_of_issues(&repository, query, &people, behind, req.limit)
+                .await;
+        }
         let position = Position::of(&req, SCHEME, &bound)?;
         let mut found = if repository.era == Era::Org10 {
             let skip = position.map_or(0, |p| p.skip);
             let all = self.issues_of_account(&repository, query, &people).await?;
-            page_of(all, skip, req.limit)
+            let mut found = page_of(all, skip, req.limit);
+            found.warnings.extend(repository.doubt.clone());
+            found
         } else {
             let page = self.issues_of_index(&repository, query, &people, position, req.limit);
             match page.await {
                 Ok(found) => found,
                 Err(e) if is_down(&e) && req.cursor.is_none() => {
-                    let all = self.issues_without_index(&repository, query, &people, &e);
-                    let mut found = page_of(all.await?, 0, req.limit);
-                    if found.next.take().is_some() {
-                        found.warnings.push(
-                            Warning::new("there are more, which only the index can page through")
-                                .with_hint("raise --limit"),
-                        );
-                    }
-                    found
+                    return self
+                        .rest_of_issues(&repository, query, &people, (&e, None), req.limit)
+                        .await;
                 }
                 Err(e) => return Err(e),
             }
@@ -94,17 +114,55 @@ impl Tangled {
                 .warnings
                 .extend(self.missed_by_labels(&repository).await);
         }
-        let models = found
-            .rows
-            .into_iter()
-            .map(|row| self.issue_row(&repository, row));
         Ok(Page {
-            items: stream::iter(models).buffered(IN_FLIGHT).collect().await,
+            items: self.issue_rows(&repository, found.rows).await,
             next: found.next.map(|p| Cursor::new(SCHEME, &bound, &p.text())),
-            total: None,
+            total: found.total,
             scanned: Some(found.scanned),
+            source: Some(found.source),
             warnings: found.warnings,
         })
+    }
+
+    /// A page of the list that is made without the index, which is down, behind a place.
+    async fn rest_of_issues(
+        &self,
+        repository: &Repository,
+        query: &IssueQuery,
+        people: &People,
+        (down, behind): (&Error, Option<Place>),
+        limit: usize,
+    ) -> Result<Page<Issue>> {
+        let bound = (repository.record.uri.as_str(), query);
+        let asked = fingerprint(&bound);
+        let kept = behind.as_ref().and_then(|_| self.listed_issues.get(asked));
+        let (whole, scanned, mut warnings) = match kept {
+            Some(whole) => (whole, None, Vec::new()),
+            None => {
+                let (whole, scanned, warnings) = self
+                    .issues_without_index(repository, query, people, down)
+                    .await?;
+                let whole = self.listed_issues.keep(asked, whole);
+                (whole, Some(scanned), warnings)
+            }
+        };
+        if by_label(query, people) {
+            warnings.extend(self.missed_by_labels(repository).await);
+        }
+        let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit);
+        Ok(Page {
+            items: self.issue_rows(repository, rows).await,
+            next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
+            total: Some(whole.rows.len() as u64),
+            scanned,
+            source: Some(whole.source.clone()),
+            warnings,
+        })
+    }
+
+    async fn issue_rows(&self, repository: &Repository, rows: Vec<Row>) -> Vec<Issue> {
+        let models = rows.into_iter().map(|row| self.issue_row(repository, row));
+        stream::iter(models).buffered(IN_FLIGHT).collect().await
     }
 
     async fn issue_row(&self, repository: &Repository, row: Row) -> Issue {
@@ -133,10 +191,12 @@ impl Tangled {
         };
         let scans = by_label(query, people);
         let size = if scans { SCAN } else { limit.min(SCAN) };
-        let mut params = vec![("subject", repository.target())];
-        params.extend(state.map(|s| ("state", s)));
-        params.extend(people.author.as_deref().map(|a| ("author", a)));
+        let of = &self.settings.dialects.inputs.index;
+        let mut params = vec![(&*of.subject, repository.target())];
+        params.extend(state.map(|s| (&*of.wanted_state, s)));
+        params.extend(people.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_issues;
+        let begun = position.is_none();
         let mut walk = Walk::new(index, method, params, position, size);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
         while rows.len() < limit
@@ -147,17 +207,21 @@ impl Tangled {
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
         }
+        let next = walk.position();
         Ok(Found {
+            // The index counts nothing: how many there are is known where this is all.
+            total: (begun && next.is_none()).then_some(rows.len() as u64),
             rows,
-            next: walk.position(),
+            next,
             scanned: walk.scanned(),
+            source: self.index_name(),
             warnings,
         })
     }
 
     fn issue_of_item(&self, item: Value) -> Result<Row> {
-        let item = Item::parse(item, "issue")?;
-        let words = Words::of_issues(&self.settings.dialects.sh);
+        let item = Item::parse(item, "issue", &self.settings.dialects.inputs.index)?;
+        let words = Words::of_issues(&self.settings.dialects);
         let state = words.state_of(item.state()).unwrap_or(PrState::Open);
         Ok(Row {
             beside: Beside {
@@ -166,7 +230,7 @@ impl Tangled {
                 warnings: vec![as_indexed()],
                 ..Beside::default()
             },
-            issue: Stored::parse(item.record)?,
+            issue: Stored::parse(item.record, self.fields())?,
         })
     }
 
@@ -216,12 +280,13 @@ impl Tangled {
         query: &IssueQuery,
         people: &People,
         down: &Error,
-    ) -> Result<Found> {
-        let names = &self.settings.dialects.sh;
+    ) -> Result<(Whole<Row>, u64, Vec<Warning>)> {
+        let names = &self.settings.dialects;
         let words = Words::of_issues(names);
-        let collections = [names.issue.as_ref(), names.issue_state.as_ref()];
-        let found = self
-            .without_index(repository, collections, &["repo"], down)
+        let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
+        let paths = kinds::targets_of_issues(names);
+        let (found, source) = self
+            .without_index(repository, collections, &paths, down)
             .await;
         let mut warnings = found.warnings;
         let (records, states) = found.value;
@@ -236,7 +301,7 @@ impl Tangled {
         let writers = self.writers(repository).await;
         let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
         for record in records {
-            let issue = match Stored::parse(record) {
+            let issue = match Stored::parse(record, self.fields()) {
                 Ok(issue) if repository.is_target(&issue.target) => issue,
                 Ok(_) => continue,
                 Err(e) => {
@@ -258,12 +323,7 @@ impl Tangled {
             rows.extend(self.wanted(repository, row, query, people).await?);
         }
         newest_first(&mut rows);
-        Ok(Found {
-            rows,
-            next: None,
-            scanned,
-            warnings,
-        })
+        Ok((Whole { rows, source }, scanned, warnings))
     }
 
     /// All of a repository of 1.0 that match: its knot sends all, and filters none.
@@ -286,9 +346,11 @@ impl Tangled {
         }
         newest_first(&mut rows);
         Ok(Found {
+            total: Some(rows.len() as u64),
             rows,
             next: None,
             scanned,
+            source: knot_name(repository),
             warnings,
         })
     }

@@ -7,6 +7,7 @@ pub(crate) mod record;
 mod state;
 mod view;
 
+pub(crate) use list::Row;
 pub(crate) use view::ISSUES;
 
 use async_trait::async_trait;

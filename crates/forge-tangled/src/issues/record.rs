@@ -3,7 +3,7 @@
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp};
 
 use crate::{
-    Dialects,
+    Dialects, ShFields,
     records::Record,
     tickets::{editor, markdown},
 };
@@ -32,13 +32,13 @@ fn broken(record: &Record, what: &str) -> Error {
 impl Stored {
     /// Reads a record. Fields of the wrong type count as missing; only what an issue cannot be
     /// without is insisted on.
-    pub fn parse(record: Record) -> Result<Self> {
-        let target = record.text("repo").map(str::to_owned);
+    pub fn parse(record: Record, fields: &ShFields) -> Result<Self> {
+        let target = record.text(&fields.issue_repo).map(str::to_owned);
         let target = target.ok_or_else(|| broken(&record, "it names no repository"))?;
-        let title = record.text("title").map(str::to_owned);
-        let body = record.text("body").unwrap_or_default().to_owned();
+        let title = record.text(&fields.title).map(str::to_owned);
+        let body = record.text(&fields.body).unwrap_or_default().to_owned();
         let author = record.author().to_owned();
-        let created_at = record.created_at("createdAt");
+        let created_at = record.created_at(&fields.created_at);
         Self::of(record, title, body, target, author, created_at)
     }
 
@@ -96,10 +96,9 @@ mod tests {
 
     #[test]
     fn what_an_issue_cannot_be_without_is_insisted_on() {
-        let found = Stored::parse(record(
-            json!({"repo": "did:plc:r", "title": "T", "body": 7}),
-        ))
-        .unwrap();
+        let fields = ShFields::default();
+        let value = json!({"repo": "did:plc:r", "title": "T", "body": 7});
+        let found = Stored::parse(record(value), &fields).unwrap();
         assert_eq!((found.title.as_str(), found.body.as_str()), ("T", ""));
         assert_eq!(found.author, "did:plc:a");
         assert_eq!(found.created_at.date(), "2026-05-02");
@@ -108,7 +107,7 @@ mod tests {
             (json!({"repo": []}), "no repository"),
             (json!({"repo": "did:plc:r", "title": {}}), "no title"),
         ] {
-            let e = Stored::parse(record(value)).unwrap_err();
+            let e = Stored::parse(record(value), &fields).unwrap_err();
             assert_eq!(e.code(), "protocol");
             assert!(e.message().contains(why), "{e}");
         }

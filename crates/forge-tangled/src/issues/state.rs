@@ -5,7 +5,7 @@ use forge_core::{
     model::{Issue, IssueFields, IssueId, IssueState, PrState, SetIssueState},
 };
 use futures::future;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::view::Located;
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     records::{self, NewRecord, Record},
     sources::ACCOUNT_MOST,
     ticket_comments::check_comment,
-    ticket_writes::{done, learned_word, spelled},
+    ticket_writes::{done, experimental, learned_word, spelled},
     tickets, write,
 };
 
@@ -46,11 +46,15 @@ impl Tangled {
         let state = wanted(req.state);
         let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
-        // It goes before the state, so where that is set it has been said.
-        if let Some(comment) = req.comment.as_ref().filter(|_| standing.state != state) {
+        // It goes before the state: where that is set, a command that was cut off has said it.
+        if let Some(comment) = &req.comment {
             let since = self.before_mine(&statuses, state).await?;
-            let said = self.comment_about_once(record, comment, since).await?;
-            (commented, warnings) = (said.ingestion, said.warnings);
+            if standing.state != state {
+                let said = self.comment_about_once(record, comment, since).await?;
+                (commented, warnings) = (said.ingestion, said.warnings);
+            } else if self.said_since(record, comment, since).await?.is_none() {
+                warnings.push(unsaid(&record.uri));
+            }
         }
         let mut outcome = if standing.state == state {
             let view = self.view_issue_fresh(&located).await?;
@@ -78,21 +82,7 @@ impl Tangled {
         body: &str,
         since: Option<Timestamp>,
     ) -> Result<Outcome<()>> {
-        let viewer = self.session.viewer().await?;
-        let pds = self.identities.service(viewer.pds.clone()).await?;
-        let collection = &self.settings.dialects.sh.comment;
-        let did = &viewer.identity.did;
-        let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
-        let said = all.records.into_iter().find(|record| {
-            record.text_at(&["subject", "uri"]) == Some(&issue.uri)
-                && comments::text(&record.value) == Some(body)
-                && record.value.get("replyTo").is_none_or(Value::is_null)
-                && since.is_none_or(|since| {
-                    let at = record.created_at("createdAt");
-                    at.is_some_and(|at| at > since)
-                })
-        });
-        let Some(record) = said else {
+        let Some(record) = self.said_since(issue, body, since).await? else {
             let written = self.comment_about(issue, None, body, None).await?;
             return Ok(written.map(|_| ()));
         };
@@ -105,6 +95,30 @@ impl Tangled {
         let mut outcome = Outcome::unchanged((), warning);
         outcome.ingestion = told.ingestion;
         Ok(outcome)
+    }
+
+    /// The comment of the viewer's with this text, written since then.
+    async fn said_since(
+        &self,
+        issue: &Record,
+        body: &str,
+        since: Option<Timestamp>,
+    ) -> Result<Option<Record>> {
+        let viewer = self.session.viewer().await?;
+        let pds = self.identities.service(viewer.pds.clone()).await?;
+        let collection = &self.settings.dialects.sh.comment;
+        let did = &viewer.identity.did;
+        let fields = self.fields();
+        let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
+        Ok(all.records.into_iter().find(|record| {
+            record.text_at(&[&*fields.subject, "uri"]) == Some(&issue.uri)
+                && comments::text(&record.value, fields) == Some(body)
+                && comments::is_first(record, fields)
+                && since.is_none_or(|since| {
+                    let at = record.created_at(&fields.created_at);
+                    at.is_some_and(|at| at > since)
+                })
+        }))
     }
 
     /// What was said of the state of an issue, oldest first: by the index's records, and those of
@@ -124,7 +138,7 @@ impl Tangled {
         .await;
         let writers = self.writers(repository).await;
         let all = fresh.over(found?.value);
-        let words = Words::of_issues(&names.sh);
+        let words = Words::of_issues(names);
         Ok(status::read_as(words, all, uri, &issue.author, &writers))
     }
 
@@ -136,15 +150,21 @@ impl Tangled {
         before: Standing,
     ) -> Result<Outcome<Issue>> {
         let names = &self.settings.dialects.sh;
+        let fields = self.fields();
         let [open, closed] = &names.issue_states;
+        let token = if state == IssueState::Open {
+            open
+        } else {
+            closed
+        };
         let uri = located.issue.record.uri.as_str();
         let record = NewRecord::new(
             &names.issue_state,
             json!({
                 "$type": names.issue_state,
-                "issue": uri,
-                "state": if state == IssueState::Open { open } else { closed },
-                "createdAt": write::now_or_after(before.decided),
+                (fields.state_issue.to_string()): uri,
+                (fields.state.to_string()): token,
+                (fields.created_at.to_string()): write::now_or_after(before.decided),
             }),
         );
         let record = write::checked(record, &self.settings.dialects)?;
@@ -197,7 +217,10 @@ impl Tangled {
         let view = self.view_issue(&again, IssueFields::default()).await?;
         let mut outcome = match changed {
             true => done(view),
-            false => Outcome::unchanged(view, already(&ticket.uri, req.state)),
+            false => {
+                let already = already(&ticket.uri, req.state);
+                Outcome::unchanged(view, already).with_warning(experimental())
+            }
         };
         outcome.warnings.extend(warnings);
         outcome.warnings.extend(told);
@@ -211,6 +234,13 @@ fn wanted(state: IssueState) -> PrState {
         IssueState::Open => PrState::Open,
         IssueState::Closed => PrState::Closed,
     }
+}
+
+fn unsaid(uri: &str) -> Warning {
+    Warning::new(
+        "the comment was not written: it goes with a change of the state, and there is none",
+    )
+    .with_hint(format!("`forge issue comment {uri} --body TEXT` writes it"))
 }
 
 fn already(uri: &str, state: IssueState) -> Warning {

@@ -39,7 +39,7 @@ pub(crate) struct Located {
 }
 
 /// What is known of an issue beside its record.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Beside {
     pub state: Option<PrState>,
     pub statuses: Vec<Status>,
@@ -73,7 +73,7 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let pds = self.identities.pds(&uri.authority).await?;
-            let stored = Stored::parse(records::get_uri(&pds, &uri).await?)?;
+            let stored = Stored::parse(records::get_uri(&pds, &uri).await?, self.fields())?;
             match AtUri::parse(&stored.target) {
                 Ok(uri) => RepoPath::Record(uri),
                 Err(_) => RepoPath::Did(stored.target.clone()),
@@ -132,7 +132,7 @@ impl Tangled {
         let record = records::get_uri(&pds, uri)
             .await
             .map_err(|e| if e.is_not_found() { missing(uri) } else { e })?;
-        let issue = Stored::parse(record)?;
+        let issue = Stored::parse(record, self.fields())?;
         if !repository.is_target(&issue.target) {
             return Err(Error::not_found(
                 Noun::Issue,
@@ -216,15 +216,19 @@ impl Tangled {
         let Located {
             repository, issue, ..
         } = located;
-        let words = Words::of_issues(&self.settings.dialects.sh);
+        let words = Words::of_issues(&self.settings.dialects);
         let uri = issue.record.uri.as_str();
         let mut warnings = Vec::new();
         let states = section("the state", said.states, &mut warnings);
         let comments = section("the comments", said.comments, &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
         warnings.extend(skipped::told(&states, |r| words.broken(r)));
-        warnings.extend(skipped::told(&comments, comments::broken));
-        warnings.extend(skipped::told(&operations, labels::broken));
+        warnings.extend(skipped::told(&comments, |r| {
+            comments::broken(r, self.fields())
+        }));
+        warnings.extend(skipped::told(&operations, |r| {
+            labels::broken(r, self.fields())
+        }));
         let writers = self.writers(repository).await;
         let statuses = status::read_as(words, states, uri, &issue.author, &writers);
         let labels = self.labels_of(repository, uri, operations).await;
@@ -233,7 +237,7 @@ impl Tangled {
             Default::default()
         });
         warnings.extend(missing);
-        let comments = comments::sorted(comments);
+        let comments = comments::sorted(comments, self.fields());
         let beside = Beside {
             state: None,
             statuses,
@@ -257,15 +261,16 @@ impl Tangled {
         } = located;
         let comments = self.ticket_comments(repository, &issue.record).await;
         let mut beside = self.beside_of_ticket(&issue.record).await;
+        beside.warnings.extend(repository.doubt.clone());
         let (comments, told) = comments.unwrap_or_else(|e| {
             beside.warnings.push(unread("the comments", &e));
             Default::default()
         });
         beside.warnings.extend(told);
-        beside
-            .warnings
-            .extend(skipped::told(&comments, comments::broken));
-        let comments = comments::sorted(comments);
+        beside.warnings.extend(skipped::told(&comments, |r| {
+            comments::broken(r, self.fields())
+        }));
+        let comments = comments::sorted(comments, self.fields());
         beside.comments = comments.len() as u64;
         if fields.comments {
             beside.comment_models = Some(self.comment_models(&comments).await);

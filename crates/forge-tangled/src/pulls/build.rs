@@ -7,6 +7,7 @@ use forge_core::{
 
 use super::{
     record::Pull,
+    said_merged::by_record,
     status::{self, Status},
 };
 use crate::{Tangled, labels, records::Record, repository::Repository};
@@ -30,7 +31,7 @@ impl Tangled {
         &self,
         repository: &Repository,
         pull: &Pull,
-        beside: Beside,
+        mut beside: Beside,
     ) -> PullRequest {
         let decided = status::winner(&beside.statuses);
         let state = beside
@@ -40,7 +41,11 @@ impl Tangled {
         let decided = decided.filter(|s| s.state == Some(state));
         let ended_at = decided.filter(|_| state != PrState::Open).map(|s| s.at);
         let merged_by = match decided {
-            Some(s) if state == PrState::Merged => Some(self.actor(&s.author).await),
+            Some(s) if state == PrState::Merged => {
+                let by = self.actor(&s.author).await;
+                beside.warnings.push(by_record(&by.login, s, pull));
+                Some(by)
+            }
             _ => None,
         };
         let latest = pull.latest().and_then(|(_, round)| round.created_at);
@@ -137,14 +142,14 @@ impl Tangled {
             return Ok((names, assignees, missing));
         }
         let writers = self.writers(repository).await;
-        let keys = labels::keys(&operations);
+        let keys = labels::keys(&operations, self.fields());
         let definitions = self
             .definitions_with(repository, |known| {
                 keys.iter().all(|key| known.iter().any(|d| d.uri == **key))
             })
             .await?;
         let many = |key: &str| definitions.iter().any(|d| d.uri == key && d.multiple);
-        let applied = labels::applied(&operations, pull_uri, &writers, many);
+        let applied = labels::applied(&operations, pull_uri, &writers, self.fields(), many);
         for (key, values) in applied {
             let Some(definition) = definitions.iter().find(|d| d.uri == key) else {
                 missing.extend(definitions.missing(&key));

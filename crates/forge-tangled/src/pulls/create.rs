@@ -88,7 +88,10 @@ impl Tangled {
                 let source = fork.as_deref().unwrap_or(&repository).target();
                 self.no_twin(&repository, &base, &req.head.branch, source)
                     .await?;
-                let source = json!({ "branch": req.head.branch, "repo": source });
+                let source = json!({
+                    (self.fields().source_branch.to_string()): req.head.branch,
+                    (self.fields().source_repo.to_string()): source,
+                });
                 (patch, Some(source), Some(base_oid))
             }
         };
@@ -164,26 +167,33 @@ impl Tangled {
             .upload("application/gzip", patch::pack(&patch.raw)?)
             .await?;
         if new.source.is_none() {
-            self.no_copy(repository, new.base, &blob).await?;
+            self.no_copy(repository, &new, &blob, patch).await?;
         }
         let names = &self.settings.dialects.sh;
+        let fields = self.fields();
         let now = write::now();
         let mut value = json!({
             "$type": names.pull,
-            "title": new.title,
-            "target": { "repo": repository.target(), "branch": new.base },
-            "rounds": [{ "createdAt": now, "patchBlob": blob }],
-            "createdAt": now,
+            (fields.title.to_string()): new.title,
+            (fields.target.to_string()): {
+                (fields.target_repo.to_string()): repository.target(),
+                (fields.target_branch.to_string()): new.base,
+            },
+            (fields.rounds.to_string()): [{
+                (fields.created_at.to_string()): now,
+                (fields.patch_blob.to_string()): blob,
+            }],
+            (fields.created_at.to_string()): now,
         });
         if let Some(map) = value.as_object_mut() {
             if !new.description.is_empty() {
-                map.insert("body".to_owned(), json!(new.description));
+                map.insert(fields.body.to_string(), json!(new.description));
             }
             if let Some(source) = new.source {
-                map.insert("source".to_owned(), source);
+                map.insert(fields.source.to_string(), source);
             }
             if let Some(below) = new.below {
-                map.insert("dependentOn".to_owned(), json!(below));
+                map.insert(fields.depends_on.to_string(), json!(below));
             }
         }
         let pull = write::checked(NewRecord::new(&names.pull, value), &self.settings.dialects)?;
@@ -217,7 +227,7 @@ impl Tangled {
         patch: &Patch,
     ) -> Result<Outcome<PullRequest>> {
         let uri = written.pull.uri.clone();
-        let mut pull = Pull::parse(written.pull)?;
+        let mut pull = Pull::parse(written.pull, self.fields())?;
         let told = self.ingestion(Seen::Pull, &pull.record).await;
         pull.record.cid = Some(told.cid);
         let mut ingestion = told.ingestion;
@@ -344,16 +354,20 @@ impl Tangled {
 
     /// Refuses a second open pull request of the viewer's with the very patch `blob`, where no
     /// branch tells them apart: a command that was cut off may have opened the first.
-    async fn no_copy(&self, repository: &Repository, base: &str, blob: &Value) -> Result<()> {
-        let Some(cid) = blob.pointer("/ref/$link").and_then(Value::as_str) else {
-            return Ok(());
-        };
+    async fn no_copy(
+        &self,
+        repository: &Repository,
+        new: &NewPull<'_>,
+        blob: &Value,
+        patch: &Patch,
+    ) -> Result<()> {
+        let base = new.base;
+        let cid = blob.pointer("/ref/$link").and_then(Value::as_str);
         for pull in self.own_pulls().await? {
-            let newest = pull.latest().map(|(_, round)| &round.content);
             let same = repository.is_target(&pull.target)
                 && pull.base == base
                 && pull.source.is_none()
-                && matches!(newest, Some(Content::Blob(patch)) if patch == cid);
+                && self.is_copy(repository, &pull, new.title, cid, patch).await;
             if same && self.state_of(repository, &pull).await? == PrState::Open {
                 let uri = pull.record.uri;
                 return Err(Error::new(
@@ -371,6 +385,29 @@ impl Tangled {
         Ok(())
     }
 
+    /// Whether the newest round of a pull request is the patch with this CID or, under this title,
+    /// of the same changes: edits are another patch where the base branch has moved meanwhile.
+    async fn is_copy(
+        &self,
+        repository: &Repository,
+        pull: &Pull,
+        title: &str,
+        cid: Option<&str>,
+        patch: &Patch,
+    ) -> bool {
+        match pull.latest().map(|(_, round)| &round.content) {
+            Some(Content::Blob(theirs)) if Some(theirs.as_str()) == cid => true,
+            Some(Content::Blob(_)) if pull.title == title => {
+                match self.latest_patch(repository, pull).await {
+                    Ok(theirs) => patch::same_changes(&theirs.diff(), &patch.diff()),
+                    // Nothing says that it is the same.
+                    Err(_) => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
     /// What the viewer has opened, anywhere. A server that cannot say what is there must not get a
     /// second one.
     async fn own_pulls(&self) -> Result<Vec<Pull>> {
@@ -380,7 +417,7 @@ impl Tangled {
         let found = records::all(&pds, &viewer.identity.did, collection, ACCOUNT_MOST).await?;
         let pulls = found.records.into_iter();
         Ok(pulls
-            .filter_map(|record| Pull::parse(record).ok())
+            .filter_map(|record| Pull::parse(record, self.fields()).ok())
             .collect())
     }
 

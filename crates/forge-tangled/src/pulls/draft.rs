@@ -6,7 +6,7 @@ use forge_core::{
 };
 use serde_json::json;
 
-use super::{create, record::Pull, view::Located};
+use super::{create, record::Pull, said_merged::CALLED_MERGED, view::Located};
 use crate::{Tangled, caps, ingest::Seen};
 
 impl Tangled {
@@ -62,7 +62,7 @@ impl Tangled {
         let why = match self.state_of(&located.repository, pull).await? {
             PrState::Open => None,
             PrState::Closed => Some((Precondition::Closed, "closed")),
-            PrState::Merged => Some((Precondition::Merged, "merged")),
+            PrState::Merged => Some((Precondition::Merged, CALLED_MERGED)),
         };
         if let Some((why, word)) = why {
             let message = format!("{uri} is {word}; an open one alone can be a draft or ready");
@@ -80,14 +80,14 @@ impl Tangled {
         };
         let mut record = self
             .edit_record(&pull.uri, Some(pull.record.cid()), |value| {
-                value.insert("title".to_owned(), json!(title));
+                value.insert(self.fields().title.to_string(), json!(title));
                 Ok(())
             })
             .await?;
         let told = self.ingestion(Seen::Pull, &record).await;
         record.cid = Some(told.cid);
         let located = Located {
-            pull: Pull::parse(record)?,
+            pull: Pull::parse(record, self.fields())?,
             ..located
         };
         let mut outcome = Outcome::immediate(self.view_fresh(&located, PrFields::NONE).await?);

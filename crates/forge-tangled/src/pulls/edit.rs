@@ -81,13 +81,14 @@ impl Tangled {
             }
         };
         let record = if new_title.is_some() || edit.description.is_some() {
+            let fields = self.fields();
             self.edit_record(&located.pull.uri, expected, |value| {
                 if let Some(title) = &new_title {
-                    value.insert("title".to_owned(), json!(title));
+                    value.insert(fields.title.to_string(), json!(title));
                 }
                 match edit.description.as_deref() {
-                    Some("") => drop(value.remove("body")),
-                    Some(body) => drop(value.insert("body".to_owned(), json!(body))),
+                    Some("") => drop(value.remove(&*fields.body)),
+                    Some(body) => drop(value.insert(fields.body.to_string(), json!(body))),
                     None => {}
                 }
                 Ok(())
@@ -113,7 +114,7 @@ impl Tangled {
             });
         }
         let mut located = Located {
-            pull: Pull::parse(record)?,
+            pull: Pull::parse(record, self.fields())?,
             ..located
         };
         if !edited && written.is_none() {

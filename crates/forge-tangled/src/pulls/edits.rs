@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
-    Error, ErrorKind, Precondition, Result,
+    Error, ErrorKind, Precondition, Result, Timestamp,
     model::{CreatePull, FileEdit},
     text::one_line,
 };
@@ -65,11 +65,12 @@ impl Tangled {
         req: &CreatePull,
         author: &Identity,
     ) -> Result<(Patch, String)> {
-        let tip = self
+        let branch = self
             .branch(repository, base)
             .await?
-            .ok_or_else(|| no_branch("base", repository, base))?
-            .hash;
+            .ok_or_else(|| no_branch("base", repository, base))?;
+        let date = date(branch.when.as_deref());
+        let tip = branch.hash;
         let modes = self.modes(repository, base, &tip, &req.edits).await?;
         let mut wanted = Vec::with_capacity(req.edits.len());
         for edit in &req.edits {
@@ -101,7 +102,7 @@ impl Tangled {
                 mode: *mode,
             })
             .collect();
-        let raw = print(&changes, req.title.trim(), author).await?;
+        let raw = print(&changes, req.title.trim(), author, &date).await?;
         let text = String::from_utf8_lossy(&raw).into_owned();
         match self.merge_check(repository, base, &text).await? {
             // A knot that cannot tell now may apply it all the same.
@@ -177,7 +178,12 @@ impl Tangled {
     ) -> Result<Vec<Listed>> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let params = [("repo", repo.as_str()), ("ref", tip), ("path", path)];
+        let of = &self.settings.dialects.inputs.knot;
+        let params = [
+            (&*of.repo, repo.as_str()),
+            (&*of.revision, tip),
+            (&*of.path, path),
+        ];
         let method = &self.settings.dialects.methods.knot.tree;
         let found = knot.query::<Tree>(method, &params).await;
         match found {
@@ -209,10 +215,11 @@ impl Tangled {
     ) -> Result<Vec<u8>> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
+        let of = &self.settings.dialects.inputs.knot;
         let params = [
-            ("repo", repo.as_str()),
-            ("ref", tip),
-            ("path", edit.path.as_str()),
+            (&*of.repo, repo.as_str()),
+            (&*of.revision, tip),
+            (&*of.path, edit.path.as_str()),
         ];
         let method = &self.settings.dialects.methods.knot.blob;
         let blob: Blob = knot.query(method, &params).await?;
@@ -289,9 +296,17 @@ fn mode(text: &str) -> Option<u32> {
 
 /// One commit of the changes as a mail. Its tree has the edited files alone, so its id is that of no
 /// commit that anybody has; the ids of the files are right, and they are what applying goes by.
-async fn print(changes: &[Change<'_>], title: &str, author: &Identity) -> Result<Vec<u8>> {
+///
+/// Nothing of it is of the moment: the same edits of the same tip are the same bytes, which is how
+/// a command that was cut off finds what it has opened.
+async fn print(
+    changes: &[Change<'_>],
+    title: &str,
+    author: &Identity,
+    date: &str,
+) -> Result<Vec<u8>> {
     let dir = tempfile::tempdir().map_err(no_directory)?;
-    let git = scratch(&dir, author);
+    let git = scratch(&dir, author, date);
     let init = [
         "init",
         "-q",
@@ -338,7 +353,7 @@ async fn print(changes: &[Change<'_>], title: &str, author: &Identity) -> Result
 }
 
 /// git in a repository of its own, without anybody's settings, as the account.
-fn scratch(dir: &TempDir, author: &Identity) -> Git {
+fn scratch(dir: &TempDir, author: &Identity, date: &str) -> Git {
     let mut git = Git::at(dir.path())
         .with_env("GIT_CONFIG_NOSYSTEM", "1")
         .with_env("GIT_ATTR_NOSYSTEM", "1")
@@ -349,9 +364,18 @@ fn scratch(dir: &TempDir, author: &Identity) -> Git {
         // An account has no address that everybody may see: its DID is what names it.
         git = git
             .with_env(format!("GIT_{role}_NAME"), author.name())
-            .with_env(format!("GIT_{role}_EMAIL"), &author.did);
+            .with_env(format!("GIT_{role}_EMAIL"), &author.did)
+            .with_env(format!("GIT_{role}_DATE"), date);
     }
     git
+}
+
+/// The time of a branch's tip, as git takes a date; the epoch where the knot does not tell it, or
+/// tells one that git cannot count (Go's zero time).
+fn date(when: Option<&str>) -> String {
+    let when = when.and_then(|text| text.parse::<Timestamp>().ok());
+    let seconds = when.map_or(0, |at| at.unix()).max(0);
+    format!("@{seconds} +0000")
 }
 
 async fn entry(git: &Git, mode: u32, content: &[u8]) -> Result<TreeEntry> {
@@ -421,6 +445,14 @@ mod tests {
         assert_eq!(mode("drwxrwxrwx"), Some(0o040_000));
         assert_eq!(mode("Lrwxrwxrwx"), Some(0o120_000));
         assert_eq!(mode("?"), None);
+    }
+
+    #[test]
+    fn the_time_of_a_tip_is_a_date_of_gits() {
+        assert_eq!(date(Some("2026-01-01T01:00:00+01:00")), "@1767225600 +0000");
+        for none in [None, Some("yesterday"), Some("0001-01-01T00:00:00Z")] {
+            assert_eq!(date(none), "@0 +0000");
+        }
     }
 
     #[test]

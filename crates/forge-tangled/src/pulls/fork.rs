@@ -8,7 +8,7 @@ use forge_core::{
 
 use super::create::series;
 use crate::{
-    Era, Tangled,
+    Era, ShFields, Tangled,
     knot::no_branch,
     patch::Patch,
     records::{self, Record},
@@ -51,7 +51,7 @@ impl Tangled {
             comparable(&fork, upstream.era)?;
             return Ok(Some(fork));
         }
-        if !means(&fork.record, upstream) {
+        if !means(&fork.record, upstream, self.fields()) {
             return Err(Error::invalid(
                 "head",
                 format!(
@@ -90,7 +90,11 @@ impl Tangled {
         let pds = self.identities.pds(did).await?;
         let collection = &self.settings.dialects.sh.repo;
         let all = records::all(&pds, did, collection, REPOS_MOST).await?;
-        let forks: Vec<&Record> = all.records.iter().filter(|r| means(r, upstream)).collect();
+        let forks: Vec<&Record> = all
+            .records
+            .iter()
+            .filter(|r| means(r, upstream, self.fields()))
+            .collect();
         let owner = one_line(owner);
         match forks.as_slice() {
             [fork] => Ok(AtUri::parse(&fork.uri)?),
@@ -100,7 +104,7 @@ impl Tangled {
             ),
             many => {
                 let name = |r: &&Record| {
-                    let name = one_line(r.text("name").unwrap_or(r.rkey())).into_owned();
+                    let name = one_line(self.named(r)).into_owned();
                     format!("{owner}/{name}")
                 };
                 let names: Vec<String> = many.iter().map(name).collect();
@@ -173,10 +177,11 @@ fn comparable(fork: &Repository, era: Era) -> Result<()> {
 
 /// Whether a repository's record says that it was made from `upstream`: by its DID, its at-uri, or
 /// an address that ends with owner and name.
-fn means(record: &Record, upstream: &Repository) -> bool {
-    let Some(source) = record.text("source").map(|s| s.trim_end_matches('/')) else {
+fn means(record: &Record, upstream: &Repository, fields: &ShFields) -> bool {
+    let Some(source) = record.text(&fields.repo_source) else {
         return false;
     };
+    let source = source.trim_end_matches('/');
     if upstream.is_target(source) {
         return true;
     }

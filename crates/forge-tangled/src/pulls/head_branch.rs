@@ -1,9 +1,12 @@
 //! Deleting the branch that a pull request is from.
 
-use forge_core::{Error, ErrorKind, Precondition, Result, Step, Warning};
+use forge_core::{Error, ErrorKind, Precondition, Result, Step, Warning, text::one_line};
 
 use super::view::Located;
-use crate::{Tangled, patch::Patch};
+use crate::{
+    Tangled,
+    patch::{Mail, Patch},
+};
 
 /// The last commit of a round, as the branch had it.
 pub(crate) fn head_of<'a>(located: &'a Located, patch: &'a Patch) -> Option<&'a str> {
@@ -51,9 +54,12 @@ impl Tangled {
             return Ok(false);
         };
         let patch = self.latest_patch(repository, pull).await?;
-        let name = forge_core::text::one_line(&pull.head);
+        let name = one_line(&pull.head);
         match head_of(located, &patch) {
-            Some(head) if head == branch.hash => Ok(true),
+            Some(head) if head == branch.hash => {
+                self.all_in_round(located, &patch, &branch.hash).await?;
+                Ok(true)
+            }
             Some(head) => Err(Error::new(
                 ErrorKind::Conflict {
                     expected: head.to_owned(),
@@ -73,6 +79,28 @@ impl Tangled {
             )
             .with_hint("look at the branch, then delete it with git")),
         }
+    }
+
+    /// Refuses where the branch has a commit that the round has not: a patch out of a file may end
+    /// where the branch does, and have less. A plain diff has no commits at all.
+    async fn all_in_round(&self, located: &Located, patch: &Patch, tip: &str) -> Result<()> {
+        let (repository, pull) = (&located.repository, &located.pull);
+        let compared = self.compare(repository, &pull.base, tip).await?;
+        let there = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
+        let known = |mail: &&Mail| patch.mails.iter().any(|ours| ours.oid == mail.oid);
+        let Some(more) = there.mails.iter().find(|mail| !known(mail)) else {
+            return Ok(());
+        };
+        Err(Error::precondition(
+            Precondition::Rule,
+            format!(
+                "'{}' has the commit '{}' ({}), which the newest round has not",
+                one_line(&pull.head),
+                one_line(&more.subject),
+                one_line(&more.oid)
+            ),
+        )
+        .with_hint("look at the branch, then delete it with git"))
     }
 }
 

@@ -5,7 +5,10 @@ use forge_core::{
     model::{PrState, StatusEvent, StatusEventKind},
 };
 
-use super::status::{self, Status};
+use super::{
+    record::Pull,
+    status::{self, Status},
+};
 use crate::{Era, Tangled, kinds, page, skipped};
 
 impl Tangled {
@@ -24,17 +27,18 @@ impl Tangled {
             let found = self.about(&kinds::statuses(names), uri, accounts).await?;
             let writers = self.writers(repository).await;
             let mut warnings = found.warnings;
-            warnings.extend(skipped::told(&found.value, status::broken));
-            let read = status::read(found.value, uri, pull.author(), &writers, &names.sh);
+            warnings.extend(skipped::told(&found.value, |r| status::broken(r, names)));
+            let read = status::read(found.value, uri, pull.author(), &writers, names);
             (read, warnings)
         };
+        let opening = opening(pull, &statuses);
         let mut events = vec![StatusEvent {
             id: uri.to_owned(),
             kind: StatusEventKind::Opened,
             actor: self.actor(pull.author()).await,
             created_at: pull.created_at,
             authority: Some(status::Authority::Author.word().to_owned()),
-            detail: None,
+            detail: opening.map(|s| format!("its status record is {}", s.uri)),
         }];
         for (number, round) in pull.rounds.iter().enumerate().skip(1) {
             events.push(StatusEvent {
@@ -47,17 +51,16 @@ impl Tangled {
             });
         }
         let mut before = PrState::Open;
-        for status in &statuses {
-            let Some(kind) = kind(status, &mut before) else {
-                continue;
-            };
+        let opening = opening.map(|s| s.uri.as_str());
+        for status in statuses.iter().filter(|s| opening != Some(s.uri.as_str())) {
+            let kind = kind(status, &mut before);
             events.push(StatusEvent {
                 id: status.uri.clone(),
                 kind,
                 actor: self.actor(&status.author).await,
                 created_at: status.at,
                 authority: Some(status.authority.map_or("none", |a| a.word()).to_owned()),
-                detail: detail(status),
+                detail: detail(status, kind),
             });
         }
         events.sort_by_key(|e| e.created_at);
@@ -67,31 +70,42 @@ impl Tangled {
     }
 }
 
-/// What a status did to the state before it; `None` for the opening one, which repeats what the
-/// record says.
-fn kind(status: &Status, before: &mut PrState) -> Option<StatusEventKind> {
-    let Some(state) = status.state else {
-        return Some(StatusEventKind::Edited);
-    };
-    let kind = match state {
-        PrState::Open if *before == PrState::Open => return None,
-        PrState::Open => StatusEventKind::Reopened,
-        PrState::Closed => StatusEventKind::Closed,
-        PrState::Merged => StatusEventKind::Merged,
-    };
-    if status.authority.is_some() {
-        *before = state;
-    }
-    Some(kind)
+/// How far apart a pull request and the status that was written with it can be, in seconds.
+const TOGETHER: u64 = 60;
+
+/// The status that was written with the pull request, and repeats what its record says.
+fn opening<'a>(pull: &Pull, statuses: &'a [Status]) -> Option<&'a Status> {
+    let first = statuses
+        .iter()
+        .find(|s| s.authority.is_some() && s.state.is_some())?;
+    let apart = first.at.unix().abs_diff(pull.created_at.unix());
+    let opens = first.state == Some(PrState::Open) && first.author == pull.author();
+    (opens && apart <= TOGETHER).then_some(first)
 }
 
-fn detail(status: &Status) -> Option<String> {
-    if status.state.is_none() {
-        let token = forge_core::text::one_line(&status.token).into_owned();
-        return Some(format!("the status '{token}', which changes nothing"));
+/// What a status did to the state before it.
+fn kind(status: &Status, before: &mut PrState) -> StatusEventKind {
+    let kind = match status.state {
+        None => return StatusEventKind::Edited,
+        Some(PrState::Open) if *before == PrState::Open => return StatusEventKind::Edited,
+        Some(PrState::Open) => StatusEventKind::Reopened,
+        Some(PrState::Closed) => StatusEventKind::Closed,
+        Some(PrState::Merged) => StatusEventKind::Merged,
+    };
+    if status.authority.is_some() {
+        *before = status.state.unwrap_or(*before);
     }
-    status
-        .authority
-        .is_none()
-        .then(|| "does not count: the account may not set the state".to_owned())
+    kind
+}
+
+fn detail(status: &Status, kind: StatusEventKind) -> Option<String> {
+    let mut said = Vec::new();
+    if kind == StatusEventKind::Edited {
+        let token = forge_core::text::one_line(&status.token);
+        said.push(format!("the status '{token}', which changes nothing"));
+    }
+    if status.authority.is_none() {
+        said.push("does not count: the account may not set the state".to_owned());
+    }
+    (!said.is_empty()).then(|| said.join("; "))
 }

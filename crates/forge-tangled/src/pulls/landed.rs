@@ -49,7 +49,12 @@ impl Until<'_> {
     pub(super) fn submitted(located: &Located) -> Self {
         let pull = &located.pull;
         let round = pull.latest().and_then(|(_, round)| round.created_at);
-        let at = round.unwrap_or(pull.created_at).unix();
+        Self::since(round.unwrap_or(pull.created_at))
+    }
+
+    /// What can have been merged since a time that somebody's clock had.
+    pub(super) fn since(at: Timestamp) -> Self {
+        let at = at.unix();
         // A time that has not come yet says nothing.
         let said = at <= Timestamp::now().unix().saturating_add(CLOCKS_DIFFER);
         Self::Time(match said {
@@ -77,6 +82,8 @@ struct Log {
     commits: Vec<Made>,
     /// It goes as far back as it was to.
     whole: bool,
+    /// So many of them could not be read, and are not among the commits.
+    unread: usize,
 }
 
 impl Tangled {
@@ -109,12 +116,16 @@ impl Tangled {
                 return Ok(Landed::Perhaps(made.subject.clone()));
             }
         }
-        Ok(match log.whole {
-            true => Landed::No,
-            false => Landed::Unknown(format!(
-                "the knot shows {} commits of '{}', and those before them may be it, too",
+        let base = one_line(&located.pull.base);
+        Ok(match (log.whole, log.unread) {
+            (true, 0) => Landed::No,
+            (false, 0) => Landed::Unknown(format!(
+                "the knot shows {} commits of '{base}', and those before them may be it, too",
                 log.commits.len(),
-                one_line(&located.pull.base)
+            )),
+            (_, unread) => Landed::Unknown(format!(
+                "{unread} of the commits of '{base}' that the knot shows cannot be read, and may be \
+                 it, too"
             )),
         })
     }
@@ -131,35 +142,51 @@ impl Tangled {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
         let method = &self.settings.dialects.methods.knot.log;
+        let of = &self.settings.dialects.inputs.knot;
         let limit = PAGE.to_string();
         let mut commits: Vec<Made> = Vec::new();
+        let mut unread = 0;
         for number in 0..PAGES_MOST {
             let cursor = (number * PAGE).to_string();
             let mut params = vec![
-                ("repo", repo.as_str()),
-                ("ref", tip),
+                (&*of.repo, repo.as_str()),
+                (&*of.revision, tip),
                 ("limit", limit.as_str()),
             ];
             if number > 0 {
                 params.push(("cursor", cursor.as_str()));
             }
             let answer: Value = knot.query(method, &params).await?;
-            let mut page = Vec::new();
-            collect_commits(&answer, &mut page);
+            let listed = listed(&answer);
             // A knot that does not know the cursor begins anew.
-            if number > 0 && !page.is_empty() && page.first() == commits.first() {
+            let first = listed.iter().flatten().next();
+            if number > 0 && first.is_some() && first == commits.first() {
                 return Ok(Log {
                     commits,
                     whole: false,
+                    unread,
                 });
             }
-            let listed = answer.get("commits").and_then(Value::as_array);
-            let is_last = listed.map_or(page.len(), Vec::len) < PAGE;
+            // A branch that has a tip has a commit.
+            if number == 0 && listed.is_empty() {
+                unread += 1;
+            }
+            let is_last = listed.len() < PAGE;
             let there = match until {
-                Until::Commit(oid) => page.iter().position(|m| m.oid.as_deref() == Some(oid)),
+                Until::Commit(oid) => {
+                    let is = |made: &Made| made.oid.as_deref() == Some(oid);
+                    listed.iter().position(|made| made.as_ref().is_some_and(is))
+                }
                 Until::Time(_) => None,
             };
-            page.truncate(there.unwrap_or(page.len()));
+            let mut page = Vec::new();
+            let reach = there.unwrap_or(listed.len());
+            for made in listed.into_iter().take(reach) {
+                match made {
+                    Some(made) => page.push(made),
+                    None => unread += 1,
+                }
+            }
             let is_old = match until {
                 Until::Time(since) => page.iter().all(|made| made.committed < since),
                 Until::Commit(_) => false,
@@ -169,12 +196,14 @@ impl Tangled {
                 return Ok(Log {
                     commits,
                     whole: true,
+                    unread,
                 });
             }
         }
         Ok(Log {
             commits,
             whole: false,
+            unread,
         })
     }
 
@@ -269,6 +298,20 @@ pub(super) fn bare(subject: &str) -> &str {
             Some(behind) => rest = behind.trim_start(),
             None => return rest,
         }
+    }
+}
+
+/// What a knot lists as a log, in its order: `None` is a commit that cannot be read. One that is
+/// passed over could be the very one that is looked for.
+fn listed(answer: &Value) -> Vec<Option<Made>> {
+    let read = |value: &Value| {
+        let mut found = Vec::new();
+        collect_commits(value, &mut found);
+        found
+    };
+    match answer.get("commits").unwrap_or(answer).as_array() {
+        Some(list) => list.iter().map(|it| read(it).into_iter().next()).collect(),
+        None => read(answer).into_iter().map(Some).collect(),
     }
 }
 
@@ -409,5 +452,32 @@ mod tests {
         };
         assert_eq!(read, [wanted]);
         assert_eq!(oid(&json!([256])), None);
+    }
+
+    #[test]
+    fn a_commit_that_cannot_be_read_is_listed_all_the_same() {
+        let whole = json!({
+            "hash": "00", "message": "One",
+            "author": {"email": "a@x.example", "when": "1970-01-01T00:00:07Z"},
+        });
+        for (author, why) in [
+            (json!({"when": "1970-01-01T00:00:07Z"}), "no address"),
+            (
+                json!({"email": "a@x.example", "when": "at seven"}),
+                "no time",
+            ),
+            (json!("Ada"), "another form"),
+        ] {
+            let mut broken = whole.clone();
+            broken["author"] = author;
+            for answer in [
+                json!({ "commits": [whole, broken] }),
+                json!([{ "commit": whole }, broken]),
+            ] {
+                let read: Vec<bool> = listed(&answer).iter().map(Option::is_some).collect();
+                assert_eq!(read, [true, false], "{why}: {answer}");
+            }
+        }
+        assert!(listed(&json!({ "commits": null })).is_empty());
     }
 }

@@ -12,8 +12,9 @@ use serde_json::Value;
 use super::{
     build::Beside,
     record::Pull,
-    rest::{self, Place, Placed},
-    status,
+    rest::{self, Place, Placed, Whole},
+    said_merged::said_merged,
+    status::{self, Status},
     view::Located,
 };
 use crate::{
@@ -36,6 +37,8 @@ pub(crate) struct Row {
     comments: u64,
     /// The state is what the index makes of it, whoever it was set by.
     indexed: bool,
+    /// The status that calls it merged, where that was read.
+    merged: Option<Status>,
 }
 
 impl Placed for Row {
@@ -113,14 +116,15 @@ impl Tangled {
             let skip = position.map_or(0, |p| p.skip);
             let (rows, warnings, scanned) = self.tickets_page(repository, query, &filters).await?;
             let end = skip.saturating_add(req.limit);
-            let more = rows.len() > end;
+            let (total, more) = (rows.len() as u64, rows.len() > end);
             let rows: Vec<Row> = rows.into_iter().skip(skip).take(req.limit).collect();
             let next = Position::in_memory(end);
             return Ok(Page {
                 items: self.models(repository, rows, query.fields).await,
                 next: more.then(|| Cursor::new(SCHEME, &bound, &next.text())),
-                total: None,
+                total: Some(total),
                 scanned: Some(scanned),
+                source: Some(knot_name(repository)),
                 warnings,
             });
         }
@@ -152,11 +156,14 @@ impl Tangled {
             warnings.extend(self.missed_by_labels(repository).await);
         }
         let items = self.models(repository, rows, query.fields).await;
+        // The index counts nothing: how many there are is known where this is all.
+        let whole = req.cursor.is_none() && next.is_none();
         Ok(Page {
+            total: whole.then_some(items.len() as u64),
             items,
             next,
-            total: None,
             scanned: Some(scanned),
+            source: Some(self.index_name()),
             warnings,
         })
     }
@@ -173,24 +180,25 @@ impl Tangled {
         let bound = (repository.record.uri.as_str(), query);
         let asked = fingerprint(&bound);
         let kept = behind.as_ref().and_then(|_| self.listed.get(asked));
-        let (rows, scanned, mut warnings) = match kept {
-            Some(rows) => (rows, None, Vec::new()),
+        let (whole, scanned, mut warnings) = match kept {
+            Some(whole) => (whole, None, Vec::new()),
             None => {
-                let (rows, scanned, warnings) = self
+                let (whole, scanned, warnings) = self
                     .pulls_without_index(repository, query, filters, down)
                     .await?;
-                (self.listed.keep(asked, rows), Some(scanned), warnings)
+                (self.listed.keep(asked, whole), Some(scanned), warnings)
             }
         };
         if by_label(query, filters) {
             warnings.extend(self.missed_by_labels(repository).await);
         }
-        let (rows, end) = rest::page(&rows, behind.as_ref(), limit);
+        let (rows, end) = rest::page(&whole.rows, behind.as_ref(), limit);
         Ok(Page {
             items: self.models(repository, rows, query.fields).await,
             next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
-            total: None,
+            total: Some(whole.rows.len() as u64),
             scanned,
+            source: Some(whole.source.clone()),
             warnings,
         })
     }
@@ -227,9 +235,10 @@ impl Tangled {
             || query.base.is_some()
             || query.head.is_some();
         let size = if scans { SCAN } else { limit.min(SCAN) };
-        let mut params = vec![("subject", repository.target())];
-        params.extend(status.map(|s| ("status", s)));
-        params.extend(filters.author.as_deref().map(|a| ("author", a)));
+        let of = &self.settings.dialects.inputs.index;
+        let mut params = vec![(&*of.subject, repository.target())];
+        params.extend(status.map(|s| (&*of.wanted_status, s)));
+        params.extend(filters.author.as_deref().map(|a| (&*of.author, a)));
         let method = &self.settings.dialects.methods.index.list_pulls;
         let mut walk = Walk::new(index, method, params, position, size);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
@@ -256,6 +265,7 @@ impl Tangled {
         filters: &Filters,
     ) -> Result<(Vec<Row>, Vec<Warning>, u64)> {
         let (pulls, mut warnings) = self.tickets(repository).await?;
+        warnings.extend(repository.doubt.clone());
         let scanned = pulls.len() as u64;
         let mut rows = Vec::new();
         for pull in pulls {
@@ -275,6 +285,7 @@ impl Tangled {
                 state: said.state.unwrap_or(PrState::Open),
                 comments: 0,
                 indexed: false,
+                merged: None,
             };
             if labelled && assigned && plain_match(&row, query, filters) {
                 rows.push(row);
@@ -284,14 +295,15 @@ impl Tangled {
     }
 
     fn row(&self, item: Value) -> Result<Row> {
-        let item = Item::parse(item, "pull request")?;
-        let words = status::Words::of_pulls(&self.settings.dialects.sh);
+        let item = Item::parse(item, "pull request", &self.settings.dialects.inputs.index)?;
+        let words = status::Words::of_pulls(&self.settings.dialects);
         let state = words.state_of(item.state()).unwrap_or(PrState::Open);
         Ok(Row {
             comments: item.comment_count,
-            pull: Pull::parse(item.record)?,
+            pull: Pull::parse(item.record, self.fields())?,
             state,
             indexed: true,
+            merged: None,
         })
     }
 
@@ -347,32 +359,28 @@ impl Tangled {
         query: &PullQuery,
         filters: &Filters,
         down: &Error,
-    ) -> Result<(Vec<Row>, u64, Vec<Warning>)> {
-        let names = &self.settings.dialects.sh;
-        let found = self
-            .without_index(
-                repository,
-                [&names.pull, &names.status],
-                &["target.repo", "target.repoDid"],
-                down,
-            )
+    ) -> Result<(Whole<Row>, u64, Vec<Warning>)> {
+        let names = &self.settings.dialects;
+        let collections: [&str; 2] = [&names.sh.pull, &names.sh.status];
+        let paths = kinds::targets_of_pulls(names);
+        let (found, source) = self
+            .without_index(repository, collections, &paths, down)
             .await;
         let mut warnings = found.warnings;
         let (records, statuses) = found.value;
         let mut pulls = Vec::new();
         let scanned = records.len() as u64;
         for record in records {
-            match Pull::parse(record) {
+            match Pull::parse(record, self.fields()) {
                 Ok(pull) if repository.is_target(&pull.target) => pulls.push(pull),
                 Ok(_) => {}
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
         }
-        let dialect = &self.settings.dialects.sh;
-        warnings.extend(skipped::told(&statuses, status::broken));
+        warnings.extend(skipped::told(&statuses, |r| status::broken(r, names)));
         let mut by_pull: std::collections::HashMap<String, Vec<Record>> = Default::default();
         for record in statuses {
-            if let Some(pull) = record.text("pull").map(str::to_owned) {
+            if let Some(pull) = record.text(&names.sh_fields.status_pull).map(str::to_owned) {
                 by_pull.entry(pull).or_default().push(record);
             }
         }
@@ -384,20 +392,21 @@ impl Tangled {
                 continue;
             }
             let about = by_pull.remove(&pull.record.uri).unwrap_or_default();
-            let read = status::read(about, &pull.record.uri, pull.author(), &writers, dialect);
+            let read = status::read(about, &pull.record.uri, pull.author(), &writers, names);
             let state = status::winner(&read).and_then(|s| s.state);
             let row = Row {
                 pull,
                 state: state.unwrap_or(PrState::Open),
                 comments: 0,
                 indexed: false,
+                merged: said_merged(&read).cloned(),
             };
             if self.matches(repository, &row, query, filters).await? {
                 rows.push(row);
             }
         }
         rows.sort_by_cached_key(|row| std::cmp::Reverse(row.place()));
-        Ok((rows, scanned, warnings))
+        Ok((Whole { rows, source }, scanned, warnings))
     }
 
     async fn models(
@@ -418,6 +427,7 @@ impl Tangled {
             if fields.contains(PrFields::ROW) {
                 let beside = Beside {
                     state: Some(row.state),
+                    statuses: row.merged.into_iter().collect(),
                     comments: row.comments,
                     warnings: row.indexed.then(as_indexed).into_iter().collect(),
                     ..Beside::default()
@@ -516,6 +526,11 @@ impl Tangled {
             warnings: Vec::new(),
         })
     }
+}
+
+/// What the knot of a repository of 1.0 is called in an answer that it gave.
+pub(crate) fn knot_name(repository: &Repository) -> String {
+    format!("the knot {}", repository.knot.host())
 }
 
 /// The mark of a state that nobody has checked: the index counts whoever has set it last.

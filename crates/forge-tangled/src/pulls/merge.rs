@@ -15,11 +15,12 @@ use serde_json::Value;
 use super::{
     head_branch,
     landed::{Landed, Until, bare, subject_of},
+    said_merged::{is_proved, said_merged},
     state::Standing,
     view::Located,
 };
 use crate::{
-    Era, Tangled, fault,
+    Era, KnotFields, Tangled, fault,
     ingest::Seen,
     kinds,
     knot::{Branch, Checked, merge_input, no_branch},
@@ -36,9 +37,18 @@ impl Tangled {
             return self.merge_ticket(&located, req).await;
         }
         self.speaks_2026(repository, Capability::MergeRebase)?;
-        let standing = self.standing(repository, pull).await?;
+        let statuses = self.statuses_of(repository, pull).await?;
+        let standing = Standing::of(&statuses);
+        if let Some(said) = said_merged(&statuses) {
+            let names = names(req, &located);
+            return match self.landed_as_said(&located, said, &names).await? {
+                Landed::Yes => self.merged_already(&located, req, standing).await,
+                landed => Err(self
+                    .unproved(&located, said, &landed, "nothing was merged")
+                    .await),
+            };
+        }
         match standing.state {
-            PrState::Merged => return self.merged_already(&located, req, standing).await,
             PrState::Closed => {
                 return Err(Error::precondition(
                     Precondition::Closed,
@@ -46,7 +56,7 @@ impl Tangled {
                 )
                 .with_hint("reopen it first"));
             }
-            PrState::Open => {}
+            PrState::Open | PrState::Merged => {}
         }
         self.not_a_draft(pull)?;
         self.may_merge(repository).await?;
@@ -83,8 +93,9 @@ impl Tangled {
             (_, other) => return Err(refusal(&located, other)),
         }
         self.still_as_read(&located).await?;
-        let input = merge_input(repository, &pull.base, &text);
-        let input = with_message(input, req, &located, &patch);
+        let input = merge_input(&self.settings.dialects, repository, &pull.base, &text);
+        let of = &self.settings.dialects.inputs.knot;
+        let input = with_message(input, of, req, &located, &patch);
         let method = &self.settings.dialects.methods.knot.merge;
         let merged = self.knot_call(repository, method, &input).await;
         let after = self.landed(&located, &patch, &before, req, merged).await?;
@@ -168,7 +179,7 @@ impl Tangled {
             }
         };
         match (landed, after, lost) {
-            (Landed::Yes, Some(after), _) | (Landed::Perhaps(_), Some(after), None) => Ok(after),
+            (Landed::Yes, Some(after), _) => Ok(after),
             (landed, _, Some(lost)) => Err(lost.with_hint(left_open(located, &landed))),
             (landed, _, None) => {
                 let (uri, base) = (&pull.record.uri, one_line(&pull.base));
@@ -177,6 +188,11 @@ impl Tangled {
                     Landed::Unknown(why) => {
                         format!("{said}, and whether '{base}' holds it cannot be told: {why}")
                     }
+                    Landed::Perhaps(subject) => format!(
+                        "{said}, and '{base}' got a commit '{}', which is not proved to be the \
+                         change",
+                        one_line(subject)
+                    ),
                     _ => format!("{said}, but '{base}' does not hold the change"),
                 };
                 Err(Error::new(ErrorKind::Protocol, message)
@@ -195,11 +211,8 @@ impl Tangled {
         before: &Branch,
         req: &MergeReq,
     ) -> Result<Landed> {
-        // A plain diff has no author and no time to know it by, only the message that it gets, or
-        // got when it was merged without another one.
-        let names = [subject(req, located), subject_of(&located.pull.title)];
         let until = Until::submitted(located);
-        self.landed_in(located, patch, &before.hash, until, &names)
+        self.landed_in(located, patch, &before.hash, until, &names(req, located))
             .await
     }
 
@@ -244,18 +257,18 @@ impl Tangled {
                 told.ingestion
             }
             Err(e) => {
+                let what = match fault::is_ambiguous(&e) {
+                    true => "merged on the knot, and whether that is recorded is not known",
+                    false => "merged on the knot, but not recorded, so that it still shows as open",
+                };
                 warnings.push(
-                    Warning::new(format!(
-                        "merged on the knot, but not recorded, so that it still shows as open: {}",
-                        e.message()
-                    ))
-                    .with_hint(format!(
+                    Warning::new(format!("{what}: {}", e.message())).with_hint(format!(
                         "run `forge pr merge {uri} --rebase` {again}: it finds the change on the \
                          branch and only writes the record"
                     )),
                 );
                 Ingestion::Pending {
-                    uri: record.uri(&did),
+                    uri: None,
                     waited: std::time::Duration::ZERO,
                 }
             }
@@ -272,6 +285,7 @@ impl Tangled {
         if recorded {
             self.as_written(&mut view, PrState::Merged).await;
         }
+        is_proved(&mut view);
         let commit = Some(tip.hash.clone());
         view.merge_commit.clone_from(&commit);
         Ok(Outcome {
@@ -291,14 +305,15 @@ impl Tangled {
         })
     }
 
-    /// One that is merged and recorded; what is left may be the branch.
+    /// One that is on the target branch and recorded; what is left may be the head branch.
     async fn merged_already(
         &self,
         located: &Located,
         req: &MergeReq,
         merged: Standing,
     ) -> Result<Outcome<Merge>> {
-        let view = self.view_fresh(located, PrFields::NONE).await?;
+        let mut view = self.view_fresh(located, PrFields::NONE).await?;
+        is_proved(&mut view);
         let (mut steps, mut warnings) = (Vec::new(), Vec::new());
         warnings.push(Warning::new(format!(
             "{} is merged already",
@@ -417,7 +432,13 @@ pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
     }
 }
 
-/// What the commit of a plain diff is called.
+/// What the commit of a plain diff is called: it has no author and no time to know it by, only the
+/// message that it gets, or got when it was merged without another one.
+fn names(req: &MergeReq, located: &Located) -> [String; 2] {
+    [subject(req, located), subject_of(&located.pull.title)]
+}
+
+/// What the commit of a plain diff is called now.
 fn subject(req: &MergeReq, located: &Located) -> String {
     let given = req.subject.as_deref();
     subject_of(given.unwrap_or(&located.pull.title))
@@ -470,7 +491,13 @@ fn left_open(located: &Located, landed: &Landed) -> String {
 }
 
 /// The message that a knot commits a plain diff with; a series brings its own.
-fn with_message(mut input: Value, req: &MergeReq, located: &Located, patch: &Patch) -> Value {
+fn with_message(
+    mut input: Value,
+    of: &KnotFields,
+    req: &MergeReq,
+    located: &Located,
+    patch: &Patch,
+) -> Value {
     if !patch.mails.is_empty() {
         return input;
     }
@@ -478,10 +505,10 @@ fn with_message(mut input: Value, req: &MergeReq, located: &Located, patch: &Pat
     let subject = req.subject.clone().unwrap_or_else(|| pull.title.clone());
     let body = req.body.clone().unwrap_or_else(|| pull.body.clone());
     if let Some(map) = input.as_object_mut() {
-        map.insert("commitMessage".to_owned(), subject.into());
-        map.insert("commitBody".to_owned(), body.into());
+        map.insert(of.message.to_string(), subject.into());
+        map.insert(of.message_body.to_string(), body.into());
         if let Some(email) = &req.author_email {
-            map.insert("authorEmail".to_owned(), email.clone().into());
+            map.insert(of.email.to_string(), email.clone().into());
         }
     }
     input

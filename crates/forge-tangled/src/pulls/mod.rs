@@ -17,6 +17,7 @@ pub(crate) mod record;
 pub(crate) mod rest;
 mod resubmit;
 mod rounds;
+mod said_merged;
 mod stack;
 pub(crate) mod state;
 pub(crate) mod status;
@@ -24,6 +25,7 @@ pub(crate) mod view;
 
 pub(crate) use create::{body as check_body, title as check_title};
 pub(crate) use list::Row;
+pub(crate) use said_merged::CALLED_MERGED;
 
 use async_trait::async_trait;
 use forge_core::{

@@ -7,6 +7,9 @@ use http::{Request, StatusCode};
 
 use crate::{Tangled, repository::Repository};
 
+/// How many records of a page that names several are shown.
+const SHOWN: usize = 3;
+
 /// What the web counts.
 pub(crate) struct Numbered {
     /// Where its pages are, below the repository's.
@@ -73,43 +76,102 @@ impl Tangled {
         }
         let page = response.into_body().into_bytes().unwrap_or_default();
         let page = String::from_utf8_lossy(&page);
-        let found = status
-            .is_success()
-            .then(|| record_of(&page, collection))
-            .flatten();
-        found.ok_or_else(|| {
-            Error::new(
-                ErrorKind::Protocol,
-                format!(
-                    "{url} does not say which record #{number} is (status {})",
-                    status.as_u16()
-                ),
-            )
-            .with_hint(by_uri.clone())
+        let found = match status.is_success() {
+            true => record_of(&page, collection, of.path, number),
+            false => Err(format!("it answers with status {}", status.as_u16())),
+        };
+        found.map_err(|why| {
+            let message = format!("{url} does not say which record #{number} is: {why}");
+            Error::new(ErrorKind::Protocol, message).with_hint(by_uri.clone())
         })
     }
 }
 
-/// The first record of `collection` that the page carries as `data-aturi`.
-fn record_of(page: &str, collection: &str) -> Option<AtUri> {
-    page.split("data-aturi=\"")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next())
-        .filter_map(|uri| AtUri::parse(uri).ok())
-        .find(|uri| uri.collection == collection)
+/// The one record of `collection` that the page of a number carries as `data-aturi`, or why it is
+/// not known. Nothing is guessed: whatever is done to a pull request would be done to another one.
+fn record_of(page: &str, collection: &str, path: &str, number: u64) -> Result<AtUri, String> {
+    let mut found: Vec<AtUri> = Vec::new();
+    for text in page.split("data-aturi=\"").skip(1) {
+        let uri = text.split('"').next().unwrap_or_default();
+        match AtUri::parse(uri) {
+            Ok(uri) if uri.collection == collection && !found.contains(&uri) => found.push(uri),
+            _ => {}
+        }
+    }
+    if found.len() > 1 {
+        let names: Vec<String> = found.iter().take(SHOWN).map(AtUri::to_string).collect();
+        let (count, names) = (found.len(), names.join(", "));
+        return Err(format!("it names {count} records, {names}"));
+    }
+    let Some(uri) = found.pop() else {
+        return Err(format!("it names no record of {collection}"));
+    };
+    match says(page, path, number) {
+        true => Ok(uri),
+        false => Err(format!("it names {uri}, and that number nowhere")),
+    }
+}
+
+/// Whether a page has a number in its heading (`#7`) or in an address below its own (`/pulls/7`).
+fn says(page: &str, path: &str, number: u64) -> bool {
+    [format!("#{number}"), format!("/{path}/{number}")]
+        .iter()
+        .any(|text| {
+            page.match_indices(text.as_str()).any(|(at, _)| {
+                let (before, behind) = page.split_at(at);
+                let longer = behind
+                    .strip_prefix(text.as_str())
+                    .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
+                // `&#39;` is an apostrophe.
+                !longer && !before.ends_with('&')
+            })
+        })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const PULL: &str = "sh.tangled.repo.pull";
+
+    fn of(page: &str) -> Result<String, String> {
+        record_of(page, PULL, "pulls", 7).map(|uri| uri.to_string())
+    }
+
     #[test]
     fn the_page_names_the_record() {
-        let page = r#"<a data-aturi="at://did:plc:a/sh.tangled.repo/r"></a>
-            <div data-aturi="junk"></div><div data-aturi="at://did:plc:b/sh.tangled.repo.pull/3k">"#;
-        let found = record_of(page, "sh.tangled.repo.pull").unwrap();
-        assert_eq!(found.to_string(), "at://did:plc:b/sh.tangled.repo.pull/3k");
-        assert_eq!(record_of(page, "sh.tangled.repo.issue"), None);
-        assert_eq!(record_of("", "sh.tangled.repo.pull"), None);
+        let own = "at://did:plc:b/sh.tangled.repo.pull/3k";
+        let names = format!(
+            "<a data-aturi=\"at://did:plc:a/sh.tangled.repo/r\"></a>
+             <div data-aturi=\"junk\"></div><div data-aturi=\"{own}\"><i data-aturi=\"{own}\">"
+        );
+        for said in ["<h1>#7</h1>", "<a href=\"/a/b/pulls/7/round/0\">", "x #7"] {
+            assert_eq!(of(&format!("{names}{said}")), Ok(own.to_owned()));
+        }
+        for other in [
+            "",
+            "<h1>#71</h1>",
+            "<h1>7</h1>",
+            "<a href=\"/a/b/issues/7\">",
+            "#7a",
+        ] {
+            let why = of(&format!("{names}{other}")).unwrap_err();
+            assert_eq!(why, format!("it names {own}, and that number nowhere"));
+        }
+        assert!(record_of(&names, "sh.tangled.repo.issue", "issues", 7).is_err());
+        assert_eq!(of(""), Err(format!("it names no record of {PULL}")));
+    }
+
+    #[test]
+    fn of_several_records_none_is_taken() {
+        let (one, other) = (
+            format!("at://did:plc:a/{PULL}/3k"),
+            format!("at://did:plc:b/{PULL}/3m"),
+        );
+        let page = format!("#7<i data-aturi=\"{one}\"></i><i data-aturi=\"{other}\"></i>");
+        assert_eq!(
+            of(&page),
+            Err(format!("it names 2 records, {one}, {other}"))
+        );
     }
 }

@@ -3,7 +3,7 @@
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning};
 use serde_json::Value;
 
-use crate::records::Record;
+use crate::{ShFields, records::Record};
 
 /// The content of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) struct Pull {
 impl Pull {
     /// Reads a record. Fields of the wrong type count as missing; only what a pull request cannot
     /// be without is insisted on.
-    pub fn parse(record: Record) -> Result<Self> {
+    pub fn parse(record: Record, fields: &ShFields) -> Result<Self> {
         let broken = |what: &str| {
             Error::new(
                 ErrorKind::Protocol,
@@ -60,38 +60,34 @@ impl Pull {
         };
         let uri = AtUri::parse(&record.uri).map_err(|_| broken("its address is none"))?;
         let value = &record.value;
-        let text = |path: &[&str]| {
-            let mut at = value;
-            for name in path {
-                at = at.get(name)?;
-            }
-            at.as_str().map(str::to_owned)
-        };
-        let title = text(&["title"]).ok_or_else(|| broken("it has no title"))?;
-        let target = text(&["target", "repo"])
+        let text = |path: &[&str]| record.text_at(path).map(str::to_owned);
+        let of_target = |name: &str| text(&[&fields.target, name]);
+        let of_source = |name: &str| text(&[&fields.source, name]);
+        let title = text(&[&fields.title]).ok_or_else(|| broken("it has no title"))?;
+        let target = of_target(&fields.target_repo)
             .filter(|repo| repo.starts_with("did:"))
-            .or_else(|| text(&["target", "repoDid"]))
-            .or_else(|| text(&["target", "repo"]))
-            .or_else(|| text(&["targetRepo"]))
+            .or_else(|| of_target(&fields.target_did))
+            .or_else(|| of_target(&fields.target_repo))
+            .or_else(|| text(&[&fields.flat_repo]))
             .ok_or_else(|| broken("it names no repository"))?;
-        let base = text(&["target", "branch"])
-            .or_else(|| text(&["targetBranch"]))
+        let base = of_target(&fields.target_branch)
+            .or_else(|| text(&[&fields.flat_branch]))
             .ok_or_else(|| broken("it names no target branch"))?;
         let created_at = record
-            .created_at("createdAt")
+            .created_at(&fields.created_at)
             .ok_or_else(|| broken("it has no time"))?;
         Ok(Self {
             author: uri.authority.clone(),
             title,
-            body: text(&["body"]).unwrap_or_default(),
+            body: text(&[&fields.body]).unwrap_or_default(),
             target,
             base,
-            head: text(&["source", "branch"]).unwrap_or_default(),
-            source: text(&["source", "repoDid"]).or_else(|| text(&["source", "repo"])),
-            source_sha: text(&["source", "sha"]),
-            depends_on: text(&["dependentOn"]),
+            head: of_source(&fields.source_branch).unwrap_or_default(),
+            source: of_source(&fields.source_did).or_else(|| of_source(&fields.source_repo)),
+            source_sha: of_source(&fields.source_sha),
+            depends_on: text(&[&fields.depends_on]),
             created_at,
-            rounds: rounds(value),
+            rounds: rounds(value, fields),
             warnings: Vec::new(),
             uri,
             record,
@@ -114,12 +110,12 @@ impl Pull {
     }
 }
 
-fn rounds(value: &Value) -> Vec<Round> {
-    let listed = value.get("rounds").and_then(Value::as_array);
+fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
+    let listed = value.get(&*fields.rounds).and_then(Value::as_array);
     if let Some(rounds) = listed.filter(|r| !r.is_empty()) {
-        return rounds.iter().map(round).collect();
+        return rounds.iter().map(|value| round(value, fields)).collect();
     }
-    let content = match (value.get("patchBlob"), value.get("patch")) {
+    let content = match (value.get(&*fields.patch_blob), value.get(&*fields.patch)) {
         (Some(blob), _) => blob_content(blob),
         (None, Some(Value::String(text))) => Content::Text(text.clone()),
         _ => return Vec::new(),
@@ -130,12 +126,12 @@ fn rounds(value: &Value) -> Vec<Round> {
     }]
 }
 
-fn round(value: &Value) -> Round {
-    let at = value.get("createdAt").and_then(Value::as_str);
+fn round(value: &Value, fields: &ShFields) -> Round {
+    let at = value.get(&*fields.created_at).and_then(Value::as_str);
     Round {
         created_at: at.and_then(|t| t.parse().ok()),
         content: value
-            .get("patchBlob")
+            .get(&*fields.patch_blob)
             .map_or(Content::Missing, blob_content),
     }
 }
@@ -155,11 +151,12 @@ mod tests {
     use super::*;
 
     fn parse(value: Value) -> Result<Pull> {
-        Pull::parse(Record {
+        let record = Record {
             uri: "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322".into(),
             cid: Some("bafy".into()),
             value,
-        })
+        };
+        Pull::parse(record, &ShFields::default())
     }
 
     fn blob(cid: &str) -> Value {
@@ -207,6 +204,45 @@ mod tests {
         assert_eq!(between.target, "did:plc:r");
         assert_eq!(between.source_sha.as_deref(), Some("abc"));
         assert!(between.is_from_fork());
+    }
+
+    #[test]
+    fn fields_are_read_by_their_configured_names() {
+        let mut names = crate::Dialects::default();
+        for (key, name) in [
+            ("sh_field_title", "heading"),
+            ("sh_field_created_at", "at"),
+            ("sh_field_target", "onto"),
+            ("sh_field_target_repo", "home"),
+            ("sh_field_target_branch", "line"),
+            ("sh_field_source", "from"),
+            ("sh_field_source_branch", "twig"),
+            ("sh_field_depends_on", "after"),
+            ("sh_field_rounds", "versions"),
+            ("sh_field_patch_blob", "change"),
+        ] {
+            names.set(key, name).unwrap();
+        }
+        let record = Record {
+            uri: "at://did:plc:a/sh.tangled.repo.pull/3mkuuamwfj322".into(),
+            cid: None,
+            value: json!({
+                "heading": "T", "at": "2026-11-01T00:00:00Z", "after": "at://x",
+                "onto": {"home": "did:plc:r", "line": "main"}, "from": {"twig": "f"},
+                "versions": [{"at": "2026-11-02T00:00:00Z", "change": blob("b0")}],
+                "title": "none", "target": {"repo": "did:plc:other"},
+            }),
+        };
+        let found = Pull::parse(record, &names.sh_fields).unwrap();
+        assert_eq!(
+            (found.title.as_str(), found.target.as_str()),
+            ("T", "did:plc:r")
+        );
+        assert_eq!((found.base.as_str(), found.head.as_str()), ("main", "f"));
+        assert_eq!(found.depends_on.as_deref(), Some("at://x"));
+        assert_eq!(found.created_at.date(), "2026-11-01");
+        assert_eq!(found.rounds[0].content, Content::Blob("b0".into()));
+        assert!(found.rounds[0].created_at.is_some());
     }
 
     #[test]

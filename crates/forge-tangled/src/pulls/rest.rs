@@ -58,12 +58,20 @@ pub(crate) fn page<T: Placed + Clone>(
     (taken, end)
 }
 
+/// A list as a whole.
+#[derive(Debug)]
+pub(crate) struct Whole<T> {
+    pub rows: Vec<T>,
+    /// Who has answered.
+    pub source: String,
+}
+
 /// The last list.
 #[derive(Debug)]
 pub(crate) struct Kept<T>(Mutex<Option<List<T>>>);
 
 /// A list: what was asked for, and when.
-type List<T> = (u64, Instant, Arc<[T]>);
+type List<T> = (u64, Instant, Arc<Whole<T>>);
 
 impl<T> Default for Kept<T> {
     fn default() -> Self {
@@ -72,21 +80,21 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T> Kept<T> {
-    pub fn keep(&self, asked: u64, rows: Vec<T>) -> Arc<[T]> {
-        let rows: Arc<[T]> = rows.into();
+    pub fn keep(&self, asked: u64, whole: Whole<T>) -> Arc<Whole<T>> {
+        let whole = Arc::new(whole);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Some((asked, Instant::now(), Arc::clone(&rows)));
-        rows
+        *kept = Some((asked, Instant::now(), Arc::clone(&whole)));
+        whole
     }
 
-    pub fn get(&self, asked: u64) -> Option<Arc<[T]>> {
+    pub fn get(&self, asked: u64) -> Option<Arc<Whole<T>>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.as_ref().is_some_and(|(_, at, _)| at.elapsed() > KEPT) {
             *kept = None;
         }
         kept.as_ref()
             .filter(|(of, _, _)| *of == asked)
-            .map(|(_, _, rows)| Arc::clone(rows))
+            .map(|(_, _, whole)| Arc::clone(whole))
     }
 }
 
@@ -124,8 +132,12 @@ mod tests {
     #[test]
     fn another_question_gets_nothing_that_was_kept() {
         let kept = Kept::default();
-        kept.keep(1, vec![Row(1, "a")]);
+        let whole = Whole {
+            rows: vec![Row(1, "a")],
+            source: "the index".to_owned(),
+        };
+        kept.keep(1, whole);
         assert!(kept.get(2).is_none());
-        assert_eq!(kept.get(1).unwrap().len(), 1);
+        assert_eq!(kept.get(1).unwrap().rows.len(), 1);
     }
 }

@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 
 use super::{
     create::{body, given},
+    landed::Landed,
     record::Pull,
+    said_merged::said_merged,
+    state::Standing,
     view::Located,
 };
 use crate::{
@@ -154,7 +157,16 @@ impl Tangled {
 
     async fn add_round(&self, located: &Located, patch: &Patch) -> Result<Outcome<PullRequest>> {
         let pull = &located.pull;
-        let standing = self.standing(&located.repository, pull).await?;
+        let statuses = self.statuses_of(&located.repository, pull).await?;
+        let standing = Standing::of(&statuses);
+        if let Some(said) = said_merged(&statuses) {
+            let landed = self.landed_as_titled(located, said).await?;
+            if landed != Landed::Yes {
+                return Err(self
+                    .unproved(located, said, &landed, "no round was added")
+                    .await);
+            }
+        }
         if standing.state != PrState::Open {
             let (why, hint) = match standing.state {
                 PrState::Merged => (Precondition::Merged, "open a new pull request"),
@@ -179,10 +191,15 @@ impl Tangled {
         let blob = self
             .upload("application/gzip", patch::pack(&patch.raw)?)
             .await?;
-        let round = json!({ "createdAt": write::now(), "patchBlob": blob });
+        let fields = self.fields();
+        let round = json!({
+            (fields.created_at.to_string()): write::now(),
+            (fields.patch_blob.to_string()): blob,
+        });
         let mut record = self
             .edit_record(&pull.uri, Some(pull.record.cid()), |value| {
-                match value.get_mut("rounds").and_then(Value::as_array_mut) {
+                let rounds = value.get_mut(&*fields.rounds);
+                match rounds.and_then(Value::as_array_mut) {
                     Some(rounds) => {
                         rounds.push(round.clone());
                         Ok(())
@@ -197,7 +214,7 @@ impl Tangled {
         let told = self.ingestion(Seen::Pull, &record).await;
         record.cid = Some(told.cid);
         let located = Located {
-            pull: Pull::parse(record)?,
+            pull: Pull::parse(record, self.fields())?,
             ..located.clone()
         };
         let mut outcome = Outcome::immediate(self.view_fresh(&located, PrFields::NONE).await?);

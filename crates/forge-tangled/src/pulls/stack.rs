@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use forge_core::{AtUri, Error, ErrorKind, PrId, PrKey, Precondition, Result, model::PrState};
 
-use super::view::Located;
+use super::{said_merged::CALLED_MERGED, view::Located};
 use crate::{Tangled, repository::Repository};
 
 /// The highest stack that is followed.
@@ -90,7 +90,7 @@ impl Tangled {
         let state = self.state_of(&below.repository, &below.pull).await?;
         if state != PrState::Open {
             let (why, is) = match state {
-                PrState::Merged => (Precondition::Merged, "merged"),
+                PrState::Merged => (Precondition::Merged, CALLED_MERGED),
                 _ => (Precondition::Closed, "closed"),
             };
             return Err(Error::precondition(why, format!("{uri} is {is}"))

@@ -9,7 +9,9 @@ use futures::future;
 use serde_json::json;
 
 use super::{
+    landed::Landed,
     record::Pull,
+    said_merged::said_merged,
     status::{self, Status},
     view::Located,
 };
@@ -49,6 +51,7 @@ impl Tangled {
         decided: Option<Timestamp>,
     ) -> Result<NewRecord> {
         let names = &self.settings.dialects.sh;
+        let fields = self.fields();
         let [open, closed, merged] = &names.states;
         let token = match state {
             PrState::Open => open,
@@ -59,9 +62,9 @@ impl Tangled {
             &names.status,
             json!({
                 "$type": names.status,
-                "pull": pull_uri,
-                "status": token,
-                "createdAt": write::now_or_after(decided),
+                (fields.status_pull.to_string()): pull_uri,
+                (fields.status.to_string()): token,
+                (fields.created_at.to_string()): write::now_or_after(decided),
             }),
         );
         write::checked(record, &self.settings.dialects)
@@ -70,16 +73,15 @@ impl Tangled {
     /// The state of a pull request: by the index's records, and those of the accounts that may set
     /// it, which the index may not have yet.
     pub(crate) async fn state_of(&self, repository: &Repository, pull: &Pull) -> Result<PrState> {
-        Ok(self.standing(repository, pull).await?.state)
-    }
-
-    /// As [`Self::state_of`], with when it came to be.
-    pub(crate) async fn standing(&self, repository: &Repository, pull: &Pull) -> Result<Standing> {
-        Ok(Standing::of(&self.statuses_of(repository, pull).await?))
+        Ok(Standing::of(&self.statuses_of(repository, pull).await?).state)
     }
 
     /// All status records, oldest first, as [`Self::state_of`] finds them.
-    async fn statuses_of(&self, repository: &Repository, pull: &Pull) -> Result<Vec<Status>> {
+    pub(super) async fn statuses_of(
+        &self,
+        repository: &Repository,
+        pull: &Pull,
+    ) -> Result<Vec<Status>> {
         let uri = pull.record.uri.as_str();
         let accounts = self.known_accounts(repository, Some(pull.author())).await;
         let names = &self.settings.dialects;
@@ -91,7 +93,7 @@ impl Tangled {
         .await;
         let writers = self.writers(repository).await;
         let all = fresh.over(found?.value);
-        Ok(status::read(all, uri, pull.author(), &writers, &names.sh))
+        Ok(status::read(all, uri, pull.author(), &writers, names))
     }
 
     /// Refuses somebody whose status would not count, before it is written.
@@ -147,12 +149,24 @@ impl Tangled {
         let statuses = self.ready_to_set(&located).await?;
         let standing = Standing::of(&statuses);
         let state = standing.state;
-        if state == PrState::Merged {
-            return Err(merged(&located.pull, "closed"));
-        }
         let mut steps = Vec::new();
         let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
+        let mut doubt = None;
+        if let Some(said) = said_merged(&statuses) {
+            match self.landed_as_titled(&located, said).await? {
+                Landed::Yes => return Err(merged(&located.pull, "closed")),
+                Landed::No => {
+                    let told = self.only_said(&located, said, &Landed::No).await;
+                    doubt = Some(Warning::new(told));
+                }
+                landed => {
+                    return Err(self
+                        .unproved(&located, said, &landed, "nothing was closed")
+                        .await);
+                }
+            }
+        }
         if let Some(comment) = &req.comment {
             let since = self.before_mine(&statuses, PrState::Closed).await?;
             let written = self.comment_once(&located, comment, since).await?;
@@ -172,6 +186,7 @@ impl Tangled {
                 .await;
         }
         outcome.steps = steps;
+        outcome.warnings.extend(doubt);
         outcome.warnings.extend(warnings);
         outcome.ingestion = worse(outcome.ingestion, commented);
         Ok(outcome)
@@ -192,10 +207,15 @@ impl Tangled {
         let statuses = self.ready_to_set(&located).await?;
         let standing = Standing::of(&statuses);
         let state = standing.state;
-        if state == PrState::Merged {
-            return Err(merged(&located.pull, "reopened"));
-        }
-        if state == PrState::Closed
+        // What is not proved may be opened again: a merge looks for the change first, too.
+        let doubt = match said_merged(&statuses) {
+            Some(said) => match self.landed_as_titled(&located, said).await? {
+                Landed::Yes => return Err(merged(&located.pull, "reopened")),
+                landed => Some(self.only_said(&located, said, &landed).await),
+            },
+            None => None,
+        };
+        if state != PrState::Open
             && self
                 .branch(&located.repository, &located.pull.base)
                 .await?
@@ -225,6 +245,7 @@ impl Tangled {
             let set = self.set_state(&located, PrState::Open, standing).await;
             set.map_err(|e| behind_comment(&located, comment, e))?
         };
+        outcome.warnings.extend(doubt.map(Warning::new));
         outcome.warnings.extend(warnings);
         outcome.ingestion = worse(outcome.ingestion, commented);
         Ok(outcome)

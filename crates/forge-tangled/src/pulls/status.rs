@@ -10,7 +10,7 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 use forge_core::{Timestamp, model::PrState};
 
-use crate::{Dialect, records::Record, repository::Repository};
+use crate::{Dialects, records::Record, repository::Repository};
 
 /// By what right a status counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,29 +80,33 @@ impl Writers {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words<'a> {
     /// The field that names what it is about.
-    pub subject: &'static str,
+    pub subject: &'a str,
     /// The field with the token.
-    pub state: &'static str,
+    pub state: &'a str,
+    /// The field with its time.
+    pub at: &'a str,
     /// The tokens: open, closed, and for pull requests merged.
     pub tokens: &'a [Cow<'static, str>],
 }
 
 impl<'a> Words<'a> {
     /// Statuses of pull requests.
-    pub fn of_pulls(dialect: &'a Dialect) -> Self {
+    pub fn of_pulls(names: &'a Dialects) -> Self {
         Self {
-            subject: "pull",
-            state: "status",
-            tokens: &dialect.states,
+            subject: &names.sh_fields.status_pull,
+            state: &names.sh_fields.status,
+            at: &names.sh_fields.created_at,
+            tokens: &names.sh.states,
         }
     }
 
     /// States of issues.
-    pub fn of_issues(dialect: &'a Dialect) -> Self {
+    pub fn of_issues(names: &'a Dialects) -> Self {
         Self {
-            subject: "issue",
-            state: "state",
-            tokens: &dialect.issue_states,
+            subject: &names.sh_fields.state_issue,
+            state: &names.sh_fields.state,
+            at: &names.sh_fields.created_at,
+            tokens: &names.sh.issue_states,
         }
     }
 
@@ -123,7 +127,7 @@ impl<'a> Words<'a> {
         if record.text(self.state).is_none() {
             return Some("it names no status");
         }
-        let no_time = record.created_at("createdAt").is_none();
+        let no_time = record.created_at(self.at).is_none();
         no_time.then_some("it has no time, and its key is none")
     }
 }
@@ -134,9 +138,9 @@ pub(crate) fn read(
     pull_uri: &str,
     pull_author: &str,
     writers: &Writers,
-    dialect: &Dialect,
+    names: &Dialects,
 ) -> Vec<Status> {
-    let words = Words::of_pulls(dialect);
+    let words = Words::of_pulls(names);
     read_as(words, records, pull_uri, pull_author, writers)
 }
 
@@ -157,7 +161,7 @@ pub(crate) fn read_as(
             Some(Status {
                 state: words.state_of(&token),
                 token,
-                at: r.created_at("createdAt")?,
+                at: r.created_at(words.at)?,
                 authority: writers.authority(r.author(), author),
                 author: r.author().to_owned(),
                 uri: r.uri,
@@ -170,13 +174,8 @@ pub(crate) fn read_as(
 }
 
 /// Why a record about a pull request is no status.
-pub(crate) fn broken(record: &Record) -> Option<&'static str> {
-    let words = Words {
-        subject: "pull",
-        state: "status",
-        tokens: &[],
-    };
-    words.broken(record)
+pub(crate) fn broken(record: &Record, names: &Dialects) -> Option<&'static str> {
+    Words::of_pulls(names).broken(record)
 }
 
 /// The status that decides: the newest known one of somebody who may say so. Without any, a pull
@@ -191,7 +190,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Dialects;
 
     const PULL: &str = "at://did:plc:author/sh.tangled.repo.pull/3mkuuamwfj322";
 
@@ -214,7 +212,7 @@ mod tests {
             collaborators: BTreeSet::from(["did:plc:collab".to_owned()]),
         };
         let dialects = Dialects::default();
-        let all = read(records, PULL, "did:plc:author", &writers, &dialects.sh);
+        let all = read(records, PULL, "did:plc:author", &writers, &dialects);
         winner(&all).map(|s| (s.state.unwrap(), s.authority.unwrap().word().to_owned()))
     }
 

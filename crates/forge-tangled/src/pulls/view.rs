@@ -11,6 +11,7 @@ use futures::future;
 use super::{
     build::Beside,
     record::{Content, Pull, Round},
+    said_merged::said_merged,
     status,
 };
 use crate::{
@@ -84,7 +85,7 @@ impl Tangled {
         let record = records::get_uri(&pds, uri)
             .await
             .map_err(|e| if e.is_not_found() { missing() } else { e })?;
-        let pull = Pull::parse(record)?;
+        let pull = Pull::parse(record, self.fields())?;
         if !repository.is_target(&pull.target) {
             return Err(Error::not_found(
                 Noun::PullRequest,
@@ -135,7 +136,20 @@ impl Tangled {
             pull,
             number,
         };
+        let looks = fields.contains(PrFields::MERGEABILITY) && !fields.contains(PrFields::ROW);
+        let statuses = match &said.statuses {
+            Ok(found) if looks => {
+                let (pull, names) = (&located.pull, &self.settings.dialects);
+                let (uri, author) = (pull.record.uri.as_str(), pull.author());
+                status::read(found.value.clone(), uri, author, &said.writers, names)
+            }
+            _ => Vec::new(),
+        };
         let mut view = self.view_with(&located, said, fields).await?;
+        // Whoever asks whether it can be merged is told whether it was.
+        if let Some(said) = said_merged(&statuses) {
+            self.look_for_change(&located, said, &mut view).await;
+        }
         match checks {
             Some(Ok(report)) => view.checks = Some(report),
             Some(Err(e)) => view.warnings.push(checks::unread_checks(&e)),
@@ -243,11 +257,17 @@ impl Tangled {
         let statuses = section("the status", said.statuses, &mut warnings);
         let comments = section("the comments", said.comments, &mut warnings);
         let operations = section("the labels", said.operations, &mut warnings);
-        warnings.extend(skipped::told(&statuses, status::broken));
-        warnings.extend(skipped::told(&comments, comments::broken));
-        warnings.extend(skipped::told(&operations, labels::broken));
+        warnings.extend(skipped::told(&statuses, |r| {
+            status::broken(r, &self.settings.dialects)
+        }));
+        warnings.extend(skipped::told(&comments, |r| {
+            comments::broken(r, self.fields())
+        }));
+        warnings.extend(skipped::told(&operations, |r| {
+            labels::broken(r, self.fields())
+        }));
         let names = &self.settings.dialects;
-        let statuses = status::read(statuses, uri, pull.author(), &said.writers, &names.sh);
+        let statuses = status::read(statuses, uri, pull.author(), &said.writers, names);
         let row = fields.contains(PrFields::ROW);
         let patch = async {
             match row {
@@ -270,7 +290,7 @@ impl Tangled {
             }
             None => None,
         };
-        let (verdicts, comments) = self.parted(pull, comments::sorted(comments));
+        let (verdicts, comments) = self.parted(pull, comments::sorted(comments, self.fields()));
         let beside = Beside {
             state: None,
             statuses,
@@ -305,8 +325,11 @@ impl Tangled {
             self.latest_patch(&located.repository, &located.pull),
         )
         .await;
-        self.view_ticket_with(located, talk.as_ref(), patch, fields)
-            .await
+        let mut view = self
+            .view_ticket_with(located, talk.as_ref(), patch, fields)
+            .await?;
+        view.warnings.extend(located.repository.doubt.clone());
+        Ok(view)
     }
 
     /// One of many of Tangled 1.0, whose comments were read for all.
@@ -345,8 +368,10 @@ impl Tangled {
                 warnings.push(warning);
             }
         }
-        warnings.extend(skipped::told(&comments, comments::broken));
-        let comments = comments::sorted(comments);
+        warnings.extend(skipped::told(&comments, |r| {
+            comments::broken(r, self.fields())
+        }));
+        let comments = comments::sorted(comments, self.fields());
         let patch = patch
             .inspect_err(|e| warnings.push(unread("the changes", e)))
             .ok();

@@ -142,3 +142,20 @@ async fn a_head_that_the_caller_does_not_mean_keeps_the_branch() {
     let outcome = again(&stage, &made, &req).await;
     is_kept(&stage, &tip, &outcome, "not 0123456789");
 }
+
+#[tokio::test]
+async fn a_branch_with_a_commit_that_its_round_left_out_is_kept() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let tip = push(&stage);
+    let last = ["format-patch", "-1", "--stdout", "topic"];
+    let round = Resubmit {
+        patch: Some(stage.repo.git.run(last).text().into()),
+        ..Resubmit::default()
+    };
+    let forge = stage.tangled(&stage.alice);
+    forge.resubmit(&made.id, &round).await.unwrap();
+    let outcome = forge.merge(&made.id, &with_branch()).await.unwrap();
+    assert!(!outcome.value.already_merged && !outcome.value.branch_deleted);
+    is_kept(&stage, &tip, &outcome, "Add topic");
+}

@@ -10,7 +10,7 @@ use forge_core::{
         SetChange,
     },
 };
-use forge_tangled::{Settings, Tangled};
+use forge_tangled::{Dialects, Settings, Tangled, not_ingested_in};
 use forge_testkit::{
     Random,
     tangled::{Account, Fault, Host, Moods, Trap},
@@ -101,6 +101,8 @@ struct Writes {
     people: [Account; 3],
     sessions: tempfile::TempDir,
     pulls: Vec<Made>,
+    /// The configuration says of the index that it is one of June 2026.
+    is_known_old: bool,
 }
 
 impl Writes {
@@ -120,6 +122,7 @@ impl Writes {
             stage,
             sessions: tempfile::tempdir().unwrap(),
             pulls: Vec::new(),
+            is_known_old: false,
         }
     }
 
@@ -139,7 +142,8 @@ impl Writes {
         let index = self.stage.world.index();
         let random = &mut self.random;
         let mut moods = Moods::default();
-        let mut told = match random.below(12) {
+        self.is_known_old = false;
+        let mut told = match random.below(13) {
             0 => {
                 moods.lag = Duration::from_millis(30);
                 "lag"
@@ -177,6 +181,11 @@ impl Writes {
             8 => {
                 index.host().fault(Fault::rate_limited(600).always());
                 "429"
+            }
+            9 => {
+                moods.statuses = false;
+                self.is_known_old = true;
+                "no statuses, and that is known"
             }
             _ => "calm",
         }
@@ -267,6 +276,10 @@ impl Writes {
             sessions: Some(self.sessions.path().to_owned()),
             wait: Duration::from_millis(60),
             poll: Duration::from_millis(5),
+            not_ingested: match self.is_known_old {
+                true => not_ingested_in("2026-06", &Dialects::default()),
+                false => Vec::new(),
+            },
             ..self.stage.settings()
         };
         self.stage.tangled_with(settings, Some(&self.people[actor]))
@@ -502,7 +515,13 @@ impl Writes {
                     let tip = self.stage.repo.git.oid("main");
                     assert_eq!(outcome.value.commit, tip, "{at}");
                 }
-                if recorded && !outcome.unchanged {
+                if !recorded {
+                    let none = Ingestion::Pending {
+                        uri: None,
+                        waited: Duration::ZERO,
+                    };
+                    assert_eq!(outcome.ingestion, none, "{at}");
+                } else if !outcome.unchanged {
                     let written = self.newest(STATUS, made, "/pull", actor);
                     self.seen(at, &outcome.ingestion, &written, None);
                 }
@@ -544,8 +563,15 @@ impl Writes {
                 let known = self.stage.world.index().knows(uri);
                 assert_eq!(known.as_deref(), Some(cid.unwrap_or(&stored)), "{at}");
             }
-            Ingestion::Pending { uri: named, .. } => assert_eq!(named, uri, "{at}"),
+            Ingestion::Pending { uri: named, .. } => {
+                assert_eq!(named.as_deref(), Some(uri), "{at}");
+            }
             Ingestion::Immediate => assert!(at.contains("Title"), "{at}: {said:?}"),
+            Ingestion::PdsOnly { .. } => {
+                assert!(self.is_known_old, "{at}: {said:?}");
+                assert!(uri.contains(STATUS), "{at}: {said:?}");
+                assert_eq!(self.stage.world.index().knows(uri), None, "{at}");
+            }
             other => {
                 assert_eq!(self.stage.world.index().knows(uri), None, "{at}: {other:?}");
             }

@@ -1,35 +1,397 @@
-//! Names of the protocol that are others by configuration.
+//! Names of the protocol that are others by configuration: the hosts speak by them alone.
+
+use std::collections::BTreeMap;
 
 use forge_core::{
-    PageReq, PullRequests, RepoId, RepoPath, Reviews,
-    model::{CreatePull, MergeReq, PrFields, PrState, PullQuery, StateFilter},
+    Checks, Issues, Labels, PageReq, PullRequests, RepoId, RepoPath, Reviews,
+    model::{
+        CloseReq, CreatePull, EditPull, IssueFields, IssueState, MergeReq, NewIssue, NewLabel,
+        PrFields, PrState, PullQuery, SetIssueState, StateFilter,
+    },
 };
 use forge_tangled::{Audience, Dialects, Settings};
-use forge_testkit::tangled::{self, Host, KnotOptions, PdsOptions, World};
+use forge_testkit::tangled::{
+    self, Host, KnotOptions, Names, PdsOptions, Place, SpindleDouble, World,
+};
+use serde_json::json;
 
 use crate::stage::Stage;
 
-/// Everything that knot and index are asked has another name than usual, and the client knows it.
-fn renamed(stage: &Stage) -> Settings {
-    let mut dialects = Dialects::default();
-    for (key, usual) in Dialects::default().names() {
-        let host = match key.split_once('_') {
-            Some(("knot", _)) => stage.world.knot().host(),
-            Some(("index", _)) => stage.world.index().host(),
-            _ => continue,
+/// What the records of a collection, and other objects with a type, have: where a field is, and the
+/// key of its name.
+const RECORDS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "sh_pull",
+        &[
+            ("title", "sh_field_title"),
+            ("body", "sh_field_body"),
+            ("createdAt", "sh_field_created_at"),
+            ("target", "sh_field_target"),
+            ("target.repo", "sh_field_target_repo"),
+            ("target.branch", "sh_field_target_branch"),
+            ("source", "sh_field_source"),
+            ("source.repo", "sh_field_source_repo"),
+            ("source.branch", "sh_field_source_branch"),
+            ("dependentOn", "sh_field_depends_on"),
+            ("rounds", "sh_field_rounds"),
+            ("rounds.createdAt", "sh_field_created_at"),
+            ("rounds.patchBlob", "sh_field_patch_blob"),
+            ("mentions", "sh_field_mentions"),
+            ("references", "sh_field_references"),
+        ],
+    ),
+    (
+        "sh_status",
+        &[
+            ("pull", "sh_field_status_pull"),
+            ("status", "sh_field_status"),
+            ("createdAt", "sh_field_created_at"),
+        ],
+    ),
+    (
+        "sh_issue",
+        &[
+            ("repo", "sh_field_issue_repo"),
+            ("title", "sh_field_title"),
+            ("body", "sh_field_body"),
+            ("createdAt", "sh_field_created_at"),
+        ],
+    ),
+    (
+        "sh_issue_state",
+        &[
+            ("issue", "sh_field_state_issue"),
+            ("state", "sh_field_state"),
+            ("createdAt", "sh_field_created_at"),
+        ],
+    ),
+    (
+        "sh_comment",
+        &[
+            ("subject", "sh_field_subject"),
+            ("body", "sh_field_body"),
+            ("createdAt", "sh_field_created_at"),
+            ("replyTo", "sh_field_reply_to"),
+            ("pullRoundIdx", "sh_field_round"),
+        ],
+    ),
+    ("sh_markdown", &[("text", "sh_field_text")]),
+    (
+        "sh_label_op",
+        &[
+            ("subject", "sh_field_op_subject"),
+            ("performedAt", "sh_field_op_at"),
+            ("add", "sh_field_op_add"),
+            ("add.key", "sh_field_op_key"),
+            ("add.value", "sh_field_op_value"),
+            ("delete", "sh_field_op_delete"),
+            ("delete.key", "sh_field_op_key"),
+            ("delete.value", "sh_field_op_value"),
+        ],
+    ),
+    (
+        "sh_label",
+        &[
+            ("name", "sh_field_label_name"),
+            ("color", "sh_field_label_color"),
+            ("valueType", "sh_field_label_type"),
+            ("valueType.type", "sh_field_label_kind"),
+            ("valueType.format", "sh_field_label_format"),
+            ("scope", "sh_field_label_scope"),
+            ("multiple", "sh_field_label_multiple"),
+            ("createdAt", "sh_field_created_at"),
+        ],
+    ),
+    (
+        "sh_repo",
+        &[
+            ("knot", "sh_field_repo_knot"),
+            ("repoDid", "sh_field_repo_did"),
+            ("labels", "sh_field_repo_labels"),
+            ("spindle", "sh_field_repo_spindle"),
+        ],
+    ),
+    (
+        "org_pull",
+        &[
+            ("title", "field_title"),
+            ("body", "field_body"),
+            ("state", "field_state"),
+            ("targetBranch", "field_target_branch"),
+            ("tangledLabels", "field_labels"),
+            ("tangledLabels.key", "field_label_key"),
+            ("assignees", "field_assignees"),
+            ("createdAt", "field_created_at"),
+            ("x-tngl-editor", "field_editor"),
+        ],
+    ),
+    (
+        "org_patch",
+        &[
+            ("ticket", "field_ticket"),
+            ("base", "field_base"),
+            ("base.oid", "field_oid"),
+            ("head", "field_head"),
+            ("head.oid", "field_oid"),
+            ("source", "field_source"),
+            ("source.repo", "field_source_repo"),
+            ("source.branch", "field_source_branch"),
+            ("createdAt", "field_created_at"),
+            ("x-tngl-editor", "field_editor"),
+        ],
+    ),
+    (
+        "org_comment",
+        &[
+            ("subject", "field_subject"),
+            ("body", "field_body"),
+            ("replyTo", "field_reply_to"),
+            ("createdAt", "field_created_at"),
+            ("x-tngl-editor", "field_editor"),
+        ],
+    ),
+    ("org_markdown", &[("text", "field_text")]),
+    ("org_inline", &[("text", "field_text")]),
+    ("org_repo", &[("repo", "field_declared")]),
+    (
+        "org_manifest",
+        &[("owner", "manifest_owner"), ("name", "manifest_name")],
+    ),
+];
+
+/// The keys of methods, a field of theirs, and the key of its name.
+type Row = (&'static [&'static str], &'static str, &'static str);
+
+/// What a question to a host is made of.
+const QUERIES: &[Row] = &[
+    (
+        &[
+            "knot_branch",
+            "knot_branches",
+            "knot_default_branch",
+            "knot_log",
+            "knot_tree",
+            "knot_blob",
+            "knot_compare",
+            "knot_merge_base",
+            "knot_format_patch",
+        ],
+        "repo",
+        "knot_field_repo",
+    ),
+    (&["knot_branch"], "name", "knot_field_branch_name"),
+    (
+        &["knot_log", "knot_tree", "knot_blob"],
+        "ref",
+        "knot_field_revision",
+    ),
+    (&["knot_tree", "knot_blob"], "path", "knot_field_path"),
+    (&["knot_compare"], "rev1", "knot_field_compare_base"),
+    (&["knot_compare"], "rev2", "knot_field_compare_head"),
+    (&["knot_merge_base"], "base", "knot_field_base_of"),
+    (&["knot_merge_base"], "head", "knot_field_base_head"),
+    (&["knot_format_patch"], "from", "knot_field_patch_from"),
+    (&["knot_format_patch"], "to", "knot_field_patch_to"),
+    (&["knot_describe_repo"], "repoDid", "knot_field_repo_did"),
+    (
+        &["knot_list_collaborators"],
+        "subject",
+        "knot_field_collaborators_of",
+    ),
+    (
+        &[
+            "index_list_pulls",
+            "index_list_issues",
+            "index_list_statuses",
+            "index_list_issue_states",
+            "index_list_comments",
+            "index_list_label_ops",
+            "index_list_labels",
+            "index_list_collaborators",
+        ],
+        "subject",
+        "index_field_subject",
+    ),
+    (&["index_get_pull"], "pull", "index_field_pull"),
+    (&["index_get_issue"], "issue", "index_field_issue"),
+    (&["index_get_repo"], "repo", "index_field_repo"),
+    (&["index_list_pulls"], "status", "index_field_wanted_status"),
+    (&["index_list_issues"], "state", "index_field_wanted_state"),
+    (
+        &["index_list_pulls", "index_list_issues"],
+        "author",
+        "index_field_author",
+    ),
+    (&["spindle_pipelines"], "repo", "spindle_field_repo"),
+    (&["spindle_pipelines"], "commits", "spindle_field_commits"),
+];
+
+/// The same of what hosts are told to do.
+const INPUTS: &[Row] = &[
+    (
+        &[
+            "knot_merge_check",
+            "knot_merge",
+            "knot_hidden_ref",
+            "knot_delete_branch",
+        ],
+        "repo",
+        "knot_field_repo",
+    ),
+    (
+        &["knot_merge_check", "knot_merge"],
+        "did",
+        "knot_field_owner",
+    ),
+    (
+        &["knot_merge_check", "knot_merge"],
+        "name",
+        "knot_field_name",
+    ),
+    (
+        &["knot_merge_check", "knot_merge", "knot_delete_branch"],
+        "branch",
+        "knot_field_branch",
+    ),
+    (
+        &["knot_merge_check", "knot_merge"],
+        "patch",
+        "knot_field_patch",
+    ),
+    (&["knot_merge"], "commitMessage", "knot_field_message"),
+    (&["knot_merge"], "commitBody", "knot_field_message_body"),
+    (&["knot_merge"], "authorEmail", "knot_field_email"),
+    (&["knot_hidden_ref"], "forkRef", "knot_field_fork_ref"),
+    (&["knot_hidden_ref"], "remoteRef", "knot_field_remote_ref"),
+    (&["knot_submit_patch"], "repo", "knot_field_submit_repo"),
+    (&["knot_submit_patch"], "patch", "knot_field_submit_patch"),
+    (&["knot_submit_patch"], "patch.ticket", "field_ticket"),
+    (&["knot_submit_patch"], "patch.base", "field_base"),
+    (&["knot_submit_patch"], "patch.base.oid", "field_oid"),
+    (&["knot_submit_patch"], "patch.head", "field_head"),
+    (&["knot_submit_patch"], "patch.head.oid", "field_oid"),
+    (
+        &["knot_submit_patch"],
+        "patch.sourceRepo",
+        "field_sent_repo",
+    ),
+    (
+        &["knot_submit_patch"],
+        "patch.sourceBranch",
+        "field_sent_branch",
+    ),
+];
+
+/// The same of answers.
+const ANSWERS: &[Row] = &[
+    (
+        &["index_list_pulls", "index_list_issues"],
+        "items.state",
+        "index_field_row_state",
+    ),
+    (
+        &["index_list_pulls", "index_list_issues"],
+        "items.commentCount",
+        "index_field_row_comments",
+    ),
+    (
+        &["index_list_collaborators", "knot_list_collaborators"],
+        "items.subject",
+        "index_field_collaborator",
+    ),
+];
+
+/// Another name for each of the protocol's, by its key; names that are one stay one.
+fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut nsids: BTreeMap<&str, String> = BTreeMap::new();
+    let mut others = BTreeMap::new();
+    for (key, name) in usual {
+        let short = key.replace('_', "");
+        let is_method = ["knot_", "index_", "spindle_"]
+            .iter()
+            .any(|by| key.starts_with(by));
+        let now = match key.as_str() {
+            // The one begins with the other.
+            "field_stamp" => "st-".to_owned(),
+            "field_editor" => "st-editor".to_owned(),
+            _ if !name.contains('.') => format!("x{short}"),
+            _ if is_method => format!("org.example.{short}"),
+            _ => {
+                let first = || format!("org.example.{short}");
+                nsids.entry(name).or_insert_with(first).clone()
+            }
         };
-        let now = format!("org.example.{}", key.replace('_', ""));
-        host.rename_method(&usual, &now);
-        dialects.set(&key, &now).unwrap();
+        others.insert(key.clone(), now);
     }
+    others
+}
+
+/// Everything has another name than usual, on all hosts, and the client knows it.
+fn renamed(stage: &Stage, spindle: &SpindleDouble) -> Settings {
+    let mut usual: BTreeMap<String, String> = Dialects::default().names().into_iter().collect();
+    usual.remove("audience");
+    let others = other_names(&usual);
+    let mut dialects = Dialects::default();
+    for (key, now) in &others {
+        dialects.set(key, now).unwrap();
+    }
+    let mut names = Names::default();
+    for (key, name) in &usual {
+        let is_type = key.starts_with("sh_") || key.starts_with("org_");
+        if is_type && name.contains('.') {
+            names.text(name, &others[key]);
+        }
+    }
+    for (of, fields) in RECORDS {
+        for (path, key) in *fields {
+            names.field(Place::Type(usual[*of].clone()), path, &others[*key]);
+        }
+    }
+    for key in ["org_state_open", "org_state_closed", "org_state_merged"] {
+        let ticket = Place::Type(usual["org_pull"].clone());
+        names.word(ticket, "state", &usual[key], &others[key]);
+    }
+    let world = &stage.world;
+    for (by, host) in [
+        ("knot_", world.knot().host()),
+        ("index_", world.index().host()),
+        ("spindle_", spindle.host()),
+    ] {
+        let mut names = names.clone();
+        let tables: [(&[Row], fn(String) -> Place); 3] = [
+            (QUERIES, Place::Query),
+            (INPUTS, Place::Input),
+            (ANSWERS, Place::Answer),
+        ];
+        for (table, at) in tables {
+            for (methods, path, key) in table {
+                for method in methods.iter().filter(|method| method.starts_with(by)) {
+                    names.field(at(usual[*method].clone()), path, &others[*key]);
+                }
+            }
+        }
+        host.speak(names);
+        for (key, name) in &usual {
+            if key.starts_with(by) && name.contains('.') {
+                host.rename_method(name, &others[key]);
+            }
+        }
+    }
+    world.pds().host().speak(names);
     Settings {
         dialects,
         ..stage.settings()
     }
 }
 
-/// The methods of tangled that were called, which have to be called by their new names.
+/// The methods of tangled that were called, which have to be called by their new names. No usual
+/// name of a collection, a type or a method was sent.
 fn called(host: &Host) -> Vec<String> {
+    for request in host.requests() {
+        let sent = format!("{} {} {}", request.path, request.query, request.body);
+        let is_usual = sent.contains("sh.tangled.") || sent.contains("org.tangled.");
+        assert!(!is_usual, "{sent}");
+    }
     let requests = host.requests().into_iter();
     let all = requests.filter_map(|it| it.method().map(str::to_owned));
     let called: Vec<String> = all.filter(|it| !it.starts_with("com.atproto.")).collect();
@@ -44,16 +406,40 @@ fn has(called: &[String], name: &str) -> bool {
     called.iter().any(|it| *it == format!("org.example.{name}"))
 }
 
+/// A spindle that Alice's repository names.
+fn spindle_of(stage: &Stage) -> SpindleDouble {
+    let spindle = SpindleDouble::start().unwrap();
+    let did = &stage.alice.did;
+    let pds = stage.world.pds();
+    let uri = format!("at://{did}/sh.tangled.repo/widget");
+    let (_, mut record) = pds.record(&uri).unwrap();
+    record["spindle"] = json!(spindle.host().authority());
+    pds.put(did, "sh.tangled.repo", "widget", record);
+    spindle
+}
+
 #[tokio::test]
-async fn methods_are_called_by_the_names_that_are_configured() {
+async fn a_pull_request_goes_its_way_by_the_names_that_are_configured() {
     let stage = Stage::new();
-    let settings = renamed(&stage);
+    let spindle = spindle_of(&stage);
+    let settings = renamed(&stage, &spindle);
     let forge = stage.tangled_with(settings, Some(&stage.alice));
     stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
     let req = CreatePull::new("topic", "One");
     let made = forge.create(stage.repo_id(), &req).await.unwrap();
     assert_eq!(made.ingestion.word(), "confirmed");
     let pr = made.value.id;
+    let head = made.value.head_oid.unwrap();
+    spindle.run(&stage.repo.did, &head, "push", &[("build.yml", "success")]);
+    let report = forge.checks(&pr).await.unwrap();
+    assert_eq!(report.checks.len(), 1);
+    let edit = EditPull {
+        title: Some("Two".to_owned()),
+        description: Some("Why.".to_owned()),
+        ..EditPull::default()
+    };
+    let edited = forge.edit(&pr, &edit).await.unwrap();
+    assert_eq!(edited.ingestion.word(), "confirmed");
     let said = forge.comment(&pr, "Nice", None).await.unwrap();
     assert_eq!(said.ingestion.word(), "confirmed");
     let query = PullQuery {
@@ -63,24 +449,82 @@ async fn methods_are_called_by_the_names_that_are_configured() {
     let page = PageReq::first(30);
     let open = forge.list(stage.repo_id(), &query, page).await.unwrap();
     assert_eq!(open.items.len(), 1);
+    assert_eq!(open.items[0].title, "Two");
+    assert_eq!(open.items[0].comments_count, 1);
     assert!(open.warnings.is_empty(), "{:?}", open.warnings);
+    let closed = forge.close(&pr, &CloseReq::default()).await.unwrap();
+    assert_eq!(closed.ingestion.word(), "confirmed");
+    assert_eq!(closed.value.state, PrState::Closed);
+    forge.reopen(&pr, None).await.unwrap();
     let merged = forge.merge(&pr, &MergeReq::default()).await.unwrap();
     assert_eq!(merged.ingestion.word(), "confirmed");
-    let view = forge.view(&pr, PrFields::COMMENTS).await.unwrap();
+    let fields = PrFields::COMMENTS | PrFields::MERGEABILITY;
+    let view = forge.view(&pr, fields).await.unwrap();
     assert_eq!(view.state, PrState::Merged);
+    assert_eq!(
+        (view.title.as_str(), view.description.as_str()),
+        ("Two", "Why.")
+    );
     assert_eq!(view.comments.unwrap()[0].body, "Nice");
     assert!(view.warnings.is_empty(), "{:?}", view.warnings);
 
+    called(stage.world.pds().host());
     let knot = called(stage.world.knot().host());
     assert!(has(&knot, "knotmerge"), "{knot:?}");
     assert!(has(&knot, "knotcompare"), "{knot:?}");
     let index = called(stage.world.index().host());
     assert!(has(&index, "indexlistpulls"), "{index:?}");
     assert!(has(&index, "indexlistcomments"), "{index:?}");
+    assert!(has(&called(spindle.host()), "spindlepipelines"));
+    // The world has it all by the usual names.
+    let did = &stage.alice.did;
+    let statuses = stage
+        .world
+        .pds()
+        .records(did, "sh.tangled.repo.pull.status");
+    assert_eq!(statuses.len(), 4);
 }
 
-/// The double of 1.0 knows methods by their new names, too, and one audience: who is configured to
-/// ask for that one is never refused.
+#[tokio::test]
+async fn an_issue_and_its_label_go_by_the_names_that_are_configured() {
+    let stage = Stage::new();
+    let spindle = spindle_of(&stage);
+    let settings = renamed(&stage, &spindle);
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let label = NewLabel {
+        name: "bug".to_owned(),
+        color: Some("ff0000".to_owned()),
+        ..NewLabel::default()
+    };
+    forge.define_label(stage.repo_id(), &label).await.unwrap();
+    let new = NewIssue {
+        title: "Broken".to_owned(),
+        body: "It is.".to_owned(),
+        labels: vec!["bug".to_owned()],
+        assignees: vec![stage.bob.handle.clone()],
+    };
+    let made = forge.create_issue(stage.repo_id(), &new).await.unwrap();
+    assert_eq!(made.ingestion.word(), "confirmed");
+    let id = made.value.id;
+    let close = SetIssueState::to(IssueState::Closed);
+    let closed = forge.set_issue_state(&id, &close).await.unwrap();
+    assert_eq!(closed.ingestion.word(), "confirmed");
+    let issue = forge.issue(&id, IssueFields::default()).await.unwrap();
+    assert_eq!(issue.state, IssueState::Closed);
+    assert_eq!(
+        (issue.title.as_str(), issue.body.as_str()),
+        ("Broken", "It is.")
+    );
+    assert_eq!(issue.labels[0].name, "bug");
+    assert_eq!(issue.assignees.len(), 1);
+    assert!(issue.warnings.is_empty(), "{:?}", issue.warnings);
+    called(stage.world.pds().host());
+    let index = called(stage.world.index().host());
+    assert!(has(&index, "indexlistissuestates"), "{index:?}");
+    assert!(has(&index, "indexlistlabelops"), "{index:?}");
+}
+
+/// The double of 1.0 knows one audience: who is configured to ask for that one is never refused.
 #[tokio::test]
 async fn a_ticket_is_opened_by_other_names_and_for_the_audience_that_is_configured() {
     for (audience, sent) in [(Audience::Knot, 2), (Audience::Repository, 1)] {
@@ -89,7 +533,7 @@ async fn a_ticket_is_opened_by_other_names_and_for_the_audience_that_is_configur
             ..KnotOptions::default()
         };
         let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
-        let mut settings = renamed(&stage);
+        let mut settings = renamed(&stage, &SpindleDouble::start().unwrap());
         settings.dialects.audience = audience;
         let repo = stage.world.repository_1_0(&stage.alice, "new");
         let id = RepoId {
@@ -98,17 +542,33 @@ async fn a_ticket_is_opened_by_other_names_and_for_the_audience_that_is_configur
         };
         repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
         let forge = stage.tangled_with(settings, Some(&stage.alice));
-        let req = CreatePull::new("topic", "One");
+        let mut req = CreatePull::new("topic", "One");
+        req.description = "Why.".to_owned();
         let made = forge.create(&id, &req).await.unwrap();
         assert_eq!(made.value.head_oid, repo.git.oid("topic"));
-        let view = forge.view(&made.value.id, PrFields::COMMITS).await.unwrap();
-        assert_eq!(view.commits.map(|c| c.len()), Some(1));
-        assert!(view.warnings.is_empty(), "{:?}", view.warnings);
         let knot = stage.world.knot().host();
         let create = "com.atproto.repo.createRecord";
         assert_eq!(knot.count_of(create), sent, "{audience:?}");
+        let pr = made.value.id;
+        forge.comment(&pr, "Nice", None).await.unwrap();
+        let closed = forge.close(&pr, &CloseReq::default()).await.unwrap();
+        assert_eq!(closed.value.state, PrState::Closed);
+        let fields = PrFields::COMMITS | PrFields::COMMENTS;
+        let view = forge.view(&pr, fields).await.unwrap();
+        assert_eq!(view.commits.map(|c| c.len()), Some(1));
+        assert_eq!(
+            (view.title.as_str(), view.description.as_str()),
+            ("One", "Why.")
+        );
+        assert_eq!(view.comments.unwrap()[0].body, "Nice");
+        assert!(view.warnings.is_empty(), "{:?}", view.warnings);
         let called = called(knot);
         assert!(has(&called, "knotsubmitpatch"), "{called:?}");
         assert!(has(&called, "knotformatpatch"), "{called:?}");
+        let ticket = stage
+            .world
+            .knot()
+            .records(&repo.did, "org.tangled.track.ticket");
+        assert_eq!(ticket[0].2["state"], "closed");
     }
 }

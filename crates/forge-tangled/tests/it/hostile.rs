@@ -233,6 +233,16 @@ async fn ten_thousand_records_are_read_over_cursors() {
     assert_eq!(view.comments_count, MANY);
     let told = |w: &forge_core::Warning| w.message.contains("more than 10000 records");
     assert!(view.warnings.iter().any(told), "{:?}", view.warnings);
+    // Also of the links, where those are what is read.
+    index.host().set_down(true);
+    index.backlinks().set_down(false);
+    let view = stage
+        .tangled(&stage.bob)
+        .view(&good.id, PrFields::NONE)
+        .await
+        .unwrap();
+    let told = |w: &forge_core::Warning| w.message.contains("more than 10000 links to");
+    assert!(view.warnings.iter().any(told), "{:?}", view.warnings);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,6 +3,7 @@ use forge_core::{
     model::PullQuery,
 };
 use forge_tangled::{Era, Reach, Settings};
+use forge_testkit::tangled::Fault;
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -194,6 +195,22 @@ async fn services_on_this_machine_are_not_contacted_for_a_stranger() {
 }
 
 #[tokio::test]
+async fn more_declarations_than_are_read_leave_the_protocol_unknown() {
+    let stage = Stage::new();
+    for n in 0..2_000 {
+        let declaration = json!({"createdAt": "2026-11-01T00:00:00Z"});
+        let pds = stage.world.pds();
+        pds.put(&stage.alice.did, DECLARATION, &format!("r{n}"), declaration);
+    }
+    let forge = stage.tangled(&stage.bob);
+    let e = forge.repo(&stage.id()).await.unwrap_err();
+    assert!(
+        e.message().contains("2000 repositories of Tangled 1.0"),
+        "{e:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_number_is_looked_up_on_the_web() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
@@ -211,4 +228,40 @@ async fn a_number_is_looked_up_on_the_web() {
                 .ends_with(&format!("/alice.test/widget/pulls/{number}"))
         );
     }
+}
+
+#[tokio::test]
+async fn a_page_that_is_not_clear_about_a_number_is_not_believed() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    let first = stage.open(&repo, "a").await.node_id;
+    let second = stage.open(&repo, "b").await.node_id;
+    let forge = stage.tangled(&stage.alice);
+    let number = forge_core::PrId::number(stage.id(), 1);
+    let names = |uris: &[&String]| -> String {
+        let all = uris.iter();
+        all.map(|uri| format!("<i data-aturi=\"{uri}\"></i>"))
+            .collect()
+    };
+    for (page, why) in [
+        (
+            format!("<h1>#1</h1>{}", names(&[&second, &first])),
+            format!("it names 2 records, {second}, {first}"),
+        ),
+        (
+            format!("<h1>#2</h1>{}", names(&[&second])),
+            format!("it names {second}, and that number nowhere"),
+        ),
+    ] {
+        let page = Fault::answer(200, &[("content-type", "text/html")], page);
+        let web = stage.world.index().web();
+        web.fault(page.on_path("/alice.test/widget/pulls/1"));
+        let e = forge.close(&number, &Default::default()).await;
+        let e = e.unwrap_err();
+        assert!(e.message().ends_with(&why), "{e:?}");
+        assert!(e.hint().unwrap().contains("at-uri"), "{e:?}");
+    }
+    let statuses = stage.world.pds();
+    let statuses = statuses.records(&stage.alice.did, "sh.tangled.repo.pull.status");
+    assert_eq!(statuses.len(), 2, "the opening ones");
 }

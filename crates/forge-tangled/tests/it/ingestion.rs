@@ -68,7 +68,7 @@ async fn what_is_not_shown_in_time_is_pending() {
             }),
         }
         let made = create(&stage, impatient(&stage)).await;
-        let Ingestion::Pending { uri, .. } = &made.ingestion else {
+        let Ingestion::Pending { uri: Some(uri), .. } = &made.ingestion else {
             panic!("{mood}: {:?}", made.ingestion);
         };
         assert_eq!(*uri, made.value.node_id, "{mood}");
@@ -190,6 +190,84 @@ async fn a_strangers_status_is_in_the_history_and_does_not_count() {
     assert_eq!(last.actor.login, "carol.test");
     assert_eq!(last.authority.as_deref(), Some("none"));
     assert!(last.detail.as_ref().unwrap().contains("does not count"));
+}
+
+#[tokio::test]
+async fn a_collaborator_on_a_later_page_counts() {
+    const STATUS: &str = "sh.tangled.repo.pull.status";
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let carol = pds.account("carol.test", crate::stage::PASSWORD);
+    let made = create(&stage, stage.settings()).await.value;
+    let status = serde_json::json!({
+        "pull": made.node_id,
+        "status": format!("{STATUS}.closed"),
+        "createdAt": "2036-01-01T00:00:00Z",
+    });
+    pds.add(&carol.did, STATUS, status);
+    let page = |did: &str, cursor: Option<&str>| {
+        let body = serde_json::json!({"items": [{"subject": did}], "cursor": cursor});
+        let json = [("content-type", "application/json")];
+        Fault::answer(200, &json, body.to_string()).on("sh.tangled.repo.listCollaborators")
+    };
+    let pages = page(&stage.bob.did, Some("2")).then(page(&carol.did, None));
+    stage.world.knot().host().fault(pages);
+    let forge = stage.tangled(&stage.bob);
+    let view = forge.view(&made.id, Default::default()).await.unwrap();
+    assert_eq!(view.state, forge_core::model::PrState::Closed);
+}
+
+#[tokio::test]
+async fn every_status_record_is_in_the_history() {
+    const STATUS: &str = "sh.tangled.repo.pull.status";
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let carol = pds.account("carol.test", crate::stage::PASSWORD);
+    let made = create(&stage, stage.settings()).await.value;
+    let (opening, _, record) = pds.records(&stage.alice.did, STATUS).remove(0);
+    let mut open = record;
+    open["createdAt"] = "2036-01-01T00:00:00Z".into();
+    let (of_stranger, _) = pds.add(&carol.did, STATUS, open.clone());
+    open["createdAt"] = "2036-01-02T00:00:00Z".into();
+    let (of_author, _) = pds.add(&stage.alice.did, STATUS, open);
+    let forge = stage.tangled(&stage.bob);
+    let page = forge_core::PageReq::first(10);
+    let history = forge.history(&made.id, page).await.unwrap().items;
+    let detail = |n: usize| history[n].detail.clone().unwrap_or_default();
+    // The one that was written with it is no event of its own.
+    assert_eq!(detail(0), format!("its status record is {opening}"));
+    let ids: Vec<_> = history.iter().skip(1).map(|e| e.id.as_str()).collect();
+    assert_eq!(ids, [of_stranger.as_str(), &of_author]);
+    let idle = format!("the status '{STATUS}.open', which changes nothing");
+    assert_eq!(detail(2), idle);
+    assert_eq!(
+        detail(1),
+        format!("{idle}; does not count: the account may not set the state")
+    );
+}
+
+#[tokio::test]
+async fn a_record_behind_a_thousand_newer_ones_is_found() {
+    const STATUS: &str = "sh.tangled.repo.pull.status";
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let made = create(&stage, stage.settings()).await.value;
+    let add = |at: &str| {
+        let status = serde_json::json!({
+            "pull": made.node_id,
+            "status": format!("{STATUS}.open"),
+            "createdAt": at,
+        });
+        pds.add(&stage.alice.did, STATUS, status).0
+    };
+    let old = add("2026-11-01T00:00:00Z");
+    for _ in 0..1_000 {
+        add("2036-11-02T00:00:00Z");
+    }
+    let uri = forge_core::AtUri::parse(&old).unwrap();
+    let forge = stage.tangled(&stage.bob);
+    let report = forge.check_ingestion(&uri).await.unwrap();
+    assert_eq!(report.ingestion.word(), "confirmed", "{report:?}");
 }
 
 #[tokio::test]

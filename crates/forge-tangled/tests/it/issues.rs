@@ -97,7 +97,7 @@ async fn what_is_not_shown_is_pending_and_what_is_not_taken_in_is_pds_only() {
     stage.world.index().lose_next(ISSUE, 9);
     let forge = stage.tangled_with(impatient.clone(), Some(&stage.alice));
     let made = forge.create_issue(&stage.id(), &new("One")).await.unwrap();
-    let Ingestion::Pending { uri, .. } = &made.ingestion else {
+    let Ingestion::Pending { uri: Some(uri), .. } = &made.ingestion else {
         panic!("{:?}", made.ingestion);
     };
     assert_eq!(*uri, made.value.node_id);
@@ -269,6 +269,32 @@ async fn without_the_index_all_that_is_known_is_read() {
         assert_eq!(view.comments.unwrap()[0].body, "Nice");
         assert!(said(&view.warnings, "read from"), "{:?}", view.warnings);
     }
+}
+
+#[tokio::test]
+async fn without_the_index_a_list_has_pages_too() {
+    let stage = Stage::new();
+    for title in ["First", "Second", "Third"] {
+        open(&stage, title).await;
+    }
+    let forge = stage.tangled(&stage.bob);
+    let page = forge.issues(&stage.id(), &all(), PageReq::first(9)).await;
+    let page = page.unwrap();
+    let source = page.source.as_deref().unwrap_or_default();
+    assert!(source.starts_with("the index at "), "{source}");
+    assert_eq!(page.total, Some(3));
+    stage.world.index().host().set_down(true);
+    let (mut titles, mut request) = (Vec::new(), PageReq::first(2));
+    loop {
+        let page = forge.issues(&stage.id(), &all(), request).await.unwrap();
+        let source = page.source.as_deref().unwrap_or_default();
+        assert!(source.starts_with("the backlinks at "), "{source}");
+        assert_eq!(page.total, Some(3));
+        titles.extend(page.items.into_iter().map(|issue| issue.title));
+        let Some(next) = page.next else { break };
+        request = PageReq::after(next, 2);
+    }
+    assert_eq!(titles, ["Third", "Second", "First"]);
 }
 
 #[tokio::test]
@@ -493,6 +519,16 @@ async fn why_an_issue_is_closed_is_said_once() {
         .set_issue_state(&id, &close)
         .await;
     assert!(again.unwrap().unchanged && said() == 1);
+    // Another text goes with no change, and that is said.
+    let other = SetIssueState {
+        comment: Some("Nor later.".into()),
+        ..to(IssueState::Closed)
+    };
+    let forge = stage.tangled(&stage.alice);
+    let unsaid = forge.set_issue_state(&id, &other).await.unwrap();
+    assert!(unsaid.unchanged && said() == 1);
+    let told = |w: &Warning| w.message.starts_with("the comment was not written");
+    assert!(unsaid.warnings.iter().any(told), "{:?}", unsaid.warnings);
     let forge = stage.tangled(&stage.alice);
     forge
         .set_issue_state(&id, &to(IssueState::Open))
@@ -532,5 +568,6 @@ async fn why_a_ticket_is_closed_is_said_once() {
     for _ in 0..2 {
         let again = forge.set_issue_state(&issue, &close).await.unwrap();
         assert!(again.unchanged && count() == 1, "{again:?}");
+        assert!(said(&again.warnings, "experimental"), "{again:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_core::{PullRequests, RepoId, RepoPath, Repos, model::MergeReq};
+use forge_core::{AtUri, PullRequests, RepoId, RepoPath, Repos, model::MergeReq};
 use forge_tangled::{Era, Origin, Settings};
 use serde_json::json;
 
@@ -85,6 +85,50 @@ async fn what_is_declared_meanwhile_is_of_1_0_from_then_on() {
     let declaration = json!({ "repo": repo.did, "createdAt": "2026-11-01T00:00:00Z" });
     pds.put(alice, DECLARATION, "moving", declaration);
     assert_eq!(forge.era(&id).await.unwrap(), Era::Org10);
+}
+
+/// Nothing of the older protocol is written there any more, also not the same once more.
+#[tokio::test]
+async fn what_is_declared_meanwhile_gets_no_record_put_again() {
+    const PULL: &str = "sh.tangled.repo.pull";
+    const STATUS: &str = "sh.tangled.repo.pull.status";
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "moving");
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    pds.delete(alice, DECLARATION, "moving");
+    let older = json!({
+        "name": "moving", "knot": stage.world.knot().host().authority(), "repoDid": repo.did,
+        "createdAt": "2026-05-01T00:00:00Z",
+    });
+    pds.put(alice, "sh.tangled.repo", "moving", older);
+    let pull = json!({
+        "$type": PULL, "title": "One", "target": { "repo": repo.did, "branch": "main" },
+        "createdAt": "2026-06-01T00:00:00Z", "rounds": [],
+    });
+    let (pull, _) = pds.add(alice, PULL, pull);
+    stage.world.index().lose_next(STATUS, 99);
+    let status = json!({
+        "$type": STATUS, "pull": pull, "status": format!("{STATUS}.closed"),
+        "createdAt": "2026-06-02T00:00:00Z",
+    });
+    let (status, _) = pds.add(alice, STATUS, status);
+    let settings = Settings {
+        wait: Duration::from_millis(50),
+        ..forgetful(&stage)
+    };
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let at = AtUri::parse(&status).unwrap();
+    let version = || pds.record(&status).unwrap().0;
+    let first = version();
+    forge.put_again(&at).await.unwrap();
+    let second = version();
+    assert_ne!(first, second, "it was put again");
+    let declaration = json!({ "repo": repo.did, "createdAt": "2026-11-01T00:00:00Z" });
+    pds.put(alice, DECLARATION, "moving", declaration);
+    let e = forge.put_again(&at).await.unwrap_err();
+    assert_eq!(e.code(), "precondition_failed", "{e:?}");
+    assert!(e.message().contains("of Tangled 1.0 by now"), "{e:?}");
+    assert_eq!(version(), second);
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@
 use std::{future::Future, path::Path, time::Duration};
 
 use forge_core::{
-    ErrorKind, PrId, PullRequests, RepoId, RepoPath,
-    model::{CloseReq, CreatePull, LocalClone, MergeReq, PrState, Resubmit},
+    ErrorKind, PrId, PullRequests, RepoId, RepoPath, Timestamp,
+    model::{CloseReq, CreatePull, FileEdit, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::{Settings, Tangled};
 use forge_testkit::{
@@ -101,6 +101,14 @@ impl Scene {
         all.map(|(uri, _, _)| uri).collect()
     }
 
+    fn titled(&self, title: &str) -> Vec<String> {
+        let all = self.stage.world.pds().records(&self.stage.alice.did, PULL);
+        let all = all
+            .into_iter()
+            .filter(|(_, _, value)| value["title"] == title);
+        all.map(|(uri, _, _)| uri).collect()
+    }
+
     fn commit(&self, branch: &str, message: &str, file: &str, text: &str) {
         self.stage
             .repo
@@ -158,6 +166,83 @@ pub async fn creation(step: u64) {
     }
     println!("{} requests", at - step);
     assert!(at > 8 && finished > 0, "{at} requests, {finished} finished");
+}
+
+/// A pull request without a branch that adds one file.
+fn without_a_branch(kind: &str, file: &str) -> CreatePull {
+    let mut req = CreatePull::new("", file);
+    match kind {
+        "edits" => req.edits = vec![FileEdit::write(file, "x\n")],
+        _ => {
+            let patch = format!(
+                "diff --git a/{file} b/{file}\nnew file mode 100644\n--- /dev/null\n\
+                 +++ b/{file}\n@@ -0,0 +1 @@\n+x\n"
+            );
+            req.patch = Some(patch.into_bytes());
+        }
+    }
+    req
+}
+
+/// Until a clock of seconds shows another one: whatever is dated now is dated otherwise then.
+async fn another_second() {
+    let now = Timestamp::now();
+    while Timestamp::now() == now {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Kills at every `step`-th request, before and after it is carried out: what has no branch that
+/// tells it apart, given again in another second.
+pub async fn creation_without_a_branch(step: u64) {
+    let scene = Scene::new();
+    for kind in ["edits", "patch"] {
+        let (mut at, mut finished): (u64, u32) = (1, 0);
+        loop {
+            let mut came_there = false;
+            for after in [false, true] {
+                let title = format!("{kind}-{at}-{after}");
+                let (process, id) = (scene.process(), scene.stage.id());
+                let req = without_a_branch(kind, &title);
+                let again = req.clone();
+                came_there |= scene
+                    .until(at, after, async move {
+                        let _ = process.create(&id, &req).await;
+                    })
+                    .await;
+                let before = scene.titled(&title);
+                if !before.is_empty() {
+                    another_second().await;
+                }
+                let done = scene.process().create(scene.stage.repo_id(), &again).await;
+                let now = scene.titled(&title);
+                assert_eq!(now.len(), 1, "{title}: {done:?}");
+                match done {
+                    Ok(made) => {
+                        assert!(before.is_empty(), "{title}");
+                        assert_eq!(made.value.node_id, now[0]);
+                    }
+                    // It had been made: the error names it.
+                    Err(e) => {
+                        assert_eq!(before, now, "{title}: {e:?}");
+                        let existing = Some(now[0].clone());
+                        assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
+                        finished += 1;
+                    }
+                }
+                assert_eq!(scene.about(STATUS, &now[0]).len(), 1);
+            }
+            if !came_there {
+                break;
+            }
+            at += step;
+        }
+        println!("{kind}: {} requests", at - step);
+        assert!(
+            at > 6 && finished > 0,
+            "{kind}: {at} requests, {finished} finished"
+        );
+    }
 }
 
 /// Kills at every `step`-th request, before and after it is carried out.

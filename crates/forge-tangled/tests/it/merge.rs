@@ -1,13 +1,17 @@
 //! Merges that go wrong half-way.
 
+use std::time::Duration;
+
 use forge_core::{
-    PullRequests, Retry, Timestamp,
-    model::{CreatePull, MergeReq, PrState, PullRequest},
+    Ingestion, PageReq, PullRequests, Retry, Timestamp,
+    model::{
+        CreatePull, MergeReq, PrFields, PrState, PullQuery, PullRequest, Resubmit, StateFilter,
+    },
 };
-use forge_testkit::tangled::Fault;
+use forge_testkit::tangled::{Account, Fault};
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::stage::{PASSWORD, Stage};
 
 const MERGE: &str = "sh.tangled.repo.merge";
 const APPLY: &str = "com.atproto.repo.applyWrites";
@@ -120,7 +124,14 @@ async fn a_merge_that_could_not_be_recorded_says_so_and_is_finished_by_a_rerun()
     let merged = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     let steps: Vec<_> = merged.steps.iter().map(|s| s.done).collect();
     assert_eq!(steps, [true, false]);
-    assert_eq!(merged.ingestion.word(), "pending");
+    let none = Ingestion::Pending {
+        uri: None,
+        waited: Duration::ZERO,
+    };
+    assert_eq!(
+        merged.ingestion, none,
+        "no record is named that is not there"
+    );
     let hint = merged.warnings[0].hint.clone().unwrap();
     assert!(
         hint.contains(&format!("forge pr merge {}", made.node_id)),
@@ -183,6 +194,171 @@ async fn a_status_record_alone_is_no_merge() {
         1,
         "the opening one"
     );
+}
+
+/// Somebody writes that it is merged, and merges nothing.
+fn say_merged(stage: &Stage, by: &Account, made: &PullRequest) {
+    let status = json!({
+        "pull": made.node_id,
+        "status": format!("{STATUS}.merged"),
+        "createdAt": "2036-01-01T00:00:00Z",
+    });
+    stage.world.pds().add(&by.did, STATUS, status);
+}
+
+/// What a view says of its state.
+fn doubts(view: &PullRequest) -> Vec<&str> {
+    let doubts = view.warnings.iter().filter(|w| w.section == Some("state"));
+    doubts.map(|w| w.message.as_str()).collect()
+}
+
+#[tokio::test]
+async fn what_a_status_calls_merged_is_looked_for_on_the_branch() {
+    let stage = Stage::new();
+    // She may set the state of what she opens, and may not push.
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    let forge = stage.tangled(&stage.alice);
+    for (by, right) in [
+        (&carol, "author"),
+        (&stage.alice, "owner"),
+        (&stage.bob, "collaborator"),
+    ] {
+        let branch = format!("of-{right}");
+        let made = stage.open(&stage.handle(&carol), &branch).await;
+        let head = stage.repo.git.oid(&branch);
+        say_merged(&stage, by, &made);
+        let said = format!("a status record of {} ({right}) says that", by.handle);
+
+        let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+        assert_eq!(view.state, PrState::Merged);
+        let told = format!("{said} it is merged; whether 'main' has the change was not looked at");
+        assert_eq!(doubts(&view), [told]);
+        let view = forge.view(&made.id, PrFields::MERGEABILITY).await.unwrap();
+        let uri = &made.node_id;
+        let told = format!("{said} {uri} is merged, and 'main' does not show the change");
+        assert_eq!(doubts(&view), [told.as_str()]);
+
+        let req = MergeReq {
+            delete_branch: true,
+            ..MergeReq::default()
+        };
+        let e = forge.merge(&made.id, &req).await.unwrap_err();
+        assert_eq!(e.code(), "precondition_failed", "{e:?}");
+        assert_eq!(e.message(), format!("{told}; nothing was merged"));
+        let hint = e.hint().unwrap();
+        assert!(hint.contains(&format!("forge pr reopen {uri}")), "{hint}");
+        assert_eq!(stage.repo.git.oid(&branch), head, "the branch is kept");
+        let round = stage.tangled(&carol);
+        let round = round.resubmit(&made.id, &Resubmit::default()).await;
+        let e = round.unwrap_err();
+        assert_eq!(e.message(), format!("{told}; no round was added"));
+
+        // What the hint says.
+        let opened = forge.reopen(&made.id, None).await.unwrap();
+        assert_eq!(opened.value.state, PrState::Open);
+        assert_eq!(opened.warnings[0].message, told);
+        let merged = forge.merge(&made.id, &req).await.unwrap();
+        assert!(!merged.value.already_merged && merged.value.branch_deleted);
+        assert_eq!(doubts(&merged.value.pull_request), [""; 0]);
+        let view = forge.view(&made.id, PrFields::MERGEABILITY).await.unwrap();
+        assert_eq!((view.state, doubts(&view)), (PrState::Merged, vec![]));
+        let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+        assert!(again.unchanged && again.value.already_merged);
+        let e = forge.reopen(&made.id, None).await.unwrap_err();
+        assert!(e.message().contains("is merged and cannot be"), "{e:?}");
+    }
+    assert_eq!(stage.world.knot().host().count_of(MERGE), 3);
+}
+
+#[tokio::test]
+async fn what_only_a_status_calls_merged_can_be_closed() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    say_merged(&stage, &stage.bob, &made);
+    let forge = stage.tangled(&stage.alice);
+    let closed = forge.close(&made.id, &Default::default()).await.unwrap();
+    assert_eq!(closed.value.state, PrState::Closed);
+    let told = &closed.warnings[0].message;
+    assert!(told.contains("does not show the change"), "{told}");
+}
+
+#[tokio::test]
+async fn without_the_index_a_row_says_by_whom_it_is_called_merged() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    say_merged(&stage, &stage.bob, &made);
+    stage.world.index().host().set_down(true);
+    let query = PullQuery {
+        state: StateFilter::Merged,
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    let forge = stage.tangled(&stage.alice);
+    let rows = forge.list(stage.repo_id(), &query, PageReq::first(9)).await;
+    let rows = rows.unwrap().items;
+    assert_eq!(rows.len(), 1);
+    let told = doubts(&rows[0]);
+    assert!(told[0].contains("bob.test (collaborator)"), "{told:?}");
+}
+
+/// The round that was merged stays merged, whatever is submitted by another program since.
+#[tokio::test]
+async fn a_younger_round_does_not_undo_a_merge() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    let made = stage.open(&repo, "topic").await;
+    let other = stage.open(&repo, "other").await;
+    let forge = stage.tangled(&stage.alice);
+    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    let pds = stage.world.pds();
+    let mut round = pds.record(&other.node_id).unwrap().1["rounds"][0].clone();
+    round["createdAt"] = json!("2999-01-01T00:00:00Z");
+    let (_, mut record) = pds.record(&made.node_id).unwrap();
+    record["rounds"].as_array_mut().unwrap().push(round);
+    let rkey = made.node_id.rsplit('/').next().unwrap();
+    pds.put(&stage.alice.did, "sh.tangled.repo.pull", rkey, record);
+    let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    assert!(again.unchanged && again.value.already_merged);
+}
+
+#[tokio::test]
+async fn a_log_in_an_unknown_form_stops_the_merge() {
+    let now = Timestamp::now().to_string();
+    let no_address = json!({ "Hash": "00", "Message": "Theirs", "Author": { "When": now } });
+    for commits in [json!([no_address]), json!([{ "id": 1 }]), Value::Null] {
+        let stage = Stage::new();
+        let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+        let answer = json!({ "commits": commits }).to_string();
+        let knot = stage.world.knot().host();
+        let log = Fault::answer(200, &JSON, answer).on("sh.tangled.repo.log");
+        knot.fault(log.always());
+        let forge = stage.tangled(&stage.alice);
+        let e = forge.merge(&made.id, &MergeReq::default()).await;
+        let e = e.unwrap_err();
+        assert_eq!(e.code(), "precondition_failed", "{commits}: {e:?}");
+        assert!(e.message().contains("cannot be read"), "{e:?}");
+        assert_eq!(knot.count_of(MERGE), 0);
+    }
+}
+
+/// The knot says yes and does nothing, and somebody else has pushed a commit of that name.
+#[tokio::test]
+async fn a_commit_of_the_name_is_no_proof_of_a_merge() {
+    let stage = Stage::new();
+    let made = open_from(&stage, MORE, "One more").await;
+    pushed_meanwhile(&stage, "One more");
+    stage
+        .repo
+        .git
+        .commit("main", "Later", &[("later", Some("x\n"))]);
+    let knot = stage.world.knot().host();
+    knot.fault(Fault::answer(200, &[], "").on(MERGE));
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.merge(&made.id, &MergeReq::default()).await;
+    let e = e.unwrap_err();
+    assert!(e.message().contains("not proved to be the change"), "{e:?}");
+    let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+    assert_eq!(view.state, PrState::Open, "nothing was recorded");
 }
 
 const MORE: &str = "diff --git a/more b/more\nnew file mode 100644\n--- /dev/null\n+++ b/more\n\

@@ -18,6 +18,12 @@ async fn a_creation_that_is_killed_is_made_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_creation_without_a_branch_that_is_killed_is_made_once() {
+    // The second of any two requests in a row is killed before or after: the one that writes, too.
+    kill::creation_without_a_branch(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_round_that_is_killed_is_submitted_once() {
     kill::round(STEP).await;
 }

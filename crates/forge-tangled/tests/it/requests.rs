@@ -7,7 +7,10 @@ use std::{
 
 use forge_core::{
     PageReq, PullRequests,
-    model::{CreatePull, FileEdit, NewLabel, PrFields, PrState, PullQuery, Resubmit, StateFilter},
+    model::{
+        CreatePull, FileEdit, MergeReq, NewLabel, PrFields, PrState, PullQuery, Resubmit,
+        StateFilter,
+    },
 };
 use forge_tangled::{Origin, Settings};
 use forge_testkit::tangled::{Host, Recorded};
@@ -17,6 +20,13 @@ use crate::stage::Stage;
 
 const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
+
+/// The most requests of all kinds, to all hosts, that opening takes where everything that is looked
+/// up once is known: the two writes, what is read before them so that nothing is opened twice or
+/// refused behind them, and the looks of the index at the pull request and its label.
+const CREATE: usize = 24;
+/// The same of another round, and the view behind it.
+const RESUBMIT: usize = 32;
 
 /// Long enough that requests which are sent at once are in work at once, also on a slow machine.
 const SLOW: Duration = Duration::from_millis(200);
@@ -34,6 +44,12 @@ fn hosts(stage: &Stage) -> [&Host; 5] {
 
 fn reset(stage: &Stage) {
     hosts(stage).iter().for_each(|host| host.reset_record());
+}
+
+/// All requests since the record was set back, and how many had to wait for each other.
+fn cost(stage: &Stage) -> (usize, usize) {
+    let all = hosts(stage).iter().map(|host| host.count()).sum();
+    (all, Recorded::longest_chain(&hosts(stage)))
 }
 
 fn procedures(host: &Host) -> Vec<String> {
@@ -58,6 +74,9 @@ async fn opening_is_two_writes_and_a_look_at_the_index() {
     req.labels = vec!["bug".into()];
     reset(&stage);
     let made = repo.create(&req).await.unwrap();
+    let (all, chain) = cost(&stage);
+    println!("create: {all} requests, {chain} after each other");
+    assert!(all <= CREATE, "{all} requests");
     assert_eq!(
         procedures(stage.world.pds().host()),
         [
@@ -82,6 +101,9 @@ async fn opening_is_two_writes_and_a_look_at_the_index() {
         .resubmit(&made.value.id, &Resubmit::default())
         .await
         .unwrap();
+    let (all, chain) = cost(&stage);
+    println!("resubmit: {all} requests, {chain} after each other");
+    assert!(all <= RESUBMIT, "{all} requests");
     assert_eq!(
         procedures(stage.world.pds().host()),
         ["com.atproto.repo.uploadBlob", "com.atproto.repo.putRecord"]
@@ -195,6 +217,24 @@ async fn a_list_has_states_as_indexed_and_a_view_looks_at_who_set_them() {
     }
 }
 
+#[tokio::test]
+async fn a_view_of_a_merged_one_asks_the_knot_only_where_it_is_to() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let forge = stage.tangled(&stage.alice);
+    forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    forge.view(&made.id, PrFields::NONE).await.unwrap();
+    let knot = stage.world.knot().host();
+    // The branch, and its log.
+    for (fields, asked, told) in [(PrFields::NONE, 0, 1), (PrFields::MERGEABILITY, 2, 0)] {
+        reset(&stage);
+        let view = forge.view(&made.id, fields).await.unwrap();
+        assert_eq!(view.state, PrState::Merged, "{fields:?}");
+        assert_eq!(view.warnings.len(), told, "{:?}", view.warnings);
+        assert_eq!(knot.count(), asked, "{fields:?}");
+    }
+}
+
 /// At 100 ms a request, 20 of them one after the other are two seconds.
 const CHAIN: usize = 20;
 const AUTHORS: usize = 50;
@@ -249,6 +289,9 @@ async fn a_thousand_pull_requests_by_fifty_authors_without_the_index() {
     assert_eq!(page.items.len(), PULLS - AUTHORS, "each has closed one");
     assert!(page.items.iter().all(|p| p.author.login.ends_with(".test")));
     assert_eq!(page.scanned, Some(PULLS as u64));
+    assert_eq!(page.total, Some((PULLS - AUTHORS) as u64));
+    let source = page.source.as_deref().unwrap_or_default();
+    assert!(source.starts_with("the backlinks at "), "{source}");
 
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
     for host in hosts(&stage) {
@@ -305,6 +348,9 @@ async fn rows_of_a_list_cost_one_request() {
         .await
         .unwrap();
     assert_eq!((page.items.len(), page.scanned), (3, Some(3)));
+    assert_eq!(page.total, Some(3));
+    let source = page.source.as_deref().unwrap_or_default();
+    assert!(source.starts_with("the index at "), "{source}");
     assert_eq!((index.count(), knot.count()), (1, 0));
 }
 
@@ -349,6 +395,8 @@ async fn pages_meet_without_gaps() {
         let mut next = PageReq::first(2);
         loop {
             let page = repo.list(&query, next).await.unwrap();
+            // The index does not say how many there are.
+            assert_eq!(page.total, None);
             seen.extend(page.items.into_iter().map(|p| p.head_branch));
             match page.next {
                 Some(cursor) => next = PageReq::after(cursor, 2),

@@ -1,7 +1,9 @@
 //! Merging on Tangled 1.0: in a clone, by rebase and push, then the state.
 
+use std::time::Duration;
+
 use forge_core::{
-    PrId, PullRequests, RepoId, RepoPath,
+    Ingestion, PrId, PullRequests, RepoId, RepoPath,
     model::{CreatePull, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::Tangled;
@@ -112,6 +114,8 @@ async fn a_round_goes_on_top_of_what_the_branch_has_now() {
     assert_eq!(own_refs(), before);
     let again = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
     assert!(again.unchanged && again.value.already_merged);
+    assert_eq!(again.warnings.len(), 2, "{:?}", again.warnings);
+    assert!(again.warnings[1].message.contains("experimental"));
     let closed = ground.forge.close(&ground.pr, &Default::default()).await;
     assert_eq!(closed.unwrap_err().code(), "precondition_failed");
 }
@@ -236,6 +240,11 @@ async fn a_merge_that_could_not_be_recorded_is_recorded_by_the_next_one() {
     let merged = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
     let done: Vec<_> = merged.steps.iter().map(|s| s.done).collect();
     assert_eq!(done, [true, false]);
+    let none = Ingestion::Pending {
+        uri: None,
+        waited: Duration::ZERO,
+    };
+    assert_eq!(merged.ingestion, none, "the ticket is not what is pending");
     let told = merged
         .warnings
         .iter()
@@ -279,6 +288,27 @@ async fn what_landed_on_a_branch_that_had_moved_is_recorded_by_the_next_one() {
     assert_eq!((ground.state().as_str(), git.oid("main")), ("merged", tip));
 }
 
+/// A ticket that says so is no merge: what the branch shows is told with it.
+#[tokio::test]
+async fn what_its_ticket_calls_merged_is_looked_for_in_the_clone() {
+    let ground = Ground::new().await;
+    let knot = ground.stage.world.knot();
+    let (uri, _, mut value) = knot.records(&ground.repo.did, TICKET)[0].clone();
+    let rkey = uri.rsplit('/').next().unwrap();
+    value["state"] = json!("merged");
+    knot.put_record(&ground.repo.did, TICKET, rkey, value);
+    for (req, told) in [
+        (ground.req(), "does not show its commits"),
+        (MergeReq::default(), "could not be looked at"),
+    ] {
+        let merged = ground.forge.merge(&ground.pr, &req).await.unwrap();
+        assert!(merged.unchanged && merged.value.already_merged);
+        let doubt = &merged.warnings[1].message;
+        assert!(doubt.contains(told), "{:?}", merged.warnings);
+    }
+    assert!(!ground.subjects().contains("Add a"));
+}
+
 /// A change that was taken back is not there, whatever the history says.
 #[tokio::test]
 async fn what_was_reverted_has_not_landed() {
@@ -318,7 +348,7 @@ async fn a_knot_that_notices_is_left_alone() {
     value["state"] = json!("merged");
     let notices = async {
         while ground.repo.git.oid("main").as_deref() != Some(head.as_str()) {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         knot.put_record(&ground.repo.did, TICKET, &rkey, value.clone());
         knot.host().reset_record();

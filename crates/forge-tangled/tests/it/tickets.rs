@@ -1,7 +1,7 @@
 //! Tangled 1.0, read from the account of the repository.
 
 use forge_core::{
-    PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos, Reviews,
+    PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos, Reviews, Warning,
     model::{
         CreatePull, EditPull, Permission, PrFields, PrState, PullQuery, Resubmit, StateFilter,
     },
@@ -84,6 +84,9 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     };
     let open = list(StateFilter::Open).await;
     assert_eq!((open.items.len(), open.scanned), (1, Some(2)));
+    assert_eq!(open.total, Some(1));
+    let source = open.source.as_deref().unwrap_or_default();
+    assert!(source.starts_with("the knot "), "{source}");
     let closed = list(StateFilter::Closed).await;
     assert_eq!(closed.items[0].title, "Done");
     assert!(
@@ -137,6 +140,51 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     assert!(stage.tangled(&stage.bob).view(&pr, fields).await.is_ok());
 }
 
+/// Whose repository it is stands in its manifest, whose keys nobody has seen.
+#[tokio::test]
+async fn a_manifest_that_does_not_say_whose_it_is_is_told() {
+    let stage = Stage::new();
+    let repo = stage.world.repository_1_0(&stage.alice, "new");
+    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let id = RepoId {
+        path: RepoPath::Named {
+            owner: "alice.test".to_owned(),
+            name: "new".to_owned(),
+        },
+        ..stage.id()
+    };
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    for (manifest, doubted) in [
+        (json!({ "owner": stage.alice.did, "name": "new" }), false),
+        (json!({ "owner": "somebody", "name": "new" }), true),
+        (json!({ "title": "new" }), true),
+    ] {
+        let kind = "org.tangled.repo.manifest";
+        let knot = stage.world.knot();
+        knot.put_record(&repo.did, kind, "self", manifest.clone());
+        let forge = stage.tangled(&stage.alice);
+        let query = PullQuery::default();
+        let page = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
+        let view = forge.view(&pr, PrFields::NONE).await.unwrap();
+        for warnings in [&page.warnings, &view.warnings] {
+            let told = warnings
+                .iter()
+                .filter(|w| w.message.contains("taken from the declaration alone"));
+            assert_eq!(told.count(), usize::from(doubted), "{manifest}");
+        }
+    }
+}
+
+/// Nothing was written, and that it is an experiment is said all the same, behind why not.
+#[track_caller]
+fn is_experimental(unchanged: bool, warnings: &[Warning]) {
+    let told = warnings.iter().skip(1);
+    let told = told.filter(|w| w.message.contains("experimental"));
+    assert!(unchanged && told.count() == 1, "{warnings:?}");
+}
+
 /// What is written to a repository of 1.0, on knots that want either audience.
 #[tokio::test]
 async fn the_life_of_a_ticket() {
@@ -178,13 +226,10 @@ async fn the_life_of_a_ticket() {
         let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
         let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
         assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));
-        assert!(
-            forge
-                .resubmit(&pr, &Resubmit::default())
-                .await
-                .unwrap()
-                .unchanged
-        );
+        let same = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
+        is_experimental(same.unchanged, &same.warnings);
+        let nothing = forge.edit(&pr, &EditPull::default()).await.unwrap();
+        is_experimental(nothing.unchanged, &nothing.warnings);
 
         let edit = EditPull {
             title: Some("Two".into()),
@@ -202,13 +247,8 @@ async fn the_life_of_a_ticket() {
         );
         let closed = forge.close(&pr, &Default::default()).await.unwrap();
         assert_eq!(closed.value.state, PrState::Closed);
-        assert!(
-            forge
-                .close(&pr, &Default::default())
-                .await
-                .unwrap()
-                .unchanged
-        );
+        let again = forge.close(&pr, &Default::default()).await.unwrap();
+        is_experimental(again.unchanged, &again.warnings);
         let open = forge.reopen(&pr, Some("Again")).await.unwrap();
         assert_eq!(
             (open.value.state, open.value.comments_count),

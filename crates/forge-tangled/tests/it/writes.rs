@@ -292,6 +292,12 @@ async fn edits_are_a_round_of_the_accounts_own() {
     let from = format!("From: \"bob.test\" <{}>\n", stage.bob.did);
     assert!(round.contains(&from), "{round}");
     assert!(round.contains("new file mode 100755"), "{round}");
+    // Dated as the tip that it is on: the same edits are the same bytes whenever they are made.
+    let dates = stage.repo.git.log("main", "%cD");
+    let date = format!("\nDate: {}\n", dates.lines().next().unwrap());
+    assert!(round.contains(&date), "{date}: {round}");
+    let again = forge.create(&stage.id(), &req).await.unwrap_err();
+    assert_eq!(again.code(), "already_exists");
     // Its author's name, and bytes that no mail carries as they are, come through a merge.
     stage.repo.git.commit_bytes(
         "main",
@@ -299,6 +305,9 @@ async fn edits_are_a_round_of_the_accounts_own() {
         "Odd",
         &[("odd", Some(b"a\r\n\xff\n"))],
     );
+    // Also where the branch has moved, and they are other bytes.
+    let again = forge.create(&stage.id(), &req).await.unwrap_err();
+    assert_eq!(again.code(), "already_exists");
     let odd = CreatePull {
         edits: vec![FileEdit::write("odd", b"b\r\n\xfe\n".as_slice())],
         ..CreatePull::new("", "Odd bytes")

@@ -47,7 +47,7 @@ mod world;
 mod xrpc;
 
 pub use directory::{DirectoryDouble, DocumentForm};
-pub use host::{Action, Caller, Fault, Host, Recorded, Trap, XrpcAnswer};
+pub use host::{Action, Caller, Fault, Host, Names, Place, Recorded, Trap, XrpcAnswer};
 pub use index::{IndexDouble, Moods};
 pub use knot::{Audience, KnotDouble, KnotOptions, Repository};
 pub use pds::{Account, PdsDouble, PdsOptions, session_token};

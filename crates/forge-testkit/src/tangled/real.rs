@@ -2,9 +2,9 @@
 
 use std::{
     collections::BTreeMap,
-    io::{self, BufRead, BufReader},
+    io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
     sync::Mutex,
     time::{Duration, Instant},
 };
@@ -26,7 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The servers as a process, which ends with its standard input.
 struct Servers {
-    child: Child,
+    child: Mutex<Child>,
+    out: Mutex<BufReader<ChildStdout>>,
     ready: Value,
 }
 
@@ -42,10 +43,15 @@ impl Servers {
             .stdout
             .take()
             .ok_or_else(|| io::Error::other("no output"))?;
+        let mut out = BufReader::new(out);
         let mut line = String::new();
-        BufReader::new(out).read_line(&mut line)?;
+        out.read_line(&mut line)?;
         match serde_json::from_str(&line) {
-            Ok(ready) => Ok(Self { child, ready }),
+            Ok(ready) => Ok(Self {
+                child: Mutex::new(child),
+                out: Mutex::new(out),
+                ready,
+            }),
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -56,6 +62,19 @@ impl Servers {
         }
     }
 
+    fn restart_pds(&self, pause: Duration) -> io::Result<()> {
+        let mut child = lock(&self.child);
+        let input = child.stdin.as_mut();
+        let input = input.ok_or_else(|| io::Error::other("no input"))?;
+        writeln!(input, "restart {}", pause.as_millis())?;
+        let mut line = String::new();
+        lock(&self.out).read_line(&mut line)?;
+        match line.trim() {
+            "restarted" => Ok(()),
+            said => Err(io::Error::other(format!("the servers said {said:?}"))),
+        }
+    }
+
     fn text(&self, name: &str) -> String {
         self.ready[name].as_str().unwrap_or_default().to_owned()
     }
@@ -63,16 +82,17 @@ impl Servers {
 
 impl Drop for Servers {
     fn drop(&mut self) {
-        drop(self.child.stdin.take());
+        let mut child = lock(&self.child);
+        drop(child.stdin.take());
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
-            if let Ok(Some(_)) = self.child.try_wait() {
+            if let Ok(Some(_)) = child.try_wait() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = child.kill();
+        let _ = child.wait();
     }
 }
 
@@ -152,6 +172,15 @@ impl RealWorld {
     #[must_use]
     pub fn plc_url(&self) -> String {
         self.servers.text("plc")
+    }
+
+    /// Has the PDS drop all connections in the middle of whatever it does, stay away for so long,
+    /// and come back with what it had stored. The index does not follow it any more.
+    ///
+    /// # Errors
+    /// When it does not come back.
+    pub fn restart_pds(&self, pause: Duration) -> io::Result<()> {
+        self.servers.restart_pds(pause)
     }
 
     /// The address of the PDS.

@@ -6,7 +6,7 @@ use std::{
 use forge_core::{Error, ErrorKind, ForgeKind, Result, locator::Hosts};
 
 use super::{
-    Env, Level, Problem, Var,
+    Env, Level, Problem, Var, dialect,
     file::{self, File, Which, bad_value},
     keys::{self, KEYS, Name, Type},
 };
@@ -221,6 +221,10 @@ impl Config {
         let settings = self.user.settings.iter();
         let hosts = settings.fold(hosts, |hosts, setting| match setting.name.path.as_slice() {
             [_, knot, field] if field == "knot_of" => hosts.with_alias(knot, &setting.value),
+            [_, _, table, key] if table == "dialect" => match dialect::records_of(key) {
+                Some(records) => hosts.with_collection(&setting.value, records),
+                None => hosts,
+            },
             _ => hosts,
         });
         match self.value("default_host") {
@@ -366,6 +370,7 @@ fn repository_root(cwd: &Path) -> Option<PathBuf> {
 mod tests {
     use std::fs;
 
+    use forge_core::locator::{self, Locator};
     use tempfile::TempDir;
 
     use super::*;
@@ -471,6 +476,23 @@ mod tests {
             e.message(),
             "`FORGE_TIMEOUT` is 'soon'; it takes a whole number of seconds from 1 to 86400"
         );
+    }
+
+    #[test]
+    fn records_of_collections_that_are_configured_can_be_named() {
+        let (dir, cwd) = setup(
+            "[hosts.\"tangled.org\".dialect]\nsh_pull = \"org.example.pull\"\n\
+             org_repo = \"org.example.repo\"\nsh_status = \"org.example.status\"",
+            "",
+        );
+        let hosts = Config::load(env(&dir, &[]), &cwd).unwrap().hosts();
+        let named = |collection: &str| {
+            let uri = format!("at://did:plc:abc/{collection}/3lk");
+            locator::parse(&uri, &hosts).map(|parsed| parsed.locator)
+        };
+        assert!(matches!(named("org.example.pull"), Ok(Locator::Record(_))));
+        assert!(matches!(named("org.example.repo"), Ok(Locator::Repo(_))));
+        assert!(named("org.example.status").is_err());
     }
 
     #[test]

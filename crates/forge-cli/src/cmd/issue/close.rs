@@ -30,7 +30,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result
     let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
     if outcome.unchanged {
         let name = with_title(&outcome.value);
-        ctx.ui.caution(&format!("Issue {name} is already closed"));
+        ctx.ui
+            .unchanged(&outcome, &format!("Issue {name} is already closed"));
         return Ok(Exit::Ok);
     }
     let closed = ctx.ui.outcome(outcome)?;

@@ -62,14 +62,18 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         repo.issues(&query, page).await
     })
     .await?;
+    let fields = selection.as_ref().map(Selection::issue_sections);
+    if let Some(fields) = fields.filter(|fields| fields.comments) {
+        for issue in &mut found.items {
+            *issue = repo.issue(&issue.id, fields).await?;
+        }
+    }
+    found.tell_of_rows(ctx, |i| (i.id.key.to_string(), i.warnings.as_slice()));
+    if is_filtered(&query) || query.state != IssueFilter::Open {
+        found.tell_of_looks(ctx, "issues");
+    }
     match selection {
         Some(selection) => {
-            let fields = selection.issue_sections();
-            if fields.comments {
-                for issue in &mut found.items {
-                    *issue = repo.issue(&issue.id, fields).await?;
-                }
-            }
             selection.print(&ctx.ui, &selection.array(&found.items))?;
         }
         None if ctx.ui.is_tty() => shown(ctx, &repo, &query, &found)?,
@@ -94,6 +98,10 @@ fn row(issue: &Issue) -> String {
     )
 }
 
+fn is_filtered(q: &IssueQuery) -> bool {
+    q.author.is_some() || q.assignee.is_some() || !q.labels.is_empty()
+}
+
 fn shown(ctx: &Ctx, repo: &Repo, query: &IssueQuery, found: &Found<Issue>) -> Result<()> {
     let name = repo_name(repo.id());
     let state = match query.state {
@@ -101,7 +109,7 @@ fn shown(ctx: &Ctx, repo: &Repo, query: &IssueQuery, found: &Found<Issue>) -> Re
         IssueFilter::Closed => "closed ",
         IssueFilter::All => "",
     };
-    let filtered = query.author.is_some() || query.assignee.is_some() || !query.labels.is_empty();
+    let filtered = is_filtered(query);
     if found.items.is_empty() {
         ctx.ui.note(&if filtered {
             format!("no issues match your search in {name}")

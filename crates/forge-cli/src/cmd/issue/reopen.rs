@@ -21,7 +21,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Resul
     let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
     if outcome.unchanged {
         let name = with_title(&outcome.value);
-        ctx.ui.caution(&format!("Issue {name} is already open"));
+        ctx.ui
+            .unchanged(&outcome, &format!("Issue {name} is already open"));
         return Ok(Exit::Ok);
     }
     let reopened = ctx.ui.outcome(outcome)?;

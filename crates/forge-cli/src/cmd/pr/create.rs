@@ -145,8 +145,13 @@ fn keep(ctx: &Ctx, text: &Text) {
 /// Opens it: of a branch that was not pushed, from a patch of this clone, where the forge takes one.
 async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRequest>> {
     let e = match repo.create(req).await {
+        Ok(mut opened) => {
+            let warning = patch::left_out(ctx, repo, req, &opened.value).await;
+            opened.warnings.extend(warning);
+            return Ok(opened);
+        }
         Err(e) if req.edits.is_empty() && e.is_no_branch("head") => e,
-        done => return done,
+        Err(e) => return Err(e),
     };
     let Some(made) = patch::of_unpushed(ctx, repo, req).await? else {
         return Err(unpushed(ctx, repo, &req.head, e).await);

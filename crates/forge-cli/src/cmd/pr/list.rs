@@ -42,6 +42,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ListArgs) -> Result<Exit>
         repo.list(&query, page).await
     })
     .await?;
+    found.tell_of_rows(ctx, |p| (p.id.key.to_string(), p.warnings.as_slice()));
+    if is_filtered(&query) || query.state != StateFilter::Open {
+        found.tell_of_looks(ctx, "pull requests");
+    }
     match selection {
         Some(selection) => selection.print(&ctx.ui, &selection.array(&found.items))?,
         None if ctx.ui.is_tty() => shown(ctx, &repo, &query, &found)?,

@@ -69,6 +69,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             report_deletion(ctx, &merge);
             clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved)
                 .await?;
+        } else {
+            ctx.ui.besides(&outcome.warnings);
         }
         return Ok(Exit::Ok);
     }

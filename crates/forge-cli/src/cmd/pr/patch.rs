@@ -6,8 +6,8 @@ use std::{
 };
 
 use forge_core::{
-    Capability, Error, PrId, PrKey, Repo, Result,
-    model::{CreatePull, PrFields, PrState},
+    Capability, Error, PrId, PrKey, Repo, Result, Warning,
+    model::{CreatePull, PrFields, PrState, PullRequest},
 };
 
 use super::{create::default_base, shared::has};
@@ -50,44 +50,105 @@ pub(super) struct Unpushed {
     pub(super) commits: String,
 }
 
+/// Whether a pull request is to be opened from a branch of the repository itself.
+fn is_by_branch(req: &CreatePull) -> bool {
+    req.patch.is_none() && req.edits.is_empty() && req.head.owner.is_none()
+}
+
 /// The patch of a head branch that a repository does not have, and a clone of it has; `None` where
 /// the forge takes no patches as rounds, or this is no such clone.
 ///
 /// # Errors
-/// As [`of_branch`].
+/// As [`of_branch`]; `invalid_input` also when the clone does not have the commits of the pull
+/// request that this one builds on.
 pub(super) async fn of_unpushed(
     ctx: &Ctx,
     repo: &Repo,
     req: &CreatePull,
 ) -> Result<Option<Unpushed>> {
     let branch = &req.head.branch;
-    let by_branch = req.patch.is_none() && req.edits.is_empty() && req.head.owner.is_none();
     // Where a pull request follows its branch, the branch is to be pushed.
     let takes = has(repo, Capability::PrCreatePatch) && has(repo, Capability::PrResubmit);
-    if !by_branch || req.depends_on.is_some() || !takes {
+    if !is_by_branch(req) || !takes {
         return Ok(None);
     }
     let head = format!("refs/heads/{branch}");
     if commit(ctx, &head).await.is_none() || select::own_remote(ctx, repo, None).await.is_none() {
         return Ok(None);
     }
-    let base = match &req.base {
-        Some(base) => base.clone(),
-        None => default_base(repo).await?,
+    let below = match &req.depends_on {
+        Some(below) => Some(repo.view(below, PrFields::NONE).await?),
+        None => None,
+    };
+    let base = match (&req.base, &below) {
+        (Some(base), _) => base.clone(),
+        (None, Some(below)) => below.base_branch.clone(),
+        (None, None) => default_base(repo).await?,
     };
     if base == *branch {
         return Ok(None);
     }
-    let patch = of_branch(ctx, repo, (base.as_str(), None), branch).await?;
+    if let Some(below) = &below {
+        let tip = match &below.head_oid {
+            Some(oid) => commit(ctx, oid).await,
+            None => None,
+        };
+        // Without it the patch would have the changes of that one, too.
+        if tip.is_none() {
+            let key = &below.id.key;
+            return Err(Error::invalid(
+                "head",
+                format!("this clone does not have the commits of {key}, which it builds on"),
+            )
+            .with_hint(format!("fetch them, or push '{branch}' first")));
+        }
+    }
+    let key = req.depends_on.as_ref().map(|below| &below.key);
+    let patch = of_branch(ctx, repo, (base.as_str(), key), branch).await?;
     let count = patch
         .split(|b| *b == b'\n')
         .filter(|line| is_separator(line))
         .count();
     let noun = if count == 1 { "commit" } else { "commits" };
-    Ok(Some(Unpushed {
-        patch,
-        commits: format!("{base}..{branch}, {count} {noun}"),
-    }))
+    let commits = match key {
+        Some(key) => format!("{branch} on top of {key}, {count} {noun}"),
+        None => format!("{base}..{branch}, {count} {noun}"),
+    };
+    Ok(Some(Unpushed { patch, commits }))
+}
+
+/// What to know of a pull request that was opened from a branch, where the clone's own is ahead of
+/// it: what was not pushed is not in it, and follows in another round.
+pub(super) async fn left_out(
+    ctx: &Ctx,
+    repo: &Repo,
+    req: &CreatePull,
+    made: &PullRequest,
+) -> Option<Warning> {
+    if !is_by_branch(req) || !has(repo, Capability::PrResubmit) {
+        return None;
+    }
+    let branch = &req.head.branch;
+    let pushed = made.head_oid.as_deref()?;
+    let here = commit(ctx, &format!("refs/heads/{branch}")).await?;
+    if here == pushed || select::own_remote(ctx, repo, None).await.is_none() {
+        return None;
+    }
+    let ahead = format!("{pushed}..{here}");
+    let args = ["rev-list", "--count", "--end-of-options", &ahead];
+    // A commit that the clone does not have is ahead of it.
+    let count = ctx.git().run_ok(args).await.ok()?;
+    let count: u64 = String::from_utf8(count).ok()?.trim().parse().ok()?;
+    let (commits, are) = match count {
+        0 => return None,
+        1 => ("1 commit".to_owned(), "is"),
+        more => (format!("{more} commits"), "are"),
+    };
+    let message = format!(
+        "{commits} of '{branch}' in this clone {are} not pushed, and not in the pull request"
+    );
+    let hint = format!("push, then submit another round: `forge pr resubmit {branch}`");
+    Some(Warning::new(message).with_hint(hint))
 }
 
 /// Whether a line begins a mail of `git format-patch`.

@@ -66,7 +66,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
 }
 
 async fn history(ctx: &Ctx, selected: &Selected) -> Result<Exit> {
-    for event in events(&selected.repo, selected).await? {
+    for event in events(ctx, &selected.repo, selected).await? {
         let what = word(event.kind);
         let detail = event
             .detail
@@ -89,12 +89,18 @@ async fn history(ctx: &Ctx, selected: &Selected) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-async fn events(repo: &Repo, selected: &Selected) -> Result<Vec<StatusEvent>> {
+async fn events(ctx: &Ctx, repo: &Repo, selected: &Selected) -> Result<Vec<StatusEvent>> {
     let page_max = repo.client().forge().capabilities().limits.page_max;
-    let mut events = Vec::new();
+    let (mut events, mut told) = (Vec::new(), Vec::new());
     let mut request = PageReq::first(page_max);
     loop {
         let page = repo.history(&selected.id, request).await?;
+        for warning in page.warnings {
+            if !told.contains(&warning) {
+                ctx.ui.warning(&warning);
+                told.push(warning);
+            }
+        }
         events.extend(page.items);
         match page.next {
             Some(next) => request = PageReq::after(next, page_max),

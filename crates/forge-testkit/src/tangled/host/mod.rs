@@ -3,6 +3,7 @@
 
 mod client;
 mod faults;
+mod names;
 mod record;
 mod request;
 mod trap;
@@ -32,6 +33,7 @@ pub(crate) use client::get;
 pub use client::{Answer as XrpcAnswer, Caller};
 pub use faults::{Action, Fault};
 use faults::{Plan, Subject};
+pub use names::{Names, Place};
 pub use record::Recorded;
 pub(crate) use request::Incoming;
 pub use trap::Trap;
@@ -56,6 +58,7 @@ struct Desk {
     trap: Mutex<Option<Trap>>,
     /// The usual names of methods, by those that they are asked by.
     renamed: Mutex<BTreeMap<String, String>>,
+    names: Mutex<Names>,
     down: AtomicBool,
     requests: AtomicU64,
     busy: AtomicU64,
@@ -129,6 +132,11 @@ impl Host {
     /// Has a method answer by another name, and no longer by its usual one.
     pub fn rename_method(&self, usual: &str, now: &str) {
         lock(&self.desk.renamed).insert(now.to_owned(), usual.to_owned());
+    }
+
+    /// Has it speak by other names than its own, beside those of methods.
+    pub fn speak(&self, names: Names) {
+        *lock(&self.desk.names) = names;
     }
 
     /// While it is down, every connection is reset and nothing is recorded.
@@ -211,6 +219,7 @@ impl Claimed {
             latency: Mutex::default(),
             trap: Mutex::default(),
             renamed: Mutex::default(),
+            names: Mutex::default(),
             down: AtomicBool::new(false),
             requests: AtomicU64::new(0),
             busy: AtomicU64::new(0),
@@ -354,13 +363,17 @@ async fn answer(desk: &Arc<Desk>, incoming: Incoming) -> Result<Response<Parts>,
 
 async fn execute(desk: &Arc<Desk>, incoming: Incoming) -> Reply {
     let incoming = incoming.renamed(&lock(&desk.renamed));
+    let method = incoming.nsid().map(str::to_owned);
+    let names = lock(&desk.names).clone();
+    let incoming = names.incoming(incoming);
     let desk = Arc::clone(desk);
     let broken = || Reply::text(500, "text/plain", b"the double failed".to_vec());
-    tokio::task::spawn_blocking(move || {
+    let reply = tokio::task::spawn_blocking(move || {
         // A bug in a service must not take the server down: the request fails.
         let work = AssertUnwindSafe(|| desk.service.answer(&incoming));
         std::panic::catch_unwind(work).unwrap_or_else(|_| broken())
     })
     .await
-    .unwrap_or_else(|_| broken())
+    .unwrap_or_else(|_| broken());
+    names.outgoing(method.as_deref(), reply)
 }

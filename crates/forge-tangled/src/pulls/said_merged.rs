@@ -1,0 +1,173 @@
+//! One that a status record calls merged: whose record that is, and whether the branch agrees.
+//!
+//! Whoever may set the state can write `merged`, the author also without the right to push
+//! (tangled's ingester, `authorizeStateRecord`). So a view tells it as what it is, somebody's word,
+//! and whatever depends on it looks for the change in the knot's log first.
+
+use forge_core::{
+    Error, Precondition, Result, Warning,
+    model::{PrState, PullRequest},
+    text::one_line,
+};
+
+use super::{
+    landed::{Landed, Until, subject_of},
+    record::{Pull, Round},
+    status::{self, Status},
+    view::Located,
+};
+use crate::Tangled;
+
+/// The part of a view that a warning of this file is about.
+const SECTION: &str = "state";
+
+/// What a pull request is whose branch nobody has looked at, in the words of a refusal.
+pub(crate) const CALLED_MERGED: &str = "merged, as a status record says";
+
+impl Tangled {
+    /// Whether the target branch has the round that a status can have meant: the newest one, or,
+    /// where that is younger than the status, the newest that is not. The times decide: no record
+    /// says which round was merged. `names` are as in [`Self::landed_in`].
+    pub(super) async fn landed_as_said(
+        &self,
+        located: &Located,
+        said: &Status,
+        names: &[String],
+    ) -> Result<Landed> {
+        let (repository, pull) = (&located.repository, &located.pull);
+        let Some(base) = self.branch(repository, &pull.base).await? else {
+            let why = format!("{} has no such branch", repository.id);
+            return Ok(Landed::Unknown(why));
+        };
+        let mut landed = Landed::Unknown("it has no round".to_owned());
+        for (number, round) in meant(pull, said) {
+            let patch = self.patch_of(repository, pull, number, round).await?;
+            let until = Until::since(round.created_at.unwrap_or(pull.created_at));
+            landed = self
+                .landed_in(located, &patch, &base.hash, until, names)
+                .await?;
+            if landed == Landed::Yes {
+                break;
+            }
+            if landed == Landed::No && patch.mails.is_empty() {
+                landed = Landed::Unknown(
+                    "it is a plain diff, which may have been merged under another subject"
+                        .to_owned(),
+                );
+            }
+        }
+        Ok(landed)
+    }
+
+    /// As [`Self::landed_as_said`], where a plain diff can have got its title alone.
+    pub(super) async fn landed_as_titled(
+        &self,
+        located: &Located,
+        said: &Status,
+    ) -> Result<Landed> {
+        let names = [subject_of(&located.pull.title)];
+        self.landed_as_said(located, said, &names).await
+    }
+
+    /// Who says that it is merged, and what the branch says to that.
+    pub(super) async fn only_said(
+        &self,
+        located: &Located,
+        said: &Status,
+        landed: &Landed,
+    ) -> String {
+        let who = self.identities.name_of(&said.author).await;
+        let pull = &located.pull;
+        let base = one_line(&pull.base);
+        let seen = match landed {
+            Landed::Yes => format!("and '{base}' has the change"),
+            Landed::No => format!("and '{base}' does not show the change"),
+            Landed::Perhaps(subject) => format!(
+                "and '{base}' has a commit '{}', which is not proved to be the change",
+                one_line(subject)
+            ),
+            Landed::Unknown(why) => {
+                format!("and whether '{base}' has the change cannot be told: {why}")
+            }
+        };
+        let uri = &pull.record.uri;
+        format!("{} says that {uri} is merged, {seen}", claim(&who, said))
+    }
+
+    /// The refusal of what needs a merge, or needs that there was none.
+    pub(super) async fn unproved(
+        &self,
+        located: &Located,
+        said: &Status,
+        landed: &Landed,
+        what: &str,
+    ) -> Error {
+        let told = self.only_said(located, said, landed).await;
+        Error::precondition(Precondition::Rule, format!("{told}; {what}"))
+            .with_hint(reopen(&located.pull))
+    }
+
+    /// Looks for the change of a view that is called merged.
+    pub(super) async fn look_for_change(
+        &self,
+        located: &Located,
+        said: &Status,
+        view: &mut PullRequest,
+    ) {
+        let landed = self.landed_as_titled(located, said).await;
+        let landed = landed.unwrap_or_else(|e| Landed::Unknown(e.message().to_owned()));
+        is_proved(view);
+        if landed != Landed::Yes {
+            let told = self.only_said(located, said, &landed).await;
+            let warning = Warning::new(told).with_hint(reopen(&located.pull));
+            view.warnings.push(warning.of_section(SECTION));
+        }
+    }
+}
+
+/// The status that decides, if that says merged.
+pub(super) fn said_merged(statuses: &[Status]) -> Option<&Status> {
+    status::winner(statuses).filter(|s| s.state == Some(PrState::Merged))
+}
+
+/// The mark of a state that nothing but a record vouches for.
+pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
+    Warning::new(format!(
+        "{} says that it is merged; whether '{}' has the change was not looked at",
+        claim(who, said),
+        one_line(&pull.base)
+    ))
+    .with_hint(format!(
+        "`forge pr view {} --json mergeable` looks there",
+        pull.record.uri
+    ))
+    .of_section(SECTION)
+}
+
+/// Takes that mark off a view.
+pub(super) fn is_proved(view: &mut PullRequest) {
+    view.warnings.retain(|w| w.section != Some(SECTION));
+}
+
+fn claim(who: &str, said: &Status) -> String {
+    let right = said.authority.map_or("none", |a| a.word());
+    format!("a status record of {} ({right})", one_line(who))
+}
+
+fn reopen(pull: &Pull) -> String {
+    format!(
+        "what was squashed there, or reverted since, is not found; if it is to be merged, reopen \
+         it first: `forge pr reopen {}`",
+        pull.record.uri
+    )
+}
+
+/// The rounds that a status can have meant, with their numbers.
+fn meant<'a>(pull: &'a Pull, said: &Status) -> Vec<(usize, &'a Round)> {
+    let in_time = |round: &Round| round.created_at.is_none_or(|at| at <= said.at);
+    let newest = pull.latest();
+    let mut backwards = pull.rounds.iter().enumerate().rev();
+    let fits = backwards.find(|(_, round)| in_time(round));
+    let older = fits.filter(|(number, _)| newest.is_none_or(|(newest, _)| newest != *number));
+    newest.into_iter().chain(older).collect()
+}

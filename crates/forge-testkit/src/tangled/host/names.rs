@@ -1,0 +1,323 @@
+//! Other names for what goes over the wire. A host keeps its own; requests are put back into them
+//! before they are carried out, and answers are renamed on their way out. What is asked by a usual
+//! name that has another now names nothing.
+
+use serde_json::{Map, Value};
+
+use super::Incoming;
+use crate::wire::Reply;
+
+/// Where a field stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In objects whose `$type` is this.
+    Type(String),
+    /// In the query of this method.
+    Query(String),
+    /// In the input of this method.
+    Input(String),
+    /// In the answer of this method.
+    Answer(String),
+}
+
+/// What is called otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    /// The usual one and the new one.
+    texts: Vec<(String, String)>,
+    fields: Vec<Field>,
+    words: Vec<Word>,
+}
+
+#[derive(Debug, Clone)]
+struct Field {
+    place: Place,
+    path: Vec<String>,
+    now: String,
+}
+
+#[derive(Debug, Clone)]
+struct Word {
+    place: Place,
+    path: Vec<String>,
+    usual: String,
+    now: String,
+}
+
+impl Names {
+    /// An NSID, wherever it stands in a query or in JSON.
+    pub fn text(&mut self, usual: &str, now: &str) {
+        self.texts.push((usual.to_owned(), now.to_owned()));
+        // One may begin with another.
+        let length = |text: &(String, String)| std::cmp::Reverse(text.0.len());
+        self.texts.sort_by_key(length);
+    }
+
+    /// A field, by the usual names of the keys on the way to it, with dots between them; lists are
+    /// gone through.
+    pub fn field(&mut self, place: Place, path: &str, now: &str) {
+        self.fields.push(Field {
+            place,
+            path: split(path),
+            now: now.to_owned(),
+        });
+        self.fields.sort_by_key(|field| field.path.len());
+    }
+
+    /// The value of a field, where it is this text.
+    pub fn word(&mut self, place: Place, path: &str, usual: &str, now: &str) {
+        self.words.push(Word {
+            place,
+            path: split(path),
+            usual: usual.to_owned(),
+            now: now.to_owned(),
+        });
+    }
+
+    /// A request by the usual names.
+    pub(super) fn incoming(&self, mut request: Incoming) -> Incoming {
+        let Some(method) = request.nsid().map(str::to_owned) else {
+            return request;
+        };
+        if self.texts.is_empty() && self.fields.is_empty() {
+            return request;
+        }
+        request.query = self.put_back(&request.query);
+        let here = Place::Query(method.clone());
+        for field in self.fields.iter().filter(|field| field.place == here) {
+            let Some(usual) = field.path.first() else {
+                continue;
+            };
+            let pairs = request.query.split('&').map(|pair| {
+                let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+                match key {
+                    key if key == field.now => format!("{usual}={value}"),
+                    key if key == usual => format!("gone-{usual}={value}"),
+                    _ => pair.to_owned(),
+                }
+            });
+            request.query = pairs.collect::<Vec<_>>().join("&");
+        }
+        let is_json = request
+            .header("content-type")
+            .starts_with("application/json");
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        if is_json && let Ok(mut value) = serde_json::from_str::<Value>(&self.put_back(&body)) {
+            let here = Place::Input(method);
+            for field in &self.fields {
+                visit(&mut value, field, &here, &|map, key| {
+                    if let Some(value) = map.remove(key) {
+                        map.insert(format!("gone-{key}"), value);
+                    }
+                    if let Some(value) = map.remove(&field.now) {
+                        map.insert(key.to_owned(), value);
+                    }
+                });
+            }
+            for word in &self.words {
+                visit(&mut value, &word.field(), &here, &|map, key| {
+                    let Some(value) = map.get_mut(key) else {
+                        return;
+                    };
+                    if *value == word.now.as_str() {
+                        *value = word.usual.as_str().into();
+                    } else if *value == word.usual.as_str() {
+                        *value = format!("gone-{}", word.usual).into();
+                    }
+                });
+            }
+            request.body = value.to_string().into_bytes();
+        }
+        request
+    }
+
+    /// The answer of a method by the new names.
+    pub(super) fn outgoing(&self, method: Option<&str>, mut reply: Reply) -> Reply {
+        let Some(method) = method.filter(|_| !self.texts.is_empty() || !self.fields.is_empty())
+        else {
+            return reply;
+        };
+        let is_json = reply.headers.iter().any(|(name, value)| {
+            name.eq_ignore_ascii_case("content-type") && value.starts_with("application/json")
+        });
+        if !is_json {
+            return reply;
+        }
+        let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) else {
+            return reply;
+        };
+        let here = Place::Answer(method.to_owned());
+        for word in &self.words {
+            visit(&mut value, &word.field(), &here, &|map, key| {
+                if let Some(value) = map.get_mut(key)
+                    && *value == word.usual.as_str()
+                {
+                    *value = word.now.as_str().into();
+                }
+            });
+        }
+        // The inner ones first: the way to them is known by the usual names.
+        for field in self.fields.iter().rev() {
+            visit(&mut value, field, &here, &|map, key| {
+                if let Some(value) = map.remove(key) {
+                    map.insert(field.now.clone(), value);
+                }
+            });
+        }
+        let text = self
+            .texts
+            .iter()
+            .fold(value.to_string(), |text, (usual, now)| {
+                replace(&text, usual, now)
+            });
+        reply.body = text.into_bytes();
+        reply
+    }
+
+    fn put_back(&self, text: &str) -> String {
+        let gone = |text: String, (usual, _): &(String, String)| {
+            replace(&text, usual, &format!("gone.{usual}"))
+        };
+        let back = |text: String, (usual, now): &(String, String)| replace(&text, now, usual);
+        let text = self.texts.iter().fold(text.to_owned(), gone);
+        self.texts.iter().fold(text, back)
+    }
+}
+
+impl Word {
+    fn field(&self) -> Field {
+        Field {
+            place: self.place.clone(),
+            path: self.path.clone(),
+            now: String::new(),
+        }
+    }
+}
+
+fn split(path: &str) -> Vec<String> {
+    path.split('.').map(str::to_owned).collect()
+}
+
+/// Replaces a name where it does not go on.
+fn replace(text: &str, from: &str, to: &str) -> String {
+    let mut parts = text.split(from);
+    let mut result = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let goes_on = part.starts_with(|c: char| c.is_ascii_alphanumeric() || ".#-_".contains(c));
+        result.push_str(if goes_on { from } else { to });
+        result.push_str(part);
+    }
+    result
+}
+
+type Change<'a> = &'a dyn Fn(&mut Map<String, Value>, &str);
+
+/// Calls for every object in which a field is, where the field's place is `here` or a type.
+fn visit(value: &mut Value, field: &Field, here: &Place, change: Change<'_>) {
+    match &field.place {
+        Place::Type(of) => typed(value, of, &field.path, change),
+        place if place == here => at(value, &field.path, change),
+        _ => {}
+    }
+}
+
+fn typed(value: &mut Value, of: &str, path: &[String], change: Change<'_>) {
+    if value.get("$type").and_then(Value::as_str) == Some(of) {
+        at(value, path, change);
+    }
+    match value {
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| typed(item, of, path, change)),
+        Value::Object(map) => map
+            .values_mut()
+            .for_each(|item| typed(item, of, path, change)),
+        _ => {}
+    }
+}
+
+fn at(value: &mut Value, path: &[String], change: Change<'_>) {
+    match (value, path) {
+        (Value::Array(items), _) => items.iter_mut().for_each(|item| at(item, path, change)),
+        (Value::Object(map), [last]) => change(map, last),
+        (Value::Object(map), [first, rest @ ..]) => {
+            if let Some(inner) = map.get_mut(first) {
+                at(inner, rest, change);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn names() -> Names {
+        let mut names = Names::default();
+        names.text("sh.x.pull", "org.new.pull");
+        names.text("sh.x.pull.status", "org.new.status");
+        let of = || Place::Type("sh.x.pull".to_owned());
+        names.field(of(), "target", "goal");
+        names.field(of(), "target.repo", "home");
+        names.field(of(), "rounds.at", "when");
+        names.field(Place::Query("a.b.c".to_owned()), "repo", "which");
+        names.field(Place::Answer("a.b.c".to_owned()), "items.state", "mood");
+        names.word(of(), "state", "open", "fresh");
+        names
+    }
+
+    fn usual() -> Value {
+        json!({
+            "$type": "sh.x.pull", "target": { "repo": "r" }, "rounds": [{ "at": 1 }, { "at": 2 }],
+            "state": "open", "about": "at://d/sh.x.pull.status/k", "repo": "kept",
+        })
+    }
+
+    fn renamed() -> Value {
+        json!({
+            "$type": "org.new.pull", "goal": { "home": "r" }, "rounds": [{ "when": 1 }, { "when": 2 }],
+            "state": "fresh", "about": "at://d/org.new.status/k", "repo": "kept",
+        })
+    }
+
+    fn sent(query: &str, body: &Value) -> (String, Value) {
+        let request = Incoming {
+            path: "/xrpc/a.b.c".to_owned(),
+            query: query.to_owned(),
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            body: body.to_string().into_bytes(),
+            ..Incoming::default()
+        };
+        let request = names().incoming(request);
+        let body = serde_json::from_slice(&request.body).unwrap();
+        (request.query, body)
+    }
+
+    #[test]
+    fn a_request_is_put_back_and_an_answer_renamed() {
+        let (query, body) = sent(
+            "which=1&of=at%3A%2F%2Fd%2Forg.new.pull%2Fk",
+            &json!({ "repo": "d", "record": renamed() }),
+        );
+        assert_eq!(query, "repo=1&of=at%3A%2F%2Fd%2Fsh.x.pull%2Fk");
+        assert_eq!(body, json!({ "repo": "d", "record": usual() }));
+        let answer = json!({ "items": [{ "state": "open", "value": usual() }] });
+        let reply = names().outgoing(Some("a.b.c"), Reply::json(200, &answer));
+        let answer: Value = serde_json::from_slice(&reply.body).unwrap();
+        let wanted = json!({ "items": [{ "mood": "open", "value": renamed() }] });
+        assert_eq!(answer, wanted);
+    }
+
+    #[test]
+    fn by_a_usual_name_nothing_is_there() {
+        let mut half = renamed();
+        half["target"] = json!("by its old name");
+        let (query, body) = sent("repo=1&of=sh.x.pull", &half);
+        assert_eq!(query, "gone-repo=1&of=gone.sh.x.pull");
+        assert_eq!(body["target"], json!({ "repo": "r" }));
+        assert_eq!(body["gone-target"], json!("by its old name"));
+    }
+}
