@@ -357,8 +357,9 @@ fn renamed(stage: &Stage, spindle: &SpindleDouble) -> Settings {
         ("index_", world.index().host()),
         ("spindle_", spindle.host()),
     ] {
+        type At = fn(String) -> Place;
         let mut names = names.clone();
-        let tables: [(&[Row], fn(String) -> Place); 3] = [
+        let tables: [(&[Row], At); 3] = [
             (QUERIES, Place::Query),
             (INPUTS, Place::Input),
             (ANSWERS, Place::Answer),
