@@ -34,6 +34,7 @@ mod ticket_claims;
 mod ticket_forks;
 mod ticket_keeps;
 mod ticket_merge;
+mod ticket_records;
 mod tickets;
 mod unfinished;
 mod writes;
