@@ -27,6 +27,7 @@ mod old_comments;
 mod opt_in;
 mod promises;
 mod requests;
+mod resolver;
 mod rounds;
 mod sessions;
 mod stage;
