@@ -209,6 +209,51 @@ fn indexed(world: &RealWorld, uri: &str) -> Option<String> {
     world.index().knows(uri)
 }
 
+/// When the server goes away, in milliseconds behind the start of a command.
+const DELAYS: [u64; 6] = [0, 50, 100, 200, 400, 800];
+
+impl Stage {
+    /// Bob's pull request from a new branch that adds a file of its name: its at-uri.
+    fn opened(&self, branch: &str) -> String {
+        let git = &self.repo.git;
+        git.commit(branch, branch, &[(branch, Some("1\n"))]);
+        let args = ["pr", "create", "-H", branch, "-t", branch, "-b", "Why."];
+        let opened = self.forge(&self.bob, &args);
+        opened.stdout_text().trim().to_owned()
+    }
+
+    /// Starts a command and has the server restart so many milliseconds later; whether the command
+    /// succeeded. The index has heard of all that Alice and Bob have then.
+    fn restarts_in(&self, command: &Run, delay: u64) -> bool {
+        let mut command = command.command();
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay));
+        self.world.restart_pds(Duration::from_millis(100)).unwrap();
+        let status = running.wait().unwrap();
+        self.is_indexed(&self.alice);
+        self.is_indexed(&self.bob);
+        status.success()
+    }
+
+    /// Waits until the index has heard of every record of an account.
+    fn is_indexed(&self, who: &Account) {
+        for (uri, cid, _) in self.records(who) {
+            let end = Instant::now() + Duration::from_secs(20);
+            while self.world.index().knows(&uri).as_ref() != Some(&cid) {
+                assert!(Instant::now() < end, "the index does not hear of {uri}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+
+    /// How many records of an account this is true of.
+    fn count(&self, who: &Account, is: impl Fn(&Value) -> bool) -> usize {
+        let all = self.records(who).into_iter();
+        all.filter(|(_, _, value)| is(value)).count()
+    }
+}
+
 /// Whenever it is that the server goes away, the same command again makes it one pull request.
 #[test]
 fn a_server_that_restarts_in_the_middle_of_a_command_has_one_pull_request_in_the_end() {
@@ -216,28 +261,105 @@ fn a_server_that_restarts_in_the_middle_of_a_command_has_one_pull_request_in_the
         return;
     };
     let bob = &stage.bob;
-    for (number, delay) in [0, 50, 100, 200, 400, 800].into_iter().enumerate() {
+    for (number, delay) in DELAYS.into_iter().enumerate() {
         let branch = format!("b{number}");
         let git = &stage.repo.git;
         git.commit(&branch, &branch, &[(&branch, Some("1\n"))]);
         let args = ["pr", "create", "-H", &branch, "-t", &branch, "-b", "Why."];
         let create = stage.command(bob, &[&args[..], &["--no-wait"]].concat());
-        let mut command = create.command();
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut first = command.spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(delay));
-        stage.world.restart_pds(Duration::from_millis(100)).unwrap();
-        let first = first.wait().unwrap();
-        let opened = || {
-            let all = stage.records(bob).into_iter();
-            all.filter(|(_, _, value)| value["source"]["branch"] == branch.as_str())
-                .count()
-        };
+        let first = stage.restarts_in(&create, delay);
+        let opened = || stage.count(bob, |value| value["source"]["branch"] == branch.as_str());
         let before = opened();
-        assert!(!first.success() || before == 1, "{delay} ms: {before}");
+        assert!(!first || before == 1, "{delay} ms: {before}");
         let again = create.output();
         let now = opened();
         assert_eq!(now, 1, "{delay} ms, {before} before: {again:?}");
         assert_eq!(again.code == Some(0), before == 0, "{delay} ms: {again:?}");
+    }
+}
+
+#[test]
+fn a_server_that_restarts_in_the_middle_of_a_round_has_it_once_in_the_end() {
+    let Some(stage) = Stage::new() else {
+        return;
+    };
+    for (number, delay) in DELAYS.into_iter().enumerate() {
+        let branch = format!("b{number}");
+        let pull = stage.opened(&branch);
+        let git = &stage.repo.git;
+        git.commit(&branch, "More", &[(&branch, Some("1\n2\n"))]);
+        let args = ["pr", "resubmit", &pull, "-c", "With more.", "--no-wait"];
+        let resubmit = stage.command(&stage.bob, &args);
+        let first = stage.restarts_in(&resubmit, delay);
+        let there = || {
+            let (_, record) = stage.world.record(&pull);
+            let said = stage.count(&stage.bob, |value| {
+                value["subject"]["uri"] == pull.as_str() && value["body"]["text"] == "With more."
+            });
+            (record["rounds"].as_array().unwrap().len(), said)
+        };
+        let before = there();
+        assert!(!first || before.0 == 2, "{delay} ms: {before:?}");
+        let again = resubmit.output().success();
+        assert_eq!(there(), (2, 1), "{delay} ms, {before:?} before: {again:?}");
+    }
+}
+
+#[test]
+fn a_server_that_restarts_in_the_middle_of_a_comment_has_it_once_in_the_end() {
+    let Some(stage) = Stage::new() else {
+        return;
+    };
+    let pull = stage.opened("topic");
+    for delay in DELAYS {
+        // Each by somebody who has said nothing yet.
+        let who = stage
+            .world
+            .account(&format!("somebody{delay}.test"), PASSWORD);
+        let args = ["pr", "comment", &pull, "-b", "Well.", "--no-wait"];
+        let looks = ["--edit-last", "--create-if-none"];
+        let comment = stage.command(&who, &[&args[..], &looks].concat());
+        let first = stage.restarts_in(&comment, delay);
+        stage.is_indexed(&who);
+        let said = || stage.count(&who, |value| value["body"]["text"] == "Well.");
+        let before = said();
+        assert!(!first || before == 1, "{delay} ms: {before}");
+        let again = comment.output().success();
+        assert_eq!(said(), 1, "{delay} ms, {before} before: {again:?}");
+    }
+}
+
+#[test]
+fn a_server_that_restarts_in_the_middle_of_a_merge_has_it_once_in_the_end() {
+    let Some(stage) = Stage::new() else {
+        return;
+    };
+    let (alice, git) = (&stage.alice, &stage.repo.git);
+    // One more line of the same fits behind any number of them: it would apply again and again.
+    let lines = |n: usize| "x\n".repeat(n);
+    git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
+    for (number, delay) in DELAYS.into_iter().enumerate() {
+        let branch = format!("b{number}");
+        let length = 11 + number;
+        git.commit(&branch, &branch, &[("same", Some(&lines(length)))]);
+        let args = ["pr", "create", "-H", &branch, "-t", &branch, "-b", "Why."];
+        let opened = stage.forge(&stage.bob, &args).stdout_text();
+        let pull = opened.trim();
+        let merge = stage.command(alice, &["pr", "merge", pull, "--rebase", "--no-wait"]);
+        let first = stage.restarts_in(&merge, delay);
+        let there = || {
+            let log = git.log("main", "%s");
+            let landed = log.lines().filter(|line| *line == branch).count();
+            let merged = "sh.tangled.repo.pull.status.merged";
+            let said = stage.count(alice, |value| {
+                value["pull"] == pull && value["status"] == merged
+            });
+            (landed, said)
+        };
+        let before = there();
+        assert!(!first || before.0 == 1, "{delay} ms: {before:?}");
+        let again = merge.output().success();
+        assert_eq!(there(), (1, 1), "{delay} ms, {before:?} before: {again:?}");
+        assert_eq!(git.show("main", "same"), lines(length), "{delay} ms");
     }
 }

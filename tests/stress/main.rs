@@ -19,3 +19,5 @@ mod stage;
 #[path = "../../crates/forge-tangled/tests/it/kill.rs"]
 mod sweep;
 mod tangled;
+#[path = "../../crates/forge-tangled/tests/it/ticket_records.rs"]
+mod ticket_records;

@@ -43,6 +43,11 @@ pub struct Streamed;
 #[derive(Clone, Copy, Debug)]
 pub struct MaxRetries(pub u32);
 
+/// An extension of [`http::Request`]: a redirect is the answer, for a caller who looks at where it
+/// leads before anything is asked there.
+#[derive(Clone, Copy, Debug)]
+pub struct Unfollowed;
+
 /// The transport. Clones share connections, gates and state.
 #[derive(Clone)]
 pub struct Http(Arc<Inner>);
@@ -155,9 +160,13 @@ impl Http {
     pub async fn send(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
         let class = class(&request);
         self.remember_authorization(request.headers());
+        let follows = request.extensions().get::<Unfollowed>().is_none();
         for _ in 0..=redirect::MOST {
             let url = self.checked_url(&request)?;
             let response = self.with_retries(&request, &url, class).await?;
+            if !follows {
+                return Ok(response);
+            }
             match redirect::next(&request, &url, response.status(), response.headers()) {
                 Some(next) => request = next,
                 None => return Ok(response),

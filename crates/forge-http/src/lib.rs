@@ -24,7 +24,7 @@ mod settings;
 mod tls;
 
 pub use body::Body;
-pub use client::{Class, Http, MaxRetries, Streamed};
+pub use client::{Class, Http, MaxRetries, Streamed, Unfollowed};
 pub use leaf::Leaf;
 pub use proxy::Proxies;
 pub use rate::{RateLimit, limited_for, rate_limit_wait};

@@ -4,6 +4,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use url::Url;
 
+use crate::proxy;
+
 /// How many are followed.
 pub(crate) const MOST: usize = 5;
 
@@ -11,7 +13,8 @@ pub(crate) const MOST: usize = 5;
 ///
 /// A read is followed anywhere, but its credentials are dropped when host, port or scheme change
 /// (a log or an archive is then fetched from storage with a signed URL). A write is followed with
-/// 307 and 308 alone, which keep its method, and within its origin.
+/// 307 and 308 alone, which keep its method, and within its origin. Nobody else's server sends us
+/// to this machine: what listens here believes that whoever asks is one of its own.
 pub(crate) fn next(
     request: &Request<Bytes>,
     from: &Url,
@@ -25,6 +28,10 @@ pub(crate) fn next(
     let target = from
         .join(headers.get(header::LOCATION)?.to_str().ok()?)
         .ok()?;
+    let is_here = |url: &Url| url.host().is_some_and(|host| proxy::is_loopback(&host));
+    if is_here(&target) && !is_here(from) {
+        return None;
+    }
     let same_origin = from.origin() == target.origin();
     let read = matches!(*request.method(), Method::GET | Method::HEAD);
     let stays = keeps_method && same_origin;
@@ -44,4 +51,37 @@ pub(crate) fn next(
         next.headers_mut().remove("dpop");
     }
     Some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn followed(from: &str, to: &str) -> Option<String> {
+        let request = Request::get(from).body(Bytes::new()).unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert(header::LOCATION, to.parse().unwrap());
+        let from = Url::parse(from).unwrap();
+        let next = next(&request, &from, StatusCode::FOUND, &headers);
+        next.map(|request| request.uri().to_string())
+    }
+
+    #[test]
+    fn a_server_elsewhere_does_not_send_us_to_this_machine() {
+        for here in [
+            "http://localhost:8080/admin",
+            "https://localhost/",
+            "http://pds.localhost/",
+            "http://127.0.0.1:1/",
+            "http://127.1/",
+            "http://[::1]:1/",
+        ] {
+            assert_eq!(followed("https://forge.example/x", here), None, "{here}");
+            let by_us = followed("http://localhost:1/x", here);
+            assert!(by_us.is_some(), "{here}");
+        }
+        let elsewhere = "https://storage.example/y";
+        let to = followed("https://forge.example/x", elsewhere);
+        assert_eq!(to.as_deref(), Some(elsewhere));
+    }
 }

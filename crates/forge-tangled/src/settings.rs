@@ -1,4 +1,4 @@
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use forge_core::{Capabilities, Result};
 
@@ -20,6 +20,8 @@ pub struct Settings {
     /// Who resolves handles, in place of DNS and the handles' own hosts. For services on this
     /// machine, whose handles nobody else knows.
     pub handles: Option<Origin>,
+    /// The name server that is asked about handles, in place of the system's.
+    pub dns: Option<SocketAddr>,
     /// The viewer's personal data server, in place of the one that the identity names.
     pub pds: Option<Origin>,
     /// Which services a stranger's document may lead us to.
@@ -57,6 +59,7 @@ impl Settings {
             backlinks: Some(Origin::configured("https://constellation.microcosm.blue")?),
             plc: Origin::configured("https://plc.directory")?,
             handles: None,
+            dns: None,
             pds: None,
             reach: Reach::Public,
             sessions: None,

@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
@@ -140,6 +141,7 @@ fn settings(host: &str, config: &Config) -> Result<Settings> {
         backlinks: backlinks.or(usual.backlinks.filter(|_| reach == Reach::Public)),
         index: index.unwrap_or(usual.index),
         handles: handles.or_else(|| pds.clone().filter(|_| here(&pds))),
+        dns: value("dns_server").and_then(|text| name_server(&text)),
         pds,
         plc: plc.unwrap_or(usual.plc),
         reach,
@@ -154,6 +156,12 @@ fn settings(host: &str, config: &Config) -> Result<Settings> {
         dialects,
         ..Settings::usual()?
     })
+}
+
+/// A name server by its address; its port is the usual one where none is given.
+fn name_server(text: &str) -> Option<SocketAddr> {
+    let usual_port = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 53));
+    usual_port.or_else(|_| text.parse::<SocketAddr>()).ok()
 }
 
 /// The protocol's names, with those of the configuration.
@@ -268,6 +276,25 @@ mod tests {
         let from_env = settings("tangled.org", &from_env).unwrap();
         assert_eq!(shown(&from_env).as_slice(), wanted);
         assert_eq!(from_env.reach, Reach::Loopback);
+    }
+
+    #[test]
+    fn a_name_server_is_the_files_or_the_environments() {
+        for (text, address) in [
+            ("192.0.2.53", "192.0.2.53:53"),
+            ("2001:db8::35", "[2001:db8::35]:53"),
+            ("127.0.0.1:5353", "127.0.0.1:5353"),
+        ] {
+            let file = format!("[hosts.\"tangled.org\"]\ndns_server = \"{text}\"\n");
+            let (_dir, from_file) = config(&file);
+            let from_env = Config::without_files(Env::fixed([("TANGLED_DNS_SERVER", text)]));
+            for config in [from_file, from_env] {
+                let settings = settings("tangled.org", &config).unwrap();
+                assert_eq!(settings.dns, Some(address.parse().unwrap()));
+                // A resolver on this machine is usual, and opens no way to anything else on it.
+                assert_eq!(settings.reach, Reach::Public);
+            }
+        }
     }
 
     #[test]

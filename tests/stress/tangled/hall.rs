@@ -1,8 +1,10 @@
 //! A world of tangled's, and the program in it.
 
 use std::{
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, Stdio},
+    time::{Duration, Instant},
 };
 
 use forge_testkit::{
@@ -11,10 +13,41 @@ use forge_testkit::{
 };
 use serde_json::Value;
 
+use crate::ticket_records::TicketRecords;
+
 pub const PULL: &str = "sh.tangled.repo.pull";
 pub const STATUS: &str = "sh.tangled.repo.pull.status";
 
 const COMMENT: &str = "sh.tangled.feed.comment";
+
+/// How long a program may take to come to where it is killed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Has `once` kill something at each request in turn, before and after it is carried out, until
+/// neither of the two comes so far any more; it says whether it did. More than `least` requests are
+/// wanted: a program that did nothing would be killed nowhere.
+pub fn at_each_request(least: u64, mut once: impl FnMut(u64, bool) -> bool) {
+    let mut at = 1;
+    loop {
+        let came_before = once(at, false);
+        let came_after = once(at, true);
+        if !came_before && !came_after {
+            break;
+        }
+        at += 1;
+    }
+    println!("killed at each of {} requests", at - 1);
+    assert!(at > least, "{at} requests");
+}
+
+/// Waits for something that another process does.
+pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < end, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
 
 /// A repository of Alice's, a home with the addresses of the world, and her password.
 pub struct Hall {
@@ -98,11 +131,15 @@ impl Hall {
 
     /// A clone of the repository as it is now, whose remote is tangled's address of it.
     pub fn clone_of_it(&self) -> PathBuf {
-        let path = self.repo.path().to_str().unwrap();
+        self.clone_of(&self.repo)
+    }
+
+    fn clone_of(&self, repo: &Repository) -> PathBuf {
+        let path = repo.path().to_str().unwrap();
         let clone = self.scratch.path("clone");
         self.git(&["clone", "--quiet", path, "clone"]).ok();
-        let url = "https://tangled.org/alice.test/widget";
-        let set = ["remote", "set-url", "origin", url];
+        let url = format!("https://tangled.org/alice.test/{}", repo.name);
+        let set = ["remote", "set-url", "origin", &url];
         self.git(&set).dir(&clone).ok();
         clone
     }
@@ -182,11 +219,112 @@ impl Hall {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let over = |child: &mut Child| child.try_wait().unwrap().is_some();
-        let sprung = trap.wait(|| over(&mut child), std::time::Duration::from_secs(60));
+        let sprung = trap.wait(|| over(&mut child), PATIENCE);
         // One that has ended needs no killing.
         let _ = child.kill();
         child.wait().unwrap();
         self.set_trap(None);
         sprung
+    }
+}
+
+/// A repository of Tangled 1.0 in a hall, and a clone of it that pushes to where the knot has it.
+pub struct Tickets<'a> {
+    hall: &'a Hall,
+    pub repo: Repository,
+    clone: PathBuf,
+}
+
+impl<'a> Tickets<'a> {
+    pub fn in_hall(hall: &'a Hall) -> Self {
+        let repo = hall.world.repository_1_0(&hall.alice, "new");
+        let clone = hall.clone_of(&repo);
+        let path = repo.path().to_str().unwrap();
+        let set = ["remote", "set-url", "--push", "origin", path];
+        hall.git(&set).dir(&clone).ok();
+        Self { hall, repo, clone }
+    }
+
+    pub fn records(&self) -> TicketRecords<'_> {
+        TicketRecords::of(self.hall.world.knot(), &self.repo)
+    }
+
+    /// A branch whose newest commit writes a file of its name.
+    pub fn branch(&self, branch: &str, text: &str) {
+        self.repo
+            .git
+            .commit(branch, branch, &[(branch, Some(text))]);
+    }
+
+    /// Opens one from a branch that is there.
+    pub fn create(&self, branch: &str) -> Run {
+        let named = ["-R", "tangled:alice.test/new", "-H", branch];
+        let text = ["-t", branch, "-b", "Text."];
+        self.hall
+            .forge(&[&["pr", "create"][..], &named, &text].concat())
+    }
+
+    /// Opens one from a new branch: its at-uri.
+    pub fn opened(&self, branch: &str) -> String {
+        self.branch(branch, "x\n");
+        self.create(branch).ok();
+        self.records().titled(branch).remove(0).0
+    }
+
+    /// Merges one of a branch from the clone, which has all that is to be fetched.
+    pub fn merge(&self, uri: &str, branch: &str) -> Run {
+        let path = self.repo.path().to_str().unwrap();
+        let fetch = ["fetch", "--quiet", path, "main", branch];
+        self.hall.git(&fetch).dir(&self.clone).ok();
+        let merge = ["pr", "merge", uri, "--rebase", "--no-wait"];
+        self.hall.forge(&merge).dir(&self.clone)
+    }
+
+    /// How often the target branch got what a branch of this name had.
+    pub fn landed(&self, branch: &str) -> usize {
+        let log = self.repo.git.log("main", "%s");
+        log.lines().filter(|line| *line == branch).count()
+    }
+
+    /// Has the repository hold up the first push in a hook of this name, as long as the hall is
+    /// there.
+    pub fn hold_up(&self, hook: &str) -> Held {
+        let held = Held {
+            there: self.hall.scratch.path("there"),
+            go: self.hall.scratch.path("go"),
+        };
+        let (there, go) = (held.there.display(), held.go.display());
+        let script = format!(
+            "#!/bin/sh\ncat > /dev/null\n[ -e '{there}' ] && exit 0\n: > '{there}'\n\
+             while [ -e '{there}' ] && [ ! -e '{go}' ]; do sleep 0.05; done\n"
+        );
+        let hooks = self.repo.path().join("hooks");
+        std::fs::create_dir_all(&hooks).unwrap();
+        let path = hooks.join(hook);
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        held
+    }
+}
+
+/// A push that goes no further until it is let go.
+pub struct Held {
+    there: PathBuf,
+    go: PathBuf,
+}
+
+impl Held {
+    /// Starts a program, and kills it once its push is held up. The push outlives it.
+    pub fn kill(&self, run: &Run) {
+        let mut command = run.command();
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        wait_for("the push", || self.there.exists());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    pub fn let_go(&self) {
+        std::fs::write(&self.go, "").unwrap();
     }
 }

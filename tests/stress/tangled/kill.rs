@@ -1,9 +1,8 @@
 use std::time::Duration;
 
-use forge_testkit::Run;
-use serde_json::Value;
+use forge_testkit::{GitShim, Run, ShimPlan};
 
-use super::hall::Hall;
+use super::hall::{Hall, Tickets, at_each_request, wait_for};
 use crate::sweep;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -30,105 +29,80 @@ async fn on_tangled_1_0_a_client_that_is_killed_at_any_request_does_things_once(
 #[test]
 fn a_round_with_a_comment_that_is_killed_at_any_request_is_submitted_and_said_once() {
     let hall = Hall::new();
-    let mut at = 1;
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            hall.branch(&branch, &branch, "x\n");
-            hall.create(&branch).ok();
-            let uri = hall.pulls(&branch).remove(0);
-            hall.branch(&branch, &branch, "x\ny\n");
-            let resubmit = hall.forge(&["pr", "resubmit", &uri, "-c", "With more."]);
-            came_there |= hall.kill(at, after, &resubmit);
-            let again = resubmit.output().success();
-            let (_, record) = hall.world.pds().record(&uri).unwrap();
-            let rounds = record["rounds"].as_array().map(Vec::len);
-            assert_eq!(rounds, Some(2), "request {at}, after: {after}: {again:?}");
-            let said = hall.comments(&uri);
-            assert_eq!(
-                said,
-                ["With more."],
-                "request {at}, after: {after}: {again:?}"
-            );
-        }
-        if !came_there {
-            break;
-        }
-        at += 1;
-    }
-    println!("killed at each of {} requests", at - 1);
-    assert!(at > 8);
+    at_each_request(8, |at, after| {
+        let branch = format!("b{at}{after}");
+        hall.branch(&branch, &branch, "x\n");
+        hall.create(&branch).ok();
+        let uri = hall.pulls(&branch).remove(0);
+        hall.branch(&branch, &branch, "x\ny\n");
+        let resubmit = hall.forge(&["pr", "resubmit", &uri, "-c", "With more."]);
+        let came_there = hall.kill(at, after, &resubmit);
+        let again = resubmit.output().success();
+        let (_, record) = hall.world.pds().record(&uri).unwrap();
+        let rounds = record["rounds"].as_array().map(Vec::len);
+        assert_eq!(rounds, Some(2), "request {at}, after: {after}: {again:?}");
+        let said = hall.comments(&uri);
+        assert_eq!(
+            said,
+            ["With more."],
+            "request {at}, after: {after}: {again:?}"
+        );
+        came_there
+    });
 }
 
 #[test]
 fn a_creation_that_is_killed_at_any_request_is_made_once() {
     let hall = Hall::new();
-    let mut at = 1;
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            hall.branch(&branch, &branch, "x\n");
-            let create = hall.create(&branch);
-            came_there |= hall.kill(at, after, &create);
-            let before = hall.pulls(&branch);
-            let again = create.output();
-            let now = hall.pulls(&branch);
-            assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
-            assert_eq!(hall.statuses(&now[0]), ["open"]);
-            match again.code {
-                Some(0) => assert!(before.is_empty() && again.stdout_text().contains(&now[0])),
-                // It had been made: that is said, with its name.
-                _ => {
-                    assert_eq!(before, now, "{again:?}");
-                    assert!(again.stderr_text().contains(&now[0]), "{again:?}");
-                }
+    at_each_request(8, |at, after| {
+        let branch = format!("b{at}{after}");
+        hall.branch(&branch, &branch, "x\n");
+        let create = hall.create(&branch);
+        let came_there = hall.kill(at, after, &create);
+        let before = hall.pulls(&branch);
+        let again = create.output();
+        let now = hall.pulls(&branch);
+        assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
+        assert_eq!(hall.statuses(&now[0]), ["open"]);
+        match again.code {
+            Some(0) => assert!(before.is_empty() && again.stdout_text().contains(&now[0])),
+            // It had been made: that is said, with its name.
+            _ => {
+                assert_eq!(before, now, "{again:?}");
+                assert!(again.stderr_text().contains(&now[0]), "{again:?}");
             }
         }
-        if !came_there {
-            break;
-        }
-        at += 1;
-    }
-    println!("killed at each of {} requests", at - 1);
-    assert!(at > 8);
+        came_there
+    });
 }
 
 /// Kills the command that opens a pull request of this name at each of its requests, and gives it
 /// again in another second.
 fn made_once(hall: &Hall, create: impl Fn(&str) -> Run) {
-    let (mut at, mut finished) = (1, 0);
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let title = format!("t{at}{after}");
-            let create = create(&title);
-            came_there |= hall.kill(at, after, &create);
-            let before = hall.titled(&title);
-            if !before.is_empty() {
-                std::thread::sleep(Duration::from_millis(1100));
-            }
-            let again = create.output();
-            let now = hall.titled(&title);
-            assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
-            match again.code {
-                Some(0) => assert!(before.is_empty() && again.stdout_text().contains(&now[0])),
-                // It had been made: that is said, with its name.
-                _ => {
-                    assert_eq!(before, now, "{again:?}");
-                    assert!(again.stderr_text().contains(&now[0]), "{again:?}");
-                    finished += 1;
-                }
+    let mut finished = 0;
+    at_each_request(6, |at, after| {
+        let title = format!("t{at}{after}");
+        let create = create(&title);
+        let came_there = hall.kill(at, after, &create);
+        let before = hall.titled(&title);
+        if !before.is_empty() {
+            std::thread::sleep(Duration::from_millis(1100));
+        }
+        let again = create.output();
+        let now = hall.titled(&title);
+        assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
+        match again.code {
+            Some(0) => assert!(before.is_empty() && again.stdout_text().contains(&now[0])),
+            // It had been made: that is said, with its name.
+            _ => {
+                assert_eq!(before, now, "{again:?}");
+                assert!(again.stderr_text().contains(&now[0]), "{again:?}");
+                finished += 1;
             }
         }
-        if !came_there {
-            break;
-        }
-        at += 1;
-    }
-    println!("killed at each of {} requests", at - 1);
-    assert!(at > 6 && finished > 0, "{at} requests, {finished} finished");
+        came_there
+    });
+    assert!(finished > 0);
 }
 
 #[test]
@@ -161,143 +135,207 @@ fn a_merge_that_is_killed_at_any_request_is_made_once() {
     // One more line of the same fits behind any number of them: it would apply again and again.
     let lines = |n: usize| "x\n".repeat(n);
     git.commit("main", "Ten lines", &[("same", Some(&lines(10)))]);
-    let (mut at, mut length) = (1, 10);
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            length += 1;
-            hall.branch(&branch, "same", &lines(length));
-            hall.create(&branch).ok();
-            let uri = hall.pulls(&branch).remove(0);
-            let merge = hall.forge(&["pr", "merge", &uri, "--rebase"]);
-            came_there |= hall.kill(at, after, &merge);
-            let again = merge.output().success();
-            let times = git
-                .log("main", "%s")
-                .matches(&format!("Add {branch}."))
-                .count();
-            assert_eq!(times, 1, "request {at}, after: {after}: {again:?}");
-            assert_eq!(git.show("main", "same"), lines(length));
-            let statuses = hall.statuses(&uri);
-            let merged = statuses.iter().filter(|word| *word == "merged").count();
-            assert_eq!(merged, 1, "request {at}, after: {after}: {again:?}");
-        }
-        if !came_there {
-            break;
-        }
-        at += 1;
-    }
-    println!("killed at each of {} requests", at - 1);
-    assert!(at > 10);
+    let mut length = 10;
+    at_each_request(10, |at, after| {
+        let branch = format!("b{at}{after}");
+        length += 1;
+        hall.branch(&branch, "same", &lines(length));
+        hall.create(&branch).ok();
+        let uri = hall.pulls(&branch).remove(0);
+        let merge = hall.forge(&["pr", "merge", &uri, "--rebase"]);
+        let came_there = hall.kill(at, after, &merge);
+        let again = merge.output().success();
+        let times = git
+            .log("main", "%s")
+            .matches(&format!("Add {branch}."))
+            .count();
+        assert_eq!(times, 1, "request {at}, after: {after}: {again:?}");
+        assert_eq!(git.show("main", "same"), lines(length));
+        let statuses = hall.statuses(&uri);
+        let merged = statuses.iter().filter(|word| *word == "merged").count();
+        assert_eq!(merged, 1, "request {at}, after: {after}: {again:?}");
+        came_there
+    });
 }
 
 #[test]
 fn on_tangled_1_0_a_creation_that_is_killed_at_any_request_is_made_once() {
     let hall = Hall::new();
-    let repo = hall.world.repository_1_0(&hall.alice, "new");
-    let knot = hall.world.knot();
-    let titled = |title: &str| {
-        let mut all = knot.records(&repo.did, "org.tangled.track.ticket");
-        all.retain(|(_, _, value)| value["title"]["text"] == title);
-        let uris = all.into_iter().map(|(uri, _, _)| uri);
-        uris.collect::<Vec<_>>()
-    };
-    let rounds = |uri: &str| {
-        let rkey = uri.rsplit('/').next().unwrap();
-        let all = knot.records(&repo.did, "org.tangled.review.patch");
-        all.iter()
-            .filter(|(_, _, value)| value["ticket"] == rkey)
-            .count()
-    };
-    let mut at = 1;
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            repo.git.commit(&branch, &branch, &[(&branch, Some("x\n"))]);
-            let named = ["-R", "tangled:alice.test/new", "-H", &branch];
-            let said = ["-t", &branch, "-b", "Text."];
-            let create = hall.forge(&[&["pr", "create"][..], &named, &said].concat());
-            came_there |= hall.kill(at, after, &create);
-            let begun = titled(&branch);
-            let finished = begun.iter().any(|uri| rounds(uri) > 0);
-            let again = create.output();
-            let now = titled(&branch);
-            assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
-            assert_eq!(rounds(&now[0]), 1, "request {at}, after: {after}");
-            match again.code {
-                Some(0) => assert!(!finished, "request {at}, after: {after}: {again:?}"),
-                // It had been made: that is said, with its name.
-                _ => assert!(
-                    finished && again.stderr_text().contains(&now[0]),
-                    "request {at}, after: {after}: {again:?}"
-                ),
-            }
+    let tickets = Tickets::in_hall(&hall);
+    let records = tickets.records();
+    at_each_request(8, |at, after| {
+        let branch = format!("b{at}{after}");
+        tickets.branch(&branch, "x\n");
+        let create = tickets.create(&branch);
+        let came_there = hall.kill(at, after, &create);
+        let begun = records.titled(&branch);
+        let finished = begun.iter().any(|(uri, _)| records.rounds(uri) > 0);
+        let again = create.output();
+        let now = records.titled(&branch);
+        assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
+        let uri = &now[0].0;
+        assert_eq!(records.rounds(uri), 1, "request {at}, after: {after}");
+        match again.code {
+            Some(0) => assert!(!finished, "request {at}, after: {after}: {again:?}"),
+            // It had been made: that is said, with its name.
+            _ => assert!(
+                finished && again.stderr_text().contains(uri),
+                "request {at}, after: {after}: {again:?}"
+            ),
         }
-        if !came_there {
-            break;
-        }
-        at += 1;
-    }
-    println!("killed at each of {} requests", at - 1);
-    assert!(at > 8);
+        came_there
+    });
 }
 
 #[test]
 fn on_tangled_1_0_a_round_and_an_end_that_are_killed_at_any_request_are_made_and_said_once() {
     let hall = Hall::new();
-    let repo = hall.world.repository_1_0(&hall.alice, "new");
-    let records = |name: &str| {
-        let collection = format!("org.tangled.{name}");
-        hall.world.knot().records(&repo.did, &collection)
-    };
-    let ticket = |title: &str| {
-        let mut all = records("track.ticket").into_iter();
-        all.find(|(_, _, value)| value["title"]["text"] == title)
-            .unwrap()
-    };
-    let rounds = |uri: &str| {
-        let rkey = uri.rsplit('/').next().unwrap();
-        let all = records("review.patch").into_iter();
-        all.filter(|(_, _, value)| value["ticket"] == rkey).count()
-    };
-    let said = |uri: &str, text: &str| {
-        let all = records("feed.comment").into_iter();
-        let same = |value: &Value| value["subject"]["uri"] == uri && value["body"]["text"] == text;
-        all.filter(|(_, _, value)| same(value)).count()
-    };
-    let mut at = 1;
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            repo.git.commit(&branch, &branch, &[(&branch, Some("x\n"))]);
-            let named = ["-R", "tangled:alice.test/new", "-H", &branch];
-            let text = ["-t", &branch, "-b", "Text."];
-            let create = hall.forge(&[&["pr", "create"][..], &named, &text].concat());
-            create.ok();
-            let uri = ticket(&branch).0;
-            repo.git
-                .commit(&branch, "More", &[(&branch, Some("x\ny\n"))]);
-            let resubmit = hall.forge(&["pr", "resubmit", &uri, "-c", "With more."]);
-            came_there |= hall.kill(at, after, &resubmit);
-            let again = resubmit.output().success();
-            let there = (rounds(&uri), said(&uri, "With more."));
-            assert_eq!(there, (2, 1), "request {at}, after: {after}: {again:?}");
+    let tickets = Tickets::in_hall(&hall);
+    let records = tickets.records();
+    at_each_request(8, |at, after| {
+        let branch = format!("b{at}{after}");
+        let uri = tickets.opened(&branch);
+        tickets.branch(&branch, "x\ny\n");
+        let resubmit = hall.forge(&["pr", "resubmit", &uri, "-c", "With more."]);
+        let mut came_there = hall.kill(at, after, &resubmit);
+        let again = resubmit.output().success();
+        let there = (records.rounds(&uri), records.said(&uri, "With more."));
+        assert_eq!(there, (2, 1), "request {at}, after: {after}: {again:?}");
 
-            let close = hall.forge(&["pr", "close", &uri, "-c", "Not now."]);
-            came_there |= hall.kill(at, after, &close);
-            let again = close.output().success();
-            let times = said(&uri, "Not now.");
-            assert_eq!(times, 1, "request {at}, after: {after}: {again:?}");
-            assert_eq!(ticket(&branch).2["state"], "closed");
+        let close = hall.forge(&["pr", "close", &uri, "-c", "Not now."]);
+        came_there |= hall.kill(at, after, &close);
+        let again = close.output().success();
+        let times = records.said(&uri, "Not now.");
+        assert_eq!(times, 1, "request {at}, after: {after}: {again:?}");
+        assert_eq!(records.titled(&branch)[0].1["state"], "closed");
+        came_there
+    });
+}
+
+/// A command that is asked to say something once more says it again, unless it is asked to look
+/// for its last words first.
+#[test]
+fn a_comment_that_is_killed_at_any_request_is_said_once_by_a_rerun_that_looks() {
+    let hall = Hall::new();
+    let tickets = Tickets::in_hall(&hall);
+    for of_1_0 in [false, true] {
+        let mut there = 0;
+        at_each_request(4, |at, after| {
+            let branch = format!("b{at}{after}");
+            let uri = match of_1_0 {
+                true => tickets.opened(&branch),
+                false => {
+                    hall.branch(&branch, &branch, "x\n");
+                    hall.create(&branch).ok();
+                    hall.pulls(&branch).remove(0)
+                }
+            };
+            let said = || match of_1_0 {
+                true => tickets.records().said(&uri, "Well."),
+                false => hall.comments(&uri).len(),
+            };
+            let comment = ["pr", "comment", &uri, "-b", "Well."];
+            let looks = ["--edit-last", "--create-if-none"];
+            let comment = hall.forge(&[&comment[..], &looks].concat());
+            let came_there = hall.kill(at, after, &comment);
+            let before = said();
+            let again = comment.output();
+            assert_eq!(said(), 1, "request {at}, after: {after}: {again:?}");
+            // Comments of Tangled 1.0 cannot be edited: then it is refused, and nothing is written.
+            let done = before == 0 || !of_1_0;
+            assert_eq!(again.code == Some(0), done, "{again:?}");
+            there += before;
+            came_there
+        });
+        assert!(there > 0, "never killed behind it, of 1.0: {of_1_0}");
+    }
+}
+
+#[test]
+fn on_tangled_1_0_a_merge_that_is_killed_at_any_request_is_made_once() {
+    let hall = Hall::new();
+    let tickets = Tickets::in_hall(&hall);
+    let mut landed = 0;
+    at_each_request(10, |at, after| {
+        let branch = format!("b{at}{after}");
+        let uri = tickets.opened(&branch);
+        // What the branch has got meanwhile: it is rebased, and another commit each time.
+        let other = format!("{branch}.other");
+        let git = &tickets.repo.git;
+        git.commit("main", &other, &[(&other, Some("x\n"))]);
+        let merge = tickets.merge(&uri, &branch);
+        let came_there = hall.kill(at, after, &merge);
+        let open = tickets.records().titled(&branch)[0].1["state"] != "merged";
+        landed += usize::from(open && tickets.landed(&branch) == 1);
+        let again = merge.output().success();
+        let times = tickets.landed(&branch);
+        assert_eq!(times, 1, "request {at}, after: {after}: {again:?}");
+        assert_eq!(git.show("main", &branch), "x\n");
+        let ticket = &tickets.records().titled(&branch)[0].1;
+        assert_eq!(ticket["state"], "merged", "{again:?}");
+        came_there
+    });
+    assert!(landed > 0, "never killed between the push and its record");
+}
+
+#[test]
+fn on_tangled_1_0_a_merge_that_is_killed_at_any_call_of_git_is_made_once() {
+    let hall = Hall::new();
+    let tickets = Tickets::in_hall(&hall);
+    let mut landed = 0;
+    let mut calls = 0;
+    for at in 1.. {
+        let mut came_there = false;
+        for plan in [ShimPlan::KillBefore { at }, ShimPlan::KillAfter { at }] {
+            let after = plan == ShimPlan::KillAfter { at };
+            let branch = format!("b{at}{after}");
+            let uri = tickets.opened(&branch);
+            let other = format!("{branch}.other");
+            let git = &tickets.repo.git;
+            git.commit("main", &other, &[(&other, Some("x\n"))]);
+            let merge = tickets.merge(&uri, &branch);
+            let shim = GitShim::new(&hall.scratch, &format!("git-{branch}"), plan);
+            let killed = merge.clone().env("FORGE_GIT", shim.program()).output();
+            came_there |= shim.struck(killed.code);
+            let open = tickets.records().titled(&branch)[0].1["state"] != "merged";
+            landed += usize::from(open && tickets.landed(&branch) == 1);
+            let again = merge.output().success();
+            let times = tickets.landed(&branch);
+            assert_eq!(times, 1, "call {at}, after: {after}: {again:?}");
+            let ticket = &tickets.records().titled(&branch)[0].1;
+            assert_eq!(ticket["state"], "merged", "{again:?}");
         }
         if !came_there {
             break;
         }
-        at += 1;
+        calls = at;
     }
-    println!("killed at each of {} requests", at - 1);
-    assert!(at > 8);
+    println!("killed at each of {calls} calls of git");
+    assert!(calls > 4, "{calls} calls");
+    assert!(landed > 0, "never killed between the push and its record");
+}
+
+/// The push goes on without the program that began it.
+#[test]
+fn on_tangled_1_0_a_merge_that_is_killed_in_its_push_is_made_once() {
+    for hook in ["pre-receive", "post-receive"] {
+        let hall = Hall::new();
+        let tickets = Tickets::in_hall(&hall);
+        let uri = tickets.opened("topic");
+        let git = &tickets.repo.git;
+        git.commit("main", "other", &[("other", Some("x\n"))]);
+        let merge = tickets.merge(&uri, "topic");
+        let held = tickets.hold_up(hook);
+        held.kill(&merge);
+        let is_there = hook == "post-receive";
+        assert_eq!(tickets.landed("topic"), usize::from(is_there), "{hook}");
+        if !is_there {
+            held.let_go();
+            wait_for("the push", || tickets.landed("topic") > 0);
+        }
+        let again = merge.output().success();
+        let _ = again.says("the branch held the change already");
+        assert_eq!(tickets.landed("topic"), 1, "{hook}");
+        assert_eq!(tickets.records().titled("topic")[0].1["state"], "merged");
+    }
 }

@@ -1,6 +1,7 @@
 //! Redirects, and that credentials stay with the host that they are for.
 
 use bytes::Bytes;
+use forge_http::Unfollowed;
 use http::Request;
 
 use crate::{
@@ -86,4 +87,19 @@ async fn a_redirect_cannot_lead_into_clear_text_or_in_circles() {
     let forge = Double::start(vec![answer("302 Found", "location: /\r\n", "")]).await;
     let error = http().send(request("GET", &forge.url)).await.unwrap_err();
     assert_eq!((error.code(), forge.count()), ("protocol", 6));
+}
+
+#[tokio::test]
+async fn a_caller_can_have_the_redirect_for_its_answer() {
+    let forge = Double::start(vec![
+        answer("302 Found", "location: /elsewhere\r\n", ""),
+        answer("200 OK", "", ""),
+    ])
+    .await;
+    let mut asked = request("GET", &forge.url);
+    asked.extensions_mut().insert(Unfollowed);
+    let response = http().send(asked).await.unwrap();
+    assert_eq!(response.status().as_u16(), 302);
+    assert_eq!(response.headers()["location"], "/elsewhere");
+    assert_eq!(forge.heads().len(), 1);
 }

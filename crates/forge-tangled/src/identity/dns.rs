@@ -1,8 +1,8 @@
 //! The one question that we ask the domain name system: the TXT records of `_atproto.<handle>`.
 //!
 //! The standard library resolves addresses alone, and a whole resolver for one question is too
-//! much. This asks the system's first name servers over UDP; what does not fit into one answer is
-//! no handle's record.
+//! much. This asks the name server of the configuration, else the system's first ones, over UDP;
+//! what does not fit into one answer is no handle's record.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -12,18 +12,25 @@ use std::{
 use tokio::net::UdpSocket;
 
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a question is put: to two servers once, to a single one twice, since a datagram may be
+/// lost.
+const TRIES: usize = 2;
 const TXT: u16 = 16;
 
-/// The texts at `name`; empty when there are none, or nobody answered in time.
-pub(super) async fn txt(name: &str) -> Vec<String> {
-    let servers = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    for server in name_servers(&servers).into_iter().take(2) {
-        let asked = tokio::time::timeout(PATIENCE, ask(server, name));
+/// The texts at `name`, by `server` or those of the system. `None` where nobody gave a whole answer
+/// in time: nothing is known then.
+pub(super) async fn txt(name: &str, server: Option<SocketAddr>) -> Option<Vec<String>> {
+    let servers = match server {
+        Some(server) => vec![server],
+        None => name_servers(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
+    };
+    for server in servers.iter().cycle().take(TRIES) {
+        let asked = tokio::time::timeout(PATIENCE, ask(*server, name));
         if let Ok(Some(texts)) = asked.await {
-            return texts;
+            return Some(texts);
         }
     }
-    Vec::new()
+    None
 }
 
 fn name_servers(conf: &str) -> Vec<SocketAddr> {
@@ -53,8 +60,28 @@ async fn ask(server: SocketAddr, name: &str) -> Option<Vec<String>> {
         if answer.get(..2) == Some(&id.to_be_bytes())
             && answer.get(12..question.len()) == question.get(12..)
         {
-            return answers(answer, question.len());
+            return is_whole(answer)
+                .then(|| answers(answer, question.len()))
+                .flatten();
         }
+    }
+}
+
+/// Whether it is an answer, all of it, and to the question: the names exist, or they do not. A
+/// server that failed or refused says nothing about them (RFC 1035, section 4.1.1).
+fn is_whole(answer: &[u8]) -> bool {
+    const RESPONSE: u8 = 0x80;
+    const TRUNCATED: u8 = 0x02;
+    const CODE: u8 = 0x0f;
+    const NO_ERROR: u8 = 0;
+    const NO_SUCH_NAME: u8 = 3;
+    match answer.get(2..4) {
+        Some(&[first, second]) => {
+            first & RESPONSE != 0
+                && first & TRUNCATED == 0
+                && matches!(second & CODE, NO_ERROR | NO_SUCH_NAME)
+        }
+        _ => false,
     }
 }
 
@@ -156,6 +183,7 @@ mod tests {
             let mut buffer = [0; 512];
             let (n, from) = server.recv_from(&mut buffer).await.unwrap();
             let mut reply = buffer[..n].to_vec();
+            reply[2] |= 0x80;
             let mut forged = reply.clone();
             forged[0] ^= 1;
             server.send_to(&forged, from).await.unwrap();
@@ -165,5 +193,23 @@ mod tests {
         };
         let (answer, ()) = tokio::join!(ask(address, "_atproto.a.example"), serve);
         assert_eq!(answer.unwrap(), ["hi"]);
+    }
+
+    #[test]
+    fn what_is_no_whole_answer_says_nothing() {
+        let header = |first: u8, second: u8| [0, 7, first, second, 0, 1, 0, 0, 0, 0, 0, 0];
+        for (first, second, whole) in [
+            (0x81, 0x80, true),
+            (0x85, 0x83, true),
+            // A question that comes back, a truncated answer, and servers that fail or refuse.
+            (0x01, 0x00, false),
+            (0x83, 0x80, false),
+            (0x81, 0x82, false),
+            (0x81, 0x85, false),
+        ] {
+            let answer = header(first, second);
+            assert_eq!(is_whole(&answer), whole, "{first:x} {second:x}");
+        }
+        assert!(!is_whole(&[0, 7, 0x81]));
     }
 }

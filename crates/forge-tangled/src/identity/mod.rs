@@ -11,11 +11,12 @@ use std::{
 
 use bytes::Bytes;
 use forge_core::{AtUri, Error, ErrorKind, Noun, Result, text::one_line};
-use forge_http::Http;
+use forge_http::{Body, Http, Unfollowed};
 use futures::future;
-use http::{Request, StatusCode};
+use http::{Request, Response, StatusCode, header};
 use serde::Deserialize;
 use serde_json::Value;
+use url::Url;
 
 pub use document::Document;
 
@@ -25,6 +26,8 @@ use crate::{Origin, Reach, Settings, cache::Cache, origin::is_public, xrpc::Xrpc
 const DOCUMENT_MAX: usize = 256 * 1024;
 /// What a handle's page has behind this is not read; a DID has at most 2,048 bytes.
 const PAGE_MAX: usize = 4096;
+/// How often a document may lead on to another address.
+const REDIRECTS_MAX: usize = 3;
 /// For so long an account whose name could not be found out is called by its DID.
 const FAILED_FOR: Duration = Duration::from_secs(60);
 
@@ -164,7 +167,7 @@ impl Identities {
     /// allows those. Where a proxy makes the connection, it decides: we may not even be able to
     /// resolve the name.
     async fn check(&self, origin: &Origin) -> Result<()> {
-        let Ok(url) = url::Url::parse(origin.as_str()) else {
+        let Ok(url) = Url::parse(origin.as_str()) else {
             return Ok(());
         };
         let is_allowed = match self.settings.reach {
@@ -206,9 +209,14 @@ impl Identities {
             if let Some(service) = &self.settings.handles {
                 return self.ask(service, handle).await;
             }
-            let by_dns = async { did_of(&dns::txt(&format!("_atproto.{handle}")).await) };
-            let (dns, web) = future::join(by_dns, self.by_web(handle)).await;
-            dns.or(web).ok_or_else(|| nobody(handle))
+            let name = format!("_atproto.{handle}");
+            let by_dns = dns::txt(&name, self.settings.dns);
+            let (texts, web) = future::join(by_dns, self.by_web(handle)).await;
+            let dns = texts.as_deref().and_then(did_of);
+            dns.or(web).ok_or_else(|| match texts {
+                Some(_) => nobody(handle),
+                None => self.unheard(handle),
+            })
         });
         did.await.cloned()
     }
@@ -230,6 +238,27 @@ impl Identities {
                 if unknown { nobody(handle) } else { e }
             })?;
         valid_did(answer.did).ok_or_else(|| nobody(handle))
+    }
+
+    /// Nobody said that the handle is nobody's: it was not found out.
+    fn unheard(&self, handle: &str) -> Error {
+        let asked = match self.settings.dns {
+            Some(server) => format!("the name server {server}"),
+            None => "the system's name servers".to_owned(),
+        };
+        let handle = one_line(handle);
+        Error::new(
+            ErrorKind::Network,
+            format!(
+                "whose handle {handle} is could not be looked up: {asked} did not answer, and \
+                 https://{handle} names no account"
+            ),
+        )
+        .with_hint(format!(
+            "try again, name the account by its DID, or name a name server: \
+             forge config set hosts.{}.dns_server ADDRESS",
+            self.settings.host
+        ))
     }
 
     async fn by_web(&self, handle: &str) -> Option<String> {
@@ -283,36 +312,67 @@ impl Identities {
         Ok(format!("{origin}/.well-known/did.json"))
     }
 
+    /// What is at an address, or at the one that it leads on to: a stranger's server must not send
+    /// us where its document could not.
     async fn get(&self, url: &str) -> Result<Bytes> {
-        let request = Request::get(url)
-            .body(Bytes::new())
-            .map_err(|e| Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}")))?;
-        let response = self.http.send(request).await?;
-        let status = response.status();
-        if status == StatusCode::NOT_FOUND || status == StatusCode::GONE {
-            return Err(Error::not_found(
-                Noun::Account,
-                format!("there is nothing at {url}"),
-            ));
+        let mut url = url.to_owned();
+        for _ in 0..=REDIRECTS_MAX {
+            let mut request = Request::get(&url).body(Bytes::new()).map_err(|e| {
+                Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}"))
+            })?;
+            request.extensions_mut().insert(Unfollowed);
+            let response = self.http.send(request).await?;
+            let Some(next) = leads_to(&url, &response) else {
+                return body_of(&url, response);
+            };
+            let root = next.origin();
+            if Url::parse(&url).is_ok_and(|from| from.origin() != root) {
+                let root = Origin::found(&root.ascii_serialization(), self.settings.reach)?;
+                self.check(&root).await?;
+            }
+            url = next.into();
         }
-        if !status.is_success() {
-            return Err(Error::new(
-                ErrorKind::Upstream {
-                    status: status.as_u16(),
-                    request_id: None,
-                },
-                format!("{url} answered with status {}", status.as_u16()),
-            ));
-        }
-        let body = response.into_body().into_bytes().unwrap_or_default();
-        if body.len() > DOCUMENT_MAX {
-            return Err(Error::new(
-                ErrorKind::Protocol,
-                format!("{url} sent {} bytes, more than an identity has", body.len()),
-            ));
-        }
-        Ok(body)
+        Err(Error::new(
+            ErrorKind::Protocol,
+            format!("more than {REDIRECTS_MAX} redirects, the last to {url}"),
+        ))
     }
+}
+
+/// Where an answer sends whoever asked for `url`.
+fn leads_to(url: &str, response: &Response<Body>) -> Option<Url> {
+    if !matches!(response.status().as_u16(), 301..=303 | 307 | 308) {
+        return None;
+    }
+    let location = response.headers().get(header::LOCATION)?;
+    Url::parse(url).ok()?.join(location.to_str().ok()?).ok()
+}
+
+fn body_of(url: &str, response: Response<Body>) -> Result<Bytes> {
+    let status = response.status();
+    if status == StatusCode::NOT_FOUND || status == StatusCode::GONE {
+        return Err(Error::not_found(
+            Noun::Account,
+            format!("there is nothing at {url}"),
+        ));
+    }
+    if !status.is_success() {
+        return Err(Error::new(
+            ErrorKind::Upstream {
+                status: status.as_u16(),
+                request_id: None,
+            },
+            format!("{url} answered with status {}", status.as_u16()),
+        ));
+    }
+    let body = response.into_body().into_bytes().unwrap_or_default();
+    if body.len() > DOCUMENT_MAX {
+        return Err(Error::new(
+            ErrorKind::Protocol,
+            format!("{url} sent {} bytes, more than an identity has", body.len()),
+        ));
+    }
+    Ok(body)
 }
 
 fn valid_did(did: String) -> Option<String> {

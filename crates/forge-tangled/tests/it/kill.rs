@@ -15,7 +15,7 @@ use forge_testkit::{
 };
 use serde_json::Value;
 
-use crate::stage::Stage;
+use crate::{stage::Stage, ticket_records::TicketRecords};
 
 const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
@@ -82,8 +82,35 @@ impl Scene {
         trap.has_sprung()
     }
 
+    /// Has a process create, as far as [`Self::until`] lets it.
+    async fn until_created(&self, at: u64, after: bool, id: RepoId, req: &CreatePull) -> bool {
+        let (process, req) = (self.process(), req.clone());
+        let work = async move {
+            let _ = process.create(&id, &req).await;
+        };
+        self.until(at, after, work).await
+    }
+
+    /// Has a process resubmit, as far as [`Self::until`] lets it.
+    async fn until_resubmitted(&self, at: u64, after: bool, pr: &PrId, req: Resubmit) -> bool {
+        let (process, id) = (self.process(), pr.clone());
+        let work = async move {
+            let _ = process.resubmit(&id, &req).await;
+        };
+        self.until(at, after, work).await
+    }
+
+    /// Has a process close, as far as [`Self::until`] lets it.
+    async fn until_closed(&self, at: u64, after: bool, pr: &PrId, req: CloseReq) -> bool {
+        let (process, id) = (self.process(), pr.clone());
+        let work = async move {
+            let _ = process.close(&id, &req).await;
+        };
+        self.until(at, after, work).await
+    }
+
     /// The records of a collection about a pull request.
-    fn about(&self, collection: &str, uri: &str) -> Vec<serde_json::Value> {
+    fn about(&self, collection: &str, uri: &str) -> Vec<Value> {
         let all = self
             .stage
             .world
@@ -123,49 +150,71 @@ impl Scene {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is carried out.
-pub async fn creation(step: u64) {
-    let scene = Scene::new();
-    let (mut at, mut finished): (u64, u32) = (1, 0);
+/// Has `once` kill something at every `step`-th request, before and after it is carried out, until
+/// neither of the two comes so far any more; it says whether it did. More than `least` requests are
+/// wanted: a client that did nothing would be killed nowhere.
+async fn at_each_request(step: u64, least: u64, mut once: impl AsyncFnMut(u64, bool) -> bool) {
+    let mut at = 1;
     loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            scene.commit(&branch, &branch, &branch, "x\n");
-            let (process, id) = (scene.process(), scene.stage.id());
-            let req = CreatePull::new(branch.as_str(), branch.as_str());
-            let again = req.clone();
-            came_there |= scene
-                .until(at, after, async move {
-                    let _ = process.create(&id, &req).await;
-                })
-                .await;
-            let before = scene.pulls_from(&branch);
-            let done = scene.process().create(scene.stage.repo_id(), &again).await;
-            let now = scene.pulls_from(&branch);
-            assert_eq!(now.len(), 1, "request {at}, after: {after}");
-            match done {
-                Ok(made) => {
-                    assert!(before.is_empty(), "request {at}, after: {after}");
-                    assert_eq!(made.value.node_id, now[0]);
-                }
-                // It had been made: the error names it.
-                Err(e) => {
-                    assert_eq!(before, now);
-                    let existing = Some(now[0].clone());
-                    assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
-                    finished += 1;
-                }
-            }
-            assert_eq!(scene.about(STATUS, &now[0]).len(), 1);
-        }
-        if !came_there {
+        let came_before = once(at, false).await;
+        let came_after = once(at, true).await;
+        if !came_before && !came_after {
             break;
         }
         at += step;
     }
     println!("{} requests", at - step);
-    assert!(at > 8 && finished > 0, "{at} requests, {finished} finished");
+    assert!(at > least, "{at} requests");
+}
+
+/// A round with something said about it.
+fn with_more() -> Resubmit {
+    Resubmit {
+        comment: Some("With more.".to_owned()),
+        ..Resubmit::default()
+    }
+}
+
+/// An end with something said about it.
+fn not_now() -> CloseReq {
+    CloseReq {
+        comment: Some("Not now.".to_owned()),
+        ..CloseReq::default()
+    }
+}
+
+/// Kills at every `step`-th request, before and after it is carried out.
+pub async fn creation(step: u64) {
+    let scene = Scene::new();
+    let mut finished: u32 = 0;
+    at_each_request(step, 8, async |at, after| {
+        let branch = format!("b{at}{after}");
+        scene.commit(&branch, &branch, &branch, "x\n");
+        let req = CreatePull::new(branch.as_str(), branch.as_str());
+        let id = scene.stage.id();
+        let came_there = scene.until_created(at, after, id, &req).await;
+        let before = scene.pulls_from(&branch);
+        let done = scene.process().create(scene.stage.repo_id(), &req).await;
+        let now = scene.pulls_from(&branch);
+        assert_eq!(now.len(), 1, "request {at}, after: {after}");
+        match done {
+            Ok(made) => {
+                assert!(before.is_empty(), "request {at}, after: {after}");
+                assert_eq!(made.value.node_id, now[0]);
+            }
+            // It had been made: the error names it.
+            Err(e) => {
+                assert_eq!(before, now);
+                let existing = Some(now[0].clone());
+                assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
+                finished += 1;
+            }
+        }
+        assert_eq!(scene.about(STATUS, &now[0]).len(), 1);
+        came_there
+    })
+    .await;
+    assert!(finished > 0);
 }
 
 /// A pull request without a branch that adds one file.
@@ -197,90 +246,64 @@ async fn another_second() {
 pub async fn creation_without_a_branch(step: u64) {
     let scene = Scene::new();
     for kind in ["edits", "patch"] {
-        let (mut at, mut finished): (u64, u32) = (1, 0);
-        loop {
-            let mut came_there = false;
-            for after in [false, true] {
-                let title = format!("{kind}-{at}-{after}");
-                let (process, id) = (scene.process(), scene.stage.id());
-                let req = without_a_branch(kind, &title);
-                let again = req.clone();
-                came_there |= scene
-                    .until(at, after, async move {
-                        let _ = process.create(&id, &req).await;
-                    })
-                    .await;
-                let before = scene.titled(&title);
-                if !before.is_empty() {
-                    another_second().await;
-                }
-                let done = scene.process().create(scene.stage.repo_id(), &again).await;
-                let now = scene.titled(&title);
-                assert_eq!(now.len(), 1, "{title}: {done:?}");
-                match done {
-                    Ok(made) => {
-                        assert!(before.is_empty(), "{title}");
-                        assert_eq!(made.value.node_id, now[0]);
-                    }
-                    // It had been made: the error names it.
-                    Err(e) => {
-                        assert_eq!(before, now, "{title}: {e:?}");
-                        let existing = Some(now[0].clone());
-                        assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
-                        finished += 1;
-                    }
-                }
-                assert_eq!(scene.about(STATUS, &now[0]).len(), 1);
+        let mut finished: u32 = 0;
+        at_each_request(step, 6, async |at, after| {
+            let title = format!("{kind}-{at}-{after}");
+            let req = without_a_branch(kind, &title);
+            let id = scene.stage.id();
+            let came_there = scene.until_created(at, after, id, &req).await;
+            let before = scene.titled(&title);
+            if !before.is_empty() {
+                another_second().await;
             }
-            if !came_there {
-                break;
+            let done = scene.process().create(scene.stage.repo_id(), &req).await;
+            let now = scene.titled(&title);
+            assert_eq!(now.len(), 1, "{title}: {done:?}");
+            match done {
+                Ok(made) => {
+                    assert!(before.is_empty(), "{title}");
+                    assert_eq!(made.value.node_id, now[0]);
+                }
+                // It had been made: the error names it.
+                Err(e) => {
+                    assert_eq!(before, now, "{title}: {e:?}");
+                    let existing = Some(now[0].clone());
+                    assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
+                    finished += 1;
+                }
             }
-            at += step;
-        }
-        println!("{kind}: {} requests", at - step);
-        assert!(
-            at > 6 && finished > 0,
-            "{kind}: {at} requests, {finished} finished"
-        );
+            assert_eq!(scene.about(STATUS, &now[0]).len(), 1);
+            came_there
+        })
+        .await;
+        assert!(finished > 0);
     }
 }
 
 /// Kills at every `step`-th request, before and after it is carried out.
 pub async fn round(step: u64) {
     let scene = Scene::new();
-    let mut at: u64 = 1;
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            scene.commit(&branch, "First", &branch, "x\n");
-            let pr = scene.opened(&branch).await;
-            scene.commit(&branch, "Second", &branch, "x\ny\n");
-            let (process, id) = (scene.process(), pr.clone());
-            came_there |= scene
-                .until(at, after, async move {
-                    let _ = process.resubmit(&id, &Resubmit::default()).await;
-                })
-                .await;
-            let done = scene
-                .process()
-                .resubmit(&pr, &Resubmit::default())
-                .await
-                .unwrap();
-            let uri = &scene.pulls_from(&branch)[0];
-            let (cid, record) = scene.stage.world.pds().record(uri).unwrap();
-            assert_eq!(done.value.version, cid);
-            let rounds = record["rounds"].as_array().map(Vec::len);
-            assert_eq!(rounds, Some(2), "request {at}, after: {after}");
-            assert_eq!(done.value.head_oid, scene.stage.repo.git.oid(&branch));
-        }
-        if !came_there {
-            break;
-        }
-        at += step;
-    }
-    println!("{} requests", at - step);
-    assert!(at > 8, "{at} requests");
+    at_each_request(step, 8, async |at, after| {
+        let branch = format!("b{at}{after}");
+        scene.commit(&branch, "First", &branch, "x\n");
+        let pr = scene.opened(&branch).await;
+        scene.commit(&branch, "Second", &branch, "x\ny\n");
+        let req = Resubmit::default();
+        let came_there = scene.until_resubmitted(at, after, &pr, req).await;
+        let done = scene
+            .process()
+            .resubmit(&pr, &Resubmit::default())
+            .await
+            .unwrap();
+        let uri = &scene.pulls_from(&branch)[0];
+        let (cid, record) = scene.stage.world.pds().record(uri).unwrap();
+        assert_eq!(done.value.version, cid);
+        let rounds = record["rounds"].as_array().map(Vec::len);
+        assert_eq!(rounds, Some(2), "request {at}, after: {after}");
+        assert_eq!(done.value.head_oid, scene.stage.repo.git.oid(&branch));
+        came_there
+    })
+    .await;
 }
 
 /// Kills at every `step`-th request, before and after it is carried out. What goes with a round, or
@@ -294,60 +317,36 @@ pub async fn comments(step: u64) {
         all.filter(|(_, _, value)| value["subject"]["uri"] == uri)
             .count()
     };
-    let close = || CloseReq {
-        comment: Some("Not now.".to_owned()),
-        ..CloseReq::default()
-    };
-    let again = || Resubmit {
-        comment: Some("With more.".to_owned()),
-        ..Resubmit::default()
-    };
-    let (mut at, mut found): (u64, u32) = (1, 0);
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            scene.commit(&branch, "First", &branch, "x\n");
-            let pr = scene.opened(&branch).await;
-            let uri = scene.pulls_from(&branch).remove(0);
-            scene.commit(&branch, "Second", &branch, "x\ny\n");
-            let (process, id, req) = (scene.process(), pr.clone(), again());
-            came_there |= scene
-                .until(at, after, async move {
-                    let _ = process.resubmit(&id, &req).await;
-                })
-                .await;
-            scene.process().resubmit(&pr, &again()).await.unwrap();
-            assert_eq!(said(&uri), 1, "round, request {at}, after: {after}");
+    let mut found: u32 = 0;
+    at_each_request(step, 8, async |at, after| {
+        let branch = format!("b{at}{after}");
+        scene.commit(&branch, "First", &branch, "x\n");
+        let pr = scene.opened(&branch).await;
+        let uri = scene.pulls_from(&branch).remove(0);
+        scene.commit(&branch, "Second", &branch, "x\ny\n");
+        let mut came_there = scene.until_resubmitted(at, after, &pr, with_more()).await;
+        scene.process().resubmit(&pr, &with_more()).await.unwrap();
+        assert_eq!(said(&uri), 1, "round, request {at}, after: {after}");
 
-            let (process, id, req) = (scene.process(), pr.clone(), close());
-            came_there |= scene
-                .until(at, after, async move {
-                    let _ = process.close(&id, &req).await;
-                })
-                .await;
-            let before = said(&uri);
-            let done = scene.process().close(&pr, &close()).await.unwrap();
-            assert_eq!(done.value.state, PrState::Closed);
-            assert_eq!(said(&uri), 2, "close, request {at}, after: {after}");
-            let closed = format!("{STATUS}.closed");
-            let statuses = scene.about(STATUS, &uri).into_iter();
-            let closings = statuses.filter(|value| value["status"] == closed.as_str());
-            assert_eq!(closings.count(), 1, "request {at}, after: {after}");
-            if before == 2 {
-                let told = done.warnings.iter();
-                let told = told.filter(|w| w.message.contains("there already"));
-                assert_eq!(told.count(), 1, "{:?}", done.warnings);
-                found += 1;
-            }
+        came_there |= scene.until_closed(at, after, &pr, not_now()).await;
+        let before = said(&uri);
+        let done = scene.process().close(&pr, &not_now()).await.unwrap();
+        assert_eq!(done.value.state, PrState::Closed);
+        assert_eq!(said(&uri), 2, "close, request {at}, after: {after}");
+        let closed = format!("{STATUS}.closed");
+        let statuses = scene.about(STATUS, &uri).into_iter();
+        let closings = statuses.filter(|value| value["status"] == closed.as_str());
+        assert_eq!(closings.count(), 1, "request {at}, after: {after}");
+        if before == 2 {
+            let told = done.warnings.iter();
+            let told = told.filter(|w| w.message.contains("there already"));
+            assert_eq!(told.count(), 1, "{:?}", done.warnings);
+            found += 1;
         }
-        if !came_there {
-            break;
-        }
-        at += step;
-    }
-    println!("{} requests", at - step);
-    assert!(at > 8 && found > 0, "{at} requests, {found} found");
+        came_there
+    })
+    .await;
+    assert!(found > 0);
 }
 
 /// Kills at every `step`-th request, before and after it is carried out.
@@ -357,47 +356,42 @@ pub async fn merge(step: u64) {
     // One more line of the same fits behind any number of them: it would apply again and again.
     let lines = |n: u64| "x\n".repeat(usize::try_from(n).unwrap());
     scene.commit("main", "Ten lines", "same", &lines(10));
-    let (mut at, mut length, mut found): (u64, u64, u32) = (1, 10, 0);
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            length += 1;
-            scene.commit(
-                &branch,
-                &format!("Add a line from {branch}"),
-                "same",
-                &lines(length),
-            );
-            let pr = scene.opened(&branch).await;
-            let (process, id) = (scene.process(), pr.clone());
-            came_there |= scene
-                .until(at, after, async move {
-                    let _ = process.merge(&id, &MergeReq::default()).await;
-                })
-                .await;
-            let done = scene.process().merge(&pr, &MergeReq::default()).await;
-            let done = done.unwrap_or_else(|e| panic!("request {at}, after: {after}: {e:?}"));
-            found += u32::from(done.value.already_merged);
-            assert_eq!(done.value.pull_request.state, PrState::Merged);
-            let times = git.log("main", "%s").matches(&branch).count();
-            assert_eq!(times, 1, "request {at}, after: {after}");
-            assert_eq!(git.show("main", "same"), lines(length));
-            let uri = &scene.pulls_from(&branch)[0];
-            let merged = format!("{STATUS}.merged");
-            let merged = scene
-                .about(STATUS, uri)
-                .into_iter()
-                .filter(|value| value["status"] == merged.as_str());
-            assert_eq!(merged.count(), 1, "request {at}, after: {after}");
-        }
-        if !came_there {
-            break;
-        }
-        at += step;
-    }
-    println!("{} requests", at - step);
-    assert!(at > 10 && found > 0, "{at} requests, {found} found");
+    let mut length: u64 = 10;
+    let mut found: u32 = 0;
+    at_each_request(step, 10, async |at, after| {
+        let branch = format!("b{at}{after}");
+        length += 1;
+        scene.commit(
+            &branch,
+            &format!("Add a line from {branch}"),
+            "same",
+            &lines(length),
+        );
+        let pr = scene.opened(&branch).await;
+        let (process, id) = (scene.process(), pr.clone());
+        let came_there = scene
+            .until(at, after, async move {
+                let _ = process.merge(&id, &MergeReq::default()).await;
+            })
+            .await;
+        let done = scene.process().merge(&pr, &MergeReq::default()).await;
+        let done = done.unwrap_or_else(|e| panic!("request {at}, after: {after}: {e:?}"));
+        found += u32::from(done.value.already_merged);
+        assert_eq!(done.value.pull_request.state, PrState::Merged);
+        let times = git.log("main", "%s").matches(&branch).count();
+        assert_eq!(times, 1, "request {at}, after: {after}");
+        assert_eq!(git.show("main", "same"), lines(length));
+        let uri = &scene.pulls_from(&branch)[0];
+        let merged = format!("{STATUS}.merged");
+        let merged = scene
+            .about(STATUS, uri)
+            .into_iter()
+            .filter(|value| value["status"] == merged.as_str());
+        assert_eq!(merged.count(), 1, "request {at}, after: {after}");
+        came_there
+    })
+    .await;
+    assert!(found > 0);
 }
 
 /// A scene with a repository of Tangled 1.0.
@@ -418,32 +412,8 @@ impl Tickets {
         Self { scene, repo, id }
     }
 
-    fn records(&self, name: &str) -> Vec<(String, Value)> {
-        let collection = format!("org.tangled.{name}");
-        let all = self.scene.stage.world.knot();
-        let all = all.records(&self.repo.did, &collection).into_iter();
-        all.map(|(uri, _, value)| (uri, value)).collect()
-    }
-
-    /// The tickets with this title.
-    fn titled(&self, title: &str) -> Vec<(String, Value)> {
-        let mut all = self.records("track.ticket");
-        all.retain(|(_, value)| value["title"]["text"] == title);
-        all
-    }
-
-    /// How many rounds a ticket has.
-    fn rounds(&self, uri: &str) -> usize {
-        let rkey = uri.rsplit('/').next().unwrap();
-        let all = self.records("review.patch").into_iter();
-        all.filter(|(_, value)| value["ticket"] == rkey).count()
-    }
-
-    /// How often something was said about a ticket.
-    fn said(&self, uri: &str, text: &str) -> usize {
-        let all = self.records("feed.comment").into_iter();
-        let same = |value: &Value| value["subject"]["uri"] == uri && value["body"]["text"] == text;
-        all.filter(|(_, value)| same(value)).count()
+    fn records(&self) -> TicketRecords<'_> {
+        TicketRecords::of(self.scene.stage.world.knot(), &self.repo)
     }
 
     fn commit(&self, branch: &str, text: &str) {
@@ -482,144 +452,105 @@ impl Tickets {
 /// Kills at every `step`-th request, before and after it is carried out.
 pub async fn ticket_creation(step: u64) {
     let tickets = Tickets::new();
-    let (mut at, mut begun): (u64, u32) = (1, 0);
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            tickets.commit(&branch, "x\n");
-            let (process, id) = (tickets.scene.process(), tickets.id.clone());
-            let req = CreatePull::new(branch.as_str(), branch.as_str());
-            let again = req.clone();
-            came_there |= tickets
-                .scene
-                .until(at, after, async move {
-                    let _ = process.create(&id, &req).await;
-                })
-                .await;
-            let before = tickets.titled(&branch);
-            let finished = before.iter().any(|(uri, _)| tickets.rounds(uri) > 0);
-            begun += u32::from(!before.is_empty() && !finished);
-            let done = tickets.scene.process().create(&tickets.id, &again).await;
-            let now = tickets.titled(&branch);
-            assert_eq!(now.len(), 1, "request {at}, after: {after}: {done:?}");
-            let uri = &now[0].0;
-            assert_eq!(tickets.rounds(uri), 1, "request {at}, after: {after}");
-            match done {
-                Ok(made) => {
-                    assert!(!finished, "request {at}, after: {after}");
-                    assert_eq!(made.value.node_id, *uri);
-                }
-                Err(e) => {
-                    assert!(finished, "request {at}, after: {after}: {e:?}");
-                    let existing = Some(uri.clone());
-                    assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
-                }
+    let mut begun: u32 = 0;
+    at_each_request(step, 8, async |at, after| {
+        let branch = format!("b{at}{after}");
+        tickets.commit(&branch, "x\n");
+        let req = CreatePull::new(branch.as_str(), branch.as_str());
+        let id = tickets.id.clone();
+        let came_there = tickets.scene.until_created(at, after, id, &req).await;
+        let before = tickets.records().titled(&branch);
+        let finished = before
+            .iter()
+            .any(|(uri, _)| tickets.records().rounds(uri) > 0);
+        begun += u32::from(!before.is_empty() && !finished);
+        let done = tickets.scene.process().create(&tickets.id, &req).await;
+        let now = tickets.records().titled(&branch);
+        assert_eq!(now.len(), 1, "request {at}, after: {after}: {done:?}");
+        let uri = &now[0].0;
+        assert_eq!(
+            tickets.records().rounds(uri),
+            1,
+            "request {at}, after: {after}"
+        );
+        match done {
+            Ok(made) => {
+                assert!(!finished, "request {at}, after: {after}");
+                assert_eq!(made.value.node_id, *uri);
+            }
+            Err(e) => {
+                assert!(finished, "request {at}, after: {after}: {e:?}");
+                let existing = Some(uri.clone());
+                assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
             }
         }
-        if !came_there {
-            break;
-        }
-        at += step;
-    }
-    println!("{} requests", at - step);
-    assert!(at > 8 && begun > 0, "{at} requests, {begun} begun");
+        came_there
+    })
+    .await;
+    assert!(begun > 0);
 }
 
 /// Kills at every `step`-th request, before and after it is carried out.
 pub async fn ticket_round(step: u64) {
     let tickets = Tickets::new();
-    let (mut at, mut found): (u64, u32) = (1, 0);
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            let pr = tickets.opened(&branch).await;
-            tickets.commit(&branch, "x\ny\n");
-            let (process, id) = (tickets.scene.process(), pr.clone());
-            came_there |= tickets
-                .scene
-                .until(at, after, async move {
-                    let _ = process.resubmit(&id, &Resubmit::default()).await;
-                })
-                .await;
-            let process = tickets.scene.process();
-            let done = process.resubmit(&pr, &Resubmit::default()).await.unwrap();
-            found += u32::from(done.unchanged);
-            let uri = &tickets.titled(&branch)[0].0;
-            assert_eq!(tickets.rounds(uri), 2, "request {at}, after: {after}");
-            assert_eq!(done.value.head_oid, tickets.repo.git.oid(&branch));
-        }
-        if !came_there {
-            break;
-        }
-        at += step;
-    }
-    println!("{} requests", at - step);
-    assert!(at > 8 && found > 0, "{at} requests, {found} found");
+    let mut found: u32 = 0;
+    at_each_request(step, 8, async |at, after| {
+        let branch = format!("b{at}{after}");
+        let pr = tickets.opened(&branch).await;
+        tickets.commit(&branch, "x\ny\n");
+        let (scene, req) = (&tickets.scene, Resubmit::default());
+        let came_there = scene.until_resubmitted(at, after, &pr, req).await;
+        let process = tickets.scene.process();
+        let done = process.resubmit(&pr, &Resubmit::default()).await.unwrap();
+        found += u32::from(done.unchanged);
+        let uri = &tickets.records().titled(&branch)[0].0;
+        assert_eq!(
+            tickets.records().rounds(uri),
+            2,
+            "request {at}, after: {after}"
+        );
+        assert_eq!(done.value.head_oid, tickets.repo.git.oid(&branch));
+        came_there
+    })
+    .await;
+    assert!(found > 0);
 }
 
 /// Kills at every `step`-th request, before and after it is carried out. The state is as it was
 /// wanted, and what goes with it or with a round is said once.
 pub async fn ticket_comments(step: u64) {
     let tickets = Tickets::new();
-    let close = || CloseReq {
-        comment: Some("Not now.".to_owned()),
-        ..CloseReq::default()
-    };
-    let again = || Resubmit {
-        comment: Some("With more.".to_owned()),
-        ..Resubmit::default()
-    };
-    let (mut at, mut found): (u64, u32) = (1, 0);
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            let pr = tickets.opened(&branch).await;
-            let uri = tickets.titled(&branch).remove(0).0;
-            tickets.commit(&branch, "x\ny\n");
-            let (process, id, req) = (tickets.scene.process(), pr.clone(), again());
-            came_there |= tickets
-                .scene
-                .until(at, after, async move {
-                    let _ = process.resubmit(&id, &req).await;
-                })
-                .await;
-            let process = tickets.scene.process();
-            process.resubmit(&pr, &again()).await.unwrap();
-            let said = tickets.said(&uri, "With more.");
-            assert_eq!(said, 1, "round, request {at}, after: {after}");
+    let mut found: u32 = 0;
+    at_each_request(step, 8, async |at, after| {
+        let branch = format!("b{at}{after}");
+        let pr = tickets.opened(&branch).await;
+        let uri = tickets.records().titled(&branch).remove(0).0;
+        tickets.commit(&branch, "x\ny\n");
+        let scene = &tickets.scene;
+        let mut came_there = scene.until_resubmitted(at, after, &pr, with_more()).await;
+        scene.process().resubmit(&pr, &with_more()).await.unwrap();
+        let said = tickets.records().said(&uri, "With more.");
+        assert_eq!(said, 1, "round, request {at}, after: {after}");
 
-            let (process, id, req) = (tickets.scene.process(), pr.clone(), close());
-            came_there |= tickets
-                .scene
-                .until(at, after, async move {
-                    let _ = process.close(&id, &req).await;
-                })
-                .await;
-            let before = tickets.said(&uri, "Not now.");
-            let done = tickets.scene.process().close(&pr, &close()).await.unwrap();
-            assert_eq!(done.value.state, PrState::Closed);
-            let said = tickets.said(&uri, "Not now.");
-            assert_eq!(said, 1, "close, request {at}, after: {after}");
-            assert_eq!(tickets.titled(&branch)[0].1["state"], "closed");
-            found += u32::from(before == 1);
-            // The same again later is another one.
-            if at == 1 {
-                let process = tickets.scene.process();
-                process.reopen(&pr, None).await.unwrap();
-                process.close(&pr, &close()).await.unwrap();
-                assert_eq!(tickets.said(&uri, "Not now."), 2);
-            }
+        came_there |= scene.until_closed(at, after, &pr, not_now()).await;
+        let before = tickets.records().said(&uri, "Not now.");
+        let done = scene.process().close(&pr, &not_now()).await.unwrap();
+        assert_eq!(done.value.state, PrState::Closed);
+        let said = tickets.records().said(&uri, "Not now.");
+        assert_eq!(said, 1, "close, request {at}, after: {after}");
+        assert_eq!(tickets.records().titled(&branch)[0].1["state"], "closed");
+        found += u32::from(before == 1);
+        // The same again later is another one.
+        if at == 1 {
+            let process = scene.process();
+            process.reopen(&pr, None).await.unwrap();
+            process.close(&pr, &not_now()).await.unwrap();
+            assert_eq!(tickets.records().said(&uri, "Not now."), 2);
         }
-        if !came_there {
-            break;
-        }
-        at += step;
-    }
-    println!("{} requests", at - step);
-    assert!(at > 8 && found > 0, "{at} requests, {found} found");
+        came_there
+    })
+    .await;
+    assert!(found > 0);
 }
 
 /// Kills at every `step`-th request, before and after it is carried out. The round is pushed once,
@@ -631,36 +562,30 @@ pub async fn ticket_merge(step: u64) {
     // So long the knot may take to notice a merge by itself.
     let process = || tickets.scene.waiting(Duration::from_millis(50));
     let git = &tickets.repo.git;
-    let (mut at, mut found): (u64, u32) = (1, 0);
-    loop {
-        let mut came_there = false;
-        for after in [false, true] {
-            let branch = format!("b{at}{after}");
-            let pr = tickets.opened(&branch).await;
-            let other = format!("{branch}.other");
-            git.commit("main", &other, &[(&other, Some("x\n"))]);
-            let (killed, id, asked) = (process(), pr.clone(), req.clone());
-            came_there |= tickets
-                .scene
-                .until(at, after, async move {
-                    let _ = killed.merge(&id, &asked).await;
-                })
-                .await;
-            let done = process().merge(&pr, &req).await;
-            let done = done.unwrap_or_else(|e| panic!("request {at}, after: {after}: {e:?}"));
-            found += u32::from(done.value.already_merged && !done.unchanged);
-            assert_eq!(done.value.pull_request.state, PrState::Merged);
-            let log = git.log("main", "%s");
-            let times = log.lines().filter(|line| *line == branch).count();
-            assert_eq!(times, 1, "request {at}, after: {after}: {log}");
-            assert_eq!(git.show("main", &branch), "x\n");
-            assert_eq!(tickets.titled(&branch)[0].1["state"], "merged");
-        }
-        if !came_there {
-            break;
-        }
-        at += step;
-    }
-    println!("{} requests", at - step);
-    assert!(at > 10 && found > 0, "{at} requests, {found} found");
+    let mut found: u32 = 0;
+    at_each_request(step, 10, async |at, after| {
+        let branch = format!("b{at}{after}");
+        let pr = tickets.opened(&branch).await;
+        let other = format!("{branch}.other");
+        git.commit("main", &other, &[(&other, Some("x\n"))]);
+        let (killed, id, asked) = (process(), pr.clone(), req.clone());
+        let came_there = tickets
+            .scene
+            .until(at, after, async move {
+                let _ = killed.merge(&id, &asked).await;
+            })
+            .await;
+        let done = process().merge(&pr, &req).await;
+        let done = done.unwrap_or_else(|e| panic!("request {at}, after: {after}: {e:?}"));
+        found += u32::from(done.value.already_merged && !done.unchanged);
+        assert_eq!(done.value.pull_request.state, PrState::Merged);
+        let log = git.log("main", "%s");
+        let times = log.lines().filter(|line| *line == branch).count();
+        assert_eq!(times, 1, "request {at}, after: {after}: {log}");
+        assert_eq!(git.show("main", &branch), "x\n");
+        assert_eq!(tickets.records().titled(&branch)[0].1["state"], "merged");
+        came_there
+    })
+    .await;
+    assert!(found > 0);
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, PageReq, PullRequests, Retry, Timestamp,
+    Ingestion, Outcome, PageReq, PullRequests, Retry, Timestamp,
     model::{
-        CreatePull, MergeReq, PrFields, PrState, PullQuery, PullRequest, Resubmit, StateFilter,
+        CreatePull, Merge, MergeReq, PrFields, PrState, PullQuery, PullRequest, Resubmit,
+        StateFilter,
     },
 };
 use forge_testkit::tangled::{Account, Fault};
@@ -33,8 +34,8 @@ async fn open_from(stage: &Stage, patch: &str, title: &str) -> PullRequest {
     forge.create(stage.repo_id(), &req).await.unwrap().value
 }
 
-/// The knot merges, and nobody writes it down.
-async fn merged_and_not_recorded(stage: &Stage, made: &PullRequest) {
+/// The knot merges, and nobody writes it down: what is said of that.
+async fn merged_and_not_recorded(stage: &Stage, made: &PullRequest) -> Outcome<Merge> {
     let pds = stage.world.pds().host();
     pds.fault(Fault::gateway(502).on(APPLY).always());
     let forge = stage.tangled(&stage.alice);
@@ -42,6 +43,7 @@ async fn merged_and_not_recorded(stage: &Stage, made: &PullRequest) {
     let steps: Vec<_> = merged.steps.iter().map(|s| s.done).collect();
     assert_eq!(steps, [true, false]);
     pds.clear_faults();
+    merged
 }
 
 /// Somebody else commits to `main` between our look at it and the merge: the first answer about the
@@ -118,12 +120,7 @@ async fn a_lost_answer_of_the_knot_is_decided_by_the_branch() {
 async fn a_merge_that_could_not_be_recorded_says_so_and_is_finished_by_a_rerun() {
     let stage = Stage::new();
     let made = stage.open(&stage.handle(&stage.alice), "topic").await;
-    let pds = stage.world.pds().host();
-    pds.fault(Fault::gateway(502).on(APPLY).always());
-    let forge = stage.tangled(&stage.alice);
-    let merged = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
-    let steps: Vec<_> = merged.steps.iter().map(|s| s.done).collect();
-    assert_eq!(steps, [true, false]);
+    let merged = merged_and_not_recorded(&stage, &made).await;
     let none = Ingestion::Pending {
         uri: None,
         waited: Duration::ZERO,
@@ -139,7 +136,7 @@ async fn a_merge_that_could_not_be_recorded_says_so_and_is_finished_by_a_rerun()
     );
     assert_eq!(merged.value.pull_request.state, PrState::Open);
 
-    pds.clear_faults();
+    let forge = stage.tangled(&stage.alice);
     let log = subjects(&stage);
     let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     assert!(again.value.already_merged, "{again:?}");

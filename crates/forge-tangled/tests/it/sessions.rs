@@ -8,7 +8,7 @@ use forge_http::{Http, Secret};
 use forge_tangled::{FixedLogin, Login, Settings, Tangled};
 use forge_testkit::{
     CANARY,
-    tangled::{Fault, Repository, Trap},
+    tangled::{Caller, Fault, Repository, Trap},
 };
 use serde_json::json;
 
@@ -16,6 +16,9 @@ use crate::stage::{PASSWORD, Stage};
 
 const CREATE: &str = "com.atproto.server.createSession";
 const REFRESH: &str = "com.atproto.server.refreshSession";
+const UPLOAD: &str = "com.atproto.repo.uploadBlob";
+const APPLY: &str = "com.atproto.repo.applyWrites";
+const PULL: &str = "sh.tangled.repo.pull";
 
 fn stored(stage: &Stage, dir: &tempfile::TempDir) -> Settings {
     Settings {
@@ -91,6 +94,129 @@ async fn a_revoked_session_logs_in_again_and_a_wrong_password_says_so() {
     assert!(e.hint().unwrap().contains("app password"), "{e:?}");
 }
 
+/// A refused token has changed nothing, whatever the call and the status.
+#[tokio::test]
+async fn a_token_that_is_refused_is_renewed_once_and_the_call_made_once_more() {
+    for (status, word) in [
+        (400, "ExpiredToken"),
+        (401, "ExpiredToken"),
+        (400, "InvalidToken"),
+    ] {
+        for method in [UPLOAD, APPLY] {
+            let stage = Stage::new();
+            let dir = tempfile::tempdir().unwrap();
+            let forge = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+            write(&forge, &stage, "first").await;
+            let pds = stage.world.pds().host();
+            pds.reset_record();
+            pds.fault(Fault::error(status, word, "No.").on(method));
+            write(&forge, &stage, "second").await;
+            let calls = [CREATE, REFRESH, method].map(|it| pds.count_of(it));
+            assert_eq!(calls, [0, 1, 2], "{status} {word} of {method}");
+            let made = stage.world.pds().records(&stage.alice.did, PULL);
+            assert_eq!(made.len(), 2, "{status} {word} of {method}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_takes_no_token_is_not_asked_for_ever() {
+    let stage = Stage::new();
+    let dir = tempfile::tempdir().unwrap();
+    let forge = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+    write(&forge, &stage, "first").await;
+    let pds = stage.world.pds().host();
+    pds.reset_record();
+    let never = Fault::error(400, "ExpiredToken", "Token has expired");
+    pds.fault(never.on(APPLY).always());
+    stage.repo.git.commit("b", "A", &[("b", Some("x\n"))]);
+    let e = forge.create(&stage.id(), &CreatePull::new("b", "T")).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "unauthenticated", "{e:?}");
+    assert_eq!(e.retry(), forge_core::Retry::Never, "{e:?}");
+    let calls = [CREATE, REFRESH, APPLY].map(|it| pds.count_of(it));
+    assert_eq!(calls, [0, 1, 2]);
+}
+
+#[tokio::test]
+async fn an_app_password_that_was_revoked_ends_its_session_and_says_what_to_do() {
+    let stage = Stage::new();
+    let dir = tempfile::tempdir().unwrap();
+    let pds = stage.world.pds();
+    let password = pds.app_password(&stage.alice.did);
+    let forge = stage.tangled_as(stored(&stage, &dir), "alice.test", &password);
+    write(&forge, &stage, "first").await;
+    let herself = Caller::new(&pds.host().url()).sign_in("alice.test", PASSWORD);
+    let which = json!({ "name": "test 0" });
+    let revoked = herself.post("com.atproto.server.revokeAppPassword", &which);
+    assert_eq!(revoked.status, 200);
+    pds.set_clock(3 * 3600);
+    pds.host().reset_record();
+    stage.repo.git.commit("b", "A", &[("b", Some("x\n"))]);
+    let e = forge.create(&stage.id(), &CreatePull::new("b", "T")).await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "unauthenticated", "{e:?}");
+    assert!(e.hint().unwrap().contains("app password"), "{e:?}");
+    assert!(!format!("{e} {e:?}").contains(&password));
+    let calls = [CREATE, REFRESH].map(|it| pds.host().count_of(it));
+    assert_eq!(calls, [1, 1]);
+    let left = std::fs::read_dir(dir.path().join("sessions")).unwrap();
+    let left = left.map(|entry| entry.unwrap().path());
+    let tokens = left.filter(|path| path.extension().is_some_and(|it| it == "json"));
+    assert_eq!(tokens.count(), 0, "what has ended is not kept");
+}
+
+/// The sessions of a home, as they are now, in another one.
+fn copied(from: &tempfile::TempDir) -> tempfile::TempDir {
+    let to = tempfile::tempdir().unwrap();
+    let (there, here) = (from.path().join("sessions"), to.path().join("sessions"));
+    std::fs::create_dir(&here).unwrap();
+    for entry in std::fs::read_dir(there).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), here.join(entry.file_name())).unwrap();
+    }
+    to
+}
+
+/// Machines that share a home's copy share no lock.
+#[tokio::test]
+async fn a_session_that_another_machine_renewed_goes_on_or_is_opened_anew() {
+    let stage = Stage::new();
+    let ours = tempfile::tempdir().unwrap();
+    let on =
+        |home: &tempfile::TempDir| stage.tangled_with(stored(&stage, home), Some(&stage.alice));
+    write(&on(&ours), &stage, "first").await;
+    let (soon, late) = (copied(&ours), copied(&ours));
+    let pds = stage.world.pds();
+    let calls = || [CREATE, REFRESH].map(|it| pds.host().count_of(it));
+    pds.set_clock(3 * 3600);
+    write(&on(&ours), &stage, "a").await;
+    // For a while the old token gives the same new ones.
+    write(&on(&soon), &stage, "b").await;
+    assert_eq!(calls(), [1, 2]);
+    pds.set_clock(6 * 3600);
+    write(&on(&late), &stage, "c").await;
+    assert_eq!(calls(), [2, 3]);
+    // That ended nobody else's.
+    write(&on(&ours), &stage, "d").await;
+    assert_eq!(calls(), [2, 4]);
+}
+
+/// The server signs with a key that the identity does not name any more.
+#[tokio::test]
+async fn a_key_that_was_rotated_behind_the_servers_back_merges_nothing() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let before = stage.repo.git.refs();
+    stage.world.directory().rotate_key(&stage.alice.did);
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.merge(&made.id, &MergeReq::default()).await;
+    let e = e.unwrap_err();
+    let why = "signature verification failed";
+    assert!(e.message().contains(why), "{e:?}");
+    assert_eq!(stage.repo.git.refs(), before);
+}
+
 #[tokio::test]
 async fn a_server_that_repeats_the_password_does_not_get_it_shown() {
     let words = format!("{PASSWORD} is no password");
@@ -152,10 +278,7 @@ async fn an_expired_token_is_renewed_once_for_all_processes() {
     stage.world.pds().set_clock(3 * 3600);
     // Each opens the lock file for itself, as processes do.
     let processes: Vec<_> = (0..8).map(|_| process()).collect();
-    let made = stage
-        .world
-        .pds()
-        .records(&stage.alice.did, "sh.tangled.repo.pull");
+    let made = stage.world.pds().records(&stage.alice.did, PULL);
     let uri = &made[0].0;
     let comments = processes.iter().enumerate().map(|(n, forge)| {
         let id = forge_core::PrId {
@@ -370,12 +493,7 @@ fn dies(committed: bool) -> Fault {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_restarts_in_the_middle_leaves_all_or_nothing() {
-    for method in [
-        CREATE,
-        "com.atproto.repo.listRecords",
-        "com.atproto.repo.uploadBlob",
-        "com.atproto.repo.applyWrites",
-    ] {
+    for method in [CREATE, "com.atproto.repo.listRecords", UPLOAD, APPLY] {
         for committed in [false, true] {
             let stage = Stage::new();
             stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
@@ -386,12 +504,7 @@ async fn a_server_that_restarts_in_the_middle_leaves_all_or_nothing() {
             let req = CreatePull::new("topic", "T");
             let first = process().create(&stage.id(), &req).await;
             pds.clear_faults();
-            let made = || {
-                stage
-                    .world
-                    .pds()
-                    .records(&stage.alice.did, "sh.tangled.repo.pull")
-            };
+            let made = || stage.world.pds().records(&stage.alice.did, PULL);
             let at = format!("{method}, committed: {committed}");
             match first {
                 Ok(done) => assert_eq!(done.value.node_id, made()[0].0, "{at}"),

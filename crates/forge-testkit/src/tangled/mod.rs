@@ -30,11 +30,15 @@
 //! can be down. The truth is read without requests: records from [`PdsDouble::records`], refs from
 //! [`Repository::git`], what the index took in from [`IndexDouble::knows`].
 //!
+//! A [`DnsDouble`] and [`HandleHosts`] are where handles are looked up by a client that does not ask
+//! the PDS about them.
+//!
 //! The PDS answers as the reference implementation does; a test runs the same calls against that
 //! one too. Its repositories are light: their commits have no proofs and no firehose.
 
 mod atproto;
 mod directory;
+mod handles;
 mod host;
 mod identities;
 mod index;
@@ -47,6 +51,7 @@ mod world;
 mod xrpc;
 
 pub use directory::{DirectoryDouble, DocumentForm};
+pub use handles::{DnsDouble, DnsMood, HandleHosts, Page};
 pub use host::{Action, Caller, Fault, Host, Names, Place, Recorded, Trap, XrpcAnswer};
 pub use index::{IndexDouble, Moods};
 pub use knot::{Audience, KnotDouble, KnotOptions, Repository};

@@ -175,7 +175,7 @@ impl RealWorld {
     }
 
     /// Has the PDS drop all connections in the middle of whatever it does, stay away for so long,
-    /// and come back with what it had stored. The index does not follow it any more.
+    /// and come back with what it had stored. The index follows it again then.
     ///
     /// # Errors
     /// When it does not come back.

@@ -74,6 +74,7 @@ vars! {
     TangledBacklinksUrl = "TANGLED_BACKLINKS_URL", "The index of backlinks of the tangled hosts.";
     TangledPlcUrl = "TANGLED_PLC_URL", "The directory of `did:plc` identities of the tangled hosts.";
     TangledResolverUrl = "TANGLED_RESOLVER_URL", "Who resolves the handles of the tangled hosts.";
+    TangledDnsServer = "TANGLED_DNS_SERVER", "The name server that is asked about the handles of the tangled hosts.";
     TangledPdsUrl = "TANGLED_PDS_URL", "The personal data server of the tangled account.";
     TangledPrivateAddresses = "TANGLED_PRIVATE_ADDRESSES", "`true`: services of the tangled hosts may be at private addresses.";
     TangledHandle = "TANGLED_HANDLE", "The handle of the tangled account; only together with `TANGLED_PASSWORD`.";

@@ -323,7 +323,13 @@ pub(super) fn bad_value(name: &str, ty: Type, value: Option<&str>) -> String {
     let value = match (value, ty) {
         (
             Some(value),
-            Type::Word(_) | Type::Bool | Type::Seconds | Type::Host | Type::Nsid | Type::Identifier,
+            Type::Word(_)
+            | Type::Bool
+            | Type::Seconds
+            | Type::Host
+            | Type::Address
+            | Type::Nsid
+            | Type::Identifier,
         ) => {
             format!("is '{}'", shown(value))
         }

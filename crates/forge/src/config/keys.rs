@@ -1,6 +1,6 @@
 //! The one list of configuration keys: what each is, where it may be set, and what overrides it.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use forge_core::locator::Hosts;
 
@@ -23,6 +23,8 @@ pub enum Type {
     Host,
     /// An `https://` URL, or `http://` to this machine.
     Url,
+    /// An IP address, perhaps with a port.
+    Address,
     /// A name of a protocol in dotted form, perhaps with a fragment.
     Nsid,
     /// A name of a protocol that is one word.
@@ -52,6 +54,10 @@ impl Type {
             Self::Url => {
                 "an `https://` URL without credentials (`http://` only to this machine)".to_owned()
             }
+            Self::Address => {
+                "an IP address, perhaps with a port, such as `192.0.2.53` or `127.0.0.1:5353`"
+                    .to_owned()
+            }
             Self::Nsid => "an NSID, such as `org.example.repo.merge`".to_owned(),
             Self::Identifier => "a word, such as `createdAt`".to_owned(),
             Self::Text => "one line of text".to_owned(),
@@ -80,6 +86,11 @@ impl Type {
                 .map(|n| n.to_string()),
             Self::Host => Hosts::normalise(word).ok(),
             Self::Url => is_endpoint(word).then(|| word.trim_end_matches('/').to_owned()),
+            Self::Address => {
+                let address = word.parse::<IpAddr>().map(|it| it.to_string());
+                let with_port = || word.parse::<SocketAddr>().map(|it| it.to_string());
+                address.or_else(|_| with_port()).ok()
+            }
             Self::Nsid => dialect::is_nsid(word).then(|| word.to_owned()),
             Self::Identifier => dialect::is_word(word).then(|| word.to_owned()),
             Self::Text => {
@@ -260,6 +271,14 @@ pub const KEYS: &[Key] = &[
         place: SENDS,
         env: &[Var::TangledResolverUrl],
         doc: "Who resolves handles for a tangled host, in place of DNS and the handles' own hosts: any personal data server.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "hosts.<host>.dns_server",
+        ty: Type::Address,
+        place: SENDS,
+        env: &[Var::TangledDnsServer],
+        doc: "The name server that is asked whose handles are whose at a tangled host, at port 53 where none is given; else the system's.",
         ..DEFAULTS
     },
     Key {
@@ -602,6 +621,10 @@ mod tests {
             ),
             (Type::Url, "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
             (Type::Url, "http://[::1]:8080/x", "http://[::1]:8080/x"),
+            (Type::Address, "192.0.2.53", "192.0.2.53"),
+            (Type::Address, "2001:DB8::35", "2001:db8::35"),
+            (Type::Address, "127.0.0.1:5353", "127.0.0.1:5353"),
+            (Type::Address, "[::1]:5353", "[::1]:5353"),
             (Type::Command, "", ""),
             (Type::Nsid, "a.b.mergeIt", "a.b.mergeIt"),
             (Type::Nsid, "a.b.c#inline", "a.b.c#inline"),
@@ -622,6 +645,9 @@ mod tests {
             (Type::Url, "https://user:pw@example.org"),
             (Type::Url, "example.org"),
             (Type::Url, "https://"),
+            (Type::Address, "ns.example.org"),
+            (Type::Address, "127.0.0.1:"),
+            (Type::Address, "127.0.0.1:70000"),
             (Type::Text, "  "),
             (Type::Command, "a\nb"),
             (Type::Nsid, "merge"),

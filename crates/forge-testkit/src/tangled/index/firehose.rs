@@ -24,7 +24,12 @@ use crate::tangled::{
     network::{Change, Network},
 };
 
-/// A thread that reads a firehose until it is dropped.
+/// Before a server that went away is asked again.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long a server may be away.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A thread that reads a firehose until it is dropped, also of a server that restarts.
 pub(super) struct Follower {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -32,22 +37,21 @@ pub(super) struct Follower {
 
 impl Follower {
     pub(super) fn start(url: &str, network: Network, identities: Identities) -> io::Result<Self> {
-        let authority = url
-            .strip_prefix("ws://")
-            .and_then(|it| it.split('/').next())
-            .ok_or_else(|| io::Error::other(format!("{url} is no ws:// address")))?;
-        let stream = TcpStream::connect(authority)?;
-        let (mut socket, _) = tungstenite::client(format!("{url}?cursor=0"), stream)
-            .map_err(|error| io::Error::other(error.to_string()))?;
-        // So that the thread sees when it is to stop.
-        socket
-            .get_mut()
-            .set_read_timeout(Some(Duration::from_millis(50)))?;
+        let mut socket = connect(url, 0)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let (stopped, url) = (Arc::clone(&stop), url.to_owned());
         let thread = std::thread::Builder::new()
             .name("firehose".to_owned())
-            .spawn(move || follow(&mut socket, &stopped, &network, &identities))?;
+            .spawn(move || {
+                let mut cursor = 0;
+                while !stopped.load(Ordering::SeqCst) {
+                    follow(&mut socket, &mut cursor, &stopped, &network, &identities);
+                    std::thread::sleep(PAUSE);
+                    if let Ok(again) = connect(&url, cursor) {
+                        socket = again;
+                    }
+                }
+            })?;
         Ok(Self {
             stop,
             thread: Some(thread),
@@ -64,8 +68,27 @@ impl Drop for Follower {
     }
 }
 
+/// Asks for what came behind the event of this number.
+fn connect(url: &str, cursor: i64) -> io::Result<WebSocket<TcpStream>> {
+    let authority = url
+        .strip_prefix("ws://")
+        .and_then(|it| it.split('/').next())
+        .ok_or_else(|| io::Error::other(format!("{url} is no ws:// address")))?;
+    let stream = TcpStream::connect(authority)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let (mut socket, _) = tungstenite::client(format!("{url}?cursor={cursor}"), stream)
+        .map_err(|error| io::Error::other(error.to_string()))?;
+    // So that the thread sees when it is to stop.
+    socket
+        .get_mut()
+        .set_read_timeout(Some(Duration::from_millis(50)))?;
+    Ok(socket)
+}
+
+/// Reads until the connection breaks. `cursor` is the number of the last event.
 fn follow(
     socket: &mut WebSocket<TcpStream>,
+    cursor: &mut i64,
     stop: &AtomicBool,
     network: &Network,
     identities: &Identities,
@@ -73,7 +96,10 @@ fn follow(
     while !stop.load(Ordering::SeqCst) {
         match socket.read() {
             Ok(Message::Binary(frame)) => {
-                network.publish(changes(&frame, identities).unwrap_or_default())
+                if let Some((number, changes)) = commit(&frame, identities) {
+                    network.publish(changes);
+                    *cursor = number;
+                }
             }
             Ok(_) => {}
             Err(tungstenite::Error::Io(error))
@@ -86,13 +112,14 @@ fn follow(
     }
 }
 
-/// The changes that a frame tells of; `None` when it is no commit.
-fn changes(frame: &[u8], identities: &Identities) -> Option<Vec<Change>> {
+/// The number of a frame and the changes that it tells of; `None` when it is no commit.
+fn commit(frame: &[u8], identities: &Identities) -> Option<(i64, Vec<Change>)> {
     let (header, used) = cbor::decode(frame)?;
     if header["t"] != "#commit" {
         return None;
     }
     let (body, _) = cbor::decode(frame.get(used..)?)?;
+    let number = body["seq"].as_i64()?;
     let did = body["repo"].as_str()?;
     let archive = STANDARD_NO_PAD
         .decode(body["blocks"]["$bytes"].as_str()?)
@@ -100,27 +127,27 @@ fn changes(frame: &[u8], identities: &Identities) -> Option<Vec<Change>> {
     let blocks = blocks(&archive)?;
     let ops = body["ops"].as_array()?;
     let at = Instant::now();
-    Some(
-        ops.iter()
-            .filter_map(|op| {
-                let (collection, rkey) = op["path"].as_str()?.split_once('/')?;
-                let id = op["cid"]["$link"].as_str();
-                let record = id.and_then(|id| {
-                    let block = blocks.get(id)?;
-                    Some((id.to_owned(), cbor::decode(block)?.0))
-                });
-                let blobs = record.as_ref().map(|(_, it)| blobs(did, it, identities));
-                Some(Change {
-                    did: did.to_owned(),
-                    collection: collection.to_owned(),
-                    rkey: rkey.to_owned(),
-                    record,
-                    blobs: blobs.unwrap_or_default(),
-                    at,
-                })
+    let changes = ops
+        .iter()
+        .filter_map(|op| {
+            let (collection, rkey) = op["path"].as_str()?.split_once('/')?;
+            let id = op["cid"]["$link"].as_str();
+            let record = id.and_then(|id| {
+                let block = blocks.get(id)?;
+                Some((id.to_owned(), cbor::decode(block)?.0))
+            });
+            let blobs = record.as_ref().map(|(_, it)| blobs(did, it, identities));
+            Some(Change {
+                did: did.to_owned(),
+                collection: collection.to_owned(),
+                rkey: rkey.to_owned(),
+                record,
+                blobs: blobs.unwrap_or_default(),
+                at,
             })
-            .collect(),
-    )
+        })
+        .collect();
+    Some((number, changes))
 }
 
 /// The blocks of an archive (CAR, version 1) by their CID. A block that is not what its CID says is
@@ -167,11 +194,23 @@ fn blobs(did: &str, record: &Value, identities: &Identities) -> BTreeMap<String,
             continue;
         };
         let url = format!("{pds}/xrpc/com.atproto.sync.getBlob?did={did}&cid={id}");
-        if let Ok((200, bytes)) = host::get(&url) {
+        if let Ok((200, bytes)) = patiently(&url) {
             found.insert(id.to_owned(), bytes);
         }
     }
     found
+}
+
+/// What is at an address, also where its server restarts just now.
+fn patiently(url: &str) -> io::Result<(u16, Vec<u8>)> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let answer = host::get(url);
+        if answer.is_ok() || Instant::now() > end {
+            return answer;
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 #[cfg(test)]

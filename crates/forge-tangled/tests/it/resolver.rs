@@ -1,0 +1,308 @@
+//! Handles by DNS and by their own hosts, through the whole resolver.
+
+use std::sync::Arc;
+
+use forge_core::{Error, RepoId, RepoPath, Repos, Result};
+use forge_http::{Http, Proxies, RetryPolicy, Roots};
+use forge_tangled::{FixedLogin, Reach, Settings, Tangled};
+use forge_testkit::tangled::{Account, DnsDouble, DnsMood, HandleHosts, Page};
+
+use crate::stage::{PASSWORD, Stage};
+
+const HANDLE: &str = "somebody.handles.example";
+const TXT: &str = "_atproto.somebody.handles.example";
+const WELL_KNOWN: &str = "/.well-known/atproto-did";
+
+/// A world in which Alice with `widget` and Carol with `hers` both say that the handle is theirs.
+struct Names {
+    stage: Stage,
+    carol: Account,
+    dns: DnsDouble,
+    hosts: HandleHosts,
+}
+
+impl Names {
+    fn new() -> Self {
+        let stage = Stage::new();
+        let carol = stage.world.pds().account("carol.test", PASSWORD);
+        let _hers = stage.world.repository(&carol, "hers");
+        for account in [&stage.alice, &carol] {
+            let directory = stage.world.directory();
+            directory.rename(&account.did, Some(HANDLE));
+        }
+        Self {
+            stage,
+            carol,
+            dns: DnsDouble::start().unwrap(),
+            hosts: HandleHosts::start().unwrap(),
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            handles: None,
+            dns: Some(self.dns.address()),
+            ..self.stage.settings()
+        }
+    }
+
+    /// A client that has looked nothing up yet.
+    fn client(&self, settings: Settings) -> Tangled {
+        let proxy = self.hosts.url();
+        let proxies = Proxies::from_env(&|name| (name == "HTTPS_PROXY").then(|| proxy.clone()));
+        let roots = Roots {
+            more: Some(HandleHosts::authority()),
+            ..Roots::default()
+        };
+        let http = Http::new(forge_http::Settings {
+            proxies: proxies.unwrap(),
+            roots,
+            retry: RetryPolicy::without_pauses(),
+            in_flight: 8,
+            ..forge_http::Settings::default()
+        });
+        Tangled::new(settings, http.unwrap(), Arc::new(FixedLogin(None)))
+    }
+
+    async fn repo(&self, settings: Settings, owner: &str, name: &str) -> Result<RepoId> {
+        let id = RepoId {
+            path: RepoPath::Named {
+                owner: owner.to_owned(),
+                name: name.to_owned(),
+            },
+            ..self.stage.id()
+        };
+        let found = self.client(settings).repo(&id).await;
+        found.map(|info| info.id)
+    }
+
+    /// Whom the handle leads to, by the one repository that each has. Both ways are checked: the
+    /// handle is in the id.
+    async fn leads_to(&self, account: &Account) {
+        let (name, others) = match account.did == self.carol.did {
+            true => ("hers", "widget"),
+            false => ("widget", "hers"),
+        };
+        let found = self.repo(self.settings(), HANDLE, name).await.unwrap();
+        let RepoPath::Named { owner, .. } = &found.path else {
+            panic!("{found}");
+        };
+        assert_eq!(owner, HANDLE);
+        let not_theirs = self.repo(self.settings(), HANDLE, others).await;
+        assert!(not_theirs.unwrap_err().is_not_found());
+    }
+
+    async fn fails(&self) -> Error {
+        let found = self.repo(self.settings(), HANDLE, "widget").await;
+        found.unwrap_err()
+    }
+
+    fn dns_says(&self, dids: &[&str]) {
+        let texts: Vec<String> = dids.iter().map(|did| format!("did={did}")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        self.dns.set(TXT, &texts);
+    }
+
+    fn host_says(&self, did: &str) {
+        self.hosts.set(HANDLE, Some(Page::text(did)));
+    }
+}
+
+#[tokio::test]
+async fn either_way_leads_to_the_account_and_dns_wins_where_they_disagree() {
+    let names = Names::new();
+    let (alice, carol) = (&names.stage.alice, &names.carol);
+    names.dns_says(&[&alice.did]);
+    names.leads_to(alice).await;
+    assert!(names.hosts.asked(HANDLE).is_empty(), "it is not there");
+    names.host_says(&carol.did);
+    names.leads_to(alice).await;
+    assert!(names.hosts.asked(HANDLE).iter().all(|it| it == WELL_KNOWN));
+    // Whoever could add a record could otherwise take the handle over.
+    names.dns_says(&[&alice.did, &carol.did]);
+    names.leads_to(carol).await;
+    names.dns_says(&[]);
+    names.leads_to(carol).await;
+    names.host_says(&format!(" {}\r\n", alice.did));
+    names.leads_to(alice).await;
+    names.hosts.set(HANDLE, None);
+    let e = names.fails().await;
+    assert!(e.is_not_found(), "{e:?}");
+    assert!(e.message().contains("nobody has the handle"), "{e:?}");
+}
+
+#[tokio::test]
+async fn who_is_not_named_back_is_not_found_by_either_way() {
+    let names = Names::new();
+    let (alice, directory) = (&names.stage.alice, names.stage.world.directory());
+    directory.rename(&alice.did, Some("other.handles.example"));
+    for by_dns in [true, false] {
+        match by_dns {
+            true => names.dns_says(&[&alice.did]),
+            false => {
+                names.dns_says(&[]);
+                names.host_says(&alice.did);
+            }
+        }
+        let e = names.fails().await;
+        assert!(e.is_not_found(), "{e:?}");
+        let why = "does not name that handle back";
+        assert!(e.message().contains(why), "{e:?}");
+    }
+    // Nor is a handle that she claims shown as hers before it leads to her.
+    let by_did = names.repo(names.settings(), &alice.did, "widget").await;
+    let shown = |owner: &str| RepoPath::Named {
+        owner: owner.to_owned(),
+        name: "widget".to_owned(),
+    };
+    assert_eq!(by_did.unwrap().path, shown(&alice.did));
+    let did = format!("did={}", alice.did);
+    names.dns.set("_atproto.other.handles.example", &[&did]);
+    let by_did = names.repo(names.settings(), &alice.did, "widget").await;
+    assert_eq!(by_did.unwrap().path, shown("other.handles.example"));
+}
+
+#[tokio::test]
+async fn a_name_server_that_says_nothing_leaves_it_to_the_host() {
+    let names = Names::new();
+    names.dns_says(&[&names.carol.did]);
+    names.dns.set_mood(DnsMood::Silent);
+    names.host_says(&names.stage.alice.did);
+    let found = names.repo(names.settings(), HANDLE, "widget").await;
+    found.unwrap();
+    assert_eq!(names.dns.asked(TXT), 2, "a datagram may be lost");
+}
+
+#[tokio::test]
+async fn a_question_that_is_lost_is_put_again() {
+    let names = Names::new();
+    names.dns_says(&[&names.stage.alice.did]);
+    names.host_says(&names.carol.did);
+    names.dns.set_mood(DnsMood::Loses(1));
+    let found = names.repo(names.settings(), HANDLE, "widget").await;
+    found.unwrap();
+}
+
+/// The first record alone would be Alice's.
+#[tokio::test]
+async fn an_answer_that_is_not_whole_is_none() {
+    let names = Names::new();
+    names.dns_says(&[&names.stage.alice.did, &names.carol.did]);
+    names.host_says(&names.carol.did);
+    names.dns.set_mood(DnsMood::Truncates);
+    names.leads_to(&names.carol).await;
+    names.dns_says(&[&names.stage.alice.did]);
+    for mood in [DnsMood::Truncates, DnsMood::Oversized, DnsMood::Fails] {
+        names.dns.set_mood(mood);
+        names.leads_to(&names.carol).await;
+    }
+    names.dns.set_mood(DnsMood::AfterAForgery);
+    names.leads_to(&names.stage.alice).await;
+}
+
+/// That nobody has a handle is said by a name server that says so.
+#[tokio::test]
+async fn what_could_not_be_looked_up_is_not_said_to_be_nobodys() {
+    let names = Names::new();
+    names.dns_says(&[&names.stage.alice.did]);
+    for (mood, page) in [
+        (DnsMood::Silent, None),
+        (DnsMood::Fails, Some(Page::status(404))),
+        (DnsMood::Truncates, Some(Page::text("<html>"))),
+        (DnsMood::Oversized, Some(Page::status(500))),
+    ] {
+        names.dns.set_mood(mood);
+        names.hosts.set(HANDLE, page);
+        let e = names.fails().await;
+        assert_eq!(e.code(), "network", "{mood:?}: {e:?}");
+        let server = names.dns.address().to_string();
+        assert!(e.message().contains(&server), "{mood:?}: {e:?}");
+        let hint = e.hint().unwrap();
+        assert!(hint.contains("hosts.tangled.org.dns_server"), "{hint}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_is_no_did_or_too_large_names_nobody() {
+    let names = Names::new();
+    let did = &names.stage.alice.did;
+    for (page, why) in [
+        (Page::text("<html>Welcome</html>"), "a page"),
+        (Page::text(format!("{did}\n{}", names.carol.did)), "two"),
+        (Page::text(format!("did={did}")), "a record"),
+        (
+            Page::text(format!("{did}{}", "\n".repeat(300_000))),
+            "large",
+        ),
+        (Page::status(404), "nothing"),
+        (Page::status(500), "a failure"),
+    ] {
+        names.hosts.set(HANDLE, Some(page));
+        let e = names.fails().await;
+        assert!(e.is_not_found(), "{why}: {e:?}");
+    }
+    assert_eq!(names.hosts.asked(HANDLE)[0], WELL_KNOWN);
+}
+
+#[tokio::test]
+async fn a_host_may_lead_on_but_not_to_this_machine_and_not_for_ever() {
+    let names = Names::new();
+    let elsewhere = "www.handles.example";
+    let to = Page::redirect(&format!("https://{elsewhere}/did"));
+    names.hosts.set(HANDLE, Some(to));
+    let did = names.stage.alice.did.as_str();
+    names.hosts.set(elsewhere, Some(Page::text(did)));
+    names.leads_to(&names.stage.alice).await;
+    assert_eq!(names.hosts.asked(elsewhere)[0], "/did");
+
+    let round = Page::redirect(&format!("https://{HANDLE}/again"));
+    names.hosts.set(HANDLE, Some(round));
+    let before = names.hosts.asked(HANDLE).len();
+    assert!(names.fails().await.is_not_found());
+    assert_eq!(names.hosts.asked(HANDLE).len() - before, 4);
+
+    // What listens here believes that whoever asks is one of its own.
+    let pds = names.stage.world.pds().host();
+    let here = Page::redirect(&format!("{}{WELL_KNOWN}", pds.url()));
+    names.hosts.set(HANDLE, Some(here));
+    let settings = Settings {
+        reach: Reach::Public,
+        ..names.settings()
+    };
+    let before = pds.count();
+    let e = names.repo(settings, HANDLE, "widget").await.unwrap_err();
+    assert!(e.is_not_found(), "{e:?}");
+    assert_eq!(pds.count(), before);
+}
+
+/// The document of a `did:web` is a host's, too.
+#[tokio::test]
+async fn a_did_of_a_host_is_looked_up_there() {
+    let names = Names::new();
+    let did = format!("did:web:{HANDLE}");
+    names.dns_says(&[&did]);
+    let pds = names.stage.world.pds().host();
+    let document = |id: &str| {
+        let document = serde_json::json!({
+            "id": id,
+            "alsoKnownAs": [format!("at://{HANDLE}")],
+            "service": [{
+                "id": "#atproto_pds",
+                "type": "AtprotoPersonalDataServer",
+                "serviceEndpoint": pds.url(),
+            }],
+        });
+        Page::text(document.to_string())
+    };
+    names.hosts.set(HANDLE, Some(document(&did)));
+    // It leads to the PDS, which has no such account.
+    let before = pds.count();
+    let e = names.fails().await;
+    let asked = names.hosts.asked(HANDLE);
+    assert!(asked.contains(&"/.well-known/did.json".to_owned()));
+    assert!(pds.count() > before, "{e:?}");
+    names.hosts.set(HANDLE, Some(document(&names.carol.did)));
+    let e = names.fails().await;
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    assert!(e.message().contains("not its identity document"), "{e:?}");
+}

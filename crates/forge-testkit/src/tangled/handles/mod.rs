@@ -1,0 +1,7 @@
+//! Where handles are looked up: a name server, and the handles' own hosts.
+
+mod dns;
+mod hosts;
+
+pub use dns::{DnsDouble, DnsMood};
+pub use hosts::{HandleHosts, Page};
