@@ -138,6 +138,35 @@ fn an_approval_can_be_required() {
 }
 
 #[test]
+fn passed_checks_can_be_required() {
+    let args = json!({"repo": REPO, "number": 1, "require_checks": true});
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    // Nothing was checked, so nothing has passed.
+    wire.call("pr_merge", args.clone())
+        .fails("precondition_failed")
+        .says("checks: none");
+    hub.double.seed().check(REPO, 1, "ci", "test", "SUCCESS");
+    hub.double.seed().check(REPO, 1, "ci", "lint", "FAILURE");
+    wire.call("pr_merge", args.clone())
+        .fails("precondition_failed")
+        .says("checks: failure (1 failed, 1 passed)");
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    let hub = Hub::with_files(1);
+    hub.double.seed().check(REPO, 1, "ci", "test", "SUCCESS");
+    let mut wire = hub.server(&["--write"]);
+    let merged = wire.call("pr_merge", args).ok();
+    assert_eq!(merged.data()["merged"], true);
+    // A forge that runs no checks at all.
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.call("pr_merge", json!({"number": 1, "require_checks": true}))
+        .fails("precondition_failed")
+        .says("checks: none");
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+}
+
+#[test]
 fn issues_that_are_closed_are_lines_of_the_description() {
     let world = World::new();
     world.feature("work");

@@ -330,18 +330,22 @@ fn ready(
         )),
         _ => {}
     }
-    if let Some(checks) = &pull.checks
-        && matches!(checks.overall, CheckRollup::Failure | CheckRollup::Pending)
-    {
-        let message = format!("checks: {}", checks_word(checks));
-        if args.require_checks {
-            return Err(Error::precondition(
-                Precondition::Rule,
-                format!("cannot merge {}: {message}", target.id),
-            )
-            .with_hint("pr_checks has the details"));
-        }
-        warnings.push(Warning::new(message));
+    let overall = pull.checks.as_ref().map(|checks| checks.overall);
+    let checks = pull.checks.as_ref();
+    let checks = checks.map_or_else(|| "none".to_owned(), checks_word);
+    let checks = format!("checks: {checks}");
+    // What nobody has checked has not passed.
+    if args.require_checks && overall != Some(CheckRollup::Success) {
+        return Err(Error::precondition(
+            Precondition::Rule,
+            format!("cannot merge {}: {checks}", target.id),
+        )
+        .with_hint(
+            "pr_checks has the details; where nothing is checked, leave require_checks away",
+        ));
+    }
+    if matches!(overall, Some(CheckRollup::Failure | CheckRollup::Pending)) {
+        warnings.push(Warning::new(checks));
     }
     if args.require_approval && !is_approved(pull) {
         return Err(Error::precondition(
