@@ -172,6 +172,48 @@ fn a_pull_request_without_a_clone() {
 }
 
 #[test]
+fn what_other_servers_call_it_is_understood_inside_of_lists_too() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let comment = json!({
+        "path": "feature.txt", "startLine": "1", "line": "2", "side": "RIGHT", "body": "Why?"
+    });
+    let review = json!({"pullNumber": 1, "event": "COMMENT", "body": "b", "comments": [comment]});
+    wire.call("pr_review", review).ok();
+    let view = json!({"number": 1, "include": "threads"});
+    let thread = wire.call("pr_view", view).ok().data()["threads"][0].clone();
+    assert_eq!(
+        (&thread["start_line"], &thread["line"]),
+        (&json!(1), &json!(2))
+    );
+    // One file alone, and the number of one issue.
+    let edits = json!({
+        "title": "T", "head": "made", "closes": "#3", "files": {"filePath": "z.txt", "content": "z\n"}
+    });
+    wire.call("pr_create", edits).ok();
+    assert_eq!(world.git.show("made", "z.txt"), "z\n");
+    assert_eq!(world.json("2", "body")["body"], "Closes #3");
+    let close = json!({"number": 1, "state": "close", "body": "Bye."});
+    wire.call("pr_set_state", close).ok().says("closed");
+    wire.call("pr_view", json!({"number": 1, "include": "comments"}))
+        .ok()
+        .says("> Bye.");
+    wire.call("pr_set_state", json!({"number": 1, "state": "reopened"}))
+        .ok();
+    wire.call(
+        "pr_merge",
+        json!({"number": 1, "commit_title": "A subject"}),
+    )
+    .ok();
+    let log = world.git.log("main", "%s");
+    assert!(log.starts_with("A subject\n"), "{log}");
+    // Whose repository is meant is not passed over.
+    wire.call("pr_list", json!({"owner": "octo"}))
+        .fails("invalid_input")
+        .says("without repo");
+}
+
+#[test]
 fn the_head_branch_is_brought_up_to_date() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();

@@ -38,7 +38,9 @@ pub(super) struct Args {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum State {
+    #[serde(alias = "reopen", alias = "reopened")]
     Open,
+    #[serde(alias = "close")]
     Closed,
 }
 
