@@ -547,6 +547,31 @@ fn what_is_not_on_the_list_is_not_asked_about() {
 }
 
 #[test]
+fn one_is_put_on_top_of_another_of_the_same_repository() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let create = |below: &str| json!({"repo": REPO, "title": "Upper", "head": "feature", "depends_on": below});
+    hub.double.reset_record();
+    // A text can name any: it leads nowhere else.
+    wire.call("pr_create", create("octo/other#1"))
+        .fails("invalid_input")
+        .says("is not a pull request of");
+    assert_eq!(hub.double.counts().api, 0, "{:?}", hub.double.requests());
+    let mut based = create("1");
+    based["base"] = json!("main");
+    wire.call("pr_create", based)
+        .fails("invalid_input")
+        .says("the base branch is 'work', and not 'main'");
+    wire.call("pr_create", create("1")).ok();
+    let view = wire
+        .call("pr_view", json!({"repo": REPO, "number": 2}))
+        .ok()
+        .says("\nbuilds on: #1\n");
+    assert_eq!(view.data()["pull_request"]["depends_on"], "1");
+    assert_eq!(view.data()["pull_request"]["base"], "work");
+}
+
+#[test]
 fn a_limit_says_how_long_to_wait() {
     use forge_testkit::github::Fault;
     let hub = Hub::with_files(1);

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::world::{LEGACY, MODERN, User, World};
+use crate::world::{LEGACY, MODERN, User, World, column};
 
 #[test]
 fn the_life_of_a_pull_request() {
@@ -169,6 +169,33 @@ fn a_pull_request_without_a_clone() {
         ]
     );
     assert_eq!(world.git.show("edited", "new/file.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn one_is_put_on_top_of_another() {
+    let world = World::with_feature();
+    world.git.set_branch("upper", "feature");
+    let upper = [("upper.txt", Some("upper\n"))];
+    world.git.commit("upper", "Add upper", &upper);
+    // The usual base is not the one of what builds on another.
+    world.grace(&["config", "set", "pr.base", "main"]).ok();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let create =
+        |below: serde_json::Value| json!({"title": "Upper", "head": "upper", "depends_on": below});
+    wire.call("pr_create", create(json!("feature")))
+        .fails("invalid_input")
+        .says("'feature' names no pull request");
+    wire.call("pr_create", create(json!("#9")))
+        .fails("not_found");
+    wire.call("pr_create", create(json!("#1"))).ok();
+    let args = json!({"number": 2, "include": "files"});
+    let view = wire.call("pr_view", args).ok().says("\nbuilds on: #1\n");
+    assert_eq!(view.data()["pull_request"]["depends_on"], "1");
+    assert_eq!(view.data()["pull_request"]["base"], "feature");
+    assert_eq!(column(&[view], "files", "path"), ["upper.txt"]);
+    let below = wire.call("pr_view", json!({"number": 1})).ok();
+    let alone = &below.data()["pull_request"];
+    assert!(alone.get("depends_on").is_none(), "{alone}");
 }
 
 #[test]

@@ -211,7 +211,9 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
             let fields = PrFields::STATS
                 | PrFields::MERGEABILITY
                 | PrFields::CHECKS
-                | PrFields::LINKED_ISSUES;
+                | PrFields::LINKED_ISSUES
+                | PrFields::AUTO_MERGE
+                | PrFields::DEPENDS_ON;
             let pull = repo.view(&pr(key), fields).await?;
             let out = PullOut::of(&pull, cleaner);
             let body = quoted(&out.description, true, 0, cleaner);
