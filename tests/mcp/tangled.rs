@@ -304,6 +304,20 @@ fn what_the_index_drops_says_why() {
 }
 
 #[test]
+fn what_a_forge_cannot_do_stops_the_rest_before_it_is_written() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let title = || t.world.pds().record(&uri).unwrap().1["title"].clone();
+    let before = title();
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let args = json!({"repo": WIDGET, "number": uri, "title": "Another", "draft": true});
+    wire.call("pr_edit", args)
+        .fails("unsupported")
+        .says("tangled has no drafts");
+    assert_eq!(title(), before);
+}
+
+#[test]
 fn what_cannot_be_read_of_a_row_is_said() {
     let t = Tangled::new();
     t.open("one");

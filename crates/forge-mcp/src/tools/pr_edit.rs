@@ -1,5 +1,5 @@
 use forge_core::{
-    Error, Outcome,
+    Capability, Error, Outcome, Retry, Support,
     model::{EditPull, PrFields, PullRequest, Reviewer, SetChange},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -50,6 +50,17 @@ impl Tool for PrEdit {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<reviewers::Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        // Before anything is written: the draft comes last.
+        if args.draft.is_some()
+            && let Support::No { why, instead } = target
+                .repo
+                .client()
+                .forge()
+                .capabilities()
+                .get(Capability::PrDraft)
+        {
+            return Err(Error::unsupported(Capability::PrDraft, why, instead).into());
+        }
         let people = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
         let mut edit = EditPull {
             title: args.title,
@@ -89,7 +100,11 @@ impl Tool for PrEdit {
         }
         if let Some(draft) = args.draft {
             let before = outcome.take();
-            let mut after = target.repo.set_draft(&target.id, draft).await?;
+            let mut after = match target.repo.set_draft(&target.id, draft).await {
+                Ok(after) => after,
+                Err(e) if before.is_some() => return Err(half_done(e).into()),
+                Err(e) => return Err(e.into()),
+            };
             if let Some(mut before) = before {
                 after.unchanged &= before.unchanged;
                 before.warnings.append(&mut after.warnings);
@@ -104,4 +119,13 @@ impl Tool for PrEdit {
                 .into()),
         }
     }
+}
+
+/// Why the draft is as it was, where the other changes are written: the same call again would make
+/// them twice.
+fn half_done(e: Error) -> Error {
+    let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
+    e.with_retry(Retry::Never).with_hint(format!(
+        "all but draft is written: call again with draft alone{hint}"
+    ))
 }
