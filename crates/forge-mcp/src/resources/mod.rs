@@ -169,10 +169,9 @@ pub(crate) async fn read(server: &Server, uri: &str) -> Result<ReadResourceResul
         }
         error
     })?;
-    let mime = if uri.contains("/diff") || uri.contains("/files/") {
-        "text/x-diff"
-    } else {
-        "text/plain"
+    let mime = match address::parse(uri).map(|address| address.part) {
+        Ok(Part::Diff(_) | Part::File(..)) => "text/x-diff",
+        _ => "text/plain",
     };
     let contents = ResourceContents::text(text, uri)
         .with_mime_type(mime)
