@@ -93,7 +93,9 @@ fn a_failure_says_what_to_do_next() {
     let missing = wire
         .call("pr_view", json!({"number": 9}))
         .fails("not_found");
-    let missing = missing.says("Next: pr_list {");
+    let missing = missing
+        .says("Next: pr_list {")
+        .says("Recovery: pr_list state=all shows those that exist");
     assert_eq!(missing.data()["error"]["retryable"], false);
     wire.call("pr_view", json!({"number": 1, "bogus": 1}))
         .fails("invalid_input")

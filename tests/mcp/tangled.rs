@@ -246,7 +246,7 @@ fn a_merge_that_could_not_be_recorded_names_no_record() {
     merged
         .says("visible to others: pending (no record of it is known to be written)")
         .says("merged on the knot, but not recorded")
-        .says(&format!("forge pr merge {uri} --rebase"));
+        .says(&format!("pr_merge number={uri} method=rebase"));
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 1);
 }
 

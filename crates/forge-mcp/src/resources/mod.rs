@@ -27,7 +27,7 @@ use serde_json::json;
 use self::address::{Address, Part};
 use crate::{
     budget::{self, Position, diff},
-    content::Cleaner,
+    content::{Cleaner, as_tools},
     output::{PullOut, RowOut, WarningOut, issue_row, issue_text, link_lines, quoted},
     server::Server,
 };
@@ -143,7 +143,7 @@ pub(crate) fn error(e: &Error) -> ErrorData {
     let cleaner = Cleaner::new();
     let mut text = cleaner.plain(e.message()).to_string();
     if let Some(hint) = e.hint() {
-        text.push_str(&format!(". Recovery: {}", cleaner.plain(hint)));
+        text.push_str(&format!(". Recovery: {}", cleaner.plain(&as_tools(hint))));
     }
     let mut data = json!({ "code": e.code() });
     if let Some(data) = data.as_object_mut() {
