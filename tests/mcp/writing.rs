@@ -172,6 +172,30 @@ fn a_pull_request_without_a_clone() {
 }
 
 #[test]
+fn a_description_as_it_was_read_is_not_written_over_its_comments() {
+    let world = World::new();
+    world.propose("w", "Work", "Why.\n\n<!-- keep -->");
+    let mut wire = world.server(MODERN, &["--write"]);
+    let stored = || world.json("1", "body")["body"].clone();
+    let view = wire.call("pr_view", json!({"number": 1})).ok();
+    let shown = view.data()["pull_request"]["description"].as_str().unwrap();
+    let edited = format!("{shown}\n\nMore.");
+    wire.call("pr_edit", json!({"number": 1, "body": edited}))
+        .fails("invalid_input")
+        .says("append");
+    assert_eq!(stored(), "Why.\n\n<!-- keep -->");
+    wire.call("pr_edit", json!({"number": 1, "append": "More."}))
+        .ok();
+    assert_eq!(stored(), "Why.\n\n<!-- keep -->\n\nMore.");
+    // Without the marker all of it is replaced, and then the words are somebody's own.
+    for body in ["New.", edited.as_str()] {
+        wire.call("pr_edit", json!({"number": 1, "body": body}))
+            .ok();
+        assert_eq!(stored(), body);
+    }
+}
+
+#[test]
 fn one_is_put_on_top_of_another() {
     let world = World::with_feature();
     world.git.set_branch("upper", "feature");

@@ -23,6 +23,7 @@ use serde::Serialize;
 use serde_json::json;
 
 pub(crate) use commands::as_tools;
+pub(crate) use comments::{has_comments, has_marker};
 
 /// Under this name results have [`Cleaner::mark`].
 const MARK: &str = "forge/content";

@@ -6,7 +6,10 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::reviewers;
-use crate::server::{Answer, Call, Effect, Spec, Stop, Tool};
+use crate::{
+    content::{has_comments, has_marker},
+    server::{Answer, Call, Effect, Spec, Stop, Tool},
+};
 
 pub(super) struct PrEdit;
 
@@ -80,6 +83,12 @@ impl Tool for PrEdit {
             },
             ..EditPull::default()
         };
+        if edit.description.as_deref().is_some_and(has_marker) {
+            let stored = target.repo.view(&target.id, PrFields::NONE).await?;
+            if has_comments(&stored.description) {
+                return Err(lost().into());
+            }
+        }
         if let Some(more) = &args.append {
             if edit.description.is_some() {
                 return Err(Error::invalid("append", "body and append are both given")
@@ -119,6 +128,15 @@ impl Tool for PrEdit {
                 .into()),
         }
     }
+}
+
+/// Why a description is not written that somebody has read here.
+fn lost() -> Error {
+    Error::invalid(
+        "body",
+        "it has the marker of an HTML comment, which would be lost",
+    )
+    .with_hint("pass what is new as append; to replace all of it, leave the marker out")
 }
 
 /// Why the draft is as it was, where the other changes are written: the same call again would make
