@@ -547,6 +547,17 @@ fn what_is_not_on_the_list_is_not_asked_about() {
 }
 
 #[test]
+fn an_edit_that_changes_nothing_says_so() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let args = json!({"repo": REPO, "number": 1, "title": "Another", "add_labels": ["bug"]});
+    let first = wire.call("pr_edit", args.clone()).ok();
+    assert_eq!(first.data()["unchanged"], false);
+    let again = wire.call("pr_edit", args).ok().says("nothing was written");
+    assert_eq!(again.data()["unchanged"], true);
+}
+
+#[test]
 fn one_is_put_on_top_of_another_of_the_same_repository() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);

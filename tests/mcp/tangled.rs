@@ -315,6 +315,12 @@ fn what_a_forge_cannot_do_stops_the_rest_before_it_is_written() {
         .fails("unsupported")
         .says("tangled has no drafts");
     assert_eq!(title(), before);
+    // Nor is anybody asked about it.
+    for (tool, method) in [("pr_merge", "squash"), ("pr_update_branch", "rebase")] {
+        let args = json!({"repo": WIDGET, "number": uri, "method": method});
+        wire.call(tool, args).fails("unsupported");
+    }
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
 }
 
 #[test]

@@ -297,8 +297,16 @@ fn the_head_branch_is_brought_up_to_date() {
         wire.user = User::Agrees;
         wire.call("pr_update_branch", rebase).ok();
         assert!(wire.asked[0].starts_with("Rewrite the branch feature"));
+        assert_eq!(wire.asked.len(), 2);
         let log = world.git.log("main..feature", "%P");
         assert_eq!(log.trim().lines().count(), 1, "{log}");
         assert_eq!(log.trim(), world.git.oid("main").unwrap());
+        // Nobody is asked about what cannot be done.
+        world.forge(&["pr", "close", "1"]).ok();
+        let rebase = json!({"number": 1, "method": "rebase"});
+        wire.call("pr_update_branch", rebase)
+            .fails("precondition_failed")
+            .says("is not open");
+        assert_eq!(wire.asked.len(), 2, "{:?}", wire.asked);
     }
 }

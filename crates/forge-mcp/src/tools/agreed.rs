@@ -1,6 +1,6 @@
 //! What somebody agrees to is what is done: the head that was looked at is the one that counts.
 
-use forge_core::{Error, ErrorKind, model::PullRequest};
+use forge_core::{Capability, Error, ErrorKind, Support, model::PullRequest};
 
 use crate::{
     safety::confirm::Ask,
@@ -55,6 +55,20 @@ pub(super) async fn agreed(
         head_named: said.head.is_some(),
     };
     call.confirm(ask).await
+}
+
+/// Refuses what the forge cannot do at all: nobody is asked about it, and nothing else is written.
+///
+/// # Errors
+/// `unsupported` for the first that it cannot do.
+pub(super) fn can(target: &Target, needs: &[Capability]) -> Result<(), Error> {
+    let table = target.repo.client().forge().capabilities();
+    for capability in needs {
+        if let Support::No { why, instead } = table.get(*capability) {
+            return Err(Error::unsupported(*capability, why, instead));
+        }
+    }
+    Ok(())
 }
 
 /// Fails when the head is not the expected one.

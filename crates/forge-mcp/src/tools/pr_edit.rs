@@ -1,11 +1,11 @@
 use forge_core::{
-    Capability, Error, Outcome, Retry, Support,
+    Capability, Error, Outcome, Retry,
     model::{EditPull, PrFields, PullRequest, Reviewer, SetChange},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::reviewers;
+use super::{agreed::can, reviewers};
 use crate::{
     content::{has_comments, has_marker},
     server::{Answer, Call, Effect, Spec, Stop, Tool},
@@ -54,15 +54,8 @@ impl Tool for PrEdit {
     async fn run(call: &Call, args: Args) -> Result<Answer<reviewers::Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         // Before anything is written: the draft comes last.
-        if args.draft.is_some()
-            && let Support::No { why, instead } = target
-                .repo
-                .client()
-                .forge()
-                .capabilities()
-                .get(Capability::PrDraft)
-        {
-            return Err(Error::unsupported(Capability::PrDraft, why, instead).into());
+        if args.draft.is_some() {
+            can(&target, &[Capability::PrDraft])?;
         }
         let people = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
         let mut edit = EditPull {

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Error, Outcome, Precondition, Warning,
+    Capability, Error, Outcome, Precondition, Warning,
     model::{
         CheckRollup, MergeMethod, MergeReq, MergeState, PrFields, PrState, PullRequest,
         ReviewDecision,
@@ -11,7 +11,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Question, Said, agreed, same_head},
+    agreed::{Question, Said, agreed, can, same_head},
     linked::{Linked, Plan},
     written,
 };
@@ -109,6 +109,7 @@ impl Tool for PrMerge {
         let question = if pull.state == PrState::Open {
             ready(&target, &pull, &args, &mut warnings)?;
             by = method(call, &target, args.method).await?;
+            can(&target, &needs(by, &args))?;
             question(call, &target, &pull, &args, by, &plan, &warnings)
         } else {
             plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
@@ -295,6 +296,18 @@ async fn method(
         .default_merge_method
         .or(squash)
         .or_else(|| allowed.first().copied()))
+}
+
+/// What the forge has to be able to do for it.
+fn needs(by: Option<MergeMethod>, args: &Args) -> Vec<Capability> {
+    let by = by.map(|by| match by {
+        MergeMethod::Merge => Capability::MergeCommit,
+        MergeMethod::Squash => Capability::MergeSquash,
+        MergeMethod::Rebase => Capability::MergeRebase,
+    });
+    let auto = args.auto.then_some(Capability::MergeAuto);
+    let branch = args.delete_branch.then_some(Capability::PrDeleteBranch);
+    [by, auto, branch].into_iter().flatten().collect()
 }
 
 fn ready(
