@@ -550,11 +550,16 @@ fn what_is_not_on_the_list_is_not_asked_about() {
 fn an_edit_that_changes_nothing_says_so() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);
-    let args = json!({"repo": REPO, "number": 1, "title": "Another", "add_labels": ["bug"]});
-    let first = wire.call("pr_edit", args.clone()).ok();
-    assert_eq!(first.data()["unchanged"], false);
-    let again = wire.call("pr_edit", args).ok().says("nothing was written");
-    assert_eq!(again.data()["unchanged"], true);
+    let label = |what: &str| json!({"repo": REPO, "number": 1, what: ["bug"]});
+    for (what, unchanged) in [
+        ("add_labels", false),
+        ("remove_labels", false),
+        ("remove_labels", true),
+    ] {
+        let edited = wire.call("pr_edit", label(what)).ok();
+        assert_eq!(edited.data()["unchanged"], unchanged, "{what}");
+        assert_eq!(edited.text().contains("nothing was written"), unchanged);
+    }
 }
 
 #[test]

@@ -231,6 +231,12 @@ fn what_other_servers_call_it_is_understood_inside_of_lists_too() {
     });
     let review = json!({"pullNumber": 1, "event": "COMMENT", "body": "b", "comments": [comment]});
     wire.call("pr_review", review).ok();
+    // What is new has no line in the old file.
+    let comment = json!({"path": "feature.txt", "line": 1, "side": "LEFT", "body": "Why?"});
+    let review = json!({"number": 1, "verdict": "COMMENT", "comments": [comment]});
+    wire.call("pr_review", review)
+        .fails("invalid_input")
+        .says("'feature.txt' has no left side in #1");
     let view = json!({"number": 1, "include": "threads"});
     let thread = wire.call("pr_view", view).ok().data()["threads"][0].clone();
     assert_eq!(
