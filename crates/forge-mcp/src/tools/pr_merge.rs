@@ -11,7 +11,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Question, Said, agreed, can, same_head},
+    agreed::{Question, Said, agreed, can, same_head, titled},
     linked::{Linked, Plan},
     written,
 };
@@ -211,7 +211,7 @@ async fn merged_before(
     plan = plan.without_reopened(target).await;
     let issues = plan.in_words();
     if !issues.is_empty() {
-        let title = call.cleaner.line(&pull.title);
+        let title = titled(call, &pull);
         let text = format!("{} \"{title}\" is merged. Close {issues}?", target.id);
         let bound = plan.bound();
         let question = Question {
@@ -403,7 +403,7 @@ fn left_over(call: &Call, target: &Target, pull: &PullRequest) -> String {
     format!(
         "{} \"{}\" is merged. Delete its branch {}? Head {}.",
         target.id,
-        call.cleaner.line(&pull.title),
+        titled(call, pull),
         call.cleaner.line(&pull.head_branch),
         short_head(pull),
     )
@@ -437,7 +437,7 @@ fn question(
     let mut question = format!(
         "Merge {} \"{}\" by @{} into {} by {how}{when}{delete}? Head {}.",
         target.id,
-        call.cleaner.line(&pull.title),
+        titled(call, pull),
         call.cleaner.line(&pull.author.login),
         call.cleaner.line(&pull.base_branch),
         short_head(pull),

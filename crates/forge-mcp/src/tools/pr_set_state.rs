@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Question, Said, agreed, same_head},
+    agreed::{Question, Said, agreed, same_head, titled},
     written,
 };
 use crate::{
@@ -82,7 +82,7 @@ impl Tool for PrSetState {
             let question = format!(
                 "Close {} \"{}\" and delete its branch {}?",
                 target.id,
-                call.cleaner.line(&pull.title),
+                titled(call, &pull),
                 call.cleaner.line(&pull.head_branch),
             );
             let said = Said {

@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Question, Said, agreed, can},
+    agreed::{Question, Said, agreed, can, titled},
     written,
 };
 use crate::{
@@ -62,7 +62,7 @@ impl Tool for PrUpdateBranch {
                 "Rewrite the branch {} of {} \"{}\" on top of {}? Whoever has it has to fetch it again.",
                 call.cleaner.line(&pull.head_branch),
                 target.id,
-                call.cleaner.line(&pull.title),
+                titled(call, &pull),
                 call.cleaner.line(&pull.base_branch),
             );
             let said = Said {
