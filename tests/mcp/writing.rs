@@ -97,6 +97,8 @@ fn what_cannot_be_merged_asks_nobody() {
         .says("draft=false");
     wire.call("pr_edit", json!({"number": 1, "draft": false}))
         .ok();
+    wire.call("pr_merge", json!({"number": 1, "auto": true}))
+        .fails("unsupported");
     world
         .git
         .commit("main", "Other", &[("feature.txt", Some("another\n"))]);
