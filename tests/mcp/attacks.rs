@@ -435,7 +435,7 @@ fn an_altered_confirmation() {
         ),
         (
             "pr_merge",
-            json!({"number": 1, "method": "merge", "auto": true}),
+            json!({"number": 1, "method": "merge", "subject": "Another"}),
         ),
         ("pr_merge", json!({"number": 2, "method": "merge"})),
         (

@@ -136,6 +136,41 @@ fn one_file_that_is_too_long_is_cut_between_hunks_and_lines() {
 }
 
 #[test]
+fn a_path_that_nothing_is_below_is_named() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &[]);
+    let args = json!({"number": 1, "paths": ["feature.txt", "nope/"]});
+    let diff = wire
+        .call("pr_diff", args)
+        .ok()
+        .says("Warning: no changed file is at or below nope/\n")
+        .says("+two\n");
+    assert_eq!(diff.data()["warnings"].as_array().unwrap().len(), 1);
+    let args = json!({"number": 1, "paths": ["feature.txt"]});
+    let diff = wire.call("pr_diff", args).ok();
+    assert!(diff.data().get("warnings").is_none(), "{}", diff.data());
+}
+
+#[test]
+fn a_cursor_that_was_cut_short_does_not_begin_anew() {
+    let world = World::new();
+    let text = "a line of the file\n".repeat(60);
+    let files = [("one", Some(text.as_str())), ("two", Some(text.as_str()))];
+    world.git.commit("long", "Add files", &files);
+    world
+        .forge(&["pr", "create", "-H", "long", "-t", "Long", "-b", ""])
+        .ok();
+    let mut wire = world.server(MODERN, &[]);
+    let mut args = json!({"number": 1, "max_chars": 1000});
+    let cursor = wire.call("pr_diff", args.clone()).ok().cursor().unwrap();
+    let (cut, _) = cursor.rsplit_once('.').unwrap();
+    args["cursor"] = json!(cut);
+    wire.call("pr_diff", args)
+        .fails("invalid_input")
+        .says("damaged");
+}
+
+#[test]
 fn lock_files_are_counted_alone_unless_they_are_named() {
     let world = World::new();
     let lock: String = (0..100)

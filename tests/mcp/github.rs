@@ -417,6 +417,50 @@ fn the_end_of_a_failed_log_is_there_where_it_is_asked_for() {
 }
 
 #[test]
+fn a_token_that_may_not_read_logs_has_the_checks_all_the_same() {
+    use forge_testkit::github::Fault;
+    let hub = Hub::with_files(1);
+    {
+        let mut seed = hub.double.seed();
+        let failed = seed.check(REPO, 1, "ci", "test", "FAILURE");
+        seed.log(failed, "error: 1 != 2\n");
+    }
+    let refusal = r#"{"message":"Resource not accessible by personal access token"}"#;
+    let fault = Fault::answer(403, &[], refusal).on_path("/repos/octo/tools/actions/jobs");
+    hub.double.fault(fault.always());
+    let mut wire = hub.server(&[]);
+    let args = json!({"repo": REPO, "number": 1, "logs": true});
+    let found = wire.call("pr_checks", args).ok();
+    assert_eq!(found.data()["checks"][0]["name"], "test");
+    found
+        .says("\n  log: ")
+        .says("Resource not accessible by personal access token");
+}
+
+#[test]
+fn a_check_that_fails_between_two_pages_is_not_left_out() {
+    let hub = Hub::with_files(1);
+    let check = |name: &str, conclusion: &str| {
+        hub.double.seed().check(REPO, 1, "ci", name, conclusion);
+    };
+    for n in 0..300 {
+        check(&format!("job {n:03}"), "SUCCESS");
+    }
+    let mut wire = hub.server(&[]);
+    let mut args = json!({"repo": REPO, "number": 1, "max_chars": 4000});
+    let first = wire.call("pr_checks", args.clone()).ok();
+    args["cursor"] = json!(first.cursor().unwrap());
+    // What comes behind the first page hinders nobody.
+    check("zz", "SUCCESS");
+    wire.call("pr_checks", args.clone()).ok();
+    // Failed ones are on the first page, which was read before.
+    check("late", "FAILURE");
+    wire.call("pr_checks", args)
+        .fails("conflict")
+        .says("start again without cursor");
+}
+
+#[test]
 fn a_page_of_checks_is_of_the_head_that_the_first_was_of() {
     let hub = Hub::with_files(1);
     let check = |n: usize| {
@@ -500,6 +544,47 @@ fn what_is_not_on_the_list_is_not_asked_about() {
     )
     .fails("permission_denied");
     assert_eq!(hub.double.counts().api, 0, "nothing was sent");
+}
+
+#[test]
+fn an_edit_that_changes_nothing_says_so() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let label = |what: &str| json!({"repo": REPO, "number": 1, what: ["bug"]});
+    for (what, unchanged) in [
+        ("add_labels", false),
+        ("remove_labels", false),
+        ("remove_labels", true),
+    ] {
+        let edited = wire.call("pr_edit", label(what)).ok();
+        assert_eq!(edited.data()["unchanged"], unchanged, "{what}");
+        assert_eq!(edited.text().contains("nothing was written"), unchanged);
+    }
+}
+
+#[test]
+fn one_is_put_on_top_of_another_of_the_same_repository() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let create = |below: &str| json!({"repo": REPO, "title": "Upper", "head": "feature", "depends_on": below});
+    hub.double.reset_record();
+    // A text can name any: it leads nowhere else.
+    wire.call("pr_create", create("octo/other#1"))
+        .fails("invalid_input")
+        .says("is not a pull request of");
+    assert_eq!(hub.double.counts().api, 0, "{:?}", hub.double.requests());
+    let mut based = create("1");
+    based["base"] = json!("main");
+    wire.call("pr_create", based)
+        .fails("invalid_input")
+        .says("the base branch is 'work', and not 'main'");
+    wire.call("pr_create", create("1")).ok();
+    let view = wire
+        .call("pr_view", json!({"repo": REPO, "number": 2}))
+        .ok()
+        .says("\nbuilds on: #1\n");
+    assert_eq!(view.data()["pull_request"]["depends_on"], "1");
+    assert_eq!(view.data()["pull_request"]["base"], "work");
 }
 
 #[test]

@@ -91,6 +91,25 @@ fn a_closed_one_is_not_given_to_the_forge_to_merge() {
 }
 
 #[test]
+fn an_edit_that_was_made_in_part_says_which_part() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let closed = json!({"repo": REPO, "number": 1, "state": "closed"});
+    wire.call("pr_set_state", closed).ok();
+    // The title of one that is closed can be changed, and it cannot be made a draft.
+    let edit = json!({"repo": REPO, "number": 1, "title": "Another", "draft": true});
+    wire.call("pr_edit", edit)
+        .fails("precondition_failed")
+        .says("all but draft is written: call again with draft alone");
+    wire.call("pr_view", json!({"repo": REPO, "number": 1}))
+        .ok()
+        .says("closed \"Another\"");
+    let draft = json!({"repo": REPO, "number": 1, "draft": true});
+    let alone = wire.call("pr_edit", draft).fails("precondition_failed");
+    assert!(!alone.text().contains("is written"), "{}", alone.text());
+}
+
+#[test]
 fn the_method_is_named_configured_or_the_repositorys_own() {
     let hub = Hub::with_files(1);
     let asks = |args: serde_json::Value| {
@@ -135,6 +154,35 @@ fn an_approval_can_be_required() {
     review("linus", ReviewState::Approved);
     let merged = wire.call("pr_merge", args.clone()).ok();
     assert_eq!(merged.data()["merged"], true);
+}
+
+#[test]
+fn passed_checks_can_be_required() {
+    let args = json!({"repo": REPO, "number": 1, "require_checks": true});
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    // Nothing was checked, so nothing has passed.
+    wire.call("pr_merge", args.clone())
+        .fails("precondition_failed")
+        .says("checks: none");
+    hub.double.seed().check(REPO, 1, "ci", "test", "SUCCESS");
+    hub.double.seed().check(REPO, 1, "ci", "lint", "FAILURE");
+    wire.call("pr_merge", args.clone())
+        .fails("precondition_failed")
+        .says("checks: failure (1 failed, 1 passed)");
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    let hub = Hub::with_files(1);
+    hub.double.seed().check(REPO, 1, "ci", "test", "SUCCESS");
+    let mut wire = hub.server(&["--write"]);
+    let merged = wire.call("pr_merge", args).ok();
+    assert_eq!(merged.data()["merged"], true);
+    // A forge that runs no checks at all.
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.call("pr_merge", json!({"number": 1, "require_checks": true}))
+        .fails("precondition_failed")
+        .says("checks: none");
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
 }
 
 #[test]

@@ -93,7 +93,9 @@ fn a_failure_says_what_to_do_next() {
     let missing = wire
         .call("pr_view", json!({"number": 9}))
         .fails("not_found");
-    let missing = missing.says("Next: pr_list {");
+    let missing = missing
+        .says("Next: pr_list {")
+        .says("Recovery: pr_list state=all shows those that exist");
     assert_eq!(missing.data()["error"]["retryable"], false);
     wire.call("pr_view", json!({"number": 1, "bogus": 1}))
         .fails("invalid_input")
@@ -237,6 +239,35 @@ fn a_view_that_was_edited_between_two_pages_starts_again() {
         next["cursor"] = json!("x");
         wire.call("pr_view", next).fails("invalid_input");
     }
+}
+
+#[test]
+fn a_list_that_has_changed_before_the_next_page_starts_again() {
+    let world = World::new();
+    for n in 0..9 {
+        world.propose(&format!("b{n}"), &"title ".repeat(40), "");
+    }
+    let mut wire = world.server(MODERN, &[]);
+    // A page of the forge in parts, because its rows are long.
+    let mut args = json!({"max_chars": 1500});
+    let first = wire.call("pr_list", args.clone()).ok();
+    assert!(first.data()["pull_requests"].as_array().unwrap().len() < 9);
+    args["cursor"] = json!(first.cursor().unwrap());
+    wire.call("pr_list", args.clone()).ok();
+    // Behind what was shown nothing matters, before it the rest has moved.
+    world.forge(&["pr", "close", "1"]).ok();
+    wire.call("pr_list", args.clone()).ok();
+    world.forge(&["pr", "close", "9"]).ok();
+    wire.call("pr_list", args.clone())
+        .fails("conflict")
+        .says("has changed since the first page");
+    // What is cut off by whoever passes it on does not begin anew either.
+    let cursor = first.cursor().unwrap();
+    let bound = cursor.split('~').next().unwrap();
+    args["cursor"] = json!(format!("{bound}~~3."));
+    wire.call("pr_list", args)
+        .fails("invalid_input")
+        .says("damaged");
 }
 
 #[test]

@@ -210,6 +210,38 @@ fn issues_on_tangled_are_named_by_at_uri() {
 }
 
 #[test]
+fn addresses_hold_any_name_and_the_kind_is_that_of_the_part() {
+    let world = World::new();
+    let name = "a dir/é 100%.txt";
+    let named = [(name, Some("one\n"))];
+    world.git.commit("named", "Add a name", &named);
+    let create = ["pr", "create", "-H", "named", "-t", "Named", "-b", ""];
+    world.forge(&create).ok();
+    let mut wire = world.server(MODERN, &[]);
+    let path = world.git.path().canonicalize().unwrap();
+    let repo = format!("forge://local{}", path.display());
+    // As a template is filled in, and as somebody types it.
+    for file in ["a%20dir/%C3%A9%20100%25.txt", name] {
+        let diff = read(&mut wire, &format!("{repo}/pull/1/files/{file}"));
+        assert!(diff.contains("+one\n"), "{diff}");
+    }
+    let other = world.scratch.repository("diff");
+    let other = other.path().canonicalize().unwrap();
+    for (uri, kind) in [
+        (format!("forge://local{}", other.display()), "text/plain"),
+        (format!("{repo}/pull/1"), "text/plain"),
+        (format!("{repo}/pull/1/diff"), "text/x-diff"),
+        (format!("{repo}/pull/1/files/{name}"), "text/x-diff"),
+    ] {
+        let answer = wire.request("resources/read", json!({"uri": uri}));
+        assert_eq!(
+            answer["result"]["contents"][0]["mimeType"], kind,
+            "{answer}"
+        );
+    }
+}
+
+#[test]
 fn prompts_are_filled_in() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);

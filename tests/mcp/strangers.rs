@@ -98,6 +98,8 @@ fn a_record_of_a_stranger_is_not_looked_up() {
             }
             let reply = json!({"repo": repo, "number": own, "body": "b", "reply_to": uri});
             wire.call("pr_comment", reply).fails("permission_denied");
+            let below = json!({"repo": repo, "title": "t", "head": "topic", "depends_on": uri});
+            wire.call("pr_create", below).fails("permission_denied");
         }
         // A server that may change one repository alone reads others, and changes none of theirs.
         let mut wire = server(&t, &["--allow-write", WIDGET]);

@@ -246,7 +246,7 @@ fn a_merge_that_could_not_be_recorded_names_no_record() {
     merged
         .says("visible to others: pending (no record of it is known to be written)")
         .says("merged on the knot, but not recorded")
-        .says(&format!("forge pr merge {uri} --rebase"));
+        .says(&format!("pr_merge number={uri} method=rebase"));
     assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 1);
 }
 
@@ -301,6 +301,26 @@ fn what_the_index_drops_says_why() {
         "visible to others: ineffective ({uri} is stored, and the index drops it: {reason})"
     ));
     assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "Better");
+}
+
+#[test]
+fn what_a_forge_cannot_do_stops_the_rest_before_it_is_written() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let title = || t.world.pds().record(&uri).unwrap().1["title"].clone();
+    let before = title();
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let args = json!({"repo": WIDGET, "number": uri, "title": "Another", "draft": true});
+    wire.call("pr_edit", args)
+        .fails("unsupported")
+        .says("tangled has no drafts");
+    assert_eq!(title(), before);
+    // Nor is anybody asked about it.
+    for (tool, method) in [("pr_merge", "squash"), ("pr_update_branch", "rebase")] {
+        let args = json!({"repo": WIDGET, "number": uri, "method": method});
+        wire.call(tool, args).fails("unsupported");
+    }
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::world::{LEGACY, MODERN, User, World};
+use crate::world::{LEGACY, MODERN, User, World, column};
 
 #[test]
 fn the_life_of_a_pull_request() {
@@ -97,6 +97,8 @@ fn what_cannot_be_merged_asks_nobody() {
         .says("draft=false");
     wire.call("pr_edit", json!({"number": 1, "draft": false}))
         .ok();
+    wire.call("pr_merge", json!({"number": 1, "auto": true}))
+        .fails("unsupported");
     world
         .git
         .commit("main", "Other", &[("feature.txt", Some("another\n"))]);
@@ -172,6 +174,105 @@ fn a_pull_request_without_a_clone() {
 }
 
 #[test]
+fn a_description_as_it_was_read_is_not_written_over_its_comments() {
+    let world = World::new();
+    world.propose("w", "Work", "Why.\n\n<!-- keep -->");
+    let mut wire = world.server(MODERN, &["--write"]);
+    let stored = || world.json("1", "body")["body"].clone();
+    let view = wire.call("pr_view", json!({"number": 1})).ok();
+    let shown = view.data()["pull_request"]["description"].as_str().unwrap();
+    let edited = format!("{shown}\n\nMore.");
+    wire.call("pr_edit", json!({"number": 1, "body": edited}))
+        .fails("invalid_input")
+        .says("append");
+    assert_eq!(stored(), "Why.\n\n<!-- keep -->");
+    wire.call("pr_edit", json!({"number": 1, "append": "More."}))
+        .ok();
+    assert_eq!(stored(), "Why.\n\n<!-- keep -->\n\nMore.");
+    // Without the marker all of it is replaced, and then the words are somebody's own.
+    for body in ["New.", edited.as_str()] {
+        wire.call("pr_edit", json!({"number": 1, "body": body}))
+            .ok();
+        assert_eq!(stored(), body);
+    }
+}
+
+#[test]
+fn one_is_put_on_top_of_another() {
+    let world = World::with_feature();
+    world.git.set_branch("upper", "feature");
+    let upper = [("upper.txt", Some("upper\n"))];
+    world.git.commit("upper", "Add upper", &upper);
+    // The usual base is not the one of what builds on another.
+    world.grace(&["config", "set", "pr.base", "main"]).ok();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let create =
+        |below: serde_json::Value| json!({"title": "Upper", "head": "upper", "depends_on": below});
+    wire.call("pr_create", create(json!("feature")))
+        .fails("invalid_input")
+        .says("'feature' names no pull request");
+    wire.call("pr_create", create(json!("#9")))
+        .fails("not_found");
+    wire.call("pr_create", create(json!("#1"))).ok();
+    let args = json!({"number": 2, "include": "files"});
+    let view = wire.call("pr_view", args).ok().says("\nbuilds on: #1\n");
+    assert_eq!(view.data()["pull_request"]["depends_on"], "1");
+    assert_eq!(view.data()["pull_request"]["base"], "feature");
+    assert_eq!(column(&[view], "files", "path"), ["upper.txt"]);
+    let below = wire.call("pr_view", json!({"number": 1})).ok();
+    let alone = &below.data()["pull_request"];
+    assert!(alone.get("depends_on").is_none(), "{alone}");
+}
+
+#[test]
+fn what_other_servers_call_it_is_understood_inside_of_lists_too() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    let comment = json!({
+        "path": "feature.txt", "startLine": "1", "line": "2", "side": "RIGHT", "body": "Why?"
+    });
+    let review = json!({"pullNumber": 1, "event": "COMMENT", "body": "b", "comments": [comment]});
+    wire.call("pr_review", review).ok();
+    // What is new has no line in the old file.
+    let comment = json!({"path": "feature.txt", "line": 1, "side": "LEFT", "body": "Why?"});
+    let review = json!({"number": 1, "verdict": "COMMENT", "comments": [comment]});
+    wire.call("pr_review", review)
+        .fails("invalid_input")
+        .says("'feature.txt' has no left side in #1");
+    let view = json!({"number": 1, "include": "threads"});
+    let thread = wire.call("pr_view", view).ok().data()["threads"][0].clone();
+    assert_eq!(
+        (&thread["start_line"], &thread["line"]),
+        (&json!(1), &json!(2))
+    );
+    // One file alone, and the number of one issue.
+    let edits = json!({
+        "title": "T", "head": "made", "closes": "#3", "files": {"filePath": "z.txt", "content": "z\n"}
+    });
+    wire.call("pr_create", edits).ok();
+    assert_eq!(world.git.show("made", "z.txt"), "z\n");
+    assert_eq!(world.json("2", "body")["body"], "Closes #3");
+    let close = json!({"number": 1, "state": "close", "body": "Bye."});
+    wire.call("pr_set_state", close).ok().says("closed");
+    wire.call("pr_view", json!({"number": 1, "include": "comments"}))
+        .ok()
+        .says("> Bye.");
+    wire.call("pr_set_state", json!({"number": 1, "state": "reopened"}))
+        .ok();
+    wire.call(
+        "pr_merge",
+        json!({"number": 1, "commit_title": "A subject"}),
+    )
+    .ok();
+    let log = world.git.log("main", "%s");
+    assert!(log.starts_with("A subject\n"), "{log}");
+    // Whose repository is meant is not passed over.
+    wire.call("pr_list", json!({"owner": "octo"}))
+        .fails("invalid_input")
+        .says("without repo");
+}
+
+#[test]
 fn the_head_branch_is_brought_up_to_date() {
     for era in [LEGACY, MODERN] {
         let world = World::with_feature();
@@ -204,8 +305,16 @@ fn the_head_branch_is_brought_up_to_date() {
         wire.user = User::Agrees;
         wire.call("pr_update_branch", rebase).ok();
         assert!(wire.asked[0].starts_with("Rewrite the branch feature"));
+        assert_eq!(wire.asked.len(), 2);
         let log = world.git.log("main..feature", "%P");
         assert_eq!(log.trim().lines().count(), 1, "{log}");
         assert_eq!(log.trim(), world.git.oid("main").unwrap());
+        // Nobody is asked about what cannot be done.
+        world.forge(&["pr", "close", "1"]).ok();
+        let rebase = json!({"number": 1, "method": "rebase"});
+        wire.call("pr_update_branch", rebase)
+            .fails("precondition_failed")
+            .says("is not open");
+        assert_eq!(wire.asked.len(), 2, "{:?}", wire.asked);
     }
 }

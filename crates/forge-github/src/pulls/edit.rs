@@ -83,7 +83,7 @@ impl GitHub {
         let leaving = leaving(edit, &plan.pull.pending_reviewers);
         if batch.is_empty() && leaving.is_empty() {
             let warning = Warning::new(format!("{pr} is like that already; nothing was changed"));
-            return Ok(Outcome::immediate(plan.pull).with_warning(warning));
+            return Ok(Outcome::unchanged(plan.pull, warning));
         }
         let written = self.apply(&plan.pull, &batch, &leaving).await;
         let (pull, warning) = or_read_back(written, || async {

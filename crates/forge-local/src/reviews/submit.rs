@@ -109,8 +109,20 @@ impl Local {
                 .iter()
                 .find(|f| name_on(f, thread.side) == Some(&thread.path));
             let file = file.ok_or_else(|| {
-                let known = files.iter().filter_map(|f| name_on(f, thread.side));
                 let shown = text::one_line(&thread.path).into_owned();
+                let (side, other) = match thread.side {
+                    Side::Left => ("left", Side::Right),
+                    Side::Right => ("right", Side::Left),
+                };
+                let mut there = files.iter().filter_map(|f| name_on(f, other));
+                if there.any(|name| *name == thread.path) {
+                    return Error::invalid(
+                        "side",
+                        format!("'{shown}' has no {side} side in #{}", pull.number),
+                    )
+                    .with_hint("comment on its other side");
+                }
+                let known = files.iter().filter_map(|f| name_on(f, thread.side));
                 Error::invalid(
                     "path",
                     format!("#{} does not change '{shown}'", pull.number),

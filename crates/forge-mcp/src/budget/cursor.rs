@@ -61,12 +61,8 @@ pub(crate) fn pin(at: Position, before: u64) -> String {
 /// `invalid_input` when it is damaged; `conflict` when what is before it has changed, so that going
 /// on would mix two states.
 pub(crate) fn unpin(text: &str, before: impl Fn(Position) -> u64) -> Result<Position> {
-    let parts = text.split_once(SEPARATOR);
-    let Some((at, pinned)) = parts.and_then(|(at, pin)| Some((Position::from_text(at)?, pin)))
-    else {
-        return Err(Error::invalid("cursor", "the cursor is damaged")
-            .with_hint("make the call again without cursor"));
-    };
+    let (at, pinned) = text.split_once(SEPARATOR).ok_or_else(damaged)?;
+    let at = position(at)?;
     let now = format!("{:016x}", before(at));
     if pinned != now {
         return Err(Error::new(
@@ -74,11 +70,24 @@ pub(crate) fn unpin(text: &str, before: impl Fn(Position) -> u64) -> Result<Posi
                 expected: pinned.to_owned(),
                 actual: now,
             },
-            "the pull request has changed since the first page",
+            "what was shown has changed since the first page",
         )
         .with_hint("start again without cursor to read the new state"));
     }
     Ok(at)
+}
+
+/// The position of a text that [`Position::to_text`] has made.
+///
+/// # Errors
+/// `invalid_input` when it is damaged: to begin anew would show again what was shown.
+pub(crate) fn position(text: &str) -> Result<Position> {
+    Position::from_text(text).ok_or_else(damaged)
+}
+
+fn damaged() -> Error {
+    Error::invalid("cursor", "the cursor is damaged")
+        .with_hint("make the call again without cursor")
 }
 
 fn bound(tool: &str, of: &impl Hash) -> String {
@@ -109,6 +118,8 @@ mod tests {
             let e = unpin(damaged, |_| 42).unwrap_err();
             assert_eq!(e.code(), "invalid_input", "{damaged}");
         }
+        assert_eq!(position("3.7").unwrap(), at);
+        assert!(position("3.").is_err() && position("3").is_err() && position("").is_err());
     }
 
     #[test]

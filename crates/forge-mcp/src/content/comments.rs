@@ -65,6 +65,20 @@ pub(super) fn mark(text: &str) -> (String, usize) {
     (out, count)
 }
 
+/// How the marker begins.
+const MARK: &str = "[html comment removed: ";
+
+/// Whether a text was read with a marker in it: to write it back where the comments are would lose
+/// them.
+pub(crate) fn has_marker(text: &str) -> bool {
+    text.contains(MARK)
+}
+
+/// Whether a page of the forge hides a comment of this text.
+pub(crate) fn has_comments(text: &str) -> bool {
+    mark(text).1 > 0
+}
+
 fn take(out: &mut String, rest: &mut &str, length: usize) {
     let (taken, left) = rest.split_at_checked(length).unwrap_or((rest, ""));
     out.push_str(taken);
@@ -78,7 +92,7 @@ fn marker(out: &mut String, hidden: &str) {
     } else {
         "characters"
     };
-    out.push_str(&format!("[html comment removed: {length} {unit}]"));
+    out.push_str(&format!("{MARK}{length} {unit}]"));
 }
 
 /// How much of a line belongs to fenced code: all of it, the fences among it.
@@ -143,7 +157,15 @@ fn code_span(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::mark;
+    use super::{has_comments, has_marker, mark};
+
+    #[test]
+    fn what_was_read_here_is_known_again() {
+        let (shown, _) = mark("Why. <!-- keep -->");
+        assert!(has_marker(&shown) && !has_comments(&shown));
+        assert!(!has_marker("Why. <!-- keep -->") && has_comments("Why. <!-- keep -->"));
+        assert!(!has_comments("`<!-- shown -->`"));
+    }
 
     #[test]
     fn comments_are_marked_where_a_page_hides_them() {

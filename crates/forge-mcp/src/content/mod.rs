@@ -5,6 +5,7 @@
 //! reorder text are taken away and counted, and HTML comments, which no person sees on the forge's
 //! page, become a marker that says how long they were. Code, markup and emoji stay byte for byte.
 
+mod commands;
 mod comments;
 
 use std::{
@@ -20,6 +21,9 @@ use rmcp::{
 };
 use serde::Serialize;
 use serde_json::json;
+
+pub(crate) use commands::as_tools;
+pub(crate) use comments::{has_comments, has_marker};
 
 /// Under this name results have [`Cleaner::mark`].
 const MARK: &str = "forge/content";

@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
 use super::word;
-use crate::content::{Clean, Cleaner, quote};
+use crate::content::{Clean, Cleaner, as_tools, quote};
 
 /// How long a comment is in a concise result, in characters.
 const CONCISE: usize = 1_000;
@@ -70,7 +70,7 @@ impl WarningOut {
         };
         Self {
             message: short(&warning.message),
-            hint: warning.hint.as_deref().map(short),
+            hint: warning.hint.as_deref().map(|hint| short(&as_tools(hint))),
         }
     }
 

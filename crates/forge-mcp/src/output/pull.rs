@@ -230,6 +230,9 @@ pub(crate) struct PullOut {
     pub milestone: Option<Clean>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub linked_issues: Vec<String>,
+    /// The pull request it builds on
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depends_on: Option<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_merge: Option<String>,
     /// Not where bodies_in_text
@@ -285,6 +288,11 @@ impl PullOut {
                     }
                 })
                 .collect(),
+            // On tangled it is whatever its author has written there.
+            depends_on: pull
+                .depends_on
+                .as_ref()
+                .map(|below| cleaner.line(&below.to_string())),
             auto_merge: pull
                 .auto_merge
                 .as_ref()
@@ -353,6 +361,9 @@ impl PullOut {
         }
         if !self.linked_issues.is_empty() {
             text.push_str(&format!("closes: {}\n", self.linked_issues.join(", ")));
+        }
+        if let Some(below) = &self.depends_on {
+            text.push_str(&format!("builds on: #{below}\n"));
         }
         if let Some(at) = &self.merged_at {
             let commit = self

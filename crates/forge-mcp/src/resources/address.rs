@@ -43,11 +43,12 @@ impl Part {
 
 const SCHEME: &str = "forge://";
 
-/// The address of a repository.
+/// The address of a repository; a path is percent-encoded, as in a `file:` URL.
 pub(super) fn of_repo(id: &RepoId) -> String {
-    match &id.path {
-        RepoPath::Dir(path) => format!("{SCHEME}local{}", path.display()),
-        _ => format!("{SCHEME}{id}"),
+    let locator = id.to_string();
+    match (&id.path, locator.strip_prefix("file://")) {
+        (RepoPath::Dir(_), Some(path)) => format!("{SCHEME}local{path}"),
+        _ => format!("{SCHEME}{locator}"),
     }
 }
 
@@ -70,7 +71,7 @@ pub(super) fn parse(uri: &str) -> Result<Address> {
         return Err(unknown());
     }
     let repo = match repo.strip_prefix("local/") {
-        Some(path) => format!("/{path}"),
+        Some(path) => format!("file:///{path}"),
         None => repo.to_owned(),
     };
     Ok(Address { repo, part })
@@ -112,9 +113,10 @@ fn of_pull(behind: &str) -> Option<Part> {
         "" => Part::Pull(key),
         "diff" => Part::Diff(key),
         "links" => Part::PullLinks(key),
-        _ => match what.strip_prefix("files/") {
-            Some(path) if !path.is_empty() => Part::File(key, path.to_owned()),
-            _ => return None,
+        // Templates encode what a URI cannot hold: blanks, letters beyond ASCII, '%'.
+        _ => match what.strip_prefix("files/").filter(|p| !p.is_empty()) {
+            Some(path) => Part::File(key, percent_decode_str(path).decode_utf8().ok()?.into()),
+            None => return None,
         },
     })
 }
@@ -202,11 +204,25 @@ mod tests {
             ),
             (
                 "forge://local/srv/git/x/pull/1",
-                "/srv/git/x",
+                "file:///srv/git/x",
                 Part::Pull(n(1)),
             ),
-            ("forge://local/srv/pull/x", "/srv/pull/x", Part::Repo),
-            ("forge://local/srv/issue/x", "/srv/issue/x", Part::Repo),
+            ("forge://local/srv/pull/x", "file:///srv/pull/x", Part::Repo),
+            (
+                "forge://local/srv/issue/x",
+                "file:///srv/issue/x",
+                Part::Repo,
+            ),
+            (
+                "forge://local/my%20repo/pull/7/files/a%20b/%C3%A9%25.rs",
+                "file:///my%20repo",
+                file(7, "a b/é%.rs"),
+            ),
+            (
+                "forge://github.com/o/r/pull/7/files/a b/100%.rs",
+                "github.com/o/r",
+                file(7, "a b/100%.rs"),
+            ),
             (
                 "forge://github.com/o/r/issues",
                 "github.com/o/r",
@@ -247,6 +263,9 @@ mod tests {
                 "{uri}"
             );
         }
+        let id = RepoId::local("/my repo#1/%");
+        assert_eq!(of_repo(&id), "forge://local/my%20repo%231/%25");
+        assert_eq!(parse(&of_repo(&id)).unwrap().repo, id.to_string());
         for uri in ["https://github.com/o/r", "forge://", "x"] {
             assert_eq!(parse(uri).unwrap_err().code(), "not_found", "{uri}");
         }

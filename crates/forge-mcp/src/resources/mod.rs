@@ -27,7 +27,7 @@ use serde_json::json;
 use self::address::{Address, Part};
 use crate::{
     budget::{self, Position, diff},
-    content::Cleaner,
+    content::{Cleaner, as_tools},
     output::{PullOut, RowOut, WarningOut, issue_row, issue_text, link_lines, quoted},
     server::Server,
 };
@@ -143,7 +143,7 @@ pub(crate) fn error(e: &Error) -> ErrorData {
     let cleaner = Cleaner::new();
     let mut text = cleaner.plain(e.message()).to_string();
     if let Some(hint) = e.hint() {
-        text.push_str(&format!(". Recovery: {}", cleaner.plain(hint)));
+        text.push_str(&format!(". Recovery: {}", cleaner.plain(&as_tools(hint))));
     }
     let mut data = json!({ "code": e.code() });
     if let Some(data) = data.as_object_mut() {
@@ -169,10 +169,9 @@ pub(crate) async fn read(server: &Server, uri: &str) -> Result<ReadResourceResul
         }
         error
     })?;
-    let mime = if uri.contains("/diff") || uri.contains("/files/") {
-        "text/x-diff"
-    } else {
-        "text/plain"
+    let mime = match address::parse(uri).map(|address| address.part) {
+        Ok(Part::Diff(_) | Part::File(..)) => "text/x-diff",
+        _ => "text/plain",
     };
     let contents = ResourceContents::text(text, uri)
         .with_mime_type(mime)
@@ -211,7 +210,9 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
             let fields = PrFields::STATS
                 | PrFields::MERGEABILITY
                 | PrFields::CHECKS
-                | PrFields::LINKED_ISSUES;
+                | PrFields::LINKED_ISSUES
+                | PrFields::AUTO_MERGE
+                | PrFields::DEPENDS_ON;
             let pull = repo.view(&pr(key), fields).await?;
             let out = PullOut::of(&pull, cleaner);
             let body = quoted(&out.description, true, 0, cleaner);

@@ -46,6 +46,12 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("reply_to", &["in_reply_to", "comment_id"]),
     ("verdict", &["event", "review_event"]),
     ("paths", &["path", "files", "file"]),
+    ("path", &["file", "file_path", "filename"]),
+    ("line", &["line_number", "end_line"]),
+    ("content", &["contents", "new_content"]),
+    ("subject", &["commit_title", "commit_headline"]),
+    ("comment", &["body", "message", "text"]),
+    ("add_reviewers", &["reviewers", "request_reviewers"]),
     ("edits", &["files", "changes"]),
     ("labels", &["label"]),
     (
@@ -67,51 +73,85 @@ pub(super) fn read<A: DeserializeOwned>(
 ) -> Result<A> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
+    let mut sent = sent.unwrap_or_default();
+    let owner = match known("repo") && !known("owner") {
+        true => sent.keys().find(|k| snake_case(k) == "owner").cloned(),
+        false => None,
+    };
+    let owner = owner.and_then(|name| sent.remove(&name));
+    let mut args = fitted(sent, schema)?;
+    if let Some(owner) = owner.filter(|o| !o.is_null()) {
+        put_owner(&mut args, &owner)?;
+    }
+    let names: Vec<&str> = properties
+        .map(|p| p.keys().map(String::as_str).collect())
+        .unwrap_or_default();
+    serde_json::from_value(Value::Object(args)).map_err(|e| {
+        refused(format!("the arguments do not fit: {e}"))
+            .with_hint(format!("this tool takes {}", names.join(", ")))
+    })
+}
+
+/// What was sent, under the names that the schema has and of the types that it wants.
+fn fitted(sent: JsonObject, schema: &JsonObject) -> Result<JsonObject> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let known = |name: &str| properties.is_some_and(|p| p.contains_key(name));
     let mut args = JsonObject::new();
-    let mut owner = None;
-    for (name, value) in sent.unwrap_or_default() {
+    for (name, value) in sent {
         if value.is_null() {
             continue;
         }
         let snake = snake_case(&name);
         let name = if known(&snake) {
             snake
-        } else if snake == "owner" && known("repo") {
-            owner = value.as_str().map(str::to_owned);
-            continue;
         } else {
             ALIASES
                 .iter()
                 .find(|(to, from)| known(to) && from.contains(&snake.as_str()))
                 .map_or(name, |(to, _)| (*to).to_owned())
         };
-        let wanted = properties.and_then(|p| p.get(&name));
-        let value = coerced(value, wanted);
+        let value = coerced(value, properties.and_then(|p| p.get(&name)))?;
         if let Some(before) = args.insert(name.clone(), value.clone())
             && before != value
         {
-            return Err(Error::new(
-                forge_core::ErrorKind::InvalidInput { field: None },
-                format!("{name} is given twice, as {before} and as {value}"),
-            )
-            .with_hint(format!("pass {name} once")));
+            return Err(
+                refused(format!("{name} is given twice, as {before} and as {value}"))
+                    .with_hint(format!("pass {name} once")),
+            );
         }
     }
-    if let (Some(owner), Some(Value::String(repo))) = (owner, args.get_mut("repo"))
-        && !repo.contains(['/', ':'])
-    {
-        *repo = format!("{owner}/{repo}");
+    Ok(args)
+}
+
+/// `owner` beside `repo`, as other servers have it. It must not be passed over in silence: the
+/// call would be about another repository than was meant.
+fn put_owner(args: &mut JsonObject, owner: &Value) -> Result<()> {
+    let name = owner.as_str().map(str::trim);
+    let (Some(name), repo) = (name, args.get_mut("repo")) else {
+        return Err(other_owner(owner, "is no name"));
+    };
+    if name.is_empty() {
+        return Ok(());
     }
-    let names: Vec<&str> = properties
-        .map(|p| p.keys().map(String::as_str).collect())
-        .unwrap_or_default();
-    serde_json::from_value(Value::Object(args)).map_err(|e| {
-        Error::new(
-            forge_core::ErrorKind::InvalidInput { field: None },
-            format!("the arguments do not fit: {e}"),
-        )
-        .with_hint(format!("this tool takes {}", names.join(", ")))
-    })
+    let same = |part: &str| part.eq_ignore_ascii_case(name);
+    match repo {
+        Some(Value::String(repo)) if !repo.contains(['/', ':']) => {
+            *repo = format!("{name}/{repo}");
+            Ok(())
+        }
+        Some(Value::String(repo)) if repo.split(['/', ':']).any(same) => Ok(()),
+        Some(repo) => Err(other_owner(owner, &format!("is not in {repo}"))),
+        None => Err(other_owner(owner, "is given without repo")),
+    }
+}
+
+fn other_owner(owner: &Value, why: &str) -> Error {
+    refused(format!("owner {owner} {why}"))
+        .with_hint("pass repo alone: owner/repo, a URL or a path")
+}
+
+fn refused(why: String) -> Error {
+    Error::new(forge_core::ErrorKind::InvalidInput { field: None }, why)
 }
 
 fn snake_case(name: &str) -> String {
@@ -131,13 +171,19 @@ fn snake_case(name: &str) -> String {
     out
 }
 
-fn coerced(value: Value, schema: Option<&Value>) -> Value {
+/// A value as the type that the schema wants, where it can be read as one.
+///
+/// # Errors
+/// As [`fitted`], of an object in it.
+fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
     let wanted = schema.and_then(|s| s.get("type")).and_then(Value::as_str);
-    match (wanted, value) {
-        (Some("integer"), Value::String(text)) => text
-            .trim()
-            .parse::<u64>()
-            .map_or(Value::String(text), Value::from),
+    Ok(match (wanted, value) {
+        (Some("integer"), Value::String(text)) => {
+            let digits = text.trim();
+            let digits = digits.strip_prefix('#').unwrap_or(digits);
+            let number = digits.parse::<u64>();
+            number.map_or(Value::String(text), Value::from)
+        }
         // A model's 30.0 is 30.
         (Some("integer"), Value::Number(n)) if n.as_u64().is_none() => match n.as_f64() {
             Some(f) if f.fract() == 0.0 && (0.0..9e15).contains(&f) => {
@@ -165,19 +211,28 @@ fn coerced(value: Value, schema: Option<&Value>) -> Value {
         (Some("array"), Value::String(text)) => {
             // A list that was written as JSON text, or as words with commas.
             match serde_json::from_str::<Value>(&text) {
-                Ok(list @ Value::Array(_)) => coerced(list, schema),
+                Ok(written @ (Value::Array(_) | Value::Object(_))) => coerced(written, schema)?,
                 _ => {
                     let items = text.split(',').map(str::trim).filter(|s| !s.is_empty());
-                    coerced(items.map(Value::from).collect(), schema)
+                    coerced(items.map(Value::from).collect(), schema)?
                 }
             }
         }
         (Some("array"), Value::Array(items)) => {
             let of = schema.and_then(|s| s.get("items"));
-            items.into_iter().map(|item| coerced(item, of)).collect()
+            let items = items.into_iter().map(|item| coerced(item, of));
+            Value::Array(items.collect::<Result<_>>()?)
         }
+        // One of a list's items alone.
+        (Some("array"), one @ (Value::Object(_) | Value::Number(_))) => {
+            coerced(Value::Array(vec![one]), schema)?
+        }
+        (Some("object"), Value::Object(sent)) => match schema.and_then(Value::as_object) {
+            Some(schema) => Value::Object(fitted(sent, schema)?),
+            None => Value::Object(sent),
+        },
         (_, value) => value,
-    }
+    })
 }
 
 fn alike(choice: &str, text: &str) -> bool {
@@ -202,13 +257,27 @@ mod tests {
         #[serde(default)]
         labels: Vec<String>,
         verdict: Option<String>,
+        #[serde(default)]
+        comments: Vec<Inline>,
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Inline {
+        path: String,
+        line: u64,
+        side: Option<String>,
     }
 
     fn parse(sent: Value) -> Result<Args> {
         let schema = json!({"properties": {
             "repo": {"type": "string"}, "number": {"type": "string"}, "limit": {"type": "integer"},
             "draft": {"type": "boolean"}, "labels": {"type": "array", "items": {"type": "string"}},
-            "verdict": {"type": "string", "enum": ["approve", "request_changes"]}
+            "verdict": {"type": "string", "enum": ["approve", "request_changes"]},
+            "comments": {"type": "array", "items": {"type": "object", "properties": {
+                "path": {"type": "string"}, "line": {"type": "integer"},
+                "side": {"type": "string", "enum": ["left", "right"]}
+            }}}
         }});
         read(sent.as_object().cloned(), schema.as_object().unwrap())
     }
@@ -249,6 +318,70 @@ mod tests {
         );
         let listed = parse(json!({"repo": "o/r", "number": 1, "labels": "[\"a,b\"]"})).unwrap();
         assert_eq!(listed.labels, ["a,b"]);
+    }
+
+    #[test]
+    fn what_is_in_a_list_is_forgiven_as_well() {
+        let side = Some("right".to_owned());
+        for comments in [
+            json!([{"path": "a.rs", "line": 7, "side": "right"}]),
+            json!([{"filePath": "a.rs", "lineNumber": "7", "side": "RIGHT"}]),
+            json!([{"path": "a.rs", "line": 7.0, "side": " Right", "end_line": null}]),
+            json!({"file": "a.rs", "line": "7", "side": "right"}),
+            json!(r#"[{"path": "a.rs", "line": "7", "side": "RIGHT"}]"#),
+            json!(r#"{"path": "a.rs", "line": "7", "side": "RIGHT"}"#),
+        ] {
+            let got = parse(json!({"repo": "o/r", "number": 1, "comments": comments})).unwrap();
+            let inline = Inline {
+                path: "a.rs".to_owned(),
+                line: 7,
+                side: side.clone(),
+            };
+            assert_eq!(got.comments, [inline], "{comments}");
+        }
+        for comments in [
+            json!([{"path": "a.rs", "file": "b.rs", "line": 7}]),
+            json!([{"path": "a.rs", "line": 7, "bogus": 1}]),
+            json!([{"path": "a.rs", "line": "seven"}]),
+        ] {
+            let args = json!({"repo": "o/r", "number": 1, "comments": comments});
+            assert_eq!(
+                parse(args).unwrap_err().code(),
+                "invalid_input",
+                "{comments}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_owner_is_put_in_front_or_is_the_repositorys() {
+        for (mut sent, repo) in [
+            (json!({"owner": "o", "repo": "r"}), "o/r"),
+            (json!({"Owner": " o ", "repo": "r"}), "o/r"),
+            (json!({"owner": "O", "repo": "o/r"}), "o/r"),
+            (
+                json!({"owner": "o", "repo": "https://h/o/r"}),
+                "https://h/o/r",
+            ),
+            (json!({"owner": "", "repo": "o/r"}), "o/r"),
+            (json!({"owner": null, "repo": "o/r"}), "o/r"),
+        ] {
+            sent["number"] = json!(1);
+            assert_eq!(parse(sent).unwrap().repo, repo);
+        }
+        // In silence the call would go elsewhere.
+        for (mut sent, says) in [
+            (json!({"owner": "o"}), "\"o\" is given without repo"),
+            (
+                json!({"owner": "x", "repo": "o/r"}),
+                "\"x\" is not in \"o/r\"",
+            ),
+            (json!({"owner": 7, "repo": "r"}), "7 is no name"),
+        ] {
+            sent["number"] = json!(1);
+            let e = parse(sent).unwrap_err();
+            assert!(e.message().contains(says), "{e:?}");
+        }
     }
 
     #[test]

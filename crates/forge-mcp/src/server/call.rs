@@ -172,6 +172,41 @@ impl Call {
         Ok(Target { repo, id })
     }
 
+    /// Another pull request of an open repository, as the argument `field` names it.
+    ///
+    /// # Errors
+    /// `invalid_input` for what names none or one of another repository; `permission_denied` for a
+    /// record of somebody unknown, where a list is in force.
+    pub async fn other(&self, repo: &Repo, field: &'static str, named: &str) -> Result<PrId> {
+        let own = repo.id();
+        let key = match locator::parse_selector(named, self.server.forges().hosts())? {
+            PrSelector::Number(n) => PrKey::Number(n),
+            PrSelector::Locator(Locator::Record(uri)) => uri.into(),
+            PrSelector::Locator(Locator::Pull { id, .. }) => {
+                if id.repo.comparison_key() != own.comparison_key() {
+                    return Err(Error::invalid(
+                        field,
+                        format!("{id} is not a pull request of {own}"),
+                    )
+                    .with_hint("pass one of the same repository"));
+                }
+                id.key
+            }
+            _ => {
+                return Err(
+                    Error::invalid(field, format!("'{named}' names no pull request"))
+                        .with_hint("pass a number, '#7', its URL or at-uri"),
+                );
+            }
+        };
+        let write = self.spec.effect.is_write();
+        self.server.vouch(repo, &key, write).await?;
+        Ok(PrId {
+            repo: own.clone(),
+            key,
+        })
+    }
+
     /// The comment of an id that the caller has named.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use forge_core::{Error, ErrorKind, Noun, Retry};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use crate::content::Cleaner;
+use crate::content::{Cleaner, as_tools};
 
 /// The call that a failure was about, as far as it is known.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +78,7 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
     };
     let retryable = matches!(e.retry(), Retry::After(_) | Retry::Transient);
     let message = cleaner.plain(e.message());
-    let hint = e.hint().map(|h| cleaner.plain(h));
+    let hint = e.hint().map(|h| cleaner.plain(&as_tools(h)));
     let next = about.next(e);
     let mut text = format!("{} failed: {message} [{}]", about.tool, e.code());
     for (key, value) in e.context() {

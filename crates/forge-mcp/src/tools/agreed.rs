@@ -1,6 +1,6 @@
 //! What somebody agrees to is what is done: the head that was looked at is the one that counts.
 
-use forge_core::{Error, ErrorKind, model::PullRequest};
+use forge_core::{Capability, Error, ErrorKind, Support, model::PullRequest};
 
 use crate::{
     safety::confirm::Ask,
@@ -57,6 +57,35 @@ pub(super) async fn agreed(
     call.confirm(ask).await
 }
 
+/// How much of a title a question has, in characters.
+const TITLE: usize = 200;
+
+/// A title in a question: however long its author has made it, what is asked stands behind it.
+pub(super) fn titled(call: &Call, pull: &PullRequest) -> String {
+    short(call.cleaner.line(&pull.title).as_str())
+}
+
+fn short(title: &str) -> String {
+    match forge_core::text::truncate_chars(title, TITLE) {
+        (_, 0) => title.to_owned(),
+        (kept, _) => format!("{kept}…"),
+    }
+}
+
+/// Refuses what the forge cannot do at all: nobody is asked about it, and nothing else is written.
+///
+/// # Errors
+/// `unsupported` for the first that it cannot do.
+pub(super) fn can(target: &Target, needs: &[Capability]) -> Result<(), Error> {
+    let table = target.repo.client().forge().capabilities();
+    for capability in needs {
+        if let Support::No { why, instead } = table.get(*capability) {
+            return Err(Error::unsupported(*capability, why, instead));
+        }
+    }
+    Ok(())
+}
+
 /// Fails when the head is not the expected one.
 ///
 /// # Errors
@@ -95,4 +124,17 @@ pub(super) fn same_head(expected: Option<&str>, head: Option<&str>) -> Result<()
     .with_hint(format!(
         "read what has changed with pr_diff, then pass expected_head={actual}"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TITLE, short};
+
+    #[test]
+    fn a_question_keeps_the_beginning_of_a_long_title() {
+        assert_eq!(short("Fix Vec<T>"), "Fix Vec<T>");
+        let whole = "é".repeat(TITLE);
+        assert_eq!(short(&whole), whole);
+        assert_eq!(short(&"é".repeat(50_000)), format!("{whole}…"));
+    }
 }

@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    content::Clean,
+    content::{Clean, as_tools},
     output::word,
     server::{Answer, Call, Effect, Spec, Stop, Tool},
 };
@@ -149,7 +149,7 @@ async fn repository(
             Support::No { why, instead } => cannot.push(Cannot {
                 capability: capability.name().to_owned(),
                 why: why.to_owned(),
-                instead: instead.to_owned(),
+                instead: as_tools(instead),
             }),
             _ => can.push(capability.name().to_owned()),
         }

@@ -1,5 +1,5 @@
 use forge_core::{
-    Error,
+    Error, ErrorKind, fingerprint,
     model::{Check, CheckStatus},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -91,12 +91,19 @@ impl Tool for PrChecks {
             target.id.to_string(),
             (args.failed_only, args.logs, detailed),
         );
+        // One that ends moves to another place: what was shown must be what it was, or a check that
+        // has failed meanwhile could be left out.
+        let states: Vec<_> = chosen
+            .iter()
+            .map(|c| (&c.name, &c.workflow, &c.event, c.status))
+            .collect();
+        let before = |at: Position| fingerprint(&states.get(..at.block).unwrap_or_default());
         let from = match &args.cursor {
             None => Position::default(),
-            Some(text) => {
-                Position::from_text(cursor::read(Self::SPEC.name, &bound, &report.commit, text)?)
-                    .unwrap_or_default()
-            }
+            Some(text) => cursor::unpin(
+                cursor::read(Self::SPEC.name, &bound, &report.commit, text)?,
+                before,
+            )?,
         };
         let top = format!(
             "checks of {} at {}: {}\n",
@@ -111,9 +118,10 @@ impl Tool for PrChecks {
         };
         let max = budget::chars(args.max_chars);
         let fitted = budget::fit_both(&top, &lines, data, from, max);
-        let next = fitted
-            .next
-            .map(|at| cursor::make(Self::SPEC.name, &bound, &report.commit, &at.to_text()));
+        let next = fitted.next.map(|at| {
+            let at = cursor::pin(at, before(at));
+            cursor::make(Self::SPEC.name, &bound, &report.commit, &at)
+        });
         let tail = budget::tail("checks", &fitted, outs.len(), next.as_deref());
         let total = outs.len();
         Ok(Answer {
@@ -160,7 +168,12 @@ async fn log(call: &Call, target: &Target, check: &Check, n: usize) -> Result<St
             Ok(format!("  {what}:\n{}", quote(&text)))
         }
         Ok(None) => Ok("  log: this check keeps none here; see its page\n".to_owned()),
-        Err(e) if e.is_not_found() => Ok(format!("  log: {}\n", call.cleaner.line(e.message()))),
+        // The checks are there all the same: a token can have the right to them and none to logs.
+        Err(e) if e.is_not_found() || matches!(e.kind(), ErrorKind::PermissionDenied { .. }) => {
+            let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
+            let why = call.cleaner.line(&format!("{}{hint}", e.message()));
+            Ok(format!("  log: {why}\n"))
+        }
         Err(e) => Err(e),
     }
 }

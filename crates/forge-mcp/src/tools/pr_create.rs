@@ -17,16 +17,17 @@ pub(super) struct Args {
     title: String,
     /// Or owner:branch
     head: Option<String>,
-    /// Or whole files; head names the branch
+    /// Or whole files, to branch head
     #[serde(default)]
     edits: Vec<Edit>,
-    /// Or git format-patch text
+    /// Or a git patch
     patch: Option<String>,
     base: Option<String>,
     body: Option<String>,
-    /// Adds 'Closes #N'
     #[serde(default)]
     closes: Vec<u64>,
+    /// PR it builds on
+    depends_on: Option<String>,
     #[serde(default)]
     draft: bool,
     #[serde(default)]
@@ -75,7 +76,7 @@ impl Tool for PrCreate {
     const SPEC: Spec = Spec {
         name: "pr_create",
         title: "Open a pull request",
-        description: "Opens one from a pushed branch, edits or a patch. Later: push, or pr_resubmit.",
+        description: "From a pushed branch, edits or a patch. Later: push, or pr_resubmit.",
         effect: Effect::Add,
     };
     type Args = Args;
@@ -104,9 +105,17 @@ impl Tool for PrCreate {
                 _ => HeadRef::branch(named),
             },
         };
+        // The base of what builds on another follows from that one, whatever is usual here.
+        let (depends_on, base) = match &args.depends_on {
+            Some(named) => (
+                Some(call.other(&repo, "depends_on", named).await?),
+                args.base,
+            ),
+            None => (None, args.base.or_else(|| config.pr_base())),
+        };
         let req = CreatePull {
             description: with_closing_lines(args.body.unwrap_or_default(), &args.closes),
-            base: args.base.or_else(|| config.pr_base()),
+            base,
             head,
             draft: args.draft,
             patch: args.patch.map(String::into_bytes),
@@ -114,6 +123,7 @@ impl Tool for PrCreate {
             labels: args.labels,
             assignees: args.assignees,
             reviewers: args.reviewers.iter().map(|r| Reviewer::parse(r)).collect(),
+            depends_on,
             ..CreatePull::new("", args.title)
         };
         let outcome = repo.create(&req).await?;

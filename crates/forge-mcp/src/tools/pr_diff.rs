@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use forge_core::{
-    Error,
+    Error, Warning,
     model::{FileStatus, PrFields, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -100,8 +100,7 @@ impl Tool for PrDiff {
         );
         let from = match &args.cursor {
             None => Position::default(),
-            Some(text) => Position::from_text(cursor::read(Self::SPEC.name, &bound, &head, text)?)
-                .unwrap_or_default(),
+            Some(text) => cursor::position(cursor::read(Self::SPEC.name, &bound, &head, text)?)?,
         };
         let chosen: Vec<&File> = whole
             .files
@@ -111,7 +110,19 @@ impl Tool for PrDiff {
         if chosen.is_empty() && !args.paths.is_empty() {
             return Err(unknown_path(&args.paths, &whole).into());
         }
-        let warnings = WarningOut::all(&whole.warnings, &call.cleaner);
+        let mut warnings = whole.warnings.clone();
+        let unknown = args.paths.iter().filter(|path| {
+            let alone = std::slice::from_ref(*path);
+            !chosen.iter().any(|f| is_wanted(&f.path, alone))
+        });
+        let unknown: Vec<&str> = unknown.map(String::as_str).collect();
+        if !unknown.is_empty() {
+            let unknown = unknown.join(", ");
+            warnings.push(Warning::new(format!(
+                "no changed file is at or below {unknown}"
+            )));
+        }
+        let warnings = WarningOut::all(&warnings, &call.cleaner);
         let mut blocks = Blocks::default();
         blocks.push(
             warnings.iter().map(WarningOut::text).collect(),

@@ -1,12 +1,15 @@
 use forge_core::{
-    Error, Outcome,
+    Capability, Error, Outcome, Retry,
     model::{EditPull, PrFields, PullRequest, Reviewer, SetChange},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
-use super::reviewers;
-use crate::server::{Answer, Call, Effect, Spec, Stop, Tool};
+use super::{agreed::can, reviewers};
+use crate::{
+    content::{has_comments, has_marker},
+    server::{Answer, Call, Effect, Spec, Stop, Tool},
+};
 
 pub(super) struct PrEdit;
 
@@ -50,6 +53,10 @@ impl Tool for PrEdit {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<reviewers::Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
+        // Before anything is written: the draft comes last.
+        if args.draft.is_some() {
+            can(&target, &[Capability::PrDraft])?;
+        }
         let people = |names: &[String]| names.iter().map(|n| Reviewer::parse(n)).collect();
         let mut edit = EditPull {
             title: args.title,
@@ -69,6 +76,12 @@ impl Tool for PrEdit {
             },
             ..EditPull::default()
         };
+        if edit.description.as_deref().is_some_and(has_marker) {
+            let stored = target.repo.view(&target.id, PrFields::NONE).await?;
+            if has_comments(&stored.description) {
+                return Err(lost().into());
+            }
+        }
         if let Some(more) = &args.append {
             if edit.description.is_some() {
                 return Err(Error::invalid("append", "body and append are both given")
@@ -89,7 +102,11 @@ impl Tool for PrEdit {
         }
         if let Some(draft) = args.draft {
             let before = outcome.take();
-            let mut after = target.repo.set_draft(&target.id, draft).await?;
+            let mut after = match target.repo.set_draft(&target.id, draft).await {
+                Ok(after) => after,
+                Err(e) if before.is_some() => return Err(half_done(e).into()),
+                Err(e) => return Err(e.into()),
+            };
             if let Some(mut before) = before {
                 after.unchanged &= before.unchanged;
                 before.warnings.append(&mut after.warnings);
@@ -104,4 +121,22 @@ impl Tool for PrEdit {
                 .into()),
         }
     }
+}
+
+/// Why a description is not written that somebody has read here.
+fn lost() -> Error {
+    Error::invalid(
+        "body",
+        "it has the marker of an HTML comment, which would be lost",
+    )
+    .with_hint("pass what is new as append; to replace all of it, leave the marker out")
+}
+
+/// Why the draft is as it was, where the other changes are written: the same call again would make
+/// them twice.
+fn half_done(e: Error) -> Error {
+    let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
+    e.with_retry(Retry::Never).with_hint(format!(
+        "all but draft is written: call again with draft alone{hint}"
+    ))
 }

@@ -1,5 +1,5 @@
 use forge_core::{
-    Cursor, PageReq, Warning,
+    Cursor, PageReq, Warning, fingerprint,
     model::{PrFields, PullQuery, StateFilter},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -106,17 +106,15 @@ impl Tool for PrList {
         let detailed = args.format == Some(Format::Detailed);
         let bound = (repo.id().comparison_key(), &query, limit, detailed);
         let (from, page) = match &args.cursor {
-            None => (Position::default(), PageReq::first(limit)),
+            None => (None, PageReq::first(limit)),
             Some(text) => {
-                let at = cursor::read(Self::SPEC.name, &bound, "", text)?;
-                let (from, page) = at.split_once('~').unwrap_or((at, ""));
-                (
-                    Position::from_text(from).unwrap_or_default(),
-                    match page {
-                        "" => PageReq::first(limit),
-                        page => PageReq::after(Cursor::from_text(page), limit),
-                    },
-                )
+                let text = cursor::read(Self::SPEC.name, &bound, "", text)?;
+                let (from, page) = behind_the_pin(text);
+                let page = match page {
+                    "" => PageReq::first(limit),
+                    page => PageReq::after(Cursor::from_text(page), limit),
+                };
+                (Some(from), page)
             }
         };
         let began = page
@@ -124,6 +122,13 @@ impl Tool for PrList {
             .as_ref()
             .map_or(String::new(), |c| c.as_str().to_owned());
         let page = repo.list(&query, page).await?;
+        // One that was opened or closed meanwhile moves the others.
+        let keys: Vec<String> = page.items.iter().map(|p| p.id.key.to_string()).collect();
+        let before = |at: Position| fingerprint(&keys.get(..at.block).unwrap_or_default());
+        let from = match from {
+            None => Position::default(),
+            Some(pinned) => cursor::unpin(pinned, before)?,
+        };
         let rows: Vec<RowOut> = page
             .items
             .iter()
@@ -151,13 +156,13 @@ impl Tool for PrList {
             blocks: &lengths,
         };
         let fitted = budget::fit_both(&said, &lines, data, from, max);
+        let pinned = |at: Position| cursor::pin(at, before(at));
         let next = match (fitted.next, &page.next) {
-            (Some(at), _) => Some(format!("{}~{began}", at.to_text())),
-            (None, Some(next)) => Some(format!(
-                "{}~{}",
-                Position::default().to_text(),
-                next.as_str()
-            )),
+            (Some(at), _) => Some(format!("{}~{began}", pinned(at))),
+            (None, Some(next)) => {
+                let start = pinned(Position::default());
+                Some(format!("{start}~{}", next.as_str()))
+            }
             (None, None) => None,
         };
         let next = next.map(|at| cursor::make(Self::SPEC.name, &bound, "", &at));
@@ -198,4 +203,13 @@ impl Tool for PrList {
             },
         })
     }
+}
+
+/// The position of a cursor with its pin, and the forge's own cursor behind them.
+fn behind_the_pin(text: &str) -> (&str, &str) {
+    let end = text.match_indices('~').nth(1).map(|(at, _)| at);
+    let (pinned, page) = text
+        .split_at_checked(end.unwrap_or(text.len()))
+        .unwrap_or((text, ""));
+    (pinned, page.strip_prefix('~').unwrap_or(page))
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Error, Outcome, Precondition, Warning,
+    Capability, Error, Outcome, Precondition, Warning,
     model::{
         CheckRollup, MergeMethod, MergeReq, MergeState, PrFields, PrState, PullRequest,
         ReviewDecision,
@@ -11,7 +11,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Question, Said, agreed, same_head},
+    agreed::{Question, Said, agreed, can, same_head, titled},
     linked::{Linked, Plan},
     written,
 };
@@ -109,6 +109,7 @@ impl Tool for PrMerge {
         let question = if pull.state == PrState::Open {
             ready(&target, &pull, &args, &mut warnings)?;
             by = method(call, &target, args.method).await?;
+            can(&target, &needs(by, &args))?;
             question(call, &target, &pull, &args, by, &plan, &warnings)
         } else {
             plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
@@ -210,7 +211,7 @@ async fn merged_before(
     plan = plan.without_reopened(target).await;
     let issues = plan.in_words();
     if !issues.is_empty() {
-        let title = call.cleaner.line(&pull.title);
+        let title = titled(call, &pull);
         let text = format!("{} \"{title}\" is merged. Close {issues}?", target.id);
         let bound = plan.bound();
         let question = Question {
@@ -297,6 +298,18 @@ async fn method(
         .or_else(|| allowed.first().copied()))
 }
 
+/// What the forge has to be able to do for it.
+fn needs(by: Option<MergeMethod>, args: &Args) -> Vec<Capability> {
+    let by = by.map(|by| match by {
+        MergeMethod::Merge => Capability::MergeCommit,
+        MergeMethod::Squash => Capability::MergeSquash,
+        MergeMethod::Rebase => Capability::MergeRebase,
+    });
+    let auto = args.auto.then_some(Capability::MergeAuto);
+    let branch = args.delete_branch.then_some(Capability::PrDeleteBranch);
+    [by, auto, branch].into_iter().flatten().collect()
+}
+
 fn ready(
     target: &Target,
     pull: &PullRequest,
@@ -330,18 +343,22 @@ fn ready(
         )),
         _ => {}
     }
-    if let Some(checks) = &pull.checks
-        && matches!(checks.overall, CheckRollup::Failure | CheckRollup::Pending)
-    {
-        let message = format!("checks: {}", checks_word(checks));
-        if args.require_checks {
-            return Err(Error::precondition(
-                Precondition::Rule,
-                format!("cannot merge {}: {message}", target.id),
-            )
-            .with_hint("pr_checks has the details"));
-        }
-        warnings.push(Warning::new(message));
+    let overall = pull.checks.as_ref().map(|checks| checks.overall);
+    let checks = pull.checks.as_ref();
+    let checks = checks.map_or_else(|| "none".to_owned(), checks_word);
+    let checks = format!("checks: {checks}");
+    // What nobody has checked has not passed.
+    if args.require_checks && overall != Some(CheckRollup::Success) {
+        return Err(Error::precondition(
+            Precondition::Rule,
+            format!("cannot merge {}: {checks}", target.id),
+        )
+        .with_hint(
+            "pr_checks has the details; where nothing is checked, leave require_checks away",
+        ));
+    }
+    if matches!(overall, Some(CheckRollup::Failure | CheckRollup::Pending)) {
+        warnings.push(Warning::new(checks));
     }
     if args.require_approval && !is_approved(pull) {
         return Err(Error::precondition(
@@ -386,7 +403,7 @@ fn left_over(call: &Call, target: &Target, pull: &PullRequest) -> String {
     format!(
         "{} \"{}\" is merged. Delete its branch {}? Head {}.",
         target.id,
-        call.cleaner.line(&pull.title),
+        titled(call, pull),
         call.cleaner.line(&pull.head_branch),
         short_head(pull),
     )
@@ -420,7 +437,7 @@ fn question(
     let mut question = format!(
         "Merge {} \"{}\" by @{} into {} by {how}{when}{delete}? Head {}.",
         target.id,
-        call.cleaner.line(&pull.title),
+        titled(call, pull),
         call.cleaner.line(&pull.author.login),
         call.cleaner.line(&pull.base_branch),
         short_head(pull),

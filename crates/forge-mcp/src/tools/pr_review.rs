@@ -31,7 +31,6 @@ pub(super) struct Args {
 #[serde(rename_all = "snake_case")]
 enum Given {
     Approve,
-    #[serde(alias = "REQUEST_CHANGES")]
     RequestChanges,
     Comment,
 }
@@ -51,9 +50,7 @@ struct Inline {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Where {
-    #[serde(alias = "LEFT")]
     Left,
-    #[serde(alias = "RIGHT")]
     Right,
 }
 

@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Question, Said, agreed, same_head},
+    agreed::{Question, Said, agreed, same_head, titled},
     written,
 };
 use crate::{
@@ -38,7 +38,9 @@ pub(super) struct Args {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum State {
+    #[serde(alias = "reopen", alias = "reopened")]
     Open,
+    #[serde(alias = "close")]
     Closed,
 }
 
@@ -80,7 +82,7 @@ impl Tool for PrSetState {
             let question = format!(
                 "Close {} \"{}\" and delete its branch {}?",
                 target.id,
-                call.cleaner.line(&pull.title),
+                titled(call, &pull),
                 call.cleaner.line(&pull.head_branch),
             );
             let said = Said {

@@ -1,14 +1,17 @@
-use forge_core::model::{PrFields, UpdateBranch, UpdateMethod};
+use forge_core::{
+    Capability, Error, Precondition,
+    model::{PrFields, PrState, PullRequest, UpdateBranch, UpdateMethod},
+};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Question, Said, agreed},
+    agreed::{Question, Said, agreed, can, titled},
     written,
 };
 use crate::{
     output::Written,
-    server::{Answer, Call, Effect, Spec, Stop, Tool},
+    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
 pub(super) struct PrUpdateBranch;
@@ -52,12 +55,14 @@ impl Tool for PrUpdateBranch {
         };
         if args.method == Some(Method::Rebase) {
             req.method = UpdateMethod::Rebase;
+            can(&target, &[Capability::PrUpdateBranch])?;
             let pull = target.repo.view(&target.id, PrFields::ROW).await?;
+            is_open(&target, &pull)?;
             let question = format!(
                 "Rewrite the branch {} of {} \"{}\" on top of {}? Whoever has it has to fetch it again.",
                 call.cleaner.line(&pull.head_branch),
                 target.id,
-                call.cleaner.line(&pull.title),
+                titled(call, &pull),
                 call.cleaner.line(&pull.base_branch),
             );
             let said = Said {
@@ -71,4 +76,18 @@ impl Tool for PrUpdateBranch {
         let outcome = target.repo.update_branch(&target.id, &req).await?;
         Ok(written::of_pull(call, "head branch updated", &outcome))
     }
+}
+
+/// Refuses one whose branch is not brought up to date: nobody is asked about it.
+fn is_open(target: &Target, pull: &PullRequest) -> Result<(), Error> {
+    let why = match pull.state {
+        PrState::Open => return Ok(()),
+        PrState::Closed => Precondition::Closed,
+        PrState::Merged => Precondition::Merged,
+    };
+    Err(Error::precondition(
+        why,
+        format!("{} is not open: its branch is left as it is", target.id),
+    )
+    .with_hint("pr_set_state with state=open opens a closed one again"))
 }

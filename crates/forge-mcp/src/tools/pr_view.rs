@@ -105,6 +105,7 @@ impl Tool for PrView {
                 | PrFields::MERGEABILITY
                 | PrFields::LINKED_ISSUES
                 | PrFields::AUTO_MERGE
+                | PrFields::DEPENDS_ON
                 | PrFields::CHECKS,
             |fields, section| match section {
                 Section::Checks => fields | PrFields::CHECKS,
