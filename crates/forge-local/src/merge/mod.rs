@@ -47,6 +47,7 @@ impl Local {
             MergeState::Conflicting => "DIRTY",
             _ if pull.snapshot.draft => "DRAFT",
             _ if below.is_some() => "BLOCKED",
+            _ if !(pull.head_exists && pull.base_exists) => "BLOCKED",
             // The head has nothing that the base lacks.
             _ if contained? => "BLOCKED",
             _ => "CLEAN",

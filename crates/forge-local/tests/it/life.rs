@@ -131,6 +131,18 @@ async fn a_head_stays_when_its_branch_goes() {
         .await
         .unwrap_err();
     assert!(e.hint().is_some_and(|h| h.contains(&head)), "{e:?}");
+    let found = local.mergeability(&pr(&local, 1)).await.unwrap();
+    assert_eq!(
+        (found.state, found.status.as_str()),
+        (MergeState::Mergeable, "BLOCKED")
+    );
+    local
+        .close(&pr(&local, 1), &CloseReq::default())
+        .await
+        .unwrap();
+    let e = local.reopen(&pr(&local, 1), None).await.unwrap_err();
+    let hint = format!("bring it back with git branch topic {head}");
+    assert_eq!(e.hint(), Some(hint.as_str()), "{e:?}");
 }
 
 #[tokio::test]
