@@ -9,12 +9,11 @@ use forge_core::{
     model::{Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState},
     text,
 };
-use forge_git::{CatFile, Merged};
+use forge_git::{CatFile, Merged, quoted};
 
 use crate::{
     Local,
     ident::{Identity, identity},
-    shell::quoted,
     store::{Attempts, Draft, Event, IndexChange, Intent, Pull, RefChange, Written, branch_ref},
     validate,
 };

@@ -5,12 +5,11 @@ use forge_core::{
     model::{CloseReq, PrFields, PrState, PullRequest},
     text,
 };
-use forge_git::CatFile;
+use forge_git::{CatFile, quoted};
 
 use crate::{
     Local,
     ident::identity,
-    shell::quoted,
     store::{Attempts, Draft, Event, IndexChange, Pull, RefChange, Snapshot, Written, branch_ref},
     validate,
 };
