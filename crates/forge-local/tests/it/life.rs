@@ -202,6 +202,31 @@ async fn squash_and_rebase() {
 }
 
 #[tokio::test]
+async fn a_squash_is_by_who_opened_it_and_committed_by_who_merged_it() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for (number, branch, method, email, people) in [
+        (1, "a", MergeMethod::Squash, None, "alice@example.com carol"),
+        (2, "b", MergeMethod::Squash, Some("c@x"), "c@x carol"),
+        (3, "c", MergeMethod::Merge, None, "carol@example.com carol"),
+    ] {
+        repo.user("alice");
+        repo.branch(branch, branch, "1\n");
+        create(&local, branch).await;
+        repo.user("carol");
+        let req = MergeReq {
+            method: Some(method),
+            author_email: email.map(str::to_owned),
+            ..MergeReq::default()
+        };
+        local.merge(&pr(&local, number), &req).await.unwrap();
+        repo.git(&["reset", "--quiet", "--hard"]);
+        let written = repo.git(&["log", "-1", "--format=%ae %cn", "main"]);
+        assert_eq!(written, people, "{branch}");
+    }
+}
+
+#[tokio::test]
 async fn a_rebase_drops_what_the_base_has_and_merges() {
     let repo = Repo::new();
     repo.branch("topic", "a", "a\n");
