@@ -1,3 +1,5 @@
+use forge_testkit::GitDir;
+
 use crate::world::World;
 
 fn subject(world: &World) -> String {
@@ -152,4 +154,31 @@ fn a_branch_that_outlived_its_merge_goes_the_second_time() {
     world.git.set_branch("feature", &head);
     world.forge(&["pr", "merge", "1", "--merge", "-d"]).ok();
     assert_eq!(world.git.oid("refs/heads/feature"), None);
+}
+
+/// Whoever chose the name of a branch is not whoever runs what a hint says.
+#[test]
+fn names_in_commands_of_a_hint_are_quoted() {
+    let world = World::new();
+    world.git.commit("a;id", "Change", &[("a", Some("x\n"))]);
+    world
+        .forge(&["pr", "create", "-H", "a;id", "-t", "T", "-b", ""])
+        .ok();
+    let path = world.scratch.path("clone");
+    let (from, to) = (world.git.path().to_str().unwrap(), path.to_str().unwrap());
+    world.git.run(["clone", "--quiet", from, to]).ok();
+    let clone = GitDir::at(&path);
+    clone.run(["branch", "--quiet", "a;id", "origin/a;id"]).ok();
+    // With a commit that is not in the pull request the branch of the clone stays.
+    clone.commit("a;id", "More", &[("b", Some("y\n"))]);
+    let out = world
+        .forge(&["pr", "merge", "a;id", "--merge", "-d"])
+        .dir(&path)
+        .output()
+        .success();
+    assert!(
+        out.stderr_text()
+            .contains("Recovery: git branch -D 'a;id', if you need it no more"),
+        "{out:?}"
+    );
 }

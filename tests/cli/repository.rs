@@ -74,6 +74,42 @@ fn bare_linked_and_sha256_repositories() {
     }
 }
 
+/// `safe.bareRepository` keeps git from what it comes across, not from what somebody names.
+#[test]
+fn a_bare_repository_is_taken_by_its_path_and_no_other_way() {
+    let world = World::new();
+    let bare = GitDir::init(&world.scratch.path("bare.git"), &["--bare"]);
+    bare.commit("topic", "Change", &[("a", Some("x\n"))]);
+    let linked = world.scratch.path("linked");
+    let at = linked.to_str().unwrap();
+    bare.run(["worktree", "add", "--quiet", at, "topic"]).ok();
+    let settings = "[init]\n\tdefaultBranch = main\n[safe]\n\tbareRepository = explicit\n";
+    world.scratch.write("home/.gitconfig", settings);
+
+    let named = bare.path().to_str().unwrap();
+    let create = [
+        "pr", "create", "-R", named, "-H", "topic", "-t", "T", "-b", "",
+    ];
+    world.forge(&create).ok();
+    let list = world.forge(&["pr", "list"]).dir(&linked).text();
+    assert!(list.starts_with("1\tT\ttopic\tOPEN\t"), "{list}");
+    let merge = ["pr", "merge", "1", "-R", named, "--squash"];
+    world.forge(&merge).ok();
+    assert_eq!(bare.show("main", "a"), "x\n");
+
+    let below = bare.path().join("refs");
+    for out in [
+        world.forge(&["pr", "list"]).dir(bare.path()).output(),
+        world
+            .forge(&["pr", "list", "-R", below.to_str().unwrap()])
+            .output(),
+    ] {
+        let said = out.exits(1).stderr_text();
+        assert!(said.contains("safe.bareRepository"), "{said}");
+        assert!(said.contains("Recovery: "), "{said}");
+    }
+}
+
 #[test]
 fn an_unknown_remote_is_named_and_local_is_offered() {
     let world = World::with_pull();

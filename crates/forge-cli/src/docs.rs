@@ -74,7 +74,10 @@ are different on purpose:
   of gh's flags that are listed below. `issue list` does not search, `issue edit` changes title and
   body, and `--body` with `--editor` is refused.
 - `--json` prints `null` for a time that is not known.
-- `--jq` has no `env`, `input` and `halt`; `--template` has no `regexMatch`.
+- `--jq` has no `env`, `input` and `halt`, and lacks some words that are rare, such as `JOIN`,
+  `fromstream`, `@base32`, `$__loc__` and `?//`; `--template` has no `regexMatch`, and numbers are
+  whole in it: `eq .number 1`, where gh wants `1.0`.
+- `pr create` does not count uncommitted changes.
 - A pull request without a web page: `pr create`, `edit` and `comment` print its `file://`
   locator, which every command takes.
 - Stored text commands no terminal, on a pipe either: escapes and invisible characters are shown

@@ -16,6 +16,9 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
     let e = Error::new(ErrorKind::Git { status }, message);
     match what_to_do(&String::from_utf8_lossy(stderr)) {
         Some(hint) => e.with_hint(hint),
+        None if status == -1 => e.with_hint(
+            "something stopped it, such as a limit on files or memory (ulimit -a); try again without it",
+        ),
         None => e,
     }
 }
@@ -35,6 +38,12 @@ fn what_to_do(stderr: &str) -> Option<String> {
     }
     if says("No space left on device") || says("Disk quota exceeded") {
         return Some("make room on the disk, then try again".into());
+    }
+    if says("File too large") {
+        return Some("raise the limit on the size of files (ulimit -f), then try again".into());
+    }
+    if says("safe.bareRepository is") {
+        return Some("name the bare repository itself with -R, by its path".into());
     }
     says("aborted by hook").then(|| {
         "the repository's reference-transaction hook refused it, and nothing was changed".into()
@@ -109,6 +118,12 @@ mod tests {
         let denied = "error: insufficient permission for adding an object to repository database";
         assert!(hint(denied).is_some_and(|h| h.contains("can write")));
         assert!(hint("fatal: ref updates aborted by hook").is_some_and(|h| h.contains("hook")));
+        let full = "error: unable to write loose object file: File too large";
+        assert!(hint(full).is_some_and(|h| h.contains("ulimit -f")));
+        let bare = "fatal: cannot use bare repository '/r.git' (safe.bareRepository is 'explicit')";
+        assert!(hint(bare).is_some_and(|h| h.contains("-R")));
         assert_eq!(hint("fatal: something else"), None);
+        let stopped = failed("gc", -1, b"");
+        assert!(stopped.hint().is_some_and(|h| h.contains("ulimit -a")));
     }
 }

@@ -72,12 +72,20 @@ async fn committed_at(git: &Git) -> Result<Timestamp> {
 }
 
 fn unknown(said: &str) -> Error {
-    let (what, hint) = if said.contains("no name was given") {
+    let says = |words: &str| said.contains(words);
+    // A name may be set and be empty, or hold nothing that git keeps.
+    let no_name = says("no name was given") || says("empty ident name") || says("disallowed char");
+    let (what, hint) = if no_name {
         ("user.name", "git config user.name \"Your Name\"")
-    } else if said.contains("no email was given") || said.contains("empty ident") {
+    } else if says("no email was given") {
         ("user.email", "git config user.email you@example.com")
     } else {
+        let date = says("invalid date format");
         let said = forge_core::text::one_line(said.trim()).into_owned();
+        if date {
+            return Error::invalid("date", format!("git cannot read the date: {said}"))
+                .with_hint("correct GIT_AUTHOR_DATE, or unset it");
+        }
         return Error::new(
             ErrorKind::Unauthenticated {
                 host: String::new(),
@@ -93,4 +101,44 @@ fn unknown(said: &str) -> Error {
         format!("git's configuration has no {what}, so nothing says who you are"),
     )
     .with_hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_misses_is_what_the_hint_sets() {
+        for (said, code, hint) in [
+            (
+                "no name was given and auto-detection is disabled",
+                "unauthenticated",
+                "user.name ",
+            ),
+            (
+                "empty ident name (for <a@x>) not allowed",
+                "unauthenticated",
+                "user.name ",
+            ),
+            (
+                "name consists only of disallowed characters: ...",
+                "unauthenticated",
+                "user.name ",
+            ),
+            (
+                "no email was given and auto-detection is disabled",
+                "unauthenticated",
+                "user.email ",
+            ),
+            (
+                "invalid date format: nope",
+                "invalid_input",
+                "GIT_AUTHOR_DATE",
+            ),
+        ] {
+            let e = unknown(&format!("fatal: {said}"));
+            assert_eq!(e.code(), code, "{e:?}");
+            assert!(e.hint().is_some_and(|h| h.contains(hint)), "{e:?}");
+        }
+    }
 }

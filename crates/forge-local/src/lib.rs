@@ -35,7 +35,6 @@ mod repos;
 mod repository;
 mod reviews;
 mod search;
-mod shell;
 mod store;
 mod validate;
 

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use forge_core::{Error, ErrorKind, Noun, RepoId, Result, text};
-use forge_git::Git;
+use forge_git::{Git, Output};
+
+/// Asks for the directory that all work trees share.
+const COMMON_DIR: [&str; 3] = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
 
 /// A repository that was found, ready to run git in.
 #[derive(Clone, Debug)]
@@ -32,12 +35,17 @@ impl Repository {
             };
             return Err(no_repository(&path, why));
         }
-        let (version, found) = tokio::join!(
-            git.version(),
-            git.run(["rev-parse", "--path-format=absolute", "--git-common-dir"])
-        );
+        let (version, found) = tokio::join!(git.version(), git.run(COMMON_DIR));
         version?;
-        let found = found?;
+        let mut found = found?;
+        if is_refused_as_bare(&found) {
+            // The setting is about repositories that git comes across, and this path is one itself.
+            let named = also_bare(git).run(COMMON_DIR).await?;
+            let itself = path.canonicalize().ok();
+            if named.status == 0 && printed_dir(&named, &path).ok() == itself {
+                found = named;
+            }
+        }
         if found.status != 0 {
             let said = String::from_utf8_lossy(&found.stderr);
             if said.contains("not a git repository") {
@@ -49,10 +57,7 @@ impl Repository {
             // Such as a repository that belongs to somebody else: git's own words say what to do.
             return Err(found.error("rev-parse"));
         }
-        let printed = found.stdout.strip_suffix(b"\n").unwrap_or(&found.stdout);
-        let printed = std::str::from_utf8(printed).map_err(|_| not_utf8(&path))?;
-        let common_dir = PathBuf::from(printed);
-        let common_dir = common_dir.canonicalize().unwrap_or(common_dir);
+        let common_dir = printed_dir(&found, &path)?;
         let is_dot_git = common_dir.file_name().is_some_and(|n| n == ".git");
         let root = match common_dir.parent() {
             Some(parent) if is_dot_git => parent.to_owned(),
@@ -61,8 +66,13 @@ impl Repository {
         if root.to_str().is_none() {
             return Err(not_utf8(&root));
         }
+        let mut git = Git::at(&root);
+        if root == common_dir {
+            // Its path or a work tree of it was named.
+            git = also_bare(git);
+        }
         Ok(Self {
-            git: Git::at(&root),
+            git,
             id: RepoId::local(&root),
             root,
             common_dir,
@@ -73,6 +83,30 @@ impl Repository {
     pub fn url(&self) -> String {
         self.id.to_string()
     }
+}
+
+/// The directory that git printed, without links; `path` is what it was asked about.
+fn printed_dir(output: &Output, path: &Path) -> Result<PathBuf> {
+    let printed = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
+    let printed = std::str::from_utf8(printed).map_err(|_| not_utf8(path))?;
+    let dir = PathBuf::from(printed);
+    Ok(dir.canonicalize().unwrap_or(dir))
+}
+
+/// Whether git keeps away because `safe.bareRepository` is `explicit`.
+fn is_refused_as_bare(output: &Output) -> bool {
+    output.status != 0
+        && String::from_utf8_lossy(&output.stderr).contains("cannot use bare repository")
+}
+
+/// The same git, which takes a bare repository whatever `safe.bareRepository` says. To name it in
+/// `GIT_DIR` would do too, and would turn off `safe.directory` besides.
+fn also_bare(git: Git) -> Git {
+    let count = std::env::var("GIT_CONFIG_COUNT").ok();
+    let before: u32 = count.and_then(|n| n.parse().ok()).unwrap_or(0);
+    git.with_env("GIT_CONFIG_COUNT", before.saturating_add(1).to_string())
+        .with_env(format!("GIT_CONFIG_KEY_{before}"), "safe.bareRepository")
+        .with_env(format!("GIT_CONFIG_VALUE_{before}"), "all")
 }
 
 /// The absolute path of what a user typed.

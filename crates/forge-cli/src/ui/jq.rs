@@ -27,6 +27,14 @@ def @tsv: [.[] | if . == null then "" elif isstring then gsub("\\\\"; "\\\\") | 
     elif isarray or isobject then error("\(tojson) is not valid in a tsv row") else tojson end]
     | join("\t");
 def toarray: if isarray then . else [.] end;
+def trimstr($x): ltrimstr($x) | rtrimstr($x);
+def leaf_paths: paths(scalars);
+def IN(s): any(s == .; .);
+def IN(g; s): any(g == s; .);
+def INDEX(g; f): reduce g as $row ({}; . + {($row | f | tostring): $row});
+def INDEX(f): INDEX(.[]; f);
+def tostream: path(def r: (.[]? | r), .; r) as $p | getpath($p)
+    | reduce path(.[]?) as $q ([$p, .]; [$p + $q]);
 "#;
 
 /// A compiled expression.
@@ -224,6 +232,26 @@ mod tests {
         assert_eq!(run("1 | toarray").unwrap(), ["[1]"]);
         let e = run("[[1]] | @tsv").unwrap_err();
         assert!(e.message().contains("not valid in a tsv row"), "{e}");
+    }
+
+    #[test]
+    fn what_jaq_lacks_is_there() {
+        for (expression, wanted) in [
+            ("[.[] | select(.title | IN(\"a\", \"c\")) | .number]", "[1]"),
+            (".[0].title | IN(\"a\", \"c\")", "false"),
+            ("IN(.[].number; 2, 9)", "true"),
+            ("IN(.[].number; 8, 9)", "false"),
+            ("INDEX(.number) | .\"1\".title", "a"),
+            ("INDEX(.[]; .title) | keys", r#"["a","b"]"#),
+            (
+                "[[1, {\"a\": 2}] | tostream]",
+                r#"[[[0],1],[[1,"a"],2],[[1,"a"]],[[1]]]"#,
+            ),
+            ("[.[0] | leaf_paths]", r#"[["number"],["title"]]"#),
+            ("\"axa\" | trimstr(\"a\")", "x"),
+        ] {
+            assert_eq!(run(expression).unwrap(), [wanted], "{expression}");
+        }
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! The commits that each method makes.
 
-use forge_core::{Error, Precondition, Result, model::MergeReq, text};
+use forge_core::{
+    Error, Precondition, Result,
+    model::{Actor, MergeReq},
+    text,
+};
 use forge_git::{CatFile, Merged, RawCommit, Rebase, Rebased, signature};
 
 use super::conflict;
@@ -19,7 +23,9 @@ impl Local {
         let s = &pull.snapshot;
         let subject = format!("Merge pull request #{} from {}", pull.number, s.head_branch);
         let message = message(req, subject, &s.title);
-        self.commit(&tree, &[base, head], req, by, &message).await
+        let author = author(req, by, &by.actor);
+        self.commit(&tree, &[base, head], &author, by, &message)
+            .await
     }
 
     /// One commit with all changes.
@@ -44,7 +50,12 @@ impl Local {
         };
         let subject = format!("{} (#{})", pull.snapshot.title, pull.number);
         let message = message(req, subject, &body);
-        self.commit(&tree, &[pull.base()?], req, by, &message).await
+        // The changes are of who opened it, as on GitHub, whoever merges them.
+        let opener = &pull.snapshot.author;
+        let known = opener.email.is_some();
+        let author = author(req, by, if known { opener } else { &by.actor });
+        self.commit(&tree, &[pull.base()?], &author, by, &message)
+            .await
     }
 
     /// Each commit again on top of the base; the last of them. Merges are left out, and so are
@@ -92,24 +103,31 @@ impl Local {
         &self,
         tree: &str,
         parents: &[&str],
-        req: &MergeReq,
+        author: &Actor,
         by: &Identity,
         message: &str,
     ) -> Result<String> {
-        let mut author = by.actor.clone();
-        if let Some(email) = &req.author_email {
-            author.email = Some(email.clone());
-        }
         let commit = RawCommit {
             tree,
             parents: parents.to_vec(),
-            author: signature(&author, by.at).as_bytes(),
+            author: signature(author, by.at).as_bytes(),
             committer: signature(&by.actor, by.at).as_bytes(),
             encoding: None,
             message: message.as_bytes(),
         }
         .encode();
         self.git().put("commit", &commit).await
+    }
+}
+
+/// The author of a commit: `usual`, or who merges, with the address that the request names for them.
+fn author(req: &MergeReq, by: &Identity, usual: &Actor) -> Actor {
+    match &req.author_email {
+        Some(email) => Actor {
+            email: Some(email.clone()),
+            ..by.actor.clone()
+        },
+        None => usual.clone(),
     }
 }
 

@@ -9,12 +9,11 @@ use forge_core::{
     model::{Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState},
     text,
 };
-use forge_git::{CatFile, Merged};
+use forge_git::{CatFile, Merged, quoted};
 
 use crate::{
     Local,
     ident::{Identity, identity},
-    shell::quoted,
     store::{Attempts, Draft, Event, IndexChange, Intent, Pull, RefChange, Written, branch_ref},
     validate,
 };
@@ -47,6 +46,7 @@ impl Local {
             MergeState::Conflicting => "DIRTY",
             _ if pull.snapshot.draft => "DRAFT",
             _ if below.is_some() => "BLOCKED",
+            _ if !(pull.head_exists && pull.base_exists) => "BLOCKED",
             // The head has nothing that the base lacks.
             _ if contained? => "BLOCKED",
             _ => "CLEAN",

@@ -1,9 +1,9 @@
 //! The work tree that has a branch checked out which we move: its files are left as they were.
 
 use forge_core::{Result, Warning, text};
-use forge_git::Git;
+use forge_git::{Git, quoted};
 
-use crate::{Local, shell::quoted};
+use crate::Local;
 
 /// How many commits of the base branch are looked through for the one that a work tree shows.
 const LOOKED_THROUGH: &str = "20";

@@ -6,12 +6,11 @@ use forge_core::{
     model::{CreatePull, EditPull, PrState, StateFilter},
     text,
 };
-use forge_git::CatFile;
+use forge_git::{CatFile, quoted};
 
 use super::{Scan, require_open, warning_of};
 use crate::{
     Local,
-    shell::quoted,
     store::{Pull, Read, Snapshot},
 };
 

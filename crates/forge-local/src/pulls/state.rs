@@ -5,12 +5,11 @@ use forge_core::{
     model::{CloseReq, PrFields, PrState, PullRequest},
     text,
 };
-use forge_git::CatFile;
+use forge_git::{CatFile, quoted};
 
 use crate::{
     Local,
     ident::identity,
-    shell::quoted,
     store::{Attempts, Draft, Event, IndexChange, Pull, RefChange, Snapshot, Written, branch_ref},
     validate,
 };
@@ -115,10 +114,12 @@ impl Local {
             let mut snapshot = pull.snapshot.clone();
             let head = self
                 .branch_tip(&mut cat, "head", &snapshot.head_branch)
-                .await?;
+                .await
+                .map_err(|e| gone(e, &snapshot.head_branch, snapshot.head_oid.as_deref()))?;
             let base = self
                 .branch_tip(&mut cat, "base", &snapshot.base_branch)
-                .await?;
+                .await
+                .map_err(|e| gone(e, &snapshot.base_branch, snapshot.base_oid.as_deref()))?;
             self.refuse_twin(&mut cat, &snapshot, Some(number)).await?;
             snapshot.state = PrState::Open;
             snapshot.closed_at = None;
@@ -219,12 +220,17 @@ impl Local {
             return stays("it is the default branch".into(), "keep it".into());
         }
         if let Some(tree) = self.checked_out_at(branch).await? {
+            let base = &pull.snapshot.base_branch;
+            // Git has a branch in one work tree at a time.
+            let leave = match self.checked_out_at(base).await? {
+                Some(_) => "--detach".to_owned(),
+                None => quoted(base),
+            };
             return stays(
                 format!("it is checked out in {}", text::one_line(&tree)),
                 format!(
-                    "git -C {} switch {}, then git branch -D {}",
+                    "git -C {} switch {leave}, then git branch -D {}",
                     quoted(&tree),
-                    quoted(&pull.snapshot.base_branch),
                     quoted(branch)
                 ),
             );
@@ -252,6 +258,17 @@ impl Local {
             name: branch_ref(branch),
             old,
         }))
+    }
+}
+
+/// The same error for a branch that there was: where it stood is known.
+fn gone(e: Error, branch: &str, oid: Option<&str>) -> Error {
+    match oid {
+        Some(oid) if e.is_no_branch("head") || e.is_no_branch("base") => e.with_hint(format!(
+            "bring it back with git branch {} {oid}",
+            quoted(branch)
+        )),
+        _ => e,
     }
 }
 

@@ -131,6 +131,18 @@ async fn a_head_stays_when_its_branch_goes() {
         .await
         .unwrap_err();
     assert!(e.hint().is_some_and(|h| h.contains(&head)), "{e:?}");
+    let found = local.mergeability(&pr(&local, 1)).await.unwrap();
+    assert_eq!(
+        (found.state, found.status.as_str()),
+        (MergeState::Mergeable, "BLOCKED")
+    );
+    local
+        .close(&pr(&local, 1), &CloseReq::default())
+        .await
+        .unwrap();
+    let e = local.reopen(&pr(&local, 1), None).await.unwrap_err();
+    let hint = format!("bring it back with git branch topic {head}");
+    assert_eq!(e.hint(), Some(hint.as_str()), "{e:?}");
 }
 
 #[tokio::test]
@@ -187,6 +199,31 @@ async fn squash_and_rebase() {
         "base.txt\nother\nrebase-1\nrebase-2\nsquash-1\nsquash-2"
     );
     assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[tokio::test]
+async fn a_squash_is_by_who_opened_it_and_committed_by_who_merged_it() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for (number, branch, method, email, people) in [
+        (1, "a", MergeMethod::Squash, None, "alice@example.com carol"),
+        (2, "b", MergeMethod::Squash, Some("c@x"), "c@x carol"),
+        (3, "c", MergeMethod::Merge, None, "carol@example.com carol"),
+    ] {
+        repo.user("alice");
+        repo.branch(branch, branch, "1\n");
+        create(&local, branch).await;
+        repo.user("carol");
+        let req = MergeReq {
+            method: Some(method),
+            author_email: email.map(str::to_owned),
+            ..MergeReq::default()
+        };
+        local.merge(&pr(&local, number), &req).await.unwrap();
+        repo.git(&["reset", "--quiet", "--hard"]);
+        let written = repo.git(&["log", "-1", "--format=%ae %cn", "main"]);
+        assert_eq!(written, people, "{branch}");
+    }
 }
 
 #[tokio::test]

@@ -361,6 +361,29 @@ async fn a_head_that_is_checked_out_stays_with_the_commands_to_delete_it() {
 }
 
 #[tokio::test]
+async fn a_base_that_another_work_tree_has_is_not_switched_to() {
+    let repo = Repo::new();
+    repo.branch("topic", "one.txt", "1\n");
+    let linked = repo.path.with_file_name("linked");
+    let linked = linked.to_str().unwrap();
+    repo.git(&["worktree", "add", "--quiet", linked, "topic"]);
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let req = MergeReq {
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
+    let hint = format!("git -C {linked} switch --detach, then git branch -D topic");
+    let hints: Vec<_> = merged.warnings.iter().map(|w| w.hint.as_deref()).collect();
+    assert!(hints.contains(&Some(hint.as_str())), "{hints:?}");
+    for command in hint.split(", then ") {
+        repo.git(&command.split(' ').skip(1).collect::<Vec<_>>());
+    }
+    assert_eq!(repo.git(&["branch", "--list", "topic"]), "");
+}
+
+#[tokio::test]
 async fn a_head_that_is_left_over_goes_unless_it_went_on_or_is_needed() {
     let repo = Repo::new();
     let head = repo.branch("topic", "one.txt", "1\n");

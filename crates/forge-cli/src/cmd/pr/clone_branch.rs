@@ -1,7 +1,7 @@
 //! What `-d` does in the clone that the user stands in: its branch of the pull request goes too.
 
 use forge_core::{Repo, Result, Warning, model::PullRequest};
-use forge_git::{Git, branch_problem, current_branch};
+use forge_git::{Git, branch_problem, current_branch, quoted};
 
 use crate::{cmd::Ctx, select};
 
@@ -53,7 +53,7 @@ pub async fn leave(
             "the branch '{branch}' of this clone stays: its commit {tip} is not in the pull \
              request, whose head is {head}"
         ));
-        let hint = format!("git branch -D {branch}, if you need it no more");
+        let hint = format!("git branch -D {}, if you need it no more", quoted(branch));
         ctx.ui.warning(&warning.with_hint(hint));
         return Ok(());
     }
@@ -84,6 +84,7 @@ pub async fn leave(
 
 fn stays(ctx: &Ctx, branch: &str, why: &str, base: &str) {
     let warning = Warning::new(format!("the branch '{branch}' of this clone stays: {why}"));
+    let (base, branch) = (quoted(base), quoted(branch));
     let hint = format!("git switch {base}, then git branch -D {branch}");
     ctx.ui.warning(&warning.with_hint(hint));
 }
@@ -106,8 +107,8 @@ async fn forward(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
         let warning = Warning::new(format!(
             "the branch '{base}' of this clone was not brought up to date: {why}"
         ));
-        ctx.ui
-            .warning(&warning.with_hint(format!("git pull {remote} {base}")));
+        let hint = format!("git pull {} {}", quoted(remote), quoted(base));
+        ctx.ui.warning(&warning.with_hint(hint));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use forge_core::{
     model::{CreatePull, HeadRef, PrFields, PullRequest, Reviewer},
     text,
 };
+use forge_git::quoted;
 
 use super::{
     attach::Files,
@@ -186,6 +187,7 @@ async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
     match forge_git::current_branch(ctx.git()).await {
         Ok(Some(branch)) if branch == head.branch => {
             let remote = select::remote_of(ctx, repo, head.owner.as_deref()).await;
+            let (remote, branch) = (quoted(&remote), quoted(&branch));
             e.with_hint(format!("push it first: git push -u {remote} {branch}"))
         }
         _ => e,

@@ -9,6 +9,7 @@ use forge_core::{
     Capability, Error, PrId, PrKey, Repo, Result, Warning,
     model::{CreatePull, PrFields, PrState, PullRequest},
 };
+use forge_git::quoted;
 
 use super::{create::default_base, shared::has};
 use crate::{cmd::Ctx, select};
@@ -147,6 +148,7 @@ pub(super) async fn left_out(
     let message = format!(
         "{commits} of '{branch}' in this clone {are} not pushed, and not in the pull request"
     );
+    let branch = quoted(branch);
     let hint = format!("push, then submit another round: `forge pr resubmit {branch}`");
     Some(Warning::new(message).with_hint(hint))
 }
@@ -212,7 +214,7 @@ async fn base(ctx: &Ctx, repo: &Repo, name: &str, below: Option<&PrKey>) -> Resu
     }
     Err(
         Error::invalid("base", format!("this clone has no branch '{name}'"))
-            .with_hint(format!("fetch it: git fetch origin {name}")),
+            .with_hint(format!("fetch it: git fetch origin {}", quoted(name))),
     )
 }
 

@@ -142,6 +142,11 @@ mod tests {
             run(r#"{{hasPrefix "on" "one"}} {{hasSuffix "on" "one"}}"#).unwrap(),
             "true false"
         );
+        // As docs/cli.md says: whole numbers, not gh's floats.
+        assert_eq!(
+            run("{{range .}}{{if eq .number 22}}{{.title}}{{end}}{{end}}").unwrap(),
+            "twenty-two"
+        );
     }
 
     #[test]

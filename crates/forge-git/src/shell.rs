@@ -2,8 +2,10 @@
 
 use forge_core::text;
 
-/// `word` for a POSIX shell.
-pub(crate) fn quoted(word: &str) -> String {
+/// `word` for a POSIX shell, on one line. A name of a branch may have a `;` or a `$(` in it, and
+/// whoever chose it is not whoever runs the command.
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
