@@ -469,8 +469,9 @@ impl Writes {
         self.nothing_is_there_twice(&at, actor, &doing, open);
         if is_open && doing.is_repeatable() {
             tally.again += 1;
-            self.again(&format!("{at}; again"), actor, &doing, open)
-                .await;
+            let at = format!("{at}; again");
+            self.again(&at, actor, &doing, open).await;
+            self.is_written_once(&at, &before);
         }
     }
 

@@ -284,8 +284,12 @@ impl Writes {
             }
             (Doing::Merge(made), Done::Merge(outcome)) => {
                 assert_eq!(self.times_on_main(&made.branch), 1, "{at}");
-                self.claim(at, made, &outcome.value.pull_request);
                 let recorded = outcome.steps.iter().all(|step| step.done);
+                let told = |part: &str| outcome.warnings.iter().any(|w| w.message.contains(part));
+                if !recorded && told("whether that is recorded is not known") {
+                    return;
+                }
+                self.claim(at, made, &outcome.value.pull_request);
                 let state = match recorded {
                     true => PrState::Merged,
                     false => PrState::Open,

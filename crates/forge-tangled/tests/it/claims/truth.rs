@@ -239,6 +239,20 @@ impl Writes {
             assert!(in_context || in_hint, "{at}: {uri} is not named: {error:?}");
         }
     }
+
+    /// A command that was given twice has written what it writes at most once. What sets a label
+    /// says so as often as it is told to.
+    pub(super) fn is_written_once(&self, at: &str, before: &BTreeMap<String, String>) {
+        let now = self.everything();
+        let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+        for uri in now.keys().filter(|uri| !before.contains_key(*uri)) {
+            *counts.entry(collection(uri)).or_default() += 1;
+        }
+        counts.remove(LABEL_OP);
+        for (name, count) in counts {
+            assert_eq!(count, 1, "{at}: so many new records of {name}");
+        }
+    }
 }
 
 /// Whether a record is in an account.
