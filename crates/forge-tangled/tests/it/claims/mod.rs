@@ -77,12 +77,13 @@ enum Kind {
     TicketLabel,
     TicketState,
     TicketRound,
+    TicketMerge,
     TicketIssue,
     TicketIssueState,
 }
 
 /// What there is more of is drawn more often.
-const KINDS: [Kind; 26] = [
+const KINDS: [Kind; 27] = [
     Kind::Create,
     Kind::Create,
     Kind::Patch,
@@ -107,6 +108,7 @@ const KINDS: [Kind; 26] = [
     Kind::TicketLabel,
     Kind::TicketState,
     Kind::TicketRound,
+    Kind::TicketMerge,
     Kind::TicketIssue,
     Kind::TicketIssueState,
 ];
@@ -233,8 +235,9 @@ struct Writes {
     seed: u64,
     random: Random,
     stage: Stage,
-    /// The repository of Tangled 1.0.
+    /// The repository of Tangled 1.0, and a clone of it that pushes to it.
     org: Repository,
+    clone: tempfile::TempDir,
     people: [Account; 3],
     sessions: tempfile::TempDir,
     pulls: Vec<pulls::Made>,
@@ -274,6 +277,7 @@ impl Writes {
             random,
             people: [stage.alice.clone(), stage.bob.clone(), carol],
             stage,
+            clone: tickets::clone(&org),
             org,
             sessions: tempfile::tempdir().unwrap(),
             pulls: Vec::new(),
@@ -369,6 +373,12 @@ impl Writes {
             _ => {
                 let kind = self.order[self.next % self.order.len()];
                 self.next += 1;
+                // Whoever has a clone that pushes may push.
+                let actor = if kind == Kind::TicketMerge {
+                    actor % 2
+                } else {
+                    actor
+                };
                 (mood, actor, kind)
             }
         }
@@ -388,6 +398,7 @@ impl Writes {
             | Kind::TicketLabel
             | Kind::TicketState
             | Kind::TicketRound
+            | Kind::TicketMerge
             | Kind::TicketIssue
             | Kind::TicketIssueState => Doing::Ticket(self.choose_of_tickets(number, kind)),
             _ => Doing::Pull(self.choose_of_pulls(number, kind)),
@@ -562,14 +573,13 @@ impl Writes {
             _ => 0,
         };
         assert!(times <= 1, "{at}: it is there {times} times");
-        let log = self.stage.repo.git.log("main", "%s");
-        let landed: Vec<_> = log.lines().collect();
-        let once: BTreeSet<_> = landed.iter().collect();
-        assert_eq!(
-            landed.len(),
-            once.len(),
-            "{at}: something landed twice: {log}"
-        );
+        for repo in [&self.stage.repo, &self.org] {
+            let log = repo.git.log("main", "%s");
+            let landed: Vec<_> = log.lines().collect();
+            let once: BTreeSet<_> = landed.iter().collect();
+            let (all, once) = (landed.len(), once.len());
+            assert_eq!(all, once, "{at}: something landed twice: {log}");
+        }
     }
 
     /// Of what was made by somebody who was killed, or whose answer was lost, nobody has told us.

@@ -1,15 +1,18 @@
 //! Tangled 1.0: tickets that are pull requests, and those that are issues. What it has written is
 //! in the account of the repository, and shown from there.
 
+use std::{path::PathBuf, time::Duration};
+
 use forge_core::{
     Error, ErrorKind, Ingestion, Issues as _, PrId, PrKey, Precondition, PullRequests as _, RepoId,
     Reviews as _,
     model::{
-        CloseReq, CreatePull, EditPull, IssueId, IssueState, NewIssue, PrState, Resubmit,
-        SetChange, SetIssueState,
+        CloseReq, CreatePull, EditPull, IssueId, IssueState, LocalClone, MergeReq, NewIssue,
+        PrState, Resubmit, SetChange, SetIssueState,
     },
 };
 use forge_tangled::Tangled;
+use forge_testkit::{GitDir, tangled::Repository};
 use serde_json::{Value, json};
 
 use super::{
@@ -26,13 +29,20 @@ pub(super) struct Ticket {
 
 #[derive(Clone, Debug)]
 pub(super) enum Doing {
-    Open { branch: String, is_labelled: bool },
+    Open {
+        branch: String,
+        is_labelled: bool,
+    },
     Comment(Ticket, String),
     Title(Ticket, String),
     Label(Ticket, bool),
     State(Ticket, IssueState),
     Round(Ticket),
-    Issue { title: String },
+    /// From the clone in this directory.
+    Merge(Ticket, PathBuf),
+    Issue {
+        title: String,
+    },
     IssueState(Ticket, IssueState),
 }
 
@@ -88,6 +98,17 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
         Doing::Round(ticket) => {
             let round = process.resubmit(&pull(&ticket), &Resubmit::default()).await;
             round.map(Done::Pull)
+        }
+        Doing::Merge(ticket, dir) => {
+            let req = MergeReq {
+                clone: Some(LocalClone {
+                    dir,
+                    remote: "knot".to_owned(),
+                }),
+                ..MergeReq::default()
+            };
+            let merged = process.merge(&pull(&ticket), &req).await;
+            merged.map(Done::Merge)
         }
         Doing::Issue { title } => {
             let new = NewIssue {
@@ -155,6 +176,10 @@ impl Writes {
                 }
                 Doing::Round(ticket)
             }
+            Kind::TicketMerge => {
+                let dir = self.clone.path().to_owned();
+                Doing::Merge(self.pick(&pulls), dir)
+            }
             Kind::TicketIssue => Doing::Issue {
                 title: format!("Issue {number}"),
             },
@@ -166,7 +191,9 @@ impl Writes {
     pub(super) fn claims_of_tickets(&self, at: &str, doing: &Doing, done: &Done) {
         // What shows it has it, and what is told here is looked for there.
         let (ingestion, unchanged) = done.told();
-        assert_eq!(*ingestion, Ingestion::Immediate, "{at}");
+        if !matches!(doing, Doing::Merge(..)) {
+            assert_eq!(*ingestion, Ingestion::Immediate, "{at}");
+        }
         match (doing, done) {
             (
                 Doing::Open {
@@ -223,6 +250,28 @@ impl Writes {
                 assert_eq!(outcome.value.head_oid, tip, "{at}, unchanged: {unchanged}");
                 assert_eq!(self.rounds_of_tip(ticket), 1, "{at}");
             }
+            (Doing::Merge(ticket, _), Done::Merge(outcome)) => {
+                let log = self.org.git.log("main", "%s");
+                let title = pulls::title(&ticket.branch);
+                let times = log.lines().filter(|line| *line == title).count();
+                assert_eq!(times, 1, "{at}: {log}");
+                if !outcome.value.already_merged {
+                    let tip = self.org.git.oid("main");
+                    assert_eq!(outcome.value.commit, tip, "{at}");
+                }
+                if outcome.steps.iter().all(|step| step.done) {
+                    assert_eq!(*ingestion, Ingestion::Immediate, "{at}");
+                    assert_eq!(self.ticket(&ticket.uri)["state"], "merged", "{at}");
+                    let shown = outcome.value.pull_request.state;
+                    assert_eq!(shown, PrState::Merged, "{at}");
+                } else {
+                    let none = Ingestion::Pending {
+                        uri: None,
+                        waited: Duration::ZERO,
+                    };
+                    assert_eq!(*ingestion, none, "{at}");
+                }
+            }
             (Doing::Issue { title }, Done::Issue(outcome)) => {
                 let titled = self.tickets_titled(title);
                 assert_eq!(titled, [outcome.value.node_id.clone()], "{at}");
@@ -243,7 +292,7 @@ impl Writes {
         let changed = match doing {
             Doing::Title(ticket, _) | Doing::Label(ticket, _) => Some(ticket),
             Doing::State(ticket, _) | Doing::IssueState(ticket, _) => Some(ticket),
-            Doing::Round(_) | Doing::Comment(..) => None,
+            Doing::Round(_) | Doing::Comment(..) | Doing::Merge(..) => None,
             Doing::Open { .. } | Doing::Issue { .. } => None,
         };
         match error.kind() {
@@ -266,7 +315,7 @@ impl Writes {
                 assert!(named, "{at}: {error:?}");
             }
             ErrorKind::Precondition(Precondition::Closed) => {
-                let Doing::Round(ticket) = doing else {
+                let (Doing::Round(ticket) | Doing::Merge(ticket, _)) = doing else {
                     panic!("{at}: {error:?}");
                 };
                 assert_eq!(
@@ -275,9 +324,16 @@ impl Writes {
                     "{at}: {error:?}"
                 );
             }
-            ErrorKind::NotFound { .. }
-            | ErrorKind::Unauthenticated { .. }
-            | ErrorKind::Precondition(_) => panic!("{at}: {error:?}"),
+            ErrorKind::Precondition(Precondition::Merged) => {
+                let (Doing::Round(ticket) | Doing::State(ticket, _)) = doing else {
+                    panic!("{at}: {error:?}");
+                };
+                let state = &self.ticket(&ticket.uri)["state"];
+                assert_eq!(state, "merged", "{at}: {error:?}");
+            }
+            ErrorKind::NotFound { .. } | ErrorKind::Unauthenticated { .. } => {
+                panic!("{at}: {error:?}")
+            }
             _ => {}
         }
     }
@@ -354,6 +410,21 @@ impl Writes {
         all.retain(|(_, _, value)| value["body"]["text"] == text);
         all
     }
+}
+
+/// A clone that pushes to the repository itself.
+pub(super) fn clone(org: &Repository) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let clone = GitDir::init(dir.path(), &[]);
+    let path = org.path().to_string_lossy().into_owned();
+    for args in [
+        ["remote", "add", "knot", &path],
+        ["config", "--add", "user.name", "Alice"],
+        ["config", "--add", "user.email", "alice@example.org"],
+    ] {
+        clone.run(args).ok();
+    }
+    dir
 }
 
 fn word(state: IssueState) -> &'static str {
