@@ -8,7 +8,7 @@
 )]
 
 mod agents;
-#[path = "../../crates/forge-tangled/tests/it/claims.rs"]
+#[path = "../../crates/forge-tangled/tests/it/claims/mod.rs"]
 mod claims;
 mod crowd;
 mod kill;

@@ -41,11 +41,7 @@ impl Tangled {
             let (error, found) = match sent {
                 Ok(_) => {
                     let absent = || changed_on_the_way(&uri, "the record, which is not there,");
-                    // It is written; nobody has seen it.
-                    let found = find().await.map_err(|e| {
-                        e.with_retry(Retry::Ambiguous)
-                            .with_context("uri", uri.clone())
-                    });
+                    let found = find().await.map_err(|e| unseen(&uri, e));
                     let found = found?.ok_or_else(absent)?;
                     survived(&record.value, &found)?;
                     return Ok(found);
@@ -86,7 +82,11 @@ impl Tangled {
         let uri = forge_core::AtUri::parse(&ticket.uri)?;
         let mut lost: Option<Error> = None;
         for attempt in 0..EDITS_MOST {
-            let old = records::get(&knot, &did, collection, ticket.rkey()).await?;
+            let old = records::get(&knot, &did, collection, ticket.rkey()).await;
+            let old = old.map_err(|e| match lost {
+                Some(_) => unseen(&ticket.uri, e),
+                None => e,
+            })?;
             let new = write::changed(&uri, &old, |map| {
                 change(map);
                 Ok(())
@@ -111,7 +111,8 @@ impl Tangled {
                 .await;
             match answer {
                 Ok(answer) => {
-                    let now = records::get(&knot, &did, collection, ticket.rkey()).await?;
+                    let now = records::get(&knot, &did, collection, ticket.rkey()).await;
+                    let now = now.map_err(|e| unseen(&ticket.uri, e))?;
                     let cid = answer.get("cid").and_then(Value::as_str);
                     // Of a version that is not ours nothing can be said.
                     if cid.is_none_or(|cid| cid == now.cid()) {
@@ -246,6 +247,13 @@ fn holds(read: &Value, sent: &Value) -> bool {
         }
         _ => read == sent,
     }
+}
+
+/// A failure to look at what is written: the write is not to be taken for failed.
+pub(crate) fn unseen(uri: &str, error: Error) -> Error {
+    error
+        .with_retry(Retry::Ambiguous)
+        .with_context("uri", uri.to_owned())
 }
 
 /// What was written is not what was sent.

@@ -14,7 +14,7 @@ use forge_core::{
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use crate::account::changed_on_the_way;
+pub(crate) use crate::account::{changed_on_the_way, unseen};
 use crate::{
     Dialects, Tangled,
     account::survived,
@@ -160,13 +160,15 @@ impl Tangled {
         if let Err(e) = round {
             return Err(self.take_back(&repository, &uri, e).await);
         }
-        let pull = self.ticket(&repository, &uri).await?;
-        let located = Located {
-            pull,
-            number: None,
-            repository: std::sync::Arc::clone(&repository),
+        let opened = async {
+            let located = Located {
+                pull: self.ticket(&repository, &uri).await?,
+                number: None,
+                repository: std::sync::Arc::clone(&repository),
+            };
+            self.view_located(&located, PrFields::NONE).await
         };
-        let mut view = self.view_located(&located, PrFields::NONE).await?;
+        let mut view = opened.await.map_err(|e| unseen(&uri.to_string(), e))?;
         view.base_oid = Some(ends.base);
         let mut outcome = Outcome::immediate(view);
         outcome.warnings = warnings;
@@ -227,8 +229,7 @@ impl Tangled {
             before,
         )
         .await?;
-        let located = self.again(located).await?;
-        Ok(done(self.view_located(&located, PrFields::NONE).await?))
+        Ok(done(self.view_written(located).await?))
     }
 
     /// Labels by name, with the keys that they have on other tickets of this repository, issues and
@@ -288,8 +289,7 @@ impl Tangled {
             let warning = Warning::new("there was nothing to change");
             return Ok(Outcome::unchanged(view, warning).with_warning(experimental()));
         }
-        let located = self.again(located).await?;
-        Ok(done(self.view_located(&located, PrFields::NONE).await?))
+        Ok(done(self.view_written(located).await?))
     }
 
     /// Closes or reopens, then says why. How this repository spells a closed one is learned from
@@ -332,8 +332,10 @@ impl Tangled {
         let (steps, told) = self
             .comment_with_state(repository, ticket.rkey(), comment, changed)
             .await?;
-        let located = self.again(located).await?;
-        let view = self.view_located(&located, PrFields::NONE).await?;
+        let view = match changed || comment.is_some() {
+            true => self.view_written(located).await?,
+            false => self.view_located(located, PrFields::NONE).await?,
+        };
         let mut outcome = match changed {
             true => Outcome::immediate(view),
             false => Outcome::unchanged(view, Warning::new(format!("{uri} is that already"))),
@@ -351,6 +353,15 @@ impl Tangled {
             pull,
             ..located.clone()
         })
+    }
+
+    /// A view behind a write.
+    async fn view_written(&self, located: &Located) -> Result<PullRequest> {
+        let view = async {
+            let located = self.again(located).await?;
+            self.view_located(&located, PrFields::NONE).await
+        };
+        view.await.map_err(|e| unseen(&located.pull.record.uri, e))
     }
 
     /// Merge base and head of two branches; that of the head is in `source`, a fork or the same
@@ -468,9 +479,10 @@ impl Tangled {
             Err(e) if fault::is_ambiguous(&e) => Some(e),
             Err(e) => return Err(e),
         };
+        let uri = format!("at://{did}/{}/{ticket}", names.org.pull);
         let patches = match (self.ticket_patches(repository).await, lost.as_ref()) {
             (Ok(patches), _) => patches.records,
-            (Err(e), None) => return Err(e),
+            (Err(e), None) => return Err(unseen(&uri, e)),
             (Err(_), Some(_)) => Vec::new(),
         };
         let of_head = patches.iter().filter(|p| {
@@ -481,10 +493,10 @@ impl Tangled {
         match lost {
             Some(e) if read.len() <= before => Err(e),
             _ if read.iter().any(Result::is_ok) => Ok(()),
-            _ => read.into_iter().next().unwrap_or_else(|| {
-                let uri = format!("at://{did}/{}/{ticket}", names.org.pull);
-                Err(changed_on_the_way(&uri, "its newest round"))
-            }),
+            _ => read
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Err(changed_on_the_way(&uri, "its newest round"))),
         }
     }
 

@@ -13,9 +13,6 @@ async fn no_claim_of_two_thousand_random_writes_is_false() {
         assert_eq!(ended, writes, "{tally:?}");
         assert!(tally.done > writes / 3, "{tally:?}");
         assert!(tally.killed > 0 && tally.ambiguous > 0, "{tally:?}");
-        for word in ["confirmed", "pending", "pds_only"] {
-            let times = tally.words.get(word).copied().unwrap_or_default();
-            assert!(times > 0, "no write was {word}: {tally:?}");
-        }
+        assert!(tally.again > 0, "{tally:?}");
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     pulls::{check_body, check_title},
     records::NewRecord,
     repository::Repository,
-    ticket_writes::{describe, done, no_assignees, set_labels},
+    ticket_writes::{describe, done, no_assignees, set_labels, unseen},
     write,
 };
 
@@ -115,22 +115,23 @@ impl Tangled {
         let record = write::checked(record, names)?;
         let written = self.put_new(&repository, &record).await?;
         let uri = AtUri::parse(&written.uri)?;
-        let located = self.read_back_issue(repository, &uri).await?;
-        let view = self.view_issue(&located, IssueFields::default()).await?;
-        Ok(done(view))
+        Ok(done(self.view_written_issue(repository, &uri).await?))
     }
 
     /// An issue as it is after a write to the account of its repository.
-    pub(super) async fn read_back_issue(
+    pub(super) async fn view_written_issue(
         &self,
         repository: std::sync::Arc<Repository>,
         uri: &AtUri,
-    ) -> Result<Located> {
-        let issue = self.issue_at(&repository, uri).await?;
-        Ok(Located {
-            repository,
-            issue,
-            number: None,
-        })
+    ) -> Result<Issue> {
+        let view = async {
+            let located = Located {
+                issue: self.issue_at(&repository, uri).await?,
+                repository,
+                number: None,
+            };
+            self.view_issue(&located, IssueFields::default()).await
+        };
+        view.await.map_err(|e| unseen(&uri.to_string(), e))
     }
 }

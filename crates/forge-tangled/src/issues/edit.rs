@@ -76,12 +76,12 @@ impl Tangled {
             })
             .await?;
         let repository = std::sync::Arc::clone(&located.repository);
-        let again = self.read_back_issue(repository, &located.issue.uri).await?;
-        let view = self.view_issue(&again, IssueFields::default()).await?;
-        Ok(match changed {
-            true => done(view),
-            false => unchanged(view).with_warning(experimental()),
-        })
+        if !changed {
+            let view = self.view_issue(located, IssueFields::default()).await?;
+            return Ok(unchanged(view).with_warning(experimental()));
+        }
+        let view = self.view_written_issue(repository, &located.issue.uri);
+        Ok(done(view.await?))
     }
 }
 

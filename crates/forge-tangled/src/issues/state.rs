@@ -173,7 +173,9 @@ impl Tangled {
         let written = record.written(&did, cids);
         let seen = Seen::About(kinds::issue_states(&self.settings.dialects), uri);
         let told = self.ingestion(seen, &written).await;
-        let mut outcome = Outcome::immediate(self.view_issue_fresh(located).await?);
+        let mut view = self.view_issue_fresh(located).await?;
+        as_written(&mut view, state);
+        let mut outcome = Outcome::immediate(view);
         outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
@@ -212,9 +214,14 @@ impl Tangled {
         let (steps, told) = self
             .comment_with_state(repository, ticket.rkey(), comment, changed)
             .await?;
-        let repository = std::sync::Arc::clone(repository);
-        let again = self.read_back_issue(repository, &located.issue.uri).await?;
-        let view = self.view_issue(&again, IssueFields::default()).await?;
+        let view = match changed || comment.is_some() {
+            true => {
+                let repository = std::sync::Arc::clone(repository);
+                let view = self.view_written_issue(repository, &located.issue.uri);
+                view.await?
+            }
+            false => self.view_issue(located, IssueFields::default()).await?,
+        };
         let mut outcome = match changed {
             true => done(view),
             false => {
@@ -227,6 +234,17 @@ impl Tangled {
         outcome.steps = steps;
         Ok(outcome)
     }
+}
+
+/// The view as it is after our state, also where nobody could be asked for it.
+fn as_written(view: &mut Issue, state: IssueState) {
+    if view.state == state {
+        return;
+    }
+    let now = Timestamp::now();
+    view.state = state;
+    view.updated_at = view.updated_at.max(now);
+    view.closed_at = (state == IssueState::Closed).then_some(now);
 }
 
 fn wanted(state: IssueState) -> PrState {
