@@ -95,7 +95,7 @@ impl Writes {
             Mood::NoPulls => moods.pulls = false,
             Mood::NoStatuses | Mood::KnownOld => moods.statuses = false,
             Mood::OtherCid => moods.other_cid = true,
-            Mood::LosesOne => index.lose_next(self.random.pick(&LOSSES), 1),
+            Mood::LosesOne => index.lose_next(self.random.pick::<&str>(&LOSSES), 1),
             Mood::Down => index.host().set_down(true),
             Mood::AllDown => {
                 index.backlinks().set_down(true);
