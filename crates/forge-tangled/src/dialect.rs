@@ -463,6 +463,12 @@ names! {
     row_comments = "commentCount",
     /// The account of a collaborator, in a row or its record; of a knot's list, too.
     collaborator = "subject",
+    /// The word for open, of a row and to narrow a list to.
+    state_open = "open",
+    /// For closed.
+    state_closed = "closed",
+    /// For merged.
+    state_merged = "merged",
 }
 
 names! {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use forge_core::{
     Checks, Issues, Labels, PageReq, PrId, PullRequests, Repos, Reviews,
     model::{
-        CheckStatus, CloseReq, CreatePull, EditPull, FileEdit, HeadRef, IssueFields, IssueState,
-        MergeReq, MergeState, NewIssue, NewLabel, PrFields, PrState, PullQuery, SetIssueState,
-        StateFilter,
+        CheckStatus, CloseReq, CreatePull, EditPull, FileEdit, HeadRef, IssueFields, IssueFilter,
+        IssueQuery, IssueState, MergeReq, MergeState, NewIssue, NewLabel, PrFields, PrState,
+        PullQuery, SetIssueState, StateFilter,
     },
 };
 use forge_tangled::{Audience, Dialects, Settings};
@@ -475,6 +475,18 @@ fn renamed(stage: &Stage, spindle: &SpindleDouble) -> Settings {
         let now = &others[&format!("spindle_answer_{word}")];
         names.word(answer, WORKFLOW_STATUS, word, now);
     }
+    let lists = [
+        ("index_list_pulls", "status"),
+        ("index_list_issues", "state"),
+    ];
+    for (method, asked) in lists {
+        for word in ["open", "closed", "merged"] {
+            let now = &others[&format!("index_field_state_{word}")];
+            names.word(Place::Query(usual[method].clone()), asked, word, now);
+            let answer = Place::Answer(usual[method].clone());
+            names.word(answer, "items.state", word, now);
+        }
+    }
     let record = "web_record";
     names.attribute(&usual[record], &others[record]);
     let world = &stage.world;
@@ -585,6 +597,15 @@ async fn a_pull_request_goes_its_way_by_the_names_that_are_configured() {
     forge.reopen(&pr, None).await.unwrap();
     let merged = forge.merge(&pr, &MergeReq::default()).await.unwrap();
     assert_eq!(merged.ingestion.word(), "confirmed");
+    let query = PullQuery {
+        state: StateFilter::Merged,
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    let page = PageReq::first(30);
+    let rows = forge.list(stage.repo_id(), &query, page).await.unwrap();
+    assert_eq!(rows.items.len(), 1);
+    assert_eq!(rows.items[0].state, PrState::Merged);
     let fields = PrFields::COMMENTS | PrFields::MERGEABILITY;
     let view = forge.view(&pr, fields).await.unwrap();
     assert_eq!(view.state, PrState::Merged);
@@ -636,6 +657,14 @@ async fn an_issue_and_its_label_go_by_the_names_that_are_configured() {
     let close = SetIssueState::to(IssueState::Closed);
     let closed = forge.set_issue_state(&id, &close).await.unwrap();
     assert_eq!(closed.ingestion.word(), "confirmed");
+    let query = IssueQuery {
+        state: IssueFilter::Closed,
+        ..IssueQuery::default()
+    };
+    let page = PageReq::first(30);
+    let listed = forge.issues(stage.repo_id(), &query, page).await.unwrap();
+    assert_eq!(listed.items.len(), 1);
+    assert_eq!(listed.items[0].state, IssueState::Closed);
     let issue = forge.issue(&id, IssueFields::default()).await.unwrap();
     assert_eq!(issue.state, IssueState::Closed);
     assert_eq!(

@@ -105,6 +105,18 @@ impl Names {
             });
             request.query = pairs.collect::<Vec<_>>().join("&");
         }
+        for word in self.words.iter().filter(|word| word.place == here) {
+            let pairs = request.query.split('&').map(|pair| {
+                let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+                let is_asked = word.path.first().is_some_and(|usual| key == usual);
+                match value {
+                    value if is_asked && value == word.now => format!("{key}={}", word.usual),
+                    value if is_asked && value == word.usual => format!("{key}=gone-{value}"),
+                    _ => pair.to_owned(),
+                }
+            });
+            request.query = pairs.collect::<Vec<_>>().join("&");
+        }
         let is_json = request
             .header("content-type")
             .starts_with("application/json");
@@ -290,6 +302,7 @@ mod tests {
         names.field(Place::Query("a.b.c".to_owned()), "repo", "which");
         names.field(Place::Answer("a.b.c".to_owned()), "items.state", "mood");
         names.word(of(), "state", "open", "fresh");
+        names.word(Place::Query("a.b.c".to_owned()), "repo", "mine", "own");
         names
     }
 
@@ -359,6 +372,10 @@ mod tests {
         half["target"] = json!("by its old name");
         let (query, body) = sent("repo=1&of=sh.x.pull", &half);
         assert_eq!(query, "gone-repo=1&of=gone.sh.x.pull");
+        let (query, _) = sent("which=own&other=own", &half);
+        assert_eq!(query, "repo=mine&other=own");
+        let (query, _) = sent("which=mine", &half);
+        assert_eq!(query, "repo=gone-mine");
         assert_eq!(body["target"], json!({ "repo": "r" }));
         assert_eq!(body["gone-target"], json!("by its old name"));
     }
