@@ -128,7 +128,8 @@ fn tangleds_names_stand_in_one_place() {
         let code = code.enumerate().filter(|(_, line)| {
             let line = line.trim_start();
             let has = |names: &[String]| names.iter().any(|name| line.contains(name.as_str()));
-            !line.starts_with("//") && (has(&named) || is_backend && has(&fields))
+            let is_read = is_backend && (has(&fields) || reads_past_the_table(line));
+            !line.starts_with("//") && (has(&named) || is_read)
         });
         found.extend(code.map(|(n, line)| format!("{}:{}: {line}", name.display(), n + 1)));
     }
@@ -140,20 +141,86 @@ fn tangleds_names_stand_in_one_place() {
     );
 }
 
-/// How a field of a record would be written out of place: one of a name that means nothing else, in
-/// quotes, and any that a record is asked for.
+/// How a field of a record, of an answer or of a page would be written out of place: one of a name
+/// that means nothing else, in quotes; any that a record is asked for; and any that a type reads by
+/// another name than its own.
 fn fields_of(table: &str) -> Vec<String> {
     let words = table.lines().filter_map(|line| {
         let (_, rest) = line.trim().split_once(" = \"")?;
         rest.strip_suffix("\",")
     });
-    let own = |word: &&str| !word.contains('.') && word.contains(|c: char| c.is_ascii_uppercase());
-    let asked = [".text(\"", ".created_at(\"", ".text_at(&[\""];
+    let means_nothing_else = |c: char| c.is_ascii_uppercase() || matches!(c, '-' | '_');
+    let own = |word: &&str| !word.contains('.') && word.contains(means_nothing_else);
+    let asked = [
+        ".text(\"",
+        ".created_at(\"",
+        ".text_at(&[\"",
+        "(rename = \"",
+    ];
     words
         .filter(own)
-        .map(|word| format!("\"{word}\""))
+        // What has a dash in it stands in the middle of a page, or begins other names.
+        .map(|word| match word.contains('-') {
+            true => format!("\"{word}"),
+            false => format!("\"{word}\""),
+        })
         .chain(asked.map(str::to_owned))
         .collect()
+}
+
+/// Whether a line reads an answer past the table: by a name in quotes that is not of atproto, of a
+/// DID document or of a token, or that of a knot or a spindle into a type at once.
+fn reads_past_the_table(line: &str) -> bool {
+    let theirs = [
+        "$link",
+        "$type",
+        "blob",
+        "cid",
+        "exp",
+        "id",
+        "ref",
+        "results",
+        "serviceEndpoint",
+        "uri",
+        "value",
+    ];
+    let mut asked = line.split("get(\"").skip(1);
+    let by_name = asked.any(|rest| {
+        let name = rest.split('"').next().unwrap_or_default();
+        !theirs.contains(&name)
+    });
+    let mut queries = ["knot.query", "spindle.query"].iter();
+    let at_once = queries.any(|query| line.contains(query)) && !line.contains(": Value = ");
+    by_name || at_once
+}
+
+#[test]
+fn a_name_of_tangled_s_out_of_place_is_seen() {
+    let table = read(Path::new("crates/forge-tangled/src/dialect.rs")).expect("the table");
+    let fields = fields_of(&table);
+    let is_seen = |line: &str| {
+        fields.iter().any(|name| line.contains(name.as_str())) || reads_past_the_table(line)
+    };
+    for line in [
+        "let input = json!({ \"forkRef\": head });",
+        "let whose = text(\"ownerDid\");",
+        "let parents = of(\"parent_hashes\");",
+        "page.split(\"data-aturi=\\\"\")",
+        "answer.get(\"success\").and_then(Value::as_bool)",
+        "let parents = get(\"hash\").or_else(|| get(\"cid\"));",
+        "#[serde(rename = \"is_conflicted\")]",
+        "let found = knot.query::<Branch>(method, &params).await;",
+        "let page: Pipelines = spindle.query(method, &params).await?;",
+    ] {
+        assert!(is_seen(line), "{line}");
+    }
+    for line in [
+        "let cid = answer.get(\"cid\").and_then(Value::as_str);",
+        "let oid = commit.get(&*said.common_oid).unwrap_or(commit);",
+        "let found: Value = knot.query(method, &params).await?;",
+    ] {
+        assert!(!is_seen(line), "{line}");
+    }
 }
 
 #[test]

@@ -12,7 +12,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, Origin, Tangled, caps, fault,
+    Era, Origin, SpindleAnswers, Tangled,
+    answers::{Answer, Field},
+    caps,
+    dialect::Table,
+    fault,
     pulls::{record::Pull, view::unread},
     repository::Repository,
 };
@@ -26,7 +30,7 @@ const PAGES_MOST: usize = 20;
 const COMMITS: usize = 50;
 
 /// An answer of `sh.tangled.ci.queryPipelines`; the newest come first.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Pipelines {
     /// Left out where there are none.
     #[serde(default)]
@@ -35,7 +39,7 @@ struct Pipelines {
     cursor: Option<String>,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Pipeline {
     #[serde(default)]
@@ -49,7 +53,7 @@ struct Pipeline {
     workflows: Vec<Workflow>,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Workflow {
     name: String,
@@ -60,6 +64,23 @@ struct Workflow {
     started_at: Option<Timestamp>,
     #[serde(default)]
     finished_at: Option<Timestamp>,
+}
+
+impl Answer for Pipelines {
+    type Names = SpindleAnswers;
+
+    fn fields(names: &SpindleAnswers) -> Vec<Field<'_>> {
+        let workflow = Field::each([
+            &names.workflow_name,
+            &names.workflow_status,
+            &names.workflow_error,
+            &names.workflow_started,
+            &names.workflow_finished,
+        ]);
+        let mut pipeline = Field::each([&names.commit, &names.created_at, &names.trigger]);
+        pipeline.push(Field::of(&names.workflows, workflow));
+        vec![Field::of(&names.pipelines, pipeline)]
+    }
 }
 
 #[async_trait]
@@ -97,7 +118,8 @@ impl Tangled {
             }
             _ => Vec::new(),
         };
-        let checks = pipelines.into_iter().flat_map(Pipeline::into_checks);
+        let names = &self.settings.dialects.answers.spindle;
+        let checks = pipelines.into_iter().flat_map(|p| p.into_checks(names));
         Ok(ChecksReport::of(head, checks.collect()))
     }
 
@@ -133,12 +155,13 @@ impl Tangled {
         };
         match asked.await {
             Ok(pipelines) => {
+                let names = &self.settings.dialects.answers.spindle;
                 for row in rows {
                     let Some(head) = row.head_oid.clone() else {
                         continue;
                     };
                     let of_head = pipelines.iter().filter(|p| p.commit == head).cloned();
-                    let checks = of_head.flat_map(Pipeline::into_checks).collect();
+                    let checks = of_head.flat_map(|p| p.into_checks(names)).collect();
                     row.checks = Some(ChecksReport::of(head, checks));
                 }
             }
@@ -164,8 +187,9 @@ impl Tangled {
         heads: &[&str],
     ) -> Result<Vec<Pipeline>> {
         let spindle = self.identities.service(spindle).await?;
-        let method = &self.settings.dialects.methods.spindle.pipelines;
-        let of = &self.settings.dialects.inputs.spindle;
+        let names = &self.settings.dialects;
+        let method = &names.methods.spindle.pipelines;
+        let of = &names.inputs.spindle;
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES_MOST {
@@ -174,7 +198,8 @@ impl Tangled {
             if let Some(cursor) = &cursor {
                 params.push(("cursor", cursor));
             }
-            let page: Pipelines = spindle.query(method, &params).await?;
+            let answers = &names.answers.spindle;
+            let page: Pipelines = spindle.ask(method, &params, answers).await?;
             let of_heads = page.pipelines.into_iter();
             found.extend(of_heads.filter(|p| heads.contains(&p.commit.as_str())));
             cursor = page.cursor.filter(|c| !c.is_empty());
@@ -197,36 +222,65 @@ pub(crate) fn unread_checks(error: &Error) -> Warning {
 }
 
 impl Pipeline {
-    fn into_checks(self) -> Vec<Check> {
+    fn into_checks(self, names: &SpindleAnswers) -> Vec<Check> {
         let kind = self.trigger.get("$type").and_then(Value::as_str);
         let event = kind
             .and_then(|kind| kind.rsplit('#').next())
             .map(|kind| one_line(kind).into_owned());
         let begun = self.created_at;
-        let check = |workflow: Workflow| Check {
-            status: status(&workflow.status),
-            progress: None,
-            conclusion: Some(workflow.status.to_uppercase()),
-            workflow: None,
-            event: event.clone(),
-            url: None,
-            started_at: workflow.started_at.or(begun),
-            completed_at: workflow.finished_at,
-            summary: workflow.error.filter(|e| !e.is_empty()),
-            required: None,
-            name: workflow.name,
+        let check = |workflow: Workflow| {
+            let (status, word) = status(&workflow.status, names);
+            Check {
+                status,
+                progress: None,
+                conclusion: Some(word.to_uppercase()),
+                workflow: None,
+                event: event.clone(),
+                url: None,
+                started_at: workflow.started_at.or(begun),
+                completed_at: workflow.finished_at,
+                summary: workflow.error.filter(|e| !e.is_empty()),
+                required: None,
+                name: workflow.name,
+            }
         };
         self.workflows.into_iter().map(check).collect()
     }
 }
 
-/// The words of `sh.tangled.pipeline.status`. One that is not known yet is taken for unfinished:
-/// nobody may take it for a success.
-fn status(word: &str) -> CheckStatus {
-    match word {
-        "success" => CheckStatus::Success,
-        "failed" | "timeout" => CheckStatus::Failure,
-        "cancelled" => CheckStatus::Cancelled,
-        _ => CheckStatus::Pending,
+/// What a word of `sh.tangled.pipeline.status` says, and the usual word for it. One that is not
+/// known yet is taken for unfinished: nobody may take it for a success.
+fn status<'a>(word: &'a str, names: &SpindleAnswers) -> (CheckStatus, &'a str) {
+    let usual = SpindleAnswers::usual();
+    [
+        (&names.success, &usual.success, CheckStatus::Success),
+        (&names.failed, &usual.failed, CheckStatus::Failure),
+        (&names.timeout, &usual.timeout, CheckStatus::Failure),
+        (&names.cancelled, &usual.cancelled, CheckStatus::Cancelled),
+    ]
+    .into_iter()
+    .find(|(now, ..)| **now == word)
+    .map_or((CheckStatus::Pending, word), |(_, usual, status)| {
+        (status, &**usual)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::answers::tests::{goes_by_its_names, other_names};
+
+    #[test]
+    fn what_a_spindle_answers_is_read_by_the_names_that_are_configured() {
+        let at = "2026-11-01T00:00:00Z";
+        let workflow = json!({
+            "name": "n", "status": "s", "error": "e", "startedAt": at, "finishedAt": at,
+        });
+        let pipeline =
+            json!({ "commit": "c", "createdAt": at, "trigger": "t", "workflows": [workflow] });
+        let sample = json!({ "pipelines": [pipeline] });
+        goes_by_its_names::<Pipelines>(&other_names().spindle, &sample);
     }
 }

@@ -2,9 +2,9 @@
 //! spoken is found out per repository.
 //!
 //! The names of collections, methods, types and states, the fields of records, and what methods are
-//! asked with stand here alone, so that one which is changed can be followed by configuration:
-//! [`Dialects::set`]. What knots and spindles answer with is read by its usual names, and what is
-//! atproto's own (`$type`, strong references, blobs, the pages of lists) has no other.
+//! asked with and answer stand here alone, so that one which is changed can be followed by
+//! configuration: [`Dialects::set`]. What is atproto's own (`$type`, strong references, blobs, the
+//! pages of lists, the names of errors) has no other.
 
 use std::borrow::Cow;
 
@@ -148,6 +148,12 @@ impl Dialect {
 /// Names with their keys.
 type Entries<'a> = Vec<(String, &'a mut Name)>;
 
+/// A group of names.
+pub(crate) trait Table: PartialEq + Sync + 'static {
+    /// The usual ones.
+    fn usual() -> &'static Self;
+}
+
 /// A group of names with the usual ones as its default.
 macro_rules! names {
     ($(#[$doc:meta])* $group:ident, $prefix:literal:
@@ -158,9 +164,16 @@ macro_rules! names {
             $($(#[$of])* pub $field: Name,)*
         }
 
+        impl Table for $group {
+            fn usual() -> &'static Self {
+                static USUAL: $group = $group { $($field: name($usual),)* };
+                &USUAL
+            }
+        }
+
         impl Default for $group {
             fn default() -> Self {
-                Self { $($field: name($usual),)* }
+                Self::usual().clone()
             }
         }
 
@@ -450,6 +463,12 @@ names! {
     row_comments = "commentCount",
     /// The account of a collaborator, in a row or its record; of a knot's list, too.
     collaborator = "subject",
+    /// The word for open, of a row and to narrow a list to.
+    state_open = "open",
+    /// For closed.
+    state_closed = "closed",
+    /// For merged.
+    state_merged = "merged",
 }
 
 names! {
@@ -512,7 +531,136 @@ names! {
     commits = "commits",
 }
 
-/// The parameters and inputs of methods, and what their answers are read by, by who answers them.
+names! {
+    /// What the answers of knots are read by. Collaborators are in [`IndexFields::collaborator`].
+    KnotAnswers, "knot_answer":
+    /// The DID of the owner of a repository.
+    owner = "ownerDid",
+    /// The key of the owner's record of it.
+    rkey = "rkey",
+    /// The name of one branch.
+    branch_name = "name",
+    /// The commit that it ends at.
+    branch_hash = "hash",
+    /// The message of that commit.
+    branch_message = "message",
+    /// When that was committed.
+    branch_when = "when",
+    /// The list of all branches.
+    branches = "branches",
+    /// What is said of one of these.
+    reference = "reference",
+    /// Its name.
+    reference_name = "name",
+    /// The commit that it ends at.
+    reference_hash = "hash",
+    /// What two revisions differ in, as mails.
+    patch = "patch",
+    /// The same, as one diff.
+    combined_patch = "combined_patch_raw",
+    /// Whether a patch does not apply.
+    conflicted = "is_conflicted",
+    /// Where it does not.
+    conflicts = "conflicts",
+    /// The file of one of these places.
+    conflict_file = "filename",
+    /// Why it was not found out whether a patch applies.
+    check_error = "error",
+    /// Whether a branch of what a fork was made from was fetched.
+    fetched = "success",
+    /// What it is called then.
+    fetched_ref = "ref",
+    /// Why it was not fetched.
+    fetch_error = "error",
+    /// What is in a directory.
+    files = "files",
+    /// The name of one of these.
+    file_name = "name",
+    /// Its mode.
+    file_mode = "mode",
+    /// What is in a file.
+    blob_content = "content",
+    /// What that is written in.
+    blob_encoding = "encoding",
+    /// How many bytes a file has.
+    blob_size = "size",
+    /// Whether a file is too large to be sent.
+    blob_too_large = "fileTooLarge",
+    /// The commits of a log. What is in one is printed in more than one case, and found in any.
+    commits = "commits",
+    /// The id of a commit.
+    commit_hash = "hash",
+    /// What it was made on.
+    commit_parents = "parentHashes",
+    /// The same, from other knots.
+    commit_parents_too = "parent_hashes",
+    /// Its message.
+    commit_message = "message",
+    /// Who wrote it.
+    commit_author = "author",
+    /// Who put it there.
+    commit_committer = "committer",
+    /// The address of either.
+    person_email = "email",
+    /// When either did that.
+    person_when = "when",
+    /// In 1.0, the commit that two commits share.
+    common = "commit",
+    /// In 1.0, the id in that, where it is an object.
+    common_oid = "oid",
+}
+
+names! {
+    /// What the answers of spindles are read by.
+    SpindleAnswers, "spindle_answer":
+    /// The list of pipelines.
+    pipelines = "pipelines",
+    /// The commit that one ran for.
+    commit = "commit",
+    /// When it was made.
+    created_at = "createdAt",
+    /// What set it off.
+    trigger = "trigger",
+    /// What is in it.
+    workflows = "workflows",
+    /// The name of one of these.
+    workflow_name = "name",
+    /// How it stands.
+    workflow_status = "status",
+    /// What went wrong in it.
+    workflow_error = "error",
+    /// When it began.
+    workflow_started = "startedAt",
+    /// When it ended.
+    workflow_finished = "finishedAt",
+    /// How one stands that went well.
+    success = "success",
+    /// One that did not.
+    failed = "failed",
+    /// One that took too long.
+    timeout = "timeout",
+    /// One that was stopped.
+    cancelled = "cancelled",
+}
+
+names! {
+    /// What the web pages are read by.
+    WebNames, "web":
+    /// The attribute that names the record which a page is about.
+    record = "data-aturi",
+}
+
+/// What answers are read by, by who answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// Knots.
+    pub knot: KnotAnswers,
+    /// Spindles.
+    pub spindle: SpindleAnswers,
+}
+
+/// The parameters and inputs of methods, and what the rows of an index are read by, by who answers
+/// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
     /// The index.
@@ -578,6 +726,10 @@ pub struct Dialects {
     pub methods: Methods,
     /// What these are asked with.
     pub inputs: Inputs,
+    /// What their answers are read by.
+    pub answers: Answers,
+    /// What the web pages are read by.
+    pub web: WebNames,
     /// Whom a token is for.
     pub audience: Audience,
 }
@@ -641,6 +793,8 @@ impl Default for Dialects {
             manifest: ManifestFields::default(),
             methods: Methods::default(),
             inputs: Inputs::default(),
+            answers: Answers::default(),
+            web: WebNames::default(),
             audience: Audience::default(),
         }
     }
@@ -764,8 +918,11 @@ impl Dialects {
         all.extend(self.inputs.index.entries());
         all.extend(knot.entries());
         all.extend(self.inputs.knot.entries());
+        all.extend(self.answers.knot.entries());
         all.extend(spindle.entries());
         all.extend(self.inputs.spindle.entries());
+        all.extend(self.answers.spindle.entries());
+        all.extend(self.web.entries());
         all
     }
 }

@@ -5,7 +5,13 @@ use forge_http::Class;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Dialects, Era, Tangled, fault, repository::Repository, xrpc::Xrpc};
+use crate::{
+    Dialects, Era, KnotAnswers, Tangled,
+    answers::{self, Answer, Field},
+    fault,
+    repository::Repository,
+    xrpc::Xrpc,
+};
 
 /// A branch.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -19,27 +25,50 @@ pub(crate) struct Branch {
     pub when: Option<String>,
 }
 
+impl Answer for Branch {
+    type Names = KnotAnswers;
+
+    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
+        Field::each([
+            &names.branch_name,
+            &names.branch_hash,
+            &names.branch_message,
+            &names.branch_when,
+        ])
+    }
+}
+
 /// The most branches that one question gets (`repo.branches`).
 const BRANCH_PAGE: usize = 100;
 /// More pages than a repository has branches for.
 const BRANCH_PAGES_MOST: usize = 100;
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Branches {
     /// `null` in an empty repository, as Go writes a list that was never made.
     #[serde(default)]
     branches: Option<Vec<ListedBranch>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct ListedBranch {
     reference: Reference,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Reference {
     name: String,
     hash: String,
+}
+
+impl Answer for Branches {
+    type Names = KnotAnswers;
+
+    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
+        let reference = Field::each([&names.reference_name, &names.reference_hash]);
+        let listed = vec![Field::of(&names.reference, reference)];
+        vec![Field::of(&names.branches, listed)]
+    }
 }
 
 /// What two revisions differ in. `patch` is what `git format-patch` writes.
@@ -49,6 +78,14 @@ pub(crate) struct Compared {
     pub patch: Option<String>,
     #[serde(default)]
     pub combined_patch_raw: Option<String>,
+}
+
+impl Answer for Compared {
+    type Names = KnotAnswers;
+
+    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
+        Field::each([&names.patch, &names.combined_patch])
+    }
 }
 
 /// Whether a patch applies.
@@ -75,6 +112,17 @@ struct Conflict {
     filename: String,
 }
 
+impl Answer for CheckAnswer {
+    type Names = KnotAnswers;
+
+    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
+        let mut fields = Field::each([&names.conflicted, &names.check_error]);
+        let conflict = Field::each([&names.conflict_file]);
+        fields.push(Field::of(&names.conflicts, conflict));
+        fields
+    }
+}
+
 impl Tangled {
     pub(crate) async fn knot(&self, repository: &Repository) -> Result<Xrpc> {
         self.identities.service(repository.knot.clone()).await
@@ -91,10 +139,12 @@ impl Tangled {
         }
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let of = &self.settings.dialects.inputs.knot;
+        let names = &self.settings.dialects;
+        let of = &names.inputs.knot;
         let params = [(&*of.repo, repo.as_str()), (&*of.branch_name, name)];
-        let method = &self.settings.dialects.methods.knot.branch;
-        match knot.query(method, &params).await {
+        let method = &names.methods.knot.branch;
+        let found = knot.ask::<Branch>(method, &params, &names.answers.knot);
+        match found.await {
             Ok(branch) => Ok(Some(branch)),
             Err(e) if e.is_not_found() && fault::name(&e) != Some("RepoNotFound") => Ok(None),
             Err(e) => Err(e),
@@ -108,10 +158,11 @@ impl Tangled {
         }
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let method = &self.settings.dialects.methods.knot.default_branch;
-        let of = &self.settings.dialects.inputs.knot;
-        let found = knot.query(method, &[(&*of.repo, &repo)]).await;
-        match found {
+        let names = &self.settings.dialects;
+        let method = &names.methods.knot.default_branch;
+        let params = [(&*names.inputs.knot.repo, repo.as_str())];
+        let found = knot.ask::<Branch>(method, &params, &names.answers.knot);
+        match found.await {
             Ok(branch) => Ok(Some(branch)),
             Err(e) if fault::name(&e) == Some("RepoNotFound") => Err(e),
             Err(e) if matches!(e.kind(), ErrorKind::InvalidInput { .. }) || e.is_not_found() => {
@@ -129,8 +180,9 @@ impl Tangled {
         }
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let method = &self.settings.dialects.methods.knot.branches;
-        let of = &self.settings.dialects.inputs.knot;
+        let names = &self.settings.dialects;
+        let method = &names.methods.knot.branches;
+        let of = &names.inputs.knot;
         let mut all: Vec<model::Branch> = Vec::new();
         for _ in 0..BRANCH_PAGES_MOST {
             let from = all.len().to_string();
@@ -140,7 +192,7 @@ impl Tangled {
                 ("limit", &limit),
                 ("cursor", &from),
             ];
-            let page: Branches = knot.query(method, &params).await?;
+            let page: Branches = knot.ask(method, &params, &names.answers.knot).await?;
             let branches = page.branches.unwrap_or_default();
             let count = branches.len();
             all.extend(branches.into_iter().map(|b| model::Branch {
@@ -163,14 +215,15 @@ impl Tangled {
     ) -> Result<Compared> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let of = &self.settings.dialects.inputs.knot;
+        let names = &self.settings.dialects;
+        let of = &names.inputs.knot;
         let params = [
             (&*of.repo, repo.as_str()),
             (&*of.compare_base, base),
             (&*of.compare_head, head),
         ];
-        knot.query(&self.settings.dialects.methods.knot.compare, &params)
-            .await
+        let method = &names.methods.knot.compare;
+        knot.ask(method, &params, &names.answers.knot).await
     }
 
     /// Whether `patch` applies to `branch`. Anybody may ask.
@@ -181,10 +234,11 @@ impl Tangled {
         patch: &str,
     ) -> Result<Checked> {
         let knot = self.knot(repository).await?.with_class(Class::Read);
-        let input = merge_input(&self.settings.dialects, repository, branch, patch);
-        let method = &self.settings.dialects.methods.knot.merge_check;
+        let names = &self.settings.dialects;
+        let input = merge_input(names, repository, branch, patch);
+        let method = &names.methods.knot.merge_check;
         let answer = knot.procedure(method, &input).await?;
-        let answer: CheckAnswer = serde_json::from_value(answer)
+        let answer: CheckAnswer = answers::read(answer, &names.answers.knot)
             .map_err(|e| fault::garbled(knot.origin(), method, &e.to_string(), false))?;
         if let Some(error) = answer.error.filter(|e| !e.is_empty()) {
             return Ok(Checked::Unknown(one_line(&error).into_owned()));
@@ -224,23 +278,25 @@ impl Tangled {
         branch: &str,
         head: &str,
     ) -> Result<String> {
-        let method = &self.settings.dialects.methods.knot.hidden_ref;
+        let names = &self.settings.dialects;
+        let method = &names.methods.knot.hidden_ref;
         let knot = self.knot(fork).await?.with_class(Class::Replay);
         let audience = fork.knot.service_did();
         let token = self.session.service_token(&audience, method).await?;
-        let of = &self.settings.dialects.inputs.knot;
+        let of = &names.inputs.knot;
         let input = json!({
             (of.repo.to_string()): fork.target(),
             (of.fork_ref.to_string()): head,
             (of.remote_ref.to_string()): branch,
         });
         let answer = knot.with_token(token).procedure(method, &input).await?;
+        let said = &names.answers.knot;
         let text = |name: &str| answer.get(name).and_then(Value::as_str);
-        if answer.get("success").and_then(Value::as_bool) == Some(true) {
+        if answer.get(&*said.fetched).and_then(Value::as_bool) == Some(true) {
             let usual = || format!("hidden/{head}/{branch}");
-            return Ok(text("ref").map_or_else(usual, str::to_owned));
+            return Ok(text(&said.fetched_ref).map_or_else(usual, str::to_owned));
         }
-        let why = text("error").unwrap_or("it does not say why");
+        let why = text(&said.fetch_error).unwrap_or("it does not say why");
         Err(Error::new(
             ErrorKind::Upstream {
                 status: 200,
@@ -296,4 +352,25 @@ pub(crate) fn no_branch(field: &'static str, repository: &Repository, name: &str
         format!("{} has no branch '{}'", repository.id, one_line(name)),
     )
     .with_hint("push the branch first; the knot makes the patch from it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answers::tests::{goes_by_its_names, other_names};
+
+    #[test]
+    fn what_a_knot_answers_is_read_by_the_names_that_are_configured() {
+        let names = &other_names().knot;
+        let at = "2026-11-01T00:00:00Z";
+        let branch = json!({ "name": "n", "hash": "h", "message": "m", "when": at });
+        goes_by_its_names::<Branch>(names, &branch);
+        let branches = json!({ "branches": [{ "reference": { "name": "n", "hash": "h" } }] });
+        goes_by_its_names::<Branches>(names, &branches);
+        let compared = json!({ "patch": "p", "combined_patch_raw": "c" });
+        goes_by_its_names::<Compared>(names, &compared);
+        let checked =
+            json!({ "is_conflicted": true, "conflicts": [{ "filename": "f" }], "error": "e" });
+        goes_by_its_names::<CheckAnswer>(names, &checked);
+    }
 }

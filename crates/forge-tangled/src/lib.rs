@@ -25,6 +25,7 @@ use forge_core::{
 use forge_http::Http;
 
 mod account;
+mod answers;
 mod attachments;
 mod cache;
 mod caps;
@@ -68,8 +69,9 @@ mod xrpc;
 
 pub use caps::CAPABILITIES;
 pub use dialect::{
-    Audience, Dialect, Dialects, Era, Fields, IndexFields, IndexMethods, Inputs, KnotFields,
-    KnotMethods, ManifestFields, Methods, ShFields, SpindleFields, SpindleMethods,
+    Answers, Audience, Dialect, Dialects, Era, Fields, IndexFields, IndexMethods, Inputs,
+    KnotAnswers, KnotFields, KnotMethods, ManifestFields, Methods, ShFields, SpindleAnswers,
+    SpindleFields, SpindleMethods, WebNames,
 };
 pub use drafts::DraftMarker;
 pub use identity::{Document, Identity};

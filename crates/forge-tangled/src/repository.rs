@@ -10,7 +10,8 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::{
-    Dialects, Era, Origin, Tangled,
+    Dialects, Era, KnotAnswers, Origin, Tangled,
+    answers::{Answer, Field},
     identity::Identity,
     records::{self, Record},
     xrpc::Xrpc,
@@ -37,11 +38,19 @@ pub(crate) struct Repository {
     confirmed: OnceCell<()>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Described {
     owner_did: String,
     rkey: String,
+}
+
+impl Answer for Described {
+    type Names = KnotAnswers;
+
+    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
+        Field::each([&names.owner, &names.rkey])
+    }
 }
 
 impl Repository {
@@ -212,10 +221,7 @@ impl Tangled {
         };
         let asked = repository.confirmed.get_or_try_init(|| async {
             let knot = self.identities.service(repository.knot.clone()).await?;
-            let method = &self.settings.dialects.methods.knot.describe_repo;
-            let of = &*self.settings.dialects.inputs.knot.repo_did;
-            let said = knot.query::<Described>(method, &[(of, did)]).await;
-            match said {
+            match self.ask_whose(&knot, did).await {
                 Ok(said) if said.owner_did != owner.did => {
                     Err(claimed(owner, did, &said.owner_did, knot.origin()))
                 }
@@ -293,10 +299,15 @@ impl Tangled {
 
     /// Owner and name as a knot of 2026 has them.
     async fn described(&self, knot: &Xrpc, did: &str) -> Result<(String, String)> {
-        let method = &self.settings.dialects.methods.knot.describe_repo;
-        let of = &*self.settings.dialects.inputs.knot.repo_did;
-        let said: Described = knot.query(method, &[(of, did)]).await?;
+        let said = self.ask_whose(knot, did).await?;
         Ok((said.owner_did, said.rkey))
+    }
+
+    async fn ask_whose(&self, knot: &Xrpc, did: &str) -> Result<Described> {
+        let names = &self.settings.dialects;
+        let method = &names.methods.knot.describe_repo;
+        let params = [(&*names.inputs.knot.repo_did, did)];
+        knot.ask(method, &params, &names.answers.knot).await
     }
 
     /// Owner and name from the manifest of 1.0, whose field names were seen in prose alone: both
@@ -380,4 +391,18 @@ fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {
             knot.host()
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::answers::tests::{goes_by_its_names, other_names};
+
+    #[test]
+    fn whose_a_repository_is_is_read_by_the_names_that_are_configured() {
+        let described = json!({ "ownerDid": "did:plc:a", "rkey": "r" });
+        goes_by_its_names::<Described>(&other_names().knot, &described);
+    }
 }

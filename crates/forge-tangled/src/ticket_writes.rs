@@ -419,16 +419,18 @@ impl Tangled {
     /// The commit that two commits of a repository share.
     async fn merge_base(&self, repository: &Repository, base: &str, head: &str) -> Result<String> {
         let (knot, did) = self.account(repository).await?;
-        let of = &self.settings.dialects.inputs.knot;
+        let names = &self.settings.dialects;
+        let of = &names.inputs.knot;
         let params = [
             (&*of.repo, did),
             (&*of.base_of, base),
             (&*of.base_head, head),
         ];
-        let method = &self.settings.dialects.methods.knot.merge_base;
+        let method = &names.methods.knot.merge_base;
         let found: Value = knot.query(method, &params).await?;
-        let common = found.get("commit").and_then(|commit| {
-            let oid = commit.get("oid").unwrap_or(commit);
+        let said = &names.answers.knot;
+        let common = found.get(&*said.common).and_then(|commit| {
+            let oid = commit.get(&*said.common_oid).unwrap_or(commit);
             oid.as_str().filter(|oid| is_oid(oid)).map(str::to_owned)
         });
         common.ok_or_else(|| {

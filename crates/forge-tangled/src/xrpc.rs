@@ -14,7 +14,12 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::{Origin, fault};
+use crate::{
+    Origin,
+    answers::{self, Answer},
+    dialect::Table,
+    fault,
+};
 
 /// Query parameters, in order.
 pub(crate) type Params<'a> = &'a [(&'a str, &'a str)];
@@ -142,6 +147,21 @@ impl Xrpc {
             OutputDataOrBytes::Bytes(bytes) => serde_json::from_slice(&bytes)
                 .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), false)),
         }
+    }
+
+    /// A query whose answer has the names of a table.
+    pub async fn ask<A: Answer>(
+        &self,
+        nsid: &str,
+        params: Params<'_>,
+        names: &A::Names,
+    ) -> Result<A> {
+        if names == A::Names::usual() {
+            return self.query(nsid, params).await;
+        }
+        let answer: Value = self.query(nsid, params).await?;
+        answers::read(answer, names)
+            .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), false))
     }
 
     /// A query whose answer is bytes.

@@ -184,14 +184,14 @@ impl Tangled {
             Some(_) => self.index(),
             None => self.index_or_others(),
         };
+        let of = &self.settings.dialects.inputs.index;
         let state = match query.state {
-            IssueFilter::Open => Some("open"),
-            IssueFilter::Closed => Some("closed"),
+            IssueFilter::Open => Some(&*of.state_open),
+            IssueFilter::Closed => Some(&*of.state_closed),
             IssueFilter::All => None,
         };
         let scans = by_label(query, people);
         let size = if scans { SCAN } else { limit.min(SCAN) };
-        let of = &self.settings.dialects.inputs.index;
         let mut params = vec![(&*of.subject, repository.target())];
         params.extend(state.map(|s| (&*of.wanted_state, s)));
         params.extend(people.author.as_deref().map(|a| (&*of.author, a)));

@@ -15,7 +15,9 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use crate::{
-    Tangled, fault,
+    KnotAnswers, Tangled,
+    answers::{Answer, Field},
+    fault,
     identity::Identity,
     knot::{Checked, no_branch},
     patch::Patch,
@@ -30,19 +32,28 @@ struct There {
     content: Vec<u8>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Tree {
     #[serde(default)]
     files: Vec<Listed>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Listed {
     name: String,
     mode: String,
 }
 
-#[derive(Deserialize)]
+impl Answer for Tree {
+    type Names = KnotAnswers;
+
+    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
+        let listed = Field::each([&names.file_name, &names.file_mode]);
+        vec![Field::of(&names.files, listed)]
+    }
+}
+
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Blob {
     #[serde(default)]
@@ -53,6 +64,19 @@ struct Blob {
     size: Option<usize>,
     #[serde(default)]
     file_too_large: bool,
+}
+
+impl Answer for Blob {
+    type Names = KnotAnswers;
+
+    fn fields(names: &KnotAnswers) -> Vec<Field<'_>> {
+        Field::each([
+            &names.blob_content,
+            &names.blob_encoding,
+            &names.blob_size,
+            &names.blob_too_large,
+        ])
+    }
 }
 
 impl Tangled {
@@ -178,14 +202,16 @@ impl Tangled {
     ) -> Result<Vec<Listed>> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let of = &self.settings.dialects.inputs.knot;
+        let names = &self.settings.dialects;
+        let of = &names.inputs.knot;
         let params = [
             (&*of.repo, repo.as_str()),
             (&*of.revision, tip),
             (&*of.path, path),
         ];
-        let method = &self.settings.dialects.methods.knot.tree;
-        let found = knot.query::<Tree>(method, &params).await;
+        let method = &names.methods.knot.tree;
+        let answers = &names.answers.knot;
+        let found = knot.ask::<Tree>(method, &params, answers).await;
         match found {
             Ok(tree) => Ok(tree.files),
             Err(e) if e.is_not_found() && fault::name(&e) == Some("PathNotFound") => Ok(Vec::new()),
@@ -215,14 +241,15 @@ impl Tangled {
     ) -> Result<Vec<u8>> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let of = &self.settings.dialects.inputs.knot;
+        let names = &self.settings.dialects;
+        let of = &names.inputs.knot;
         let params = [
             (&*of.repo, repo.as_str()),
             (&*of.revision, tip),
             (&*of.path, edit.path.as_str()),
         ];
-        let method = &self.settings.dialects.methods.knot.blob;
-        let blob: Blob = knot.query(method, &params).await?;
+        let method = &names.methods.knot.blob;
+        let blob: Blob = knot.ask(method, &params, &names.answers.knot).await?;
         let unusable = |why: &str| {
             Error::new(
                 ErrorKind::Protocol,
@@ -433,7 +460,19 @@ fn no_directory(e: std::io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::answers::tests::{goes_by_its_names, other_names};
+
+    #[test]
+    fn directories_and_files_are_read_by_the_names_that_are_configured() {
+        let names = &other_names().knot;
+        let tree = json!({ "files": [{ "name": "n", "mode": "0100644" }] });
+        goes_by_its_names::<Tree>(names, &tree);
+        let blob = json!({ "content": "c", "encoding": "e", "size": 1, "fileTooLarge": true });
+        goes_by_its_names::<Blob>(names, &blob);
+    }
 
     #[test]
     fn modes_are_read_as_knots_of_any_age_print_them() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::view::Located;
 use crate::{
-    Tangled,
+    KnotAnswers, Tangled,
     patch::{self, Mail, Patch},
     repository::Repository,
 };
@@ -141,8 +141,9 @@ impl Tangled {
     ) -> Result<Log> {
         let knot = self.knot(repository).await?;
         let repo = repository.knot_name();
-        let method = &self.settings.dialects.methods.knot.log;
-        let of = &self.settings.dialects.inputs.knot;
+        let names = &self.settings.dialects;
+        let method = &names.methods.knot.log;
+        let of = &names.inputs.knot;
         let limit = PAGE.to_string();
         let mut commits: Vec<Made> = Vec::new();
         let mut unread = 0;
@@ -157,7 +158,7 @@ impl Tangled {
                 params.push(("cursor", cursor.as_str()));
             }
             let answer: Value = knot.query(method, &params).await?;
-            let listed = listed(&answer);
+            let listed = listed(&answer, &names.answers.knot);
             // A knot that does not know the cursor begins anew.
             let first = listed.iter().flatten().next();
             if number > 0 && first.is_some() && first == commits.first() {
@@ -303,13 +304,13 @@ pub(super) fn bare(subject: &str) -> &str {
 
 /// What a knot lists as a log, in its order: `None` is a commit that cannot be read. One that is
 /// passed over could be the very one that is looked for.
-fn listed(answer: &Value) -> Vec<Option<Made>> {
+fn listed(answer: &Value, names: &KnotAnswers) -> Vec<Option<Made>> {
     let read = |value: &Value| {
         let mut found = Vec::new();
-        collect_commits(value, &mut found);
+        collect_commits(value, names, &mut found);
         found
     };
-    match answer.get("commits").unwrap_or(answer).as_array() {
+    match answer.get(&*names.commits).unwrap_or(answer).as_array() {
         Some(list) => list.iter().map(|it| read(it).into_iter().next()).collect(),
         None => read(answer).into_iter().map(Some).collect(),
     }
@@ -317,9 +318,9 @@ fn listed(answer: &Value) -> Vec<Option<Made>> {
 
 /// The commits of a log, whose form knots have changed: the keys are looked for in any case and at
 /// any depth.
-fn collect_commits(value: &Value, out: &mut Vec<Made>) {
+fn collect_commits(value: &Value, names: &KnotAnswers, out: &mut Vec<Made>) {
     match value {
-        Value::Array(list) => list.iter().for_each(|v| collect_commits(v, out)),
+        Value::Array(list) => list.iter().for_each(|v| collect_commits(v, names, out)),
         Value::Object(map) => {
             let get = |name: &str| {
                 let found = map.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -331,24 +332,25 @@ fn collect_commits(value: &Value, out: &mut Vec<Made>) {
                 found.1.as_str()
             };
             let time = |who: &str| {
-                let at = of(who, "when")?.parse::<Timestamp>().ok()?;
+                let at = of(who, &names.person_when)?.parse::<Timestamp>().ok()?;
                 Some(at.unix())
             };
-            let message = get("message").and_then(Value::as_str);
+            let message = get(&names.commit_message).and_then(Value::as_str);
+            let author = &names.commit_author;
             if let (Some(message), Some(email), Some(at)) =
-                (message, of("author", "email"), time("author"))
+                (message, of(author, &names.person_email), time(author))
             {
-                let parents = get("parentHashes").or_else(|| get("parent_hashes"));
+                let parents = get(&names.commit_parents).or_else(|| get(&names.commit_parents_too));
                 out.push(Made {
-                    oid: get("hash").and_then(oid),
+                    oid: get(&names.commit_hash).and_then(oid),
                     parent: parents.and_then(|p| oid(p.as_array()?.first()?)),
                     subject: subject_of(message),
                     email: email.to_owned(),
                     at,
-                    committed: time("committer").unwrap_or(at),
+                    committed: time(&names.commit_committer).unwrap_or(at),
                 });
             }
-            map.values().for_each(|v| collect_commits(v, out));
+            map.values().for_each(|v| collect_commits(v, names, out));
         }
         _ => {}
     }
@@ -369,6 +371,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{answers::tests::other_names, dialect::Table as _};
 
     fn made(subject: &str) -> Made {
         Made {
@@ -427,6 +430,7 @@ mod tests {
 
     #[test]
     fn a_log_is_read_in_go_s_form_and_in_others() {
+        let usual = KnotAnswers::usual();
         let who = json!({"Name": "A", "Email": "a@x.example", "When": "1970-01-01T00:00:07Z"});
         let go = json!({"commits": [{
             "Hash": [1, 255], "ParentHashes": [[2, 16], [3, 3]], "Author": who,
@@ -438,13 +442,13 @@ mod tests {
             ..made("One and more")
         };
         let mut read = Vec::new();
-        collect_commits(&go, &mut read);
+        collect_commits(&go, usual, &mut read);
         assert_eq!(read, [wanted]);
         let other = json!([{"commit": {
             "hash": "01FF", "message": "Two", "author": {"email": "a@x.example", "when": "1970-01-01T00:00:07Z"},
         }}]);
         let mut read = Vec::new();
-        collect_commits(&other, &mut read);
+        collect_commits(&other, usual, &mut read);
         let wanted = Made {
             oid: Some("01ff".to_owned()),
             committed: 7,
@@ -455,7 +459,30 @@ mod tests {
     }
 
     #[test]
+    fn a_log_is_read_by_the_names_that_are_configured() {
+        let who = |at: &str| json!({ "XKnotAnswerPersonEmail": "a@x.example", "XKnotAnswerPersonWhen": at });
+        for parents in ["XKnotAnswerCommitParents", "xknotanswercommitparentstoo"] {
+            let commit = json!({
+                "XKnotAnswerCommitHash": "01ff", "XKnotAnswerCommitMessage": "One", (parents): ["02"],
+                "XKnotAnswerCommitAuthor": who("1970-01-01T00:00:07Z"),
+                "XKnotAnswerCommitCommitter": who("1970-01-01T00:01:10Z"),
+            });
+            let answer = json!({ "xknotanswercommits": [commit, "no commit"], "commits": [] });
+            let wanted = Made {
+                oid: Some("01ff".to_owned()),
+                parent: Some("02".to_owned()),
+                ..made("One")
+            };
+            let read = listed(&answer, &other_names().knot);
+            assert_eq!(read, [Some(wanted), None]);
+            let usual = listed(&answer, KnotAnswers::usual());
+            assert!(usual.is_empty(), "{usual:?}");
+        }
+    }
+
+    #[test]
     fn a_commit_that_cannot_be_read_is_listed_all_the_same() {
+        let usual = KnotAnswers::usual();
         let whole = json!({
             "hash": "00", "message": "One",
             "author": {"email": "a@x.example", "when": "1970-01-01T00:00:07Z"},
@@ -474,10 +501,10 @@ mod tests {
                 json!({ "commits": [whole, broken] }),
                 json!([{ "commit": whole }, broken]),
             ] {
-                let read: Vec<bool> = listed(&answer).iter().map(Option::is_some).collect();
+                let read: Vec<bool> = listed(&answer, usual).iter().map(Option::is_some).collect();
                 assert_eq!(read, [true, false], "{why}: {answer}");
             }
         }
-        assert!(listed(&json!({ "commits": null })).is_empty());
+        assert!(listed(&json!({ "commits": null }), usual).is_empty());
     }
 }

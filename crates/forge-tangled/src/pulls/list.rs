@@ -224,9 +224,10 @@ impl Tangled {
             Some(_) => self.index(),
             None => self.index_or_others(),
         };
+        let of = &self.settings.dialects.inputs.index;
         let status = match query.state {
-            StateFilter::Open => Some("open"),
-            StateFilter::Merged => Some("merged"),
+            StateFilter::Open => Some(&*of.state_open),
+            StateFilter::Merged => Some(&*of.state_merged),
             StateFilter::Closed | StateFilter::All => None,
         };
         let scans = query.state == StateFilter::Closed
@@ -235,7 +236,6 @@ impl Tangled {
             || query.base.is_some()
             || query.head.is_some();
         let size = if scans { SCAN } else { limit.min(SCAN) };
-        let of = &self.settings.dialects.inputs.index;
         let mut params = vec![(&*of.subject, repository.target())];
         params.extend(status.map(|s| (&*of.wanted_status, s)));
         params.extend(filters.author.as_deref().map(|a| (&*of.author, a)));

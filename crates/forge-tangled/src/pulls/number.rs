@@ -5,7 +5,7 @@ use bytes::Bytes;
 use forge_core::{AtUri, Error, ErrorKind, Noun, Result};
 use http::{Request, StatusCode};
 
-use crate::{Tangled, repository::Repository};
+use crate::{Tangled, WebNames, repository::Repository};
 
 /// How many records of a page that names several are shown.
 const SHOWN: usize = 3;
@@ -76,8 +76,9 @@ impl Tangled {
         }
         let page = response.into_body().into_bytes().unwrap_or_default();
         let page = String::from_utf8_lossy(&page);
+        let names = &self.settings.dialects.web;
         let found = match status.is_success() {
-            true => record_of(&page, collection, of.path, number),
+            true => record_of(&page, names, collection, of.path, number),
             false => Err(format!("it answers with status {}", status.as_u16())),
         };
         found.map_err(|why| {
@@ -87,11 +88,18 @@ impl Tangled {
     }
 }
 
-/// The one record of `collection` that the page of a number carries as `data-aturi`, or why it is
+/// The one record of `collection` that the page of a number carries in an attribute, or why it is
 /// not known. Nothing is guessed: whatever is done to a pull request would be done to another one.
-fn record_of(page: &str, collection: &str, path: &str, number: u64) -> Result<AtUri, String> {
+fn record_of(
+    page: &str,
+    names: &WebNames,
+    collection: &str,
+    path: &str,
+    number: u64,
+) -> Result<AtUri, String> {
     let mut found: Vec<AtUri> = Vec::new();
-    for text in page.split("data-aturi=\"").skip(1) {
+    let begin = format!("{}=\"", names.record);
+    for text in page.split(&begin).skip(1) {
         let uri = text.split('"').next().unwrap_or_default();
         match AtUri::parse(uri) {
             Ok(uri) if uri.collection == collection && !found.contains(&uri) => found.push(uri),
@@ -135,7 +143,7 @@ mod tests {
     const PULL: &str = "sh.tangled.repo.pull";
 
     fn of(page: &str) -> Result<String, String> {
-        record_of(page, PULL, "pulls", 7).map(|uri| uri.to_string())
+        record_of(page, &WebNames::default(), PULL, "pulls", 7).map(|uri| uri.to_string())
     }
 
     #[test]
@@ -158,7 +166,8 @@ mod tests {
             let why = of(&format!("{names}{other}")).unwrap_err();
             assert_eq!(why, format!("it names {own}, and that number nowhere"));
         }
-        assert!(record_of(&names, "sh.tangled.repo.issue", "issues", 7).is_err());
+        let usual = WebNames::default();
+        assert!(record_of(&names, &usual, "sh.tangled.repo.issue", "issues", 7).is_err());
         assert_eq!(of(""), Err(format!("it names no record of {PULL}")));
     }
 

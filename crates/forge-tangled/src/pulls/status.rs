@@ -87,6 +87,8 @@ pub(crate) struct Words<'a> {
     pub at: &'a str,
     /// The tokens: open, closed, and for pull requests merged.
     pub tokens: &'a [Cow<'static, str>],
+    /// The index's words for these.
+    pub indexed: [&'a str; 3],
 }
 
 impl<'a> Words<'a> {
@@ -97,6 +99,7 @@ impl<'a> Words<'a> {
             state: &names.sh_fields.status,
             at: &names.sh_fields.created_at,
             tokens: &names.sh.states,
+            indexed: indexed(names),
         }
     }
 
@@ -107,18 +110,17 @@ impl<'a> Words<'a> {
             state: &names.sh_fields.state,
             at: &names.sh_fields.created_at,
             tokens: &names.sh.issue_states,
+            indexed: indexed(names),
         }
     }
 
-    /// The state that a token means: the full one, or its last word.
+    /// The state that a token means: the full one, its last word, or the index's word for it.
     pub fn state_of(&self, token: &str) -> Option<PrState> {
-        let states = [
-            (PrState::Open, "open"),
-            (PrState::Closed, "closed"),
-            (PrState::Merged, "merged"),
-        ];
-        let mut known = states.into_iter().zip(self.tokens);
-        let found = known.find(|((_, word), full)| token == *word || token == **full);
+        let states = [PrState::Open, PrState::Closed, PrState::Merged];
+        let mut known = states.into_iter().zip(self.indexed).zip(self.tokens);
+        let found = known.find(|((_, word), full)| {
+            token == *word || token == **full || full.rsplit('.').next() == Some(token)
+        });
         found.map(|((state, _), _)| state)
     }
 
@@ -130,6 +132,11 @@ impl<'a> Words<'a> {
         let no_time = record.created_at(self.at).is_none();
         no_time.then_some("it has no time, and its key is none")
     }
+}
+
+fn indexed(names: &Dialects) -> [&str; 3] {
+    let of = &names.inputs.index;
+    [&of.state_open, &of.state_closed, &of.state_merged]
 }
 
 /// As [`read_as`], of pull requests.

@@ -1,5 +1,5 @@
 use forge_core::{
-    PrId, PullRequests, RepoId, RepoPath,
+    PrId, PullRequests,
     model::{CreatePull, EditPull, Resubmit},
 };
 use serde_json::Value;
@@ -76,10 +76,7 @@ async fn thirty_edits_of_a_ticket_at_once_are_all_kept() {
     let stage = Stage::new();
     let repo = stage.world.repository_1_0(&stage.alice, "new");
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let id = stage.id_of(&repo);
     let forge = stage.tangled(&stage.alice);
     let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
     let made = made.unwrap().value;

@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 
 use forge_core::{
-    Checks, Issues, Labels, PageReq, PullRequests, RepoId, RepoPath, Reviews,
+    Checks, Issues, Labels, PageReq, PrId, PullRequests, Repos, Reviews,
     model::{
-        CloseReq, CreatePull, EditPull, IssueFields, IssueState, MergeReq, NewIssue, NewLabel,
-        PrFields, PrState, PullQuery, SetIssueState, StateFilter,
+        CheckStatus, CloseReq, CreatePull, EditPull, FileEdit, HeadRef, IssueFields, IssueFilter,
+        IssueQuery, IssueState, MergeReq, MergeState, NewIssue, NewLabel, PrFields, PrState,
+        PullQuery, SetIssueState, StateFilter,
     },
 };
 use forge_tangled::{Audience, Dialects, Settings};
 use forge_testkit::tangled::{
-    self, Host, KnotOptions, Names, PdsOptions, Place, SpindleDouble, World,
+    self, Fault, Host, KnotOptions, Names, PdsOptions, Place, SpindleDouble, World,
 };
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{PASSWORD, Stage};
 
 /// What the records of a collection, and other objects with a type, have: where a field is, and the
 /// key of its name.
@@ -109,6 +110,7 @@ const RECORDS: &[(&str, &[(&str, &str)])] = &[
             ("repoDid", "sh_field_repo_did"),
             ("labels", "sh_field_repo_labels"),
             ("spindle", "sh_field_repo_spindle"),
+            ("source", "sh_field_repo_source"),
         ],
     ),
     (
@@ -299,7 +301,124 @@ const ANSWERS: &[Row] = &[
         "items.subject",
         "index_field_collaborator",
     ),
+    (&["knot_describe_repo"], "ownerDid", "knot_answer_owner"),
+    (&["knot_describe_repo"], "rkey", "knot_answer_rkey"),
+    (BRANCH, "name", "knot_answer_branch_name"),
+    (BRANCH, "hash", "knot_answer_branch_hash"),
+    (BRANCH, "message", "knot_answer_branch_message"),
+    (BRANCH, "when", "knot_answer_branch_when"),
+    (&["knot_branches"], "branches", "knot_answer_branches"),
+    (
+        &["knot_branches"],
+        "branches.reference",
+        "knot_answer_reference",
+    ),
+    (
+        &["knot_branches"],
+        "branches.reference.name",
+        "knot_answer_reference_name",
+    ),
+    (
+        &["knot_branches"],
+        "branches.reference.hash",
+        "knot_answer_reference_hash",
+    ),
+    (&["knot_compare"], "patch", "knot_answer_patch"),
+    (
+        &["knot_compare"],
+        "combined_patch_raw",
+        "knot_answer_combined_patch",
+    ),
+    (
+        &["knot_merge_check"],
+        "is_conflicted",
+        "knot_answer_conflicted",
+    ),
+    (&["knot_merge_check"], "conflicts", "knot_answer_conflicts"),
+    (
+        &["knot_merge_check"],
+        "conflicts.filename",
+        "knot_answer_conflict_file",
+    ),
+    (&["knot_merge_check"], "error", "knot_answer_check_error"),
+    (&["knot_hidden_ref"], "success", "knot_answer_fetched"),
+    (&["knot_hidden_ref"], "ref", "knot_answer_fetched_ref"),
+    (&["knot_hidden_ref"], "error", "knot_answer_fetch_error"),
+    (&["knot_tree"], "files", "knot_answer_files"),
+    (&["knot_tree"], "files.name", "knot_answer_file_name"),
+    (&["knot_tree"], "files.mode", "knot_answer_file_mode"),
+    (&["knot_blob"], "content", "knot_answer_blob_content"),
+    (&["knot_blob"], "encoding", "knot_answer_blob_encoding"),
+    (&["knot_blob"], "size", "knot_answer_blob_size"),
+    (&["knot_log"], "commits", "knot_answer_commits"),
+    (&["knot_log"], "commits.Hash", "knot_answer_commit_hash"),
+    (
+        &["knot_log"],
+        "commits.ParentHashes",
+        "knot_answer_commit_parents",
+    ),
+    (
+        &["knot_log"],
+        "commits.Message",
+        "knot_answer_commit_message",
+    ),
+    (&["knot_log"], "commits.Author", "knot_answer_commit_author"),
+    (
+        &["knot_log"],
+        "commits.Author.Email",
+        "knot_answer_person_email",
+    ),
+    (
+        &["knot_log"],
+        "commits.Author.When",
+        "knot_answer_person_when",
+    ),
+    (
+        &["knot_log"],
+        "commits.Committer",
+        "knot_answer_commit_committer",
+    ),
+    (
+        &["knot_log"],
+        "commits.Committer.When",
+        "knot_answer_person_when",
+    ),
+    (&["knot_merge_base"], "commit", "knot_answer_common"),
+    (PIPELINES, "pipelines", "spindle_answer_pipelines"),
+    (PIPELINES, "pipelines.commit", "spindle_answer_commit"),
+    (
+        PIPELINES,
+        "pipelines.createdAt",
+        "spindle_answer_created_at",
+    ),
+    (PIPELINES, "pipelines.trigger", "spindle_answer_trigger"),
+    (PIPELINES, "pipelines.workflows", "spindle_answer_workflows"),
+    (
+        PIPELINES,
+        "pipelines.workflows.name",
+        "spindle_answer_workflow_name",
+    ),
+    (PIPELINES, WORKFLOW_STATUS, "spindle_answer_workflow_status"),
+    (
+        PIPELINES,
+        "pipelines.workflows.error",
+        "spindle_answer_workflow_error",
+    ),
+    (
+        PIPELINES,
+        "pipelines.workflows.startedAt",
+        "spindle_answer_workflow_started",
+    ),
+    (
+        PIPELINES,
+        "pipelines.workflows.finishedAt",
+        "spindle_answer_workflow_finished",
+    ),
 ];
+
+const BRANCH: &[&str] = &["knot_branch", "knot_default_branch"];
+const PIPELINES: &[&str] = &["spindle_pipelines"];
+const WORKFLOW_STATUS: &str = "pipelines.workflows.status";
 
 /// Another name for each of the protocol's, by its key; names that are one stay one.
 fn other_names(usual: &BTreeMap<String, String>) -> BTreeMap<String, String> {
@@ -351,7 +470,27 @@ fn renamed(stage: &Stage, spindle: &SpindleDouble) -> Settings {
         let ticket = Place::Type(usual["org_pull"].clone());
         names.word(ticket, "state", &usual[key], &others[key]);
     }
+    for word in ["success", "failed", "timeout", "cancelled"] {
+        let answer = Place::Answer(usual["spindle_pipelines"].clone());
+        let now = &others[&format!("spindle_answer_{word}")];
+        names.word(answer, WORKFLOW_STATUS, word, now);
+    }
+    let lists = [
+        ("index_list_pulls", "status"),
+        ("index_list_issues", "state"),
+    ];
+    for (method, asked) in lists {
+        for word in ["open", "closed", "merged"] {
+            let now = &others[&format!("index_field_state_{word}")];
+            names.word(Place::Query(usual[method].clone()), asked, word, now);
+            let answer = Place::Answer(usual[method].clone());
+            names.word(answer, "items.state", word, now);
+        }
+    }
+    let record = "web_record";
+    names.attribute(&usual[record], &others[record]);
     let world = &stage.world;
+    world.index().web().speak(names.clone());
     for (by, host) in [
         ("knot_", world.knot().host()),
         ("index_", world.index().host()),
@@ -459,6 +598,15 @@ async fn a_pull_request_goes_its_way_by_the_names_that_are_configured() {
     forge.reopen(&pr, None).await.unwrap();
     let merged = forge.merge(&pr, &MergeReq::default()).await.unwrap();
     assert_eq!(merged.ingestion.word(), "confirmed");
+    let query = PullQuery {
+        state: StateFilter::Merged,
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    let page = PageReq::first(30);
+    let rows = forge.list(stage.repo_id(), &query, page).await.unwrap();
+    assert_eq!(rows.items.len(), 1);
+    assert_eq!(rows.items[0].state, PrState::Merged);
     let fields = PrFields::COMMENTS | PrFields::MERGEABILITY;
     let view = forge.view(&pr, fields).await.unwrap();
     assert_eq!(view.state, PrState::Merged);
@@ -510,6 +658,14 @@ async fn an_issue_and_its_label_go_by_the_names_that_are_configured() {
     let close = SetIssueState::to(IssueState::Closed);
     let closed = forge.set_issue_state(&id, &close).await.unwrap();
     assert_eq!(closed.ingestion.word(), "confirmed");
+    let query = IssueQuery {
+        state: IssueFilter::Closed,
+        ..IssueQuery::default()
+    };
+    let page = PageReq::first(30);
+    let listed = forge.issues(stage.repo_id(), &query, page).await.unwrap();
+    assert_eq!(listed.items.len(), 1);
+    assert_eq!(listed.items[0].state, IssueState::Closed);
     let issue = forge.issue(&id, IssueFields::default()).await.unwrap();
     assert_eq!(issue.state, IssueState::Closed);
     assert_eq!(
@@ -525,6 +681,139 @@ async fn an_issue_and_its_label_go_by_the_names_that_are_configured() {
     assert!(has(&index, "indexlistlabelops"), "{index:?}");
 }
 
+#[tokio::test]
+async fn what_knots_and_pages_answer_is_read_by_the_names_that_are_configured() {
+    let stage = Stage::new();
+    let settings = renamed(&stage, &SpindleDouble::start().unwrap());
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let id = stage.id_of(&stage.repo);
+    let info = forge.repo(&id).await.unwrap();
+    assert_eq!(info.id, stage.id());
+    assert_eq!(info.default_branch.as_deref(), Some("main"));
+    let git = &stage.repo.git;
+    git.commit("topic", "A", &[("README.md", Some("mine\n"))]);
+    let branches = forge.branches(&id, PageReq::first(30)).await.unwrap().items;
+    let names: Vec<&str> = branches.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["main", "topic"]);
+    assert_eq!(Some(branches[1].oid.clone()), git.oid("topic"));
+
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    let number = PrId::number(stage.id(), 1);
+    let view = forge.view(&number, PrFields::NONE).await.unwrap();
+    assert_eq!(view.id, pr);
+    let edits = CreatePull {
+        base: Some("main".to_owned()),
+        edits: vec![FileEdit::write("README.md", "edited\n")],
+        ..CreatePull::new("", "Edited")
+    };
+    forge.create(&id, &edits).await.unwrap();
+    git.commit("main", "B", &[("README.md", Some("theirs\n"))]);
+    let view = forge.view(&pr, PrFields::MERGEABILITY).await.unwrap();
+    let merge = view.mergeability.unwrap();
+    assert_eq!(merge.state, MergeState::Conflicting);
+    assert_eq!(merge.conflicts, ["README.md"]);
+    assert_eq!(Some(merge.base_oid), git.oid("main"));
+    let called = called(stage.world.knot().host());
+    for method in ["describerepo", "branches", "tree", "blob", "mergecheck"] {
+        assert!(has(&called, &format!("knot{method}")), "{called:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_fork_s_knot_answers_is_read_by_the_names_that_are_configured() {
+    let stage = Stage::new();
+    let settings = renamed(&stage, &SpindleDouble::start().unwrap());
+    let carol = stage.world.pds().account("carol.test", PASSWORD);
+    let knot = stage.world.knot();
+    let fork = stage.world.fork_on(knot, &stage.repo, &carol, "widget");
+    fork.git.commit("side", "C", &[("c", Some("1\n"))]);
+    let forge = stage.tangled_with(settings, Some(&carol));
+    let req = CreatePull {
+        head: HeadRef {
+            owner: Some(carol.handle.clone()),
+            repo: None,
+            branch: "side".to_owned(),
+        },
+        ..CreatePull::new("side", "From a fork")
+    };
+    // The knot puts the branch where nobody would look for it.
+    let main = stage.repo.git.oid("main").unwrap();
+    let said = json!({ "xknotanswerfetched": true, "xknotanswerfetchedref": main });
+    let kind = [("content-type", "application/json")];
+    let answer = Fault::answer(200, &kind, said.to_string());
+    knot.host().fault(answer.on("org.example.knothiddenref"));
+    let made = forge.create(stage.repo_id(), &req).await.unwrap().value;
+    assert_eq!(made.head_oid, fork.git.oid("side"));
+    let base = format!("xknotfieldcomparebase={main}");
+    let asked = knot.host().requests();
+    assert!(asked.iter().any(|it| it.query.contains(&base)));
+
+    let other = CreatePull {
+        head: HeadRef {
+            branch: "other".to_owned(),
+            ..req.head.clone()
+        },
+        ..CreatePull::new("other", "Another")
+    };
+    fork.git.commit("other", "D", &[("d", Some("1\n"))]);
+    let made = forge.create(stage.repo_id(), &other).await.unwrap().value;
+    assert_eq!(made.head_oid, fork.git.oid("other"));
+    fork.git
+        .run(["config", "--unset", "remote.origin.url"])
+        .ok();
+    fork.git.commit("last", "E", &[("e", Some("1\n"))]);
+    let last = CreatePull {
+        head: HeadRef {
+            branch: "last".to_owned(),
+            ..req.head
+        },
+        ..CreatePull::new("last", "The last")
+    };
+    let e = forge.create(stage.repo_id(), &last).await.unwrap_err();
+    assert!(e.message().contains("the repository is no fork"), "{e:?}");
+    called(knot.host());
+}
+
+#[tokio::test]
+async fn what_a_spindle_answers_is_read_by_the_names_that_are_configured() {
+    let stage = Stage::new();
+    let spindle = spindle_of(&stage);
+    let settings = renamed(&stage, &spindle);
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
+    let req = CreatePull::new("topic", "One");
+    let made = forge.create(stage.repo_id(), &req).await.unwrap().value;
+    let head = made.head_oid.unwrap();
+    let run = [
+        ("a.yml", "success"),
+        ("b.yml", "failed"),
+        ("c.yml", "timeout"),
+        ("d.yml", "cancelled"),
+    ];
+    spindle.run(&stage.repo.did, &head, "push", &run);
+    let mut checks = forge.checks(&made.id).await.unwrap().checks;
+    checks.sort_by(|a, b| a.name.cmp(&b.name));
+    let said: Vec<_> = checks
+        .iter()
+        .map(|it| (it.name.as_str(), it.status, it.conclusion.as_deref()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ("a.yml", CheckStatus::Success, Some("SUCCESS")),
+            ("b.yml", CheckStatus::Failure, Some("FAILED")),
+            ("c.yml", CheckStatus::Failure, Some("TIMEOUT")),
+            ("d.yml", CheckStatus::Cancelled, Some("CANCELLED")),
+        ]
+    );
+    for check in &checks {
+        assert_eq!(check.event.as_deref(), Some("push"));
+        assert!(check.started_at.is_some() && check.completed_at.is_some());
+        assert_eq!(check.summary.is_some(), check.name == "b.yml");
+    }
+}
+
 /// The double of 1.0 knows one audience: who is configured to ask for that one is never refused.
 #[tokio::test]
 async fn a_ticket_is_opened_by_other_names_and_for_the_audience_that_is_configured() {
@@ -536,11 +825,7 @@ async fn a_ticket_is_opened_by_other_names_and_for_the_audience_that_is_configur
         let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
         let mut settings = renamed(&stage, &SpindleDouble::start().unwrap());
         settings.dialects.audience = audience;
-        let repo = stage.world.repository_1_0(&stage.alice, "new");
-        let id = RepoId {
-            path: RepoPath::Did(repo.did.clone()),
-            ..stage.id()
-        };
+        let (repo, id) = stage.repo_1_0();
         repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
         let forge = stage.tangled_with(settings, Some(&stage.alice));
         let mut req = CreatePull::new("topic", "One");
@@ -571,5 +856,17 @@ async fn a_ticket_is_opened_by_other_names_and_for_the_audience_that_is_configur
             .knot()
             .records(&repo.did, "org.tangled.track.ticket");
         assert_eq!(ticket[0].2["state"], "closed");
+
+        // The other form of the commit that two share.
+        repo.git.commit("second", "B", &[("b", Some("y\n"))]);
+        let main = repo.git.oid("main").unwrap();
+        let said = json!({ "xknotanswercommon": { "xknotanswercommonoid": main } });
+        let kind = [("content-type", "application/json")];
+        let answer = Fault::answer(200, &kind, said.to_string());
+        knot.fault(answer.on("org.example.knotmergebase"));
+        let second = CreatePull::new("second", "Two");
+        let made = forge.create(&id, &second).await.unwrap().value;
+        assert_eq!(made.head_oid, repo.git.oid("second"));
+        assert_eq!(knot.faults_left(), 0);
     }
 }

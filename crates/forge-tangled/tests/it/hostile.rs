@@ -1,7 +1,7 @@
 //! Records that were written to do harm, or by accident.
 
 use forge_core::{
-    Issues, Labels, PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Warning,
+    Issues, Labels, PageReq, PrId, PrKey, PullRequests, Warning,
     model::{
         EditPull, IssueFields, IssueFilter, IssueQuery, NewIssue, PrFields, PullQuery, SetChange,
         StateFilter,
@@ -251,11 +251,7 @@ async fn ten_thousand_records_of_tangled_1_0_are_read_over_cursors() {
     const TICKET: &str = "org.tangled.track.ticket";
     const SAID: &str = "org.tangled.feed.comment";
     let stage = Stage::new();
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let (repo, id) = stage.repo_1_0();
     let knot = stage.world.knot();
     let at = "2026-11-01T00:00:00Z";
     let ticket = json!({
@@ -323,11 +319,7 @@ async fn answers_to_oneself_and_odd_times_are_only_data() {
 #[tokio::test]
 async fn of_tangled_1_0_none_is_lost_silently() {
     let stage = Stage::new();
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let (repo, id) = stage.repo_1_0();
     let knot = stage.world.knot();
     let mut number = 0;
     let mut put = |name: &str, record: Value| {

@@ -431,10 +431,7 @@ async fn tickets_without_a_branch_are_issues() {
         "3mkuuamwfj323",
         ticket("Done", "completed", None),
     );
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let id = stage.id_of(&repo);
     let forge = stage.tangled(&stage.alice);
     let made = forge.create_issue(&id, &new("One")).await.unwrap();
     assert_eq!(made.ingestion.word(), "immediate");
@@ -546,11 +543,7 @@ fn said_in(warnings: &[Warning]) -> bool {
 async fn why_a_ticket_is_closed_is_said_once() {
     const COMMENT: &str = "org.tangled.feed.comment";
     let stage = Stage::new();
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let (repo, id) = stage.repo_1_0();
     let knot = stage.world.knot();
     let forge = stage.tangled(&stage.alice);
     let issue = forge.create_issue(&id, &new("One")).await.unwrap().value.id;

@@ -45,10 +45,7 @@ async fn who_has_another_handle_is_called_by_it() {
         ..forgetful(&stage)
     };
     let forge = stage.tangled_with(settings, None);
-    let id = RepoId {
-        path: RepoPath::Did(stage.repo.did.clone()),
-        ..stage.id()
-    };
+    let id = stage.id_of(&stage.repo);
     assert_eq!(forge.repo(&id).await.unwrap().id, stage.id());
     directory.rename(&stage.alice.did, Some("renamed.test"));
     let renamed = RepoId {

@@ -5,7 +5,7 @@
 use std::{future::Future, path::Path, time::Duration};
 
 use forge_core::{
-    ErrorKind, PrId, PullRequests, RepoId, RepoPath, Timestamp,
+    ErrorKind, PrId, PullRequests, RepoId, Timestamp,
     model::{CloseReq, CreatePull, FileEdit, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::{Settings, Tangled};
@@ -405,10 +405,7 @@ impl Tickets {
     fn new() -> Self {
         let scene = Scene::new();
         let repo = scene.stage.world.repository_1_0(&scene.stage.alice, "new");
-        let id = RepoId {
-            path: RepoPath::Did(repo.did.clone()),
-            ..scene.stage.id()
-        };
+        let id = scene.stage.id_of(&repo);
         Self { scene, repo, id }
     }
 

@@ -1,7 +1,7 @@
 //! Links: what records name, what a page of the web stands for, and what is not known.
 
 use forge_core::{
-    Issues, PrKey, RepoId, RepoPath, Warning,
+    Issues, PrKey, Warning,
     model::{CreatePull, Issue, IssueId, Link, LinkState, NewIssue, Subject, SubjectKind},
 };
 use serde_json::json;
@@ -166,10 +166,7 @@ async fn tickets_name_each_other() {
     let mut pull = ticket("Pull", &format!("Since {issue}."));
     pull["targetBranch"] = json!("main");
     knot.put_record(&repo.did, TICKET, "3mkuuamwfj323", pull);
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let id = stage.id_of(&repo);
     let subject = Subject::Issue(IssueId {
         repo: id,
         key: PrKey::Record(issue),

@@ -6,13 +6,13 @@ use std::{
 };
 
 use forge_core::{
-    PageReq, PullRequests,
+    Page, PageReq, PullRequests,
     model::{
-        CreatePull, FileEdit, MergeReq, NewLabel, PrFields, PrState, PullQuery, Resubmit,
-        StateFilter,
+        CreatePull, FileEdit, MergeReq, NewLabel, PrFields, PrState, PullQuery, PullRequest,
+        Resubmit, StateFilter,
     },
 };
-use forge_tangled::{Origin, Settings};
+use forge_tangled::{Origin, Settings, Tangled};
 use forge_testkit::tangled::{Host, Recorded};
 use serde_json::json;
 
@@ -21,12 +21,87 @@ use crate::stage::Stage;
 const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
-/// The most requests of all kinds, to all hosts, that opening takes where everything that is looked
-/// up once is known: the two writes, what is read before them so that nothing is opened twice or
-/// refused behind them, and the looks of the index at the pull request and its label.
-const CREATE: usize = 24;
-/// The same of another round, and the view behind it.
-const RESUBMIT: usize = 32;
+/// What is asked, of whatever host, how often at most, and what for.
+type Costs = [(&'static str, usize, &'static str)];
+
+/// Opening with a label, where who is who and where the repository is are known.
+const CREATE: &Costs = &[
+    (
+        "sh.tangled.repo.getDefaultBranch",
+        1,
+        "the base, which is not named",
+    ),
+    (
+        "sh.tangled.repo.listCollaborators",
+        1,
+        "whether the viewer's labels count",
+    ),
+    (
+        "com.atproto.repo.getRecord",
+        3,
+        "the repository's list of labels, and the two that are in it",
+    ),
+    ("sh.tangled.repo.branch", 2, "the tips of base and head"),
+    ("sh.tangled.repo.compare", 1, "the patch"),
+    (
+        "com.atproto.repo.listRecords",
+        1,
+        "whether the viewer has one of these branches open",
+    ),
+    ("sh.tangled.repo.listPulls", 1, "whether others have"),
+    ("com.atproto.repo.uploadBlob", 1, "the patch is written"),
+    ("com.atproto.repo.applyWrites", 1, "all else is written"),
+    (
+        "sh.tangled.repo.getPull",
+        1,
+        "whether the index shows the pull request",
+    ),
+    (
+        "sh.tangled.label.listOps",
+        1,
+        "whether the index shows the label",
+    ),
+];
+
+/// Another round, where also the newest one has been read, and the view behind it.
+const RESUBMIT: &Costs = &[
+    (
+        "com.atproto.repo.getRecord",
+        2,
+        "the pull request; and as it is when the round is added",
+    ),
+    ("sh.tangled.repo.branch", 2, "the tips of base and head"),
+    ("sh.tangled.repo.compare", 1, "the patch"),
+    (
+        "sh.tangled.repo.pull.listStatuses",
+        2,
+        "whether it is open; and for the view",
+    ),
+    (
+        "com.atproto.repo.listRecords",
+        8,
+        "what owner and collaborator say of its state; and of state, comments and labels for the \
+         view",
+    ),
+    ("com.atproto.repo.uploadBlob", 1, "the patch is written"),
+    ("com.atproto.repo.putRecord", 1, "the round is written"),
+    (
+        "sh.tangled.repo.getPull",
+        1,
+        "whether the index shows the round",
+    ),
+    (
+        "sh.tangled.feed.listComments",
+        1,
+        "the comments, for the view",
+    ),
+    ("sh.tangled.label.listOps", 1, "the labels, for the view"),
+    (
+        "com.atproto.sync.getBlob",
+        1,
+        "the new round as it was stored, for the view",
+    ),
+];
 
 /// Long enough that requests which are sent at once are in work at once, also on a slow machine.
 const SLOW: Duration = Duration::from_millis(200);
@@ -46,10 +121,37 @@ fn reset(stage: &Stage) {
     hosts(stage).iter().for_each(|host| host.reset_record());
 }
 
-/// All requests since the record was set back, and how many had to wait for each other.
-fn cost(stage: &Stage) -> (usize, usize) {
-    let all = hosts(stage).iter().map(|host| host.count()).sum();
-    (all, Recorded::longest_chain(&hosts(stage)))
+/// Of the requests since the record was set back, each is one of `costs`, and none came oftener.
+fn cost_at_most(stage: &Stage, name: &str, costs: &Costs) {
+    let mut asked: BTreeMap<String, usize> = BTreeMap::new();
+    for request in hosts(stage).iter().flat_map(|host| host.requests()) {
+        let what = request.method().unwrap_or(&request.path);
+        *asked.entry(what.to_owned()).or_default() += 1;
+    }
+    let all: usize = asked.values().sum();
+    let chain = Recorded::longest_chain(&hosts(stage));
+    println!("{name}: {all} requests, {chain} after each other: {asked:#?}");
+    for (what, times) in asked {
+        let cost = costs.iter().find(|(named, ..)| *named == what);
+        let Some((_, most, why)) = cost else {
+            panic!("{name}: {what} is asked {times} times, and nothing says what for");
+        };
+        assert!(times <= *most, "{name}: {what} {times} times; {why}");
+    }
+}
+
+/// Rows of a list.
+fn rows() -> PullQuery {
+    PullQuery {
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    }
+}
+
+/// The first page of a list.
+async fn first_page(forge: &Tangled, stage: &Stage, query: &PullQuery) -> Page<PullRequest> {
+    let page = PageReq::first(30);
+    forge.list(stage.repo_id(), query, page).await.unwrap()
 }
 
 fn procedures(host: &Host) -> Vec<String> {
@@ -74,9 +176,7 @@ async fn opening_is_two_writes_and_a_look_at_the_index() {
     req.labels = vec!["bug".into()];
     reset(&stage);
     let made = repo.create(&req).await.unwrap();
-    let (all, chain) = cost(&stage);
-    println!("create: {all} requests, {chain} after each other");
-    assert!(all <= CREATE, "{all} requests");
+    cost_at_most(&stage, "create", CREATE);
     assert_eq!(
         procedures(stage.world.pds().host()),
         [
@@ -101,9 +201,7 @@ async fn opening_is_two_writes_and_a_look_at_the_index() {
         .resubmit(&made.value.id, &Resubmit::default())
         .await
         .unwrap();
-    let (all, chain) = cost(&stage);
-    println!("resubmit: {all} requests, {chain} after each other");
-    assert!(all <= RESUBMIT, "{all} requests");
+    cost_at_most(&stage, "resubmit", RESUBMIT);
     assert_eq!(
         procedures(stage.world.pds().host()),
         ["com.atproto.repo.uploadBlob", "com.atproto.repo.putRecord"]
@@ -194,15 +292,11 @@ async fn a_list_has_states_as_indexed_and_a_view_looks_at_who_set_them() {
     let forge = stage.tangled(&stage.bob);
     let query = PullQuery {
         state: StateFilter::All,
-        fields: PrFields::ROW,
-        ..PullQuery::default()
+        ..rows()
     };
     for index_is_down in [false, true] {
         stage.world.index().host().set_down(index_is_down);
-        let page = forge
-            .list(&stage.id(), &query, PageReq::first(30))
-            .await
-            .unwrap();
+        let page = first_page(&forge, &stage, &query).await;
         let row = &page.items[0];
         let marks: Vec<_> = row.warnings.iter().map(|w| w.section).collect();
         if index_is_down {
@@ -275,10 +369,7 @@ async fn a_thousand_pull_requests_by_fifty_authors_without_the_index() {
     for host in hosts(&stage) {
         host.set_latency(Duration::from_millis(100));
     }
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
+    let query = rows();
     reset(&stage);
     let begun = Instant::now();
     let page = forge
@@ -339,14 +430,7 @@ async fn rows_of_a_list_cost_one_request() {
     let (index, knot) = (stage.world.index().host(), stage.world.knot().host());
     index.reset_record();
     knot.reset_record();
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
-    let page = forge
-        .list(&stage.id(), &query, PageReq::first(30))
-        .await
-        .unwrap();
+    let page = first_page(&forge, &stage, &rows()).await;
     assert_eq!((page.items.len(), page.scanned), (3, Some(3)));
     assert_eq!(page.total, Some(3));
     let source = page.source.as_deref().unwrap_or_default();
@@ -363,14 +447,7 @@ async fn the_first_list_waits_for_four_requests() {
         host.set_latency(SLOW);
     }
     reset(&stage);
-    let query = PullQuery {
-        fields: PrFields::ROW,
-        ..PullQuery::default()
-    };
-    let page = forge
-        .list(&stage.id(), &query, PageReq::first(30))
-        .await
-        .unwrap();
+    let page = first_page(&forge, &stage, &rows()).await;
     assert_eq!(page.items.len(), 1);
     let knot = stage.world.knot().host();
     assert_eq!(knot.count_of("sh.tangled.repo.describeRepo"), 1);
@@ -386,11 +463,7 @@ async fn pages_meet_without_gaps() {
         stage.open(&repo, branch).await;
     }
     for base in [None, Some("main".to_owned())] {
-        let query = PullQuery {
-            base,
-            fields: PrFields::ROW,
-            ..PullQuery::default()
-        };
+        let query = PullQuery { base, ..rows() };
         let mut seen = Vec::new();
         let mut next = PageReq::first(2);
         loop {
@@ -423,10 +496,7 @@ async fn without_the_index_others_are_asked_and_that_is_said() {
         index.host().set_down(true);
         index.backlinks().set_down(!backlinks);
         let forge = stage.tangled(&stage.bob);
-        let page = forge
-            .list(&stage.id(), &PullQuery::default(), PageReq::first(30))
-            .await
-            .unwrap();
+        let page = first_page(&forge, &stage, &PullQuery::default()).await;
         let ids: Vec<_> = page.items.iter().map(|p| p.id.clone()).collect();
         assert_eq!(
             ids,
@@ -447,10 +517,7 @@ async fn without_the_index_others_are_asked_and_that_is_said() {
             state: StateFilter::All,
             ..PullQuery::default()
         };
-        let all = forge
-            .list(&stage.id(), &query, PageReq::first(30))
-            .await
-            .unwrap();
+        let all = first_page(&forge, &stage, &query).await;
         assert_eq!(all.items.len(), 2);
         let view = forge.view(&closed.id, PrFields::NONE).await.unwrap();
         assert_eq!(view.state, forge_core::model::PrState::Closed);

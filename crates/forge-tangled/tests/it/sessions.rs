@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use forge_core::{
-    ErrorKind, PullRequests, RepoId, RepoPath, Repos, Reviews,
+    ErrorKind, PullRequests, RepoId, Repos, Reviews,
     model::{CreatePull, MergeReq, PrFields, PrState},
 };
 use forge_http::{Http, Secret};
@@ -462,10 +462,7 @@ async fn a_knot_whose_clock_is_off_says_so() {
 
 /// A repository of Tangled 1.0.
 fn of_1_0(stage: &Stage, repo: &Repository) -> RepoId {
-    RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    }
+    stage.id_of(repo)
 }
 
 /// A process with its pauses: a restart takes a while.

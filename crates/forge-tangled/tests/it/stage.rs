@@ -125,6 +125,21 @@ impl Stage {
     pub fn repo_id(&self) -> &RepoId {
         &self.id
     }
+
+    /// The id of a repository by its DID.
+    pub fn id_of(&self, repo: &Repository) -> RepoId {
+        RepoId {
+            path: RepoPath::Did(repo.did.clone()),
+            ..self.id()
+        }
+    }
+
+    /// A new repository of Tangled 1.0 that is Alice's, and its id.
+    pub fn repo_1_0(&self) -> (Repository, RepoId) {
+        let repo = self.world.repository_1_0(&self.alice, "new");
+        let id = self.id_of(&repo);
+        (repo, id)
+    }
 }
 
 fn http() -> Http {

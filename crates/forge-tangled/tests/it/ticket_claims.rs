@@ -1,7 +1,7 @@
 //! Tangled 1.0: what a write says is what is there, field by field.
 
 use forge_core::{
-    Issues, PullRequests, RepoId, RepoPath, Reviews,
+    Issues, PullRequests, RepoId, Reviews,
     model::{CommentId, CreatePull, EditIssue, EditPull, NewIssue, SetChange},
 };
 use forge_testkit::tangled::{Fault, KnotOptions, PdsOptions, Repository, World};
@@ -21,10 +21,7 @@ fn ground(stage: &Stage) -> (Repository, RepoId) {
     });
     let knot = stage.world.knot();
     knot.put_record(&repo.did, TICKET, "3mkuuamwfj322", labelled);
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let id = stage.id_of(&repo);
     (repo, id)
 }
 

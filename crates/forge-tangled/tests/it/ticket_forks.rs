@@ -1,21 +1,12 @@
 //! Tangled 1.0: changes from forks, and what is asked of a knot.
 
 use forge_core::{
-    PageReq, PullRequests, RepoId, RepoPath, Repos,
+    PageReq, PullRequests, RepoPath, Repos,
     model::{CreatePull, DiffReq, HeadRef, PrFields, Resubmit},
 };
-use forge_testkit::tangled::{Fault, Repository};
+use forge_testkit::tangled::Fault;
 
 use crate::stage::{PASSWORD, Stage};
-
-fn ground(stage: &Stage) -> (Repository, RepoId) {
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
-    (repo, id)
-}
 
 fn from(owner: &str, branch: &str) -> CreatePull {
     CreatePull {
@@ -31,7 +22,7 @@ fn from(owner: &str, branch: &str) -> CreatePull {
 #[tokio::test]
 async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage);
+    let (repo, id) = stage.repo_1_0();
     let carol = stage.world.pds().account("carol.test", PASSWORD);
     let fork = stage.world.fork_1_0(&repo, &carol);
     fork.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
@@ -97,7 +88,7 @@ async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
 #[tokio::test]
 async fn branches_are_asked_of_git_and_nothing_of_2026_is_asked_of_the_knot() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage);
+    let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
     repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
     let forge = stage.tangled(&stage.alice);
@@ -130,7 +121,7 @@ async fn branches_are_asked_of_git_and_nothing_of_2026_is_asked_of_the_knot() {
 #[tokio::test]
 async fn git_follows_no_redirect_and_says_what_it_was_told() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage);
+    let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
     let other = stage.world.repository_1_0(&stage.bob, "other");
     let host = stage.world.knot().host();

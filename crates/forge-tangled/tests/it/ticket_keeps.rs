@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Issues, Labels, PullRequests, RepoId, RepoPath, Reviews,
+    Issues, Labels, PullRequests, RepoId, Reviews,
     model::{
         CreatePull, EditIssue, EditPull, IssueState, NewIssue, NewLabel, Resubmit, SetChange,
         SetIssueState,
@@ -27,10 +27,7 @@ fn ground(stage: &Stage, labels: &[&str]) -> (Repository, RepoId) {
     });
     let knot = stage.world.knot();
     knot.put_record(&repo.did, TICKET, "3mkuuamwfj322", labelled);
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let id = stage.id_of(&repo);
     (repo, id)
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, PrId, PullRequests, RepoId, RepoPath,
+    Ingestion, PrId, PullRequests,
     model::{CreatePull, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::Tangled;
@@ -34,10 +34,7 @@ impl Ground {
         let repo = stage.world.repository_1_0(&stage.alice, "new");
         repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
         repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
-        let id = RepoId {
-            path: RepoPath::Did(repo.did.clone()),
-            ..stage.id()
-        };
+        let id = stage.id_of(&repo);
         let forge = stage.tangled(&stage.alice);
         let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
         let pr = made.unwrap().value.id;

@@ -69,10 +69,7 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     });
     put("feed.comment", "3mkuuamwfj325", comment);
 
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let id = stage.id_of(&repo);
     let forge = stage.tangled(&stage.alice);
     let list = |state| {
         let query = PullQuery {
@@ -196,10 +193,7 @@ async fn the_life_of_a_ticket() {
         let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
         let repo = stage.world.repository_1_0(&stage.alice, "new");
         stage.world.knot().add_collaborator(&repo, &stage.bob.did);
-        let id = RepoId {
-            path: RepoPath::Did(repo.did.clone()),
-            ..stage.id()
-        };
+        let id = stage.id_of(&repo);
         let forge = stage.tangled(&stage.alice);
         repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
         let mut req = CreatePull::new("topic", "One");
@@ -267,11 +261,7 @@ async fn the_life_of_a_ticket() {
 #[tokio::test]
 async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
     let stage = Stage::new();
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let (repo, id) = stage.repo_1_0();
     let old = json!({
         "title": {"text": "Old"}, "state": "completed", "targetBranch": "main",
         "tangledLabels": [{"key": "bug"}], "createdAt": "2026-11-01T00:00:00Z",
@@ -311,11 +301,7 @@ async fn lost_answers_of_the_knot_neither_fail_nor_repeat() {
         "org.tangled.review.submitPatch",
     ] {
         let stage = Stage::new();
-        let repo = stage.world.repository_1_0(&stage.alice, "new");
-        let id = RepoId {
-            path: RepoPath::Did(repo.did.clone()),
-            ..stage.id()
-        };
+        let (repo, id) = stage.repo_1_0();
         repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
         let knot = stage.world.knot();
         knot.host().fault(Fault::reset().committed().on(method));
@@ -336,11 +322,7 @@ async fn lost_answers_of_the_knot_neither_fail_nor_repeat() {
 #[tokio::test]
 async fn a_ticket_whose_patch_is_refused_is_taken_back() {
     let stage = Stage::new();
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let (repo, id) = stage.repo_1_0();
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
     let refusal = Fault::error(400, "InvalidRequest", "no").on("org.tangled.review.submitPatch");
     stage.world.knot().host().fault(refusal);
@@ -353,11 +335,7 @@ async fn a_ticket_whose_patch_is_refused_is_taken_back() {
 #[tokio::test]
 async fn whose_it_is_and_who_may_push_is_read_from_its_account() {
     let stage = Stage::new();
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let (repo, id) = stage.repo_1_0();
     let knot = stage.world.knot();
     let info = stage.tangled(&stage.bob).repo(&id).await.unwrap();
     assert_eq!(info.permission, Permission::Read);

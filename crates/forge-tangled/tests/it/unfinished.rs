@@ -1,7 +1,7 @@
 //! Tangled 1.0: what was begun and not finished.
 
 use forge_core::{
-    PullRequests, RepoId, RepoPath,
+    PullRequests, RepoId,
     model::{CloseReq, CreatePull, PrState, Resubmit},
 };
 use forge_testkit::tangled::{Fault, Repository};
@@ -18,10 +18,7 @@ const CREATE: &str = "com.atproto.repo.createRecord";
 fn ground(stage: &Stage) -> (Repository, RepoId) {
     let repo = stage.world.repository_1_0(&stage.alice, "new");
     repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
-    let id = RepoId {
-        path: RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let id = stage.id_of(&repo);
     (repo, id)
 }
 

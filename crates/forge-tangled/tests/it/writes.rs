@@ -337,11 +337,7 @@ async fn edits_are_a_round_of_the_accounts_own() {
 #[tokio::test]
 async fn a_ticket_takes_no_edits() {
     let stage = Stage::new();
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    let id = forge_core::RepoId {
-        path: forge_core::RepoPath::Did(repo.did.clone()),
-        ..stage.id()
-    };
+    let (repo, id) = stage.repo_1_0();
     let before = repo.git.refs();
     let req = CreatePull {
         edits: vec![FileEdit::write("a", "x\n")],

@@ -27,6 +27,8 @@ pub struct Names {
     texts: Vec<(String, String)>,
     fields: Vec<Field>,
     words: Vec<Word>,
+    /// The usual one and the new one.
+    attributes: Vec<(String, String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -74,6 +76,11 @@ impl Names {
         });
     }
 
+    /// An attribute of the elements of a page.
+    pub fn attribute(&mut self, usual: &str, now: &str) {
+        self.attributes.push((usual.to_owned(), now.to_owned()));
+    }
+
     /// A request by the usual names.
     pub(super) fn incoming(&self, mut request: Incoming) -> Incoming {
         let Some(method) = request.nsid().map(str::to_owned) else {
@@ -93,6 +100,18 @@ impl Names {
                 match key {
                     key if key == field.now => format!("{usual}={value}"),
                     key if key == usual => format!("gone-{usual}={value}"),
+                    _ => pair.to_owned(),
+                }
+            });
+            request.query = pairs.collect::<Vec<_>>().join("&");
+        }
+        for word in self.words.iter().filter(|word| word.place == here) {
+            let pairs = request.query.split('&').map(|pair| {
+                let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+                let is_asked = word.path.first().is_some_and(|usual| key == usual);
+                match value {
+                    value if is_asked && value == word.now => format!("{key}={}", word.usual),
+                    value if is_asked && value == word.usual => format!("{key}=gone-{value}"),
                     _ => pair.to_owned(),
                 }
             });
@@ -131,24 +150,37 @@ impl Names {
         request
     }
 
-    /// The answer of a method by the new names.
+    /// The answer of a method, or a page, by the new names.
     pub(super) fn outgoing(&self, method: Option<&str>, mut reply: Reply) -> Reply {
+        if is(&reply, "text/html") {
+            let page = String::from_utf8_lossy(&reply.body).into_owned();
+            let page = self.attributes.iter().fold(page, |page, (usual, now)| {
+                page.replace(&format!(" {usual}="), &format!(" {now}="))
+            });
+            reply.body = self.with_texts(page).into_bytes();
+            return reply;
+        }
         let Some(method) = method.filter(|_| !self.texts.is_empty() || !self.fields.is_empty())
         else {
             return reply;
         };
-        let is_json = reply.headers.iter().any(|(name, value)| {
-            name.eq_ignore_ascii_case("content-type") && value.starts_with("application/json")
-        });
-        if !is_json {
+        if !is(&reply, "application/json") {
             return reply;
         }
         let Ok(mut value) = serde_json::from_slice::<Value>(&reply.body) else {
             return reply;
         };
-        let here = Place::Answer(method.to_owned());
+        // A failure has a form of its own, which is that of no method.
+        if reply.status < 400 {
+            self.rename(&mut value, &Place::Answer(method.to_owned()));
+        }
+        reply.body = self.with_texts(value.to_string()).into_bytes();
+        reply
+    }
+
+    fn rename(&self, value: &mut Value, here: &Place) {
         for word in &self.words {
-            visit(&mut value, &word.field(), &here, &|map, key| {
+            visit(value, &word.field(), here, &|map, key| {
                 if let Some(value) = map.get_mut(key)
                     && *value == word.usual.as_str()
                 {
@@ -158,20 +190,17 @@ impl Names {
         }
         // The inner ones first: the way to them is known by the usual names.
         for field in self.fields.iter().rev() {
-            visit(&mut value, field, &here, &|map, key| {
+            visit(value, field, here, &|map, key| {
                 if let Some(value) = map.remove(key) {
                     map.insert(field.now.clone(), value);
                 }
             });
         }
-        let text = self
-            .texts
-            .iter()
-            .fold(value.to_string(), |text, (usual, now)| {
-                replace(&text, usual, now)
-            });
-        reply.body = text.into_bytes();
-        reply
+    }
+
+    fn with_texts(&self, text: String) -> String {
+        let texts = self.texts.iter();
+        texts.fold(text, |text, (usual, now)| replace(&text, usual, now))
     }
 
     fn put_back(&self, text: &str) -> String {
@@ -192,6 +221,13 @@ impl Word {
             now: String::new(),
         }
     }
+}
+
+/// Whether it is of this kind of content.
+fn is(reply: &Reply, kind: &str) -> bool {
+    let mut headers = reply.headers.iter();
+    headers
+        .any(|(name, value)| name.eq_ignore_ascii_case("content-type") && value.starts_with(kind))
 }
 
 fn split(path: &str) -> Vec<String> {
@@ -266,6 +302,7 @@ mod tests {
         names.field(Place::Query("a.b.c".to_owned()), "repo", "which");
         names.field(Place::Answer("a.b.c".to_owned()), "items.state", "mood");
         names.word(of(), "state", "open", "fresh");
+        names.word(Place::Query("a.b.c".to_owned()), "repo", "mine", "own");
         names
     }
 
@@ -312,11 +349,33 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_keeps_its_form_and_a_page_has_other_attributes() {
+        let mut names = names();
+        names.field(Place::Answer("a.b.c".to_owned()), "message", "words");
+        names.attribute("data-of", "data-about");
+        let said = |status| {
+            let answer = json!({ "message": "m" });
+            let reply = names.outgoing(Some("a.b.c"), Reply::json(status, &answer));
+            serde_json::from_slice::<Value>(&reply.body).unwrap()
+        };
+        assert_eq!(said(200), json!({ "words": "m" }));
+        assert_eq!(said(404), json!({ "message": "m" }));
+        let page = b"<i data-of=\"at://d/sh.x.pull/k\">data-of=</i>".to_vec();
+        let reply = names.outgoing(None, Reply::text(200, "text/html; charset=utf-8", page));
+        let page = String::from_utf8(reply.body).unwrap();
+        assert_eq!(page, "<i data-about=\"at://d/org.new.pull/k\">data-of=</i>");
+    }
+
+    #[test]
     fn by_a_usual_name_nothing_is_there() {
         let mut half = renamed();
         half["target"] = json!("by its old name");
         let (query, body) = sent("repo=1&of=sh.x.pull", &half);
         assert_eq!(query, "gone-repo=1&of=gone.sh.x.pull");
+        let (query, _) = sent("which=own&other=own", &half);
+        assert_eq!(query, "repo=mine&other=own");
+        let (query, _) = sent("which=mine", &half);
+        assert_eq!(query, "repo=gone-mine");
         assert_eq!(body["target"], json!({ "repo": "r" }));
         assert_eq!(body["gone-target"], json!("by its old name"));
     }

@@ -1,0 +1,151 @@
+//! Answers of knots and spindles whose fields have other names by configuration: they are put back
+//! into the usual ones, which are those of the types that they are read into.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::dialect::Table;
+
+/// An answer, or an object in one. Its type reads it by the usual names.
+pub(crate) trait Answer: DeserializeOwned + Send + Sync {
+    /// The table that its fields are in.
+    type Names: Table;
+
+    /// Its fields, all that are read, in an order that is always the same.
+    fn fields(names: &Self::Names) -> Vec<Field<'_>>;
+}
+
+/// A field of an answer.
+pub(crate) struct Field<'a> {
+    name: &'a str,
+    inner: Vec<Field<'a>>,
+}
+
+impl<'a> Field<'a> {
+    /// Fields with nothing in them that has a name.
+    pub fn each<const N: usize>(names: [&'a str; N]) -> Vec<Self> {
+        names.map(|name| Self::of(name, Vec::new())).into()
+    }
+
+    /// One with an object, or a list of them, that has these fields.
+    pub fn of(name: &'a str, inner: Vec<Self>) -> Self {
+        Self { name, inner }
+    }
+}
+
+/// An answer that came by `names`. Where these are the usual ones, nothing is done to it.
+pub(crate) fn read<A: Answer>(value: Value, names: &A::Names) -> serde_json::Result<A> {
+    let usual = A::Names::usual();
+    let value = match names == usual {
+        true => value,
+        false => renamed(value, &A::fields(names), &A::fields(usual)),
+    };
+    serde_json::from_value(value)
+}
+
+/// `value` with the fields `from` under the names `to`. What already has one of these names means
+/// something else, and is left out.
+fn renamed(value: Value, from: &[Field<'_>], to: &[Field<'_>]) -> Value {
+    match value {
+        Value::Array(items) => {
+            let items = items.into_iter();
+            items.map(|item| renamed(item, from, to)).collect()
+        }
+        Value::Object(map) => {
+            let fields = map.into_iter().filter_map(|(key, value)| {
+                let found = from.iter().zip(to).find(|(from, _)| from.name == key);
+                match found {
+                    Some((from, to)) => {
+                        let value = renamed(value, &from.inner, &to.inner);
+                        Some((to.name.to_owned(), value))
+                    }
+                    None if to.iter().any(|to| to.name == key) => None,
+                    None => Some((key, value)),
+                }
+            });
+            Value::Object(fields.collect())
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::fmt::Debug;
+
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Answers, Dialects, dialect::SpindleAnswers};
+
+    /// Each begins with an `x`.
+    pub fn other_names() -> Answers {
+        let mut names = Dialects::default();
+        for (key, _) in Dialects::default().names() {
+            if key.contains("_answer_") {
+                let other = format!("x{}", key.replace('_', ""));
+                names.set(&key, &other).unwrap();
+            }
+        }
+        names.answers
+    }
+
+    /// All keys in a value, at any depth.
+    fn keys(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| keys(item, found)),
+            Value::Object(map) => {
+                for (key, value) in map {
+                    found.push(key.clone());
+                    keys(value, found);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `sample` has all that is read, and nothing else. By other names it says the same to who
+    /// knows them, and by its own no longer.
+    pub fn goes_by_its_names<A: Answer + Debug>(names: &A::Names, sample: &Value) {
+        let usual = A::Names::usual();
+        let sent = renamed(sample.clone(), &A::fields(usual), &A::fields(names));
+        let mut all = Vec::new();
+        keys(&sent, &mut all);
+        assert!(all.iter().all(|key| key.starts_with('x')), "{all:?}");
+        let said =
+            |value: &Value, names: &A::Names| format!("{:?}", read::<A>(value.clone(), names));
+        let meant = said(sample, usual);
+        assert!(meant.starts_with("Ok("), "{meant}");
+        assert_eq!(said(&sent, names), meant);
+        assert_ne!(said(sample, names), meant);
+    }
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Two {
+        commit: String,
+        trigger: String,
+    }
+
+    impl Answer for Two {
+        type Names = SpindleAnswers;
+
+        fn fields(names: &SpindleAnswers) -> Vec<Field<'_>> {
+            Field::each([&names.commit, &names.trigger])
+        }
+    }
+
+    #[test]
+    fn two_names_can_change_places() {
+        let mut names = Dialects::default();
+        names.set("spindle_answer_commit", "trigger").unwrap();
+        names.set("spindle_answer_trigger", "commit").unwrap();
+        let sent = json!({ "trigger": "c", "commit": "t", "other": 7 });
+        let said: Two = read(sent, &names.answers.spindle).unwrap();
+        let meant = Two {
+            commit: "c".to_owned(),
+            trigger: "t".to_owned(),
+        };
+        assert_eq!(said, meant);
+    }
+}
