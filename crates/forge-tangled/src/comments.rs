@@ -8,7 +8,7 @@ use forge_core::{
         Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
     },
 };
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, future, stream};
 use serde_json::{Value, json};
 
 use crate::{
@@ -117,7 +117,15 @@ impl Tangled {
         }
         let accounts = self.known_accounts(&located.repository, Some(pull.author()));
         let kind = kinds::comments(&self.settings.dialects);
-        let found = self.about(&kind, &pull.record.uri, accounts).await?;
+        let uri = pull.record.uri.as_str();
+        // Whoever changes or takes back the last of their own means the last, also where the index
+        // is behind.
+        let (found, own) = future::join(
+            self.about(&kind, uri, accounts),
+            self.fresh_of_viewer(&kind, uri),
+        )
+        .await;
+        let found = own.over_found(found)?;
         let mut warnings = found.warnings;
         warnings.extend(skipped::told(&found.value, broken));
         Ok((sorted(found.value, fields), warnings))

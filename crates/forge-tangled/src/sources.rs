@@ -477,6 +477,16 @@ impl Tangled {
         all
     }
 
+    /// As [`Self::fresh`], of the viewer alone; of nobody without one.
+    pub(crate) async fn fresh_of_viewer(&self, kind: &Kind, subject: &str) -> Fresh {
+        let viewer = self.session.viewer_if_any().await.ok().flatten();
+        let accounts = viewer.map(|viewer| viewer.identity.did.clone());
+        let [fresh] = self
+            .fresh([kind], subject, &accounts.into_iter().collect())
+            .await;
+        fresh
+    }
+
     /// All records of some collections in the accounts that we know of, each account looked up
     /// once.
     pub(crate) async fn in_accounts<const N: usize>(

@@ -245,7 +245,7 @@ fn what_is_deleted_is_pending_until_the_index_forgets_it() {
     let comment = ["pr", "comment", &uri, "-b", "Text."];
     let delete = ["pr", "comment", &uri, "--delete-last", "--yes"];
     t.forge(&t.bob, &comment).ok();
-    says(&t.forge(&t.bob, &delete), 0, "confirmed: ");
+    says(&t.forge(&t.bob, &delete), 0, " shows it no longer, after ");
     t.forge(&t.bob, &comment).ok();
     let lag = Duration::from_secs(600);
     moods(
@@ -256,7 +256,56 @@ fn what_is_deleted_is_pending_until_the_index_forgets_it() {
         },
     );
     let impatient = [&delete[..], &["--wait", "400ms"]].concat();
-    says(&t.forge(&t.bob, &impatient), 0, "! pending: ");
+    let said = t.forge(&t.bob, &impatient).output().exits(0).stderr_text();
+    assert!(said.contains("! pending: it is deleted, and may"), "{said}");
+    // There is nothing to look at any more.
+    assert!(!said.contains("forge tangled ingestion"), "{said}");
+}
+
+/// Also where the index does not show it yet: the one before it is another one.
+#[test]
+fn the_last_comment_is_the_last_that_was_written() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let texts = || {
+        let all = t.world.pds().records(&t.bob.did, "sh.tangled.feed.comment");
+        let mut texts: Vec<String> = all
+            .iter()
+            .map(|(.., it)| it["body"]["text"].as_str().unwrap().to_owned())
+            .collect();
+        texts.sort();
+        texts
+    };
+    let comment = ["pr", "comment", &uri, "-b", "First."];
+    says(&t.forge(&t.bob, &comment), 0, "confirmed: ");
+    let lag = Duration::from_secs(600);
+    moods(
+        &t,
+        Moods {
+            lag,
+            ..Moods::default()
+        },
+    );
+    let comment = ["pr", "comment", &uri, "-b", "Second.", "--no-wait"];
+    t.forge(&t.bob, &comment).ok();
+    let edit = [
+        "pr",
+        "comment",
+        &uri,
+        "--edit-last",
+        "-b",
+        "Third.",
+        "--no-wait",
+    ];
+    t.forge(&t.bob, &edit).ok();
+    assert_eq!(texts(), ["First.", "Third."]);
+    let delete = ["pr", "comment", &uri, "--delete-last", "--yes", "--no-wait"];
+    says(
+        &t.forge(&t.bob, &delete),
+        0,
+        "! pending: it is deleted; nobody waited",
+    );
+    assert_eq!(texts(), ["First."]);
 }
 
 #[test]
