@@ -41,11 +41,7 @@ impl Tangled {
             let (error, found) = match sent {
                 Ok(_) => {
                     let absent = || changed_on_the_way(&uri, "the record, which is not there,");
-                    // It is written; nobody has seen it.
-                    let found = find().await.map_err(|e| {
-                        e.with_retry(Retry::Ambiguous)
-                            .with_context("uri", uri.clone())
-                    });
+                    let found = find().await.map_err(|e| unseen(&uri, e));
                     let found = found?.ok_or_else(absent)?;
                     survived(&record.value, &found)?;
                     return Ok(found);
@@ -111,7 +107,8 @@ impl Tangled {
                 .await;
             match answer {
                 Ok(answer) => {
-                    let now = records::get(&knot, &did, collection, ticket.rkey()).await?;
+                    let now = records::get(&knot, &did, collection, ticket.rkey()).await;
+                    let now = now.map_err(|e| unseen(&ticket.uri, e))?;
                     let cid = answer.get("cid").and_then(Value::as_str);
                     // Of a version that is not ours nothing can be said.
                     if cid.is_none_or(|cid| cid == now.cid()) {
@@ -246,6 +243,18 @@ fn holds(read: &Value, sent: &Value) -> bool {
         }
         _ => read == sent,
     }
+}
+
+/// What the knot took could not be read afterwards, so that nobody has seen it. That it failed is
+/// no reason to write it again, or to take it back.
+pub(crate) fn unseen(uri: &str, error: Error) -> Error {
+    let why = error.message();
+    let message = format!("{uri} is written, and could not be read again: {why}");
+    Error::new(error.kind().clone(), message)
+        .with_retry(Retry::Ambiguous)
+        .with_context("uri", uri)
+        .with_hint("look at it before you do it again")
+        .with_source(error)
 }
 
 /// What was written is not what was sent.

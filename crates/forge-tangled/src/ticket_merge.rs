@@ -326,7 +326,11 @@ impl Tangled {
                 }
             })
             .await?;
-        match (self.is_merged(&self.again(located).await?), changed) {
+        let now = match changed {
+            true => self.as_written_there(located).await?,
+            false => self.again(located).await?,
+        };
+        match (self.is_merged(&now), changed) {
             (true, _) => Ok(spelled(&word, PrState::Merged, names)),
             (false, true) => Err(changed_on_the_way(&ticket.uri, "the state")),
             (false, false) => Err(Error::precondition(

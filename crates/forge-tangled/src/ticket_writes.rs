@@ -14,7 +14,7 @@ use forge_core::{
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use crate::account::changed_on_the_way;
+pub(crate) use crate::account::{changed_on_the_way, unseen};
 use crate::{
     Dialects, Tangled,
     account::survived,
@@ -160,7 +160,8 @@ impl Tangled {
         if let Err(e) = round {
             return Err(self.take_back(&repository, &uri, e).await);
         }
-        let pull = self.ticket(&repository, &uri).await?;
+        let pull = self.ticket(&repository, &uri).await;
+        let pull = pull.map_err(|e| unseen(&uri.to_string(), e))?;
         let located = Located {
             pull,
             number: None,
@@ -227,7 +228,7 @@ impl Tangled {
             before,
         )
         .await?;
-        let located = self.again(located).await?;
+        let located = self.as_written_there(located).await?;
         Ok(done(self.view_located(&located, PrFields::NONE).await?))
     }
 
@@ -288,7 +289,7 @@ impl Tangled {
             let warning = Warning::new("there was nothing to change");
             return Ok(Outcome::unchanged(view, warning).with_warning(experimental()));
         }
-        let located = self.again(located).await?;
+        let located = self.as_written_there(located).await?;
         Ok(done(self.view_located(&located, PrFields::NONE).await?))
     }
 
@@ -332,7 +333,7 @@ impl Tangled {
         let (steps, told) = self
             .comment_with_state(repository, ticket.rkey(), comment, changed)
             .await?;
-        let located = self.again(located).await?;
+        let located = self.as_written_there(located).await?;
         let view = self.view_located(&located, PrFields::NONE).await?;
         let mut outcome = match changed {
             true => Outcome::immediate(view),
@@ -351,6 +352,12 @@ impl Tangled {
             pull,
             ..located.clone()
         })
+    }
+
+    /// The same behind a write.
+    pub(crate) async fn as_written_there(&self, located: &Located) -> Result<Located> {
+        let again = self.again(located).await;
+        again.map_err(|e| unseen(&located.pull.record.uri, e))
     }
 
     /// Merge base and head of two branches; that of the head is in `source`, a fork or the same
@@ -468,9 +475,10 @@ impl Tangled {
             Err(e) if fault::is_ambiguous(&e) => Some(e),
             Err(e) => return Err(e),
         };
+        let uri = format!("at://{did}/{}/{ticket}", names.org.pull);
         let patches = match (self.ticket_patches(repository).await, lost.as_ref()) {
             (Ok(patches), _) => patches.records,
-            (Err(e), None) => return Err(e),
+            (Err(e), None) => return Err(unseen(&uri, e)),
             (Err(_), Some(_)) => Vec::new(),
         };
         let of_head = patches.iter().filter(|p| {
@@ -481,10 +489,10 @@ impl Tangled {
         match lost {
             Some(e) if read.len() <= before => Err(e),
             _ if read.iter().any(Result::is_ok) => Ok(()),
-            _ => read.into_iter().next().unwrap_or_else(|| {
-                let uri = format!("at://{did}/{}/{ticket}", names.org.pull);
-                Err(changed_on_the_way(&uri, "its newest round"))
-            }),
+            _ => read
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Err(changed_on_the_way(&uri, "its newest round"))),
         }
     }
 
@@ -495,8 +503,9 @@ impl Tangled {
         ticket: &forge_core::AtUri,
         why: Error,
     ) -> Error {
-        let finish =
-            format!("the same command again finishes it, or close it: `forge pr close {ticket}`");
+        let finish = format!(
+            "the same command again finishes it or finds it; or close it: `forge pr close {ticket}`"
+        );
         let written = matches!(why.kind(), ErrorKind::Protocol);
         if fault::is_ambiguous(&why) || written {
             return why.with_hint(finish);

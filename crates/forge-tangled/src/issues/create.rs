@@ -14,7 +14,7 @@ use crate::{
     pulls::{check_body, check_title},
     records::NewRecord,
     repository::Repository,
-    ticket_writes::{describe, done, no_assignees, set_labels},
+    ticket_writes::{describe, done, no_assignees, set_labels, unseen},
     write,
 };
 
@@ -126,7 +126,8 @@ impl Tangled {
         repository: std::sync::Arc<Repository>,
         uri: &AtUri,
     ) -> Result<Located> {
-        let issue = self.issue_at(&repository, uri).await?;
+        let issue = self.issue_at(&repository, uri).await;
+        let issue = issue.map_err(|e| unseen(&uri.to_string(), e))?;
         Ok(Located {
             repository,
             issue,
