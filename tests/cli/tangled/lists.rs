@@ -62,3 +62,28 @@ fn what_cannot_be_read_of_a_row_is_said() {
     let found = said.matches("read from the backlinks at").count();
     assert_eq!(found, 1, "{said}");
 }
+
+#[test]
+fn a_status_says_what_could_not_be_read() {
+    let t = Tangled::new();
+    t.open("one");
+    let status = ["pr", "status", "-R", WIDGET];
+    let of_alice = || t.forge(&t.alice, &status).output().exits(0);
+    let by = "read from the backlinks at";
+    assert!(!of_alice().stderr_text().contains(by));
+    let index = t.world.index().host();
+    index.fault(
+        Fault::gateway(503)
+            .on("sh.tangled.feed.listComments")
+            .always(),
+    );
+    let said = of_alice().stderr_text();
+    assert_eq!(said.matches(by).count(), 1, "of the row: {said}");
+    index.clear_faults();
+    // Whoever has none here is told that it may not be so.
+    index.set_down(true);
+    let output = t.forge(&t.bob, &status).output().exits(0);
+    let (text, said) = (output.stdout_text(), output.stderr_text());
+    assert!(text.contains("You have no open pull requests"), "{text}");
+    assert_eq!(said.matches(by).count(), 1, "of the list: {said}");
+}
