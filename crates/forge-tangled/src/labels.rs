@@ -550,12 +550,12 @@ impl Tangled {
             let labels = value
                 .entry(self.fields().repo_labels.to_string())
                 .or_insert_with(|| Value::Array(Vec::new()));
-            if !labels.is_array() {
-                *labels = Value::Array(Vec::new());
-            }
-            if let Some(list) = labels.as_array_mut() {
-                change(list);
-            }
+            let list = labels.as_array_mut().ok_or_else(|| {
+                let why = format!("the labels of {uri} are no list, and were left as they are");
+                Error::new(ErrorKind::Protocol, why)
+                    .with_hint("whatever program wrote them can put them right")
+            })?;
+            change(list);
             Ok(())
         });
         let record = edited.await?;

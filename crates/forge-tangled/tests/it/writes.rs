@@ -7,7 +7,7 @@ use forge_core::{
     },
 };
 use forge_testkit::tangled::Fault;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
@@ -83,6 +83,24 @@ async fn what_never_arrives_names_the_record_to_look_for() {
     assert_eq!(e.retry(), forge_core::Retry::Ambiguous);
     assert!(e.hint().unwrap().contains("forge pr view at://"), "{e:?}");
     assert!(stage.world.pds().records(&stage.alice.did, PULL).is_empty());
+}
+
+#[tokio::test]
+async fn labels_in_a_form_that_nobody_knows_are_not_overwritten() {
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let uri = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
+    let (_, mut record) = pds.record(&uri).unwrap();
+    record["labels"] = json!({"bug": "at://did:plc:x/sh.tangled.label.definition/bug"});
+    pds.put(&stage.alice.did, "sh.tangled.repo", "widget", record.clone());
+    let repo = stage.handle(&stage.alice);
+    let docs = NewLabel {
+        name: "docs".into(),
+        ..NewLabel::default()
+    };
+    let e = repo.define_label(&docs).await.unwrap_err();
+    assert!(e.message().contains("are no list"), "{e:?}");
+    assert_eq!(pds.record(&uri).unwrap().1, record);
 }
 
 #[tokio::test]
