@@ -92,7 +92,12 @@ async fn labels_in_a_form_that_nobody_knows_are_not_overwritten() {
     let uri = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
     let (_, mut record) = pds.record(&uri).unwrap();
     record["labels"] = json!({"bug": "at://did:plc:x/sh.tangled.label.definition/bug"});
-    pds.put(&stage.alice.did, "sh.tangled.repo", "widget", record.clone());
+    pds.put(
+        &stage.alice.did,
+        "sh.tangled.repo",
+        "widget",
+        record.clone(),
+    );
     let repo = stage.handle(&stage.alice);
     let docs = NewLabel {
         name: "docs".into(),
