@@ -1,7 +1,7 @@
 //! One test for each word on who can see a write, and for each mood of the index that leads to it:
 //! the word, the exit code, and the text.
 
-use std::{io::Write as _, time::Duration};
+use std::{io::Write as _, path::PathBuf, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
 use forge_testkit::{
@@ -236,6 +236,56 @@ fn a_merge_that_could_not_be_recorded_names_no_record() {
         assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), 2);
         assert_eq!(t.repo.git.log("main", "%s").matches("Add topic").count(), 1);
     }
+}
+
+/// A clone that has the branch of a pull request checked out, and what git says in it.
+fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
+    let git = move |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
+    git(&["clone", "--quiet", t.repo.path().to_str().unwrap(), "clone"]).ok();
+    let clone = t.scratch.path("clone");
+    let dir = clone.clone();
+    let git = move |args: &[&str]| git(args).dir(&dir);
+    let url = "https://tangled.org/alice.test/widget";
+    git(&["remote", "set-url", "origin", url]).ok();
+    git(&["switch", "--quiet", "-c", "topic", "origin/topic"]).ok();
+    (clone, git)
+}
+
+/// Whoever has a merge recorded that was made before has not asked for any branch to go.
+#[test]
+fn to_finish_a_merge_leaves_the_clone_as_it_is() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let (clone, git) = clone_on_topic(&t);
+    let merge = ["pr", "merge", &uri, "--rebase"];
+    let merge = || t.forge_in(clone.clone(), &t.alice, &merge);
+    let pds = t.world.pds().host();
+    pds.fault(
+        Fault::gateway(502)
+            .on("com.atproto.repo.applyWrites")
+            .always(),
+    );
+    says(&merge(), 0, "merged on the knot, ");
+    pds.clear_faults();
+    says(&merge(), 0, "already merged");
+    assert_eq!(git(&["branch", "--show-current"]).text(), "topic\n");
+}
+
+/// The knot's branch has a commit that was not merged, and that of the clone may.
+#[test]
+fn a_branch_that_stays_on_the_knot_stays_in_the_clone() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let (clone, git) = clone_on_topic(&t);
+    let merge = ["pr", "merge", &uri, "--rebase"];
+    t.forge(&t.alice, &merge).ok();
+    t.repo
+        .git
+        .commit("topic", "Later", &[("later.txt", Some("later\n"))]);
+    let and_delete = [&merge[..], &["-d"]].concat();
+    let again = t.forge_in(clone, &t.alice, &and_delete);
+    says(&again, 0, "the branch was not deleted");
+    assert_eq!(git(&["branch", "--show-current"]).text(), "topic\n");
 }
 
 #[test]

@@ -37,10 +37,7 @@ impl Tangled {
             Ok(false) => return false,
             Err(e) => Err(e),
         };
-        steps.push(Step {
-            name: "delete head branch".to_owned(),
-            done: deleted.is_ok(),
-        });
+        steps.push(step(deleted.is_ok()));
         if let Err(e) = &deleted {
             warnings.push(kept(e));
         }
@@ -101,6 +98,14 @@ impl Tangled {
             ),
         )
         .with_hint("look at the branch, then delete it with git"))
+    }
+}
+
+/// The step of a write that takes the branch with it.
+pub(crate) fn step(done: bool) -> Step {
+    Step {
+        name: "delete head branch".to_owned(),
+        done,
     }
 }
 

@@ -323,6 +323,7 @@ impl Tangled {
             && match self.is_what_was_merged(located, req, merged).await {
                 Ok(()) => self.delete_head(located, &mut steps, &mut warnings).await,
                 Err(e) => {
+                    steps.push(head_branch::step(false));
                     warnings.push(head_branch::kept(&e));
                     false
                 }

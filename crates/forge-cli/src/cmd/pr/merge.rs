@@ -65,10 +65,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             .caution(&format!("Pull request {name} was already merged"));
         // Without -d the outcome's warning says this very thing, unless a record of it was missing.
         if req.delete_branch || !outcome.unchanged {
+            // What the forge keeps may be more than was merged.
+            let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
             let merge = ctx.ui.outcome(outcome)?;
             report_deletion(ctx, &merge);
-            clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved)
-                .await?;
+            if goes {
+                let pull = &merge.pull_request;
+                clone_branch::leave(ctx, repo, &selected.repo, pull, Base::Moved).await?;
+            }
         } else {
             ctx.ui.besides(&outcome.warnings);
         }
