@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Error, ErrorKind, Ingestion, Noun, Outcome, Precondition, Result, Step, Warning,
+    Capability, Error, ErrorKind, Ingestion, Noun, Outcome, Precondition, Result, Step, Warning,
     model::{LocalClone, Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
@@ -48,6 +48,14 @@ impl Tangled {
     ) -> Result<Outcome<Merge>> {
         let (repository, pull) = (&located.repository, &located.pull);
         let uri = &pull.record.uri;
+        if req.delete_branch {
+            return Err(Error::unsupported(
+                Capability::PrDeleteBranch,
+                "how Tangled 1.0 deletes a branch is not known; nothing was merged",
+                "merge without -d (and without `merge.delete_branch` in the configuration), then \
+                 `git push REMOTE --delete BRANCH`",
+            ));
+        }
         match self.ticket_state(located) {
             Some(PrState::Merged) => return self.ticket_was_merged(located, req).await,
             Some(PrState::Closed) => {
