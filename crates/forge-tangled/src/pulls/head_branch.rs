@@ -50,8 +50,15 @@ impl Tangled {
         let Some(branch) = self.branch(repository, &pull.head).await? else {
             return Ok(false);
         };
-        let patch = self.latest_patch(repository, pull).await?;
         let name = one_line(&pull.head);
+        // A pull request may be from any branch, and a knot deletes any.
+        let default = self.default_branch(repository).await?;
+        if pull.head == pull.base || default.is_some_and(|it| it.name == pull.head) {
+            let message = format!("'{name}' is the default branch, or where the changes go");
+            return Err(Error::precondition(Precondition::Rule, message)
+                .with_hint("if it is to go all the same, delete it with git"));
+        }
+        let patch = self.latest_patch(repository, pull).await?;
         match head_of(located, &patch) {
             Some(head) if head == branch.hash => {
                 self.all_in_round(located, &patch, &branch.hash).await?;

@@ -2,7 +2,7 @@
 
 use forge_core::{
     Outcome, PullRequests,
-    model::{CloseReq, Merge, MergeReq, PullRequest, Resubmit},
+    model::{CloseReq, CreatePull, Merge, MergeReq, PullRequest, Resubmit},
 };
 
 use crate::stage::Stage;
@@ -158,4 +158,25 @@ async fn a_branch_with_a_commit_that_its_round_left_out_is_kept() {
     let outcome = forge.merge(&made.id, &with_branch()).await.unwrap();
     assert!(!outcome.value.already_merged && !outcome.value.branch_deleted);
     is_kept(&stage, &tip, &outcome, "Add topic");
+}
+
+#[tokio::test]
+async fn the_default_branch_is_kept() {
+    let stage = Stage::new();
+    let git = &stage.repo.git;
+    git.set_branch("release", "main");
+    let tip = git.commit("main", "Fix", &[("fix.txt", Some("fix\n"))]);
+    let req = CreatePull {
+        base: Some("release".into()),
+        ..CreatePull::new("main", "Fix the release")
+    };
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(stage.repo_id(), &req).await.unwrap().value;
+    let outcome = forge.merge(&made.id, &with_branch()).await.unwrap();
+    assert!(git.log("release", "%s").starts_with("Fix\n"));
+    assert!(!outcome.value.branch_deleted);
+    assert_eq!(git.oid("main"), Some(tip));
+    assert_eq!(stage.world.knot().host().count_of(DELETE), 0);
+    let told = &outcome.warnings[0].message;
+    assert!(told.contains("'main' is the default branch"), "{told}");
 }
