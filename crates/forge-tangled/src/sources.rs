@@ -29,6 +29,15 @@ pub(crate) const MOST: usize = 10_000;
 /// More records of one collection than an account is read for.
 pub(crate) const ACCOUNT_MOST: usize = 20_000;
 
+/// Who may push to a repository beside its owner.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pushers {
+    /// By DID.
+    pub accounts: BTreeSet<String>,
+    /// Said where the knot, which decides, did not answer.
+    pub doubt: Option<Warning>,
+}
+
 /// What was found, and how sure that is all of it.
 #[derive(Debug, Default)]
 pub(crate) struct Found<T> {
@@ -601,7 +610,7 @@ impl Tangled {
         repository: &Repository,
         author: Option<&str>,
     ) -> BTreeSet<String> {
-        let mut accounts = self.collaborators(repository).await;
+        let mut accounts = self.collaborators(repository).await.accounts;
         accounts.insert(repository.owner.did.clone());
         accounts.extend(author.map(str::to_owned));
         if let Ok(Some(viewer)) = self.session.viewer_if_any().await {
@@ -610,9 +619,9 @@ impl Tangled {
         accounts
     }
 
-    /// The collaborators, by DID: from the knot, which decides; where it does not say, from the
-    /// index, then from the owner's records. In 1.0 from the repository's own account.
-    pub(crate) async fn collaborators(&self, repository: &Repository) -> BTreeSet<String> {
+    /// The collaborators: from the knot, which decides; where it does not say, from the index, then
+    /// from the owner's records. In 1.0 from the repository's own account.
+    pub(crate) async fn collaborators(&self, repository: &Repository) -> Pushers {
         let cell = self.collaborators.cell(&repository.record.uri);
         let found = cell.get_or_init(|| self.find_collaborators(repository));
         found.await.clone()
@@ -645,35 +654,59 @@ impl Tangled {
         collaborators_at(knot, method, asked, &names.inputs.index).await
     }
 
-    async fn find_collaborators(&self, repository: &Repository) -> BTreeSet<String> {
+    async fn find_collaborators(&self, repository: &Repository) -> Pushers {
         if repository.era == Era::Org10 {
-            return self.collaborators_of_account(repository).await;
+            return Pushers {
+                accounts: self.collaborators_of_account(repository).await,
+                doubt: None,
+            };
         }
         let subject = repository.target();
-        if let Ok(knot) = self.identities.service(repository.knot.clone()).await
-            && let Ok(found) = self.collaborators_of_knot(&knot, subject).await
-        {
-            return found;
-        }
+        let asked = async {
+            let knot = self.identities.service(repository.knot.clone()).await?;
+            self.collaborators_of_knot(&knot, subject).await
+        };
+        let doubt = |by: &str, why: &str| {
+            Warning::new(format!(
+                "who may push is read from {by}, because the knot does not say: {why}"
+            ))
+            .with_hint("what other collaborators have set may not count here; try again later")
+        };
+        let why = match asked.await {
+            Ok(accounts) => {
+                return Pushers {
+                    accounts,
+                    doubt: None,
+                };
+            }
+            // Older ones do not know the question.
+            Err(e) if e.is_not_found() || matches!(e.kind(), ErrorKind::InvalidInput { .. }) => {
+                None
+            }
+            Err(e) => Some(e.message().to_owned()),
+        };
         let names = &self.settings.dialects;
         let method = &names.methods.index.list_collaborators;
         let of = &names.inputs.index;
         let asked = (&*of.subject, subject);
-        if let Ok(found) = collaborators_at(&self.index(), method, asked, of).await {
-            return found;
+        if let Ok(accounts) = collaborators_at(&self.index(), method, asked, of).await {
+            let doubt = why.map(|why| doubt(&self.index_name(), &why));
+            return Pushers { accounts, doubt };
         }
         let owner = BTreeSet::from([repository.owner.did.clone()]);
         let fields = self.fields();
         let [found] = self.in_accounts([&names.sh.collaborator], &owner).await;
-        found
-            .records
-            .iter()
-            .filter(|r| {
-                r.text(&fields.push_repo)
-                    .is_some_and(|t| repository.is_target(t))
-            })
-            .filter_map(|r| r.text(&fields.push_account).map(str::to_owned))
-            .collect()
+        let unread = found.warnings.first().map(|w| w.message.clone());
+        let of_this = found.records.iter().filter(|r| {
+            r.text(&fields.push_repo)
+                .is_some_and(|t| repository.is_target(t))
+        });
+        Pushers {
+            accounts: of_this
+                .filter_map(|r| r.text(&fields.push_account).map(str::to_owned))
+                .collect(),
+            doubt: unread.or(why).map(|why| doubt("the owner's records", &why)),
+        }
     }
 }
 

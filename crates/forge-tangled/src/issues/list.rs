@@ -299,6 +299,7 @@ impl Tangled {
             }
         }
         let writers = self.writers(repository).await;
+        warnings.extend(writers.doubt.clone());
         let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
         for record in records {
             let issue = match Stored::parse(record, self.fields()) {

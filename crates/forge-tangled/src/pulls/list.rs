@@ -385,6 +385,7 @@ impl Tangled {
             }
         }
         let writers = self.writers(repository).await;
+        warnings.extend(writers.doubt.clone());
         let mut seen = BTreeSet::new();
         let mut rows = Vec::new();
         for pull in pulls {
