@@ -48,6 +48,27 @@ async fn opening_is_one_blob_and_one_write_of_everything() {
 }
 
 #[tokio::test]
+async fn a_patch_for_a_branch_that_is_not_there_is_refused() {
+    let stage = Stage::new();
+    let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    let repo = stage.handle(&stage.alice);
+    let open = async |base: &str| {
+        let req = CreatePull {
+            base: Some(base.to_owned()),
+            patch: Some(patch.into()),
+            ..CreatePull::new("", "T")
+        };
+        repo.create(&req).await
+    };
+    let e = open("mian").await.unwrap_err();
+    assert!(e.message().contains("has no branch 'mian'"), "{e:?}");
+    let count = || stage.world.pds().records(&stage.alice.did, PULL).len();
+    assert_eq!(count(), 0);
+    let made = open("main").await.unwrap().value;
+    assert_eq!((made.base_oid, count()), (stage.repo.git.oid("main"), 1));
+}
+
+#[tokio::test]
 async fn a_lost_answer_neither_fails_nor_repeats() {
     for fault in [Fault::reset().committed(), Fault::gateway(502).committed()] {
         let stage = Stage::new();
