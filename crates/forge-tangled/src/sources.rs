@@ -90,6 +90,7 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Fresh {
     collection: String,
+    /// Those that were read as a whole: what an index has of them besides is gone.
     accounts: BTreeSet<String>,
     records: Vec<Record>,
 }
@@ -106,8 +107,10 @@ impl Fresh {
     /// What an index has, with the accounts' own word for what is theirs.
     pub fn over(self, mut indexed: Vec<Record>) -> Vec<Record> {
         let collection = format!("/{}/", self.collection);
-        let replaced =
-            |r: &Record| r.uri.contains(&collection) && self.accounts.contains(r.author());
+        let replaced = |r: &Record| {
+            let gone = r.uri.contains(&collection) && self.accounts.contains(r.author());
+            gone || self.records.iter().any(|own| own.uri == r.uri)
+        };
         indexed.retain(|r| !replaced(r));
         indexed.extend(self.records);
         indexed
@@ -477,7 +480,10 @@ impl Tangled {
         for (did, listings) in read {
             for ((into, kind), listing) in all.iter_mut().zip(kinds).zip(listings) {
                 let Some(listing) = listing else { continue };
-                into.accounts.insert(did.clone());
+                // Of one that was cut, or has what cannot be read, the index may know more.
+                if listing.warnings.is_empty() {
+                    into.accounts.insert(did.clone());
+                }
                 let about = |r: &Record| kind.is_about(r, subject);
                 into.records
                     .extend(listing.records.into_iter().filter(about));
@@ -758,5 +764,44 @@ async fn collaborators_at(
             return Err(Error::new(ErrorKind::Protocol, message));
         }
         cursor = Some(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(author: &str, key: &str, cid: &str) -> Record {
+        Record {
+            uri: format!("at://did:plc:{author}/sh.tangled.feed.comment/{key}"),
+            cid: Some(cid.to_owned()),
+            value: Value::Null,
+        }
+    }
+
+    #[test]
+    fn an_account_that_was_read_as_a_whole_has_the_last_word_on_what_is_in_it() {
+        let indexed = || {
+            vec![
+                record("a", "1", "old"),
+                record("a", "2", "old"),
+                record("b", "1", "old"),
+            ]
+        };
+        let over = |accounts: &[&str]| {
+            let fresh = Fresh {
+                collection: "sh.tangled.feed.comment".to_owned(),
+                accounts: accounts
+                    .iter()
+                    .map(|did| format!("did:plc:{did}"))
+                    .collect(),
+                records: vec![record("a", "2", "new")],
+            };
+            fresh.over(indexed())
+        };
+        let of_b = record("b", "1", "old");
+        let new = record("a", "2", "new");
+        assert_eq!(over(&["a"]), [of_b.clone(), new.clone()]);
+        assert_eq!(over(&[]), [record("a", "1", "old"), of_b, new]);
     }
 }
