@@ -309,9 +309,9 @@ impl Reviews for Tangled {
             return Err(Error::invalid("body", "the comment is empty"));
         }
         check_body("body", body)?;
-        let uri = self.comment_uri(&comment.key)?;
         let located = self.locate(&comment.pr).await?;
         self.speaks_2026(&located.repository, Capability::CommentEdit)?;
+        let uri = self.comment_uri(&comment.key)?;
         let markdown_type = &self.settings.dialects.sh.markdown;
         let fields = self.fields();
         let record = self
@@ -341,9 +341,9 @@ impl Reviews for Tangled {
     }
 
     async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
-        let uri = self.comment_uri(&comment.key)?;
         let repository = self.repository(&comment.pr.repo).await?;
         self.speaks_2026(&repository, Capability::CommentDelete)?;
+        let uri = self.comment_uri(&comment.key)?;
         let pds = self.identities.pds(&uri.authority).await?;
         records::get_uri(&pds, &uri)
             .await
