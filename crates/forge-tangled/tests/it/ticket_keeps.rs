@@ -5,8 +5,8 @@ use std::time::Duration;
 use forge_core::{
     Issues, Labels, PullRequests, RepoId, RepoPath, Reviews,
     model::{
-        CommentId, CreatePull, EditIssue, EditPull, IssueState, NewIssue, NewLabel, Resubmit, SetChange,
-        SetIssueState,
+        CommentId, CreatePull, EditIssue, EditPull, IssueState, NewIssue, NewLabel, Resubmit,
+        SetChange, SetIssueState,
     },
 };
 use forge_tangled::Era;
