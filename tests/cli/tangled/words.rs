@@ -289,6 +289,26 @@ fn a_branch_that_stays_on_the_knot_stays_in_the_clone() {
 }
 
 #[test]
+fn the_default_branch_stays_on_the_knot_and_in_the_clone() {
+    let t = Tangled::new();
+    t.branch("topic");
+    let git = &t.repo.git;
+    git.set_branch("release", "main");
+    git.commit("main", "Fix", &[("fix.txt", Some("fix\n"))]);
+    let into = ["pr", "create", "-R", WIDGET, "-H", "main", "-B", "release"];
+    let create = [&into[..], &["-t", "T", "-b", "B"]].concat();
+    let uri = t.forge(&t.alice, &create).text();
+    let (clone, in_clone) = clone_on_topic(&t);
+    in_clone(&["switch", "--quiet", "main"]).ok();
+    let merge = ["pr", "merge", uri.trim(), "--rebase", "-d"];
+    let merged = t.forge_in(clone, &t.alice, &merge);
+    says(&merged, 0, "'main' is the default branch");
+    assert!(git.log("release", "%s").starts_with("Fix\n"));
+    assert!(git.oid("main").is_some());
+    assert_eq!(in_clone(&["branch", "--show-current"]).text(), "main\n");
+}
+
+#[test]
 fn what_is_deleted_is_pending_until_the_index_forgets_it() {
     let t = Tangled::new();
     let uri = t.open("topic");

@@ -79,13 +79,15 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         return Ok(Exit::Ok);
     }
     // What neither was done nor waits is under way, which a warning says.
-    let under_way = outcome.value.queued && outcome.steps.iter().any(|step| !step.done);
+    let complete = outcome.steps.iter().all(|step| step.done);
+    let under_way = outcome.value.queued && !complete;
     let merge = ctx.ui.outcome(outcome)?;
     if ctx.ui.is_tty() && !under_way {
         report(ctx, &merge, method);
     }
     let over = !merge.queued && merge.queue_position.is_none();
-    if req.delete_branch && over {
+    // A branch that the forge keeps stays here, too.
+    if req.delete_branch && over && complete {
         clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved).await?;
     }
     Ok(Exit::Ok)
