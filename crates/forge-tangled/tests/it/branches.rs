@@ -1,9 +1,11 @@
 //! What becomes of the branch of a pull request.
 
 use forge_core::{
-    Outcome, PullRequests,
+    Outcome, PageReq, PullRequests, Repos,
     model::{CloseReq, CreatePull, Merge, MergeReq, PullRequest, Resubmit},
 };
+use forge_testkit::tangled::Fault;
+use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
@@ -179,4 +181,25 @@ async fn the_default_branch_is_kept() {
     assert_eq!(stage.world.knot().host().count_of(DELETE), 0);
     let told = &outcome.warnings[0].message;
     assert!(told.contains("'main' is the default branch"), "{told}");
+}
+
+#[tokio::test]
+async fn a_list_of_branches_without_an_end_is_cut_and_that_is_told() {
+    let stage = Stage::new();
+    let oid = stage.repo.git.oid("main").unwrap();
+    let forge = stage.tangled(&stage.alice);
+    let page = || forge.branches(stage.repo_id(), PageReq::first(5));
+    assert!(page().await.unwrap().warnings.is_empty());
+    let branches: Vec<Value> = (0..100)
+        .map(|n| json!({ "reference": { "name": format!("b{n}"), "hash": oid } }))
+        .collect();
+    let body = json!({ "branches": branches }).to_string();
+    let json = [("content-type", "application/json")];
+    let endless = Fault::answer(200, &json, body).on("sh.tangled.repo.branches");
+    stage.world.knot().host().fault(endless.always());
+    let told = page().await.unwrap().warnings;
+    assert!(
+        told[0].message.contains("10000 branches or more"),
+        "{told:?}"
+    );
 }
