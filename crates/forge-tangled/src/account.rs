@@ -84,7 +84,9 @@ impl Tangled {
         for attempt in 0..EDITS_MOST {
             let old = records::get(&knot, &did, collection, ticket.rkey()).await;
             let old = old.map_err(|e| match lost {
-                Some(_) => unseen(&ticket.uri, e),
+                Some(_) => e
+                    .with_retry(Retry::Ambiguous)
+                    .with_context("uri", ticket.uri.clone()),
                 None => e,
             })?;
             let new = write::changed(&uri, &old, |map| {
@@ -249,11 +251,16 @@ fn holds(read: &Value, sent: &Value) -> bool {
     }
 }
 
-/// A failure to look at what is written: the write is not to be taken for failed.
+/// What the knot took could not be read afterwards, so that nobody has seen it. That it failed is
+/// no reason to write it again, or to take it back.
 pub(crate) fn unseen(uri: &str, error: Error) -> Error {
-    error
+    let why = error.message();
+    let message = format!("{uri} is written, and could not be read again: {why}");
+    Error::new(error.kind().clone(), message)
         .with_retry(Retry::Ambiguous)
-        .with_context("uri", uri.to_owned())
+        .with_context("uri", uri)
+        .with_hint("look at it before you do it again")
+        .with_source(error)
 }
 
 /// What was written is not what was sent.

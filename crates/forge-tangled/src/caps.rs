@@ -103,7 +103,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             MergeCommit,
             "a knot applies the commits of a round as they are, as git am does",
-            "merge with --rebase, or without naming a method",
+            "merge with --rebase",
         ),
         no(
             MergeSquash,

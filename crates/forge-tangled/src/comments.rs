@@ -8,7 +8,7 @@ use forge_core::{
         Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
     },
 };
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, future, stream};
 use serde_json::{Value, json};
 
 use crate::{
@@ -117,7 +117,15 @@ impl Tangled {
         }
         let accounts = self.known_accounts(&located.repository, Some(pull.author()));
         let kind = kinds::comments(&self.settings.dialects);
-        let found = self.about(&kind, &pull.record.uri, accounts).await?;
+        let uri = pull.record.uri.as_str();
+        // Whoever changes or takes back the last of their own means the last, also where the index
+        // is behind.
+        let (found, own) = future::join(
+            self.about(&kind, uri, accounts),
+            self.fresh_of_viewer(&kind, uri),
+        )
+        .await;
+        let found = own.over_found(found)?;
         let mut warnings = found.warnings;
         warnings.extend(skipped::told(&found.value, broken));
         Ok((sorted(found.value, fields), warnings))
@@ -301,9 +309,9 @@ impl Reviews for Tangled {
             return Err(Error::invalid("body", "the comment is empty"));
         }
         check_body("body", body)?;
-        let uri = self.comment_uri(&comment.key)?;
         let located = self.locate(&comment.pr).await?;
         self.speaks_2026(&located.repository, Capability::CommentEdit)?;
+        let uri = self.comment_uri(&comment.key)?;
         let markdown_type = &self.settings.dialects.sh.markdown;
         let fields = self.fields();
         let record = self
@@ -333,9 +341,9 @@ impl Reviews for Tangled {
     }
 
     async fn delete_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
-        let uri = self.comment_uri(&comment.key)?;
         let repository = self.repository(&comment.pr.repo).await?;
         self.speaks_2026(&repository, Capability::CommentDelete)?;
+        let uri = self.comment_uri(&comment.key)?;
         let pds = self.identities.pds(&uri.authority).await?;
         records::get_uri(&pds, &uri)
             .await

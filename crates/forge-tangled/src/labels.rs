@@ -500,11 +500,8 @@ impl Tangled {
     /// here, before they are written.
     async fn may_label(&self, repository: &Repository) -> Result<()> {
         let viewer = self.session.viewer().await?;
-        if self
-            .writers(repository)
-            .await
-            .may_write(&viewer.identity.did)
-        {
+        let writers = self.writers(repository).await;
+        if writers.may_write(&viewer.identity.did) {
             return Ok(());
         }
         Err(Error::new(
@@ -513,9 +510,10 @@ impl Tangled {
                 sso_url: None,
             },
             format!(
-                "{} may not label in {}: labels count only from accounts that may push",
+                "{} may not label in {}: labels count only from accounts that may push{}",
                 viewer.identity.name(),
-                repository.id
+                repository.id,
+                writers.aside()
             ),
         )
         .with_hint("ask the owner of the repository to label it, or to add you as a collaborator"))
@@ -550,12 +548,12 @@ impl Tangled {
             let labels = value
                 .entry(self.fields().repo_labels.to_string())
                 .or_insert_with(|| Value::Array(Vec::new()));
-            if !labels.is_array() {
-                *labels = Value::Array(Vec::new());
-            }
-            if let Some(list) = labels.as_array_mut() {
-                change(list);
-            }
+            let list = labels.as_array_mut().ok_or_else(|| {
+                let why = format!("the labels of {uri} are no list, and were left as they are");
+                Error::new(ErrorKind::Protocol, why)
+                    .with_hint("whatever program wrote them can put them right")
+            })?;
+            change(list);
             Ok(())
         });
         let record = edited.await?;
@@ -779,6 +777,7 @@ mod tests {
         let writers = Writers {
             owner: "o".into(),
             collaborators: BTreeSet::from(["c".to_owned()]),
+            doubt: None,
         };
         let fields = ShFields::default();
         let result = |ops: Vec<Record>| {

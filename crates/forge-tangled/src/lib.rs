@@ -16,7 +16,7 @@
 //! # }
 //! ```
 
-use std::{collections::BTreeSet, fmt, num::NonZeroUsize, sync::Arc};
+use std::{fmt, num::NonZeroUsize, sync::Arc};
 
 use forge_core::{
     AtUri, Capabilities, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result,
@@ -90,7 +90,7 @@ pub struct Tangled {
     identities: Arc<identity::Identities>,
     session: session::Session,
     repositories: Cache<Arc<repository::Repository>>,
-    collaborators: Cache<BTreeSet<String>>,
+    collaborators: Cache<sources::Pushers>,
     definitions: Cache<Arc<labels::Definitions>>,
     patches: Cache<Arc<patch::Patch>>,
     listed: pulls::rest::Kept<pulls::Row>,

@@ -189,6 +189,7 @@ impl Tangled {
         links.mentions.append(&mut mentioned.others);
         links.depends_on = own.depends_on(fields).and_then(at).into_iter().collect();
 
+        let mut by_pages = 0;
         for other in others.iter().filter(|other| other.uri() != own.uri()) {
             if other.depends_on(fields) == Some(own.uri()) {
                 links.needed_by.push(other.link(&repository));
@@ -201,9 +202,20 @@ impl Tangled {
                 .iter()
                 .any(|uri| uri.to_string() == own.uri());
             let by_page = number.is_some_and(|n| mentioned.pages.contains(&(own.kind, n)));
+            let names_page = mentioned.pages.iter().any(|(kind, _)| *kind == own.kind);
             if by_uri || by_page {
                 links.mentioned_by.push(other.link(&repository));
+            } else if number.is_none() && names_page {
+                by_pages += 1;
             }
+        }
+        if by_pages > 0 {
+            let told = format!(
+                "pages of this repository are named by {by_pages} more, and may be its page: no \
+                 record has a number"
+            );
+            let hint = "name it by the number of its page, and they are looked through";
+            links.warnings.push(Warning::new(told).with_hint(hint));
         }
         if repository.era != Era::Org10 {
             links.warnings.push(Warning::new(

@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use forge_core::{
     AtUri, Capability, Error, ForgeKind, Page, PageReq, RepoId, RepoPath, Repos, Result, Support,
+    Warning,
     model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
 };
 
-use crate::{Era, Tangled, page, repository::Repository, ticket_writes};
+use crate::{Era, Tangled, knot::BRANCHES_MOST, page, repository::Repository, ticket_writes};
 
 const ONLY_READ: &str = "this repository has no DID of its own: it speaks tangled's protocol of 2025, in \
      which nothing shows what a client writes";
@@ -118,7 +119,15 @@ impl Repos for Tangled {
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {
         let repository = self.repository(repo).await?;
         let mut all: Vec<Branch> = self.all_branches(&repository).await?;
+        let cut = repository.era != Era::Org10 && all.len() >= BRANCHES_MOST;
         all.sort_by(|a, b| a.name.cmp(&b.name));
-        page::of("tangled-branches", repository.target(), all, &page)
+        let mut page = page::of("tangled-branches", repository.target(), all, &page)?;
+        page.warnings.extend(cut.then(|| {
+            let host = repository.knot.host();
+            Warning::new(format!(
+                "the knot {host} has {BRANCHES_MOST} branches or more; only these were read"
+            ))
+        }));
+        Ok(page)
     }
 }

@@ -29,6 +29,15 @@ pub(crate) const MOST: usize = 10_000;
 /// More records of one collection than an account is read for.
 pub(crate) const ACCOUNT_MOST: usize = 20_000;
 
+/// Who may push to a repository beside its owner.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pushers {
+    /// By DID.
+    pub accounts: BTreeSet<String>,
+    /// Said where the knot, which decides, did not answer.
+    pub doubt: Option<Warning>,
+}
+
 /// What was found, and how sure that is all of it.
 #[derive(Debug, Default)]
 pub(crate) struct Found<T> {
@@ -81,6 +90,7 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Fresh {
     collection: String,
+    /// Those that were read as a whole: what an index has of them besides is gone.
     accounts: BTreeSet<String>,
     records: Vec<Record>,
 }
@@ -97,8 +107,10 @@ impl Fresh {
     /// What an index has, with the accounts' own word for what is theirs.
     pub fn over(self, mut indexed: Vec<Record>) -> Vec<Record> {
         let collection = format!("/{}/", self.collection);
-        let replaced =
-            |r: &Record| r.uri.contains(&collection) && self.accounts.contains(r.author());
+        let replaced = |r: &Record| {
+            let gone = r.uri.contains(&collection) && self.accounts.contains(r.author());
+            gone || self.records.iter().any(|own| own.uri == r.uri)
+        };
         indexed.retain(|r| !replaced(r));
         indexed.extend(self.records);
         indexed
@@ -468,13 +480,26 @@ impl Tangled {
         for (did, listings) in read {
             for ((into, kind), listing) in all.iter_mut().zip(kinds).zip(listings) {
                 let Some(listing) = listing else { continue };
-                into.accounts.insert(did.clone());
+                // Of one that was cut, or has what cannot be read, the index may know more.
+                if listing.warnings.is_empty() {
+                    into.accounts.insert(did.clone());
+                }
                 let about = |r: &Record| kind.is_about(r, subject);
                 into.records
                     .extend(listing.records.into_iter().filter(about));
             }
         }
         all
+    }
+
+    /// As [`Self::fresh`], of the viewer alone; of nobody without one.
+    pub(crate) async fn fresh_of_viewer(&self, kind: &Kind, subject: &str) -> Fresh {
+        let viewer = self.session.viewer_if_any().await.ok().flatten();
+        let accounts = viewer.map(|viewer| viewer.identity.did.clone());
+        let [fresh] = self
+            .fresh([kind], subject, &accounts.into_iter().collect())
+            .await;
+        fresh
     }
 
     /// All records of some collections in the accounts that we know of, each account looked up
@@ -591,7 +616,7 @@ impl Tangled {
         repository: &Repository,
         author: Option<&str>,
     ) -> BTreeSet<String> {
-        let mut accounts = self.collaborators(repository).await;
+        let mut accounts = self.collaborators(repository).await.accounts;
         accounts.insert(repository.owner.did.clone());
         accounts.extend(author.map(str::to_owned));
         if let Ok(Some(viewer)) = self.session.viewer_if_any().await {
@@ -600,9 +625,9 @@ impl Tangled {
         accounts
     }
 
-    /// The collaborators, by DID: from the knot, which decides; where it does not say, from the
-    /// index, then from the owner's records. In 1.0 from the repository's own account.
-    pub(crate) async fn collaborators(&self, repository: &Repository) -> BTreeSet<String> {
+    /// The collaborators: from the knot, which decides; where it does not say, from the index, then
+    /// from the owner's records. In 1.0 from the repository's own account.
+    pub(crate) async fn collaborators(&self, repository: &Repository) -> Pushers {
         let cell = self.collaborators.cell(&repository.record.uri);
         let found = cell.get_or_init(|| self.find_collaborators(repository));
         found.await.clone()
@@ -635,35 +660,59 @@ impl Tangled {
         collaborators_at(knot, method, asked, &names.inputs.index).await
     }
 
-    async fn find_collaborators(&self, repository: &Repository) -> BTreeSet<String> {
+    async fn find_collaborators(&self, repository: &Repository) -> Pushers {
         if repository.era == Era::Org10 {
-            return self.collaborators_of_account(repository).await;
+            return Pushers {
+                accounts: self.collaborators_of_account(repository).await,
+                doubt: None,
+            };
         }
         let subject = repository.target();
-        if let Ok(knot) = self.identities.service(repository.knot.clone()).await
-            && let Ok(found) = self.collaborators_of_knot(&knot, subject).await
-        {
-            return found;
-        }
+        let asked = async {
+            let knot = self.identities.service(repository.knot.clone()).await?;
+            self.collaborators_of_knot(&knot, subject).await
+        };
+        let doubt = |by: &str, why: &str| {
+            Warning::new(format!(
+                "who may push is read from {by}, because the knot does not say: {why}"
+            ))
+            .with_hint("what other collaborators have set may not count here; try again later")
+        };
+        let why = match asked.await {
+            Ok(accounts) => {
+                return Pushers {
+                    accounts,
+                    doubt: None,
+                };
+            }
+            // Older ones do not know the question.
+            Err(e) if e.is_not_found() || matches!(e.kind(), ErrorKind::InvalidInput { .. }) => {
+                None
+            }
+            Err(e) => Some(e.message().to_owned()),
+        };
         let names = &self.settings.dialects;
         let method = &names.methods.index.list_collaborators;
         let of = &names.inputs.index;
         let asked = (&*of.subject, subject);
-        if let Ok(found) = collaborators_at(&self.index(), method, asked, of).await {
-            return found;
+        if let Ok(accounts) = collaborators_at(&self.index(), method, asked, of).await {
+            let doubt = why.map(|why| doubt(&self.index_name(), &why));
+            return Pushers { accounts, doubt };
         }
         let owner = BTreeSet::from([repository.owner.did.clone()]);
         let fields = self.fields();
         let [found] = self.in_accounts([&names.sh.collaborator], &owner).await;
-        found
-            .records
-            .iter()
-            .filter(|r| {
-                r.text(&fields.push_repo)
-                    .is_some_and(|t| repository.is_target(t))
-            })
-            .filter_map(|r| r.text(&fields.push_account).map(str::to_owned))
-            .collect()
+        let unread = found.warnings.first().map(|w| w.message.clone());
+        let of_this = found.records.iter().filter(|r| {
+            r.text(&fields.push_repo)
+                .is_some_and(|t| repository.is_target(t))
+        });
+        Pushers {
+            accounts: of_this
+                .filter_map(|r| r.text(&fields.push_account).map(str::to_owned))
+                .collect(),
+            doubt: unread.or(why).map(|why| doubt("the owner's records", &why)),
+        }
     }
 }
 
@@ -715,5 +764,44 @@ async fn collaborators_at(
             return Err(Error::new(ErrorKind::Protocol, message));
         }
         cursor = Some(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(author: &str, key: &str, cid: &str) -> Record {
+        Record {
+            uri: format!("at://did:plc:{author}/sh.tangled.feed.comment/{key}"),
+            cid: Some(cid.to_owned()),
+            value: Value::Null,
+        }
+    }
+
+    #[test]
+    fn an_account_that_was_read_as_a_whole_has_the_last_word_on_what_is_in_it() {
+        let indexed = || {
+            vec![
+                record("a", "1", "old"),
+                record("a", "2", "old"),
+                record("b", "1", "old"),
+            ]
+        };
+        let over = |accounts: &[&str]| {
+            let fresh = Fresh {
+                collection: "sh.tangled.feed.comment".to_owned(),
+                accounts: accounts
+                    .iter()
+                    .map(|did| format!("did:plc:{did}"))
+                    .collect(),
+                records: vec![record("a", "2", "new")],
+            };
+            fresh.over(indexed())
+        };
+        let of_b = record("b", "1", "old");
+        let new = record("a", "2", "new");
+        assert_eq!(over(&["a"]), [of_b.clone(), new.clone()]);
+        assert_eq!(over(&[]), [record("a", "1", "old"), of_b, new]);
     }
 }

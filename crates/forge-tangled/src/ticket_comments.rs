@@ -7,7 +7,7 @@ use forge_core::{
 use serde_json::{Value, json};
 
 use crate::{
-    Tangled,
+    Tangled, fault,
     pulls::{check_body, view::Located},
     records::{self, NewRecord, Record},
     repository::Repository,
@@ -192,7 +192,11 @@ impl Tangled {
             }
             let record = write::checked(NewRecord::new(&names.org.comment, value), names)?;
             match self.put_new(repository, &record).await {
-                Err(e) if matches!(e.kind(), ErrorKind::InvalidInput { .. }) => {
+                // One that was written and could not be read again is not refused.
+                Err(e)
+                    if matches!(e.kind(), ErrorKind::InvalidInput { .. })
+                        && !fault::is_ambiguous(&e) =>
+                {
                     refused = Some((versions, e));
                 }
                 other => return other,

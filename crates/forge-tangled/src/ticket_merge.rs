@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Error, ErrorKind, Ingestion, Noun, Outcome, Precondition, Result, Step, Warning,
+    Capability, Error, ErrorKind, Ingestion, Noun, Outcome, Precondition, Result, Step, Warning,
     model::{LocalClone, Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
@@ -23,7 +23,7 @@ use crate::{
         merge::{expect_head, no_message},
         view::Located,
     },
-    ticket_writes::{changed_on_the_way, experimental, learned_word, spelled},
+    ticket_writes::{changed_on_the_way, experimental, learned_word, spelled, unseen},
     tickets,
 };
 
@@ -48,6 +48,14 @@ impl Tangled {
     ) -> Result<Outcome<Merge>> {
         let (repository, pull) = (&located.repository, &located.pull);
         let uri = &pull.record.uri;
+        if req.delete_branch {
+            return Err(Error::unsupported(
+                Capability::PrDeleteBranch,
+                "how Tangled 1.0 deletes a branch is not known; nothing was merged",
+                "merge without -d (and without `merge.delete_branch` in the configuration), then \
+                 `git push REMOTE --delete BRANCH`",
+            ));
+        }
         match self.ticket_state(located) {
             Some(PrState::Merged) => return self.ticket_was_merged(located, req).await,
             Some(PrState::Closed) => {
@@ -326,7 +334,12 @@ impl Tangled {
                 }
             })
             .await?;
-        match (self.is_merged(&self.again(located).await?), changed) {
+        let now = self.again(located).await;
+        let now = match changed {
+            true => now.map_err(|e| unseen(&ticket.uri, e)),
+            false => now,
+        }?;
+        match (self.is_merged(&now), changed) {
             (true, _) => Ok(spelled(&word, PrState::Merged, names)),
             (false, true) => Err(changed_on_the_way(&ticket.uri, "the state")),
             (false, false) => Err(Error::precondition(

@@ -509,8 +509,9 @@ impl Tangled {
         ticket: &forge_core::AtUri,
         why: Error,
     ) -> Error {
-        let finish =
-            format!("the same command again finishes it, or close it: `forge pr close {ticket}`");
+        let finish = format!(
+            "the same command again finishes it or finds it; or close it: `forge pr close {ticket}`"
+        );
         let written = matches!(why.kind(), ErrorKind::Protocol);
         if fault::is_ambiguous(&why) || written {
             return why.with_hint(finish);

@@ -62,3 +62,72 @@ fn what_cannot_be_read_of_a_row_is_said() {
     let found = said.matches("read from the backlinks at").count();
     assert_eq!(found, 1, "{said}");
 }
+
+#[test]
+fn a_status_says_what_could_not_be_read() {
+    let t = Tangled::new();
+    t.open("one");
+    let status = ["pr", "status", "-R", WIDGET];
+    let of_alice = || t.forge(&t.alice, &status).output().exits(0);
+    let by = "read from the backlinks at";
+    assert!(!of_alice().stderr_text().contains(by));
+    let index = t.world.index().host();
+    index.fault(
+        Fault::gateway(503)
+            .on("sh.tangled.feed.listComments")
+            .always(),
+    );
+    let said = of_alice().stderr_text();
+    assert_eq!(said.matches(by).count(), 1, "of the row: {said}");
+    index.clear_faults();
+    // Whoever has none here is told that it may not be so.
+    index.set_down(true);
+    let output = t.forge(&t.bob, &status).output().exits(0);
+    let (text, said) = (output.stdout_text(), output.stderr_text());
+    assert!(text.contains("You have no open pull requests"), "{text}");
+    assert_eq!(said.matches(by).count(), 1, "of the list: {said}");
+}
+
+#[test]
+fn a_field_that_no_row_of_the_index_has_is_looked_up() {
+    let t = Tangled::new();
+    let uri = t.open("one");
+    t.forge(&t.alice, &["pr", "close", &uri]).ok();
+    let head = t.repo.git.oid("one").unwrap();
+    let list = ["pr", "list", "-R", WIDGET, "--state", "closed", "--json"];
+    let of = |fields: &str| {
+        let rows = t.forge(&t.bob, &[&list[..], &[fields]].concat());
+        rows.output().success().json()[0].clone()
+    };
+    assert_eq!(of("headRefOid")["headRefOid"], head);
+    assert!(of("closedAt")["closedAt"].is_string());
+    assert!(of("mergedAt")["mergedAt"].is_null());
+}
+
+#[test]
+fn labels_of_issues_are_looked_up_or_said_to_be_left_out() {
+    let t = Tangled::new();
+    let label = ["label", "create", "bug", "-R", WIDGET];
+    t.forge(&t.alice, &label).ok();
+    let create = ["issue", "create", "-R", WIDGET, "-t", "T", "-b", "B"];
+    t.forge(&t.alice, &[&create[..], &["-l", "bug"]].concat())
+        .ok();
+    let left_out = "labels and assignees are not looked up";
+    let list = |more: &[&str]| {
+        let args = [&["issue", "list", "-R", WIDGET][..], more].concat();
+        let output = t.forge(&t.bob, &args).output().exits(0);
+        (output.stdout_text(), output.stderr_text())
+    };
+    let (_, said) = list(&[]);
+    assert_eq!(said.matches(left_out).count(), 1, "{said}");
+    let (_, said) = list(&["--json", "title"]);
+    assert!(!said.contains(left_out), "{said}");
+    let (text, said) = list(&["--json", "labels", "-q", ".[0].labels[0].name"]);
+    assert_eq!(text, "bug\n");
+    assert!(!said.contains(left_out), "{said}");
+    let (text, said) = list(&["-l", "bug"]);
+    assert!(
+        text.contains("\tbug\t") && !said.contains(left_out),
+        "{text}{said}"
+    );
+}

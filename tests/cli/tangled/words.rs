@@ -1,7 +1,7 @@
 //! One test for each word on who can see a write, and for each mood of the index that leads to it:
 //! the word, the exit code, and the text.
 
-use std::{io::Write as _, time::Duration};
+use std::{io::Write as _, path::PathBuf, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
 use forge_testkit::{
@@ -238,6 +238,76 @@ fn a_merge_that_could_not_be_recorded_names_no_record() {
     }
 }
 
+/// A clone that has the branch of a pull request checked out, and what git says in it.
+fn clone_on_topic(t: &Tangled) -> (PathBuf, impl Fn(&[&str]) -> Run) {
+    let git = move |args: &[&str]| t.scratch.run(forge_testkit::git_program()).args(args);
+    git(&["clone", "--quiet", t.repo.path().to_str().unwrap(), "clone"]).ok();
+    let clone = t.scratch.path("clone");
+    let dir = clone.clone();
+    let git = move |args: &[&str]| git(args).dir(&dir);
+    let url = "https://tangled.org/alice.test/widget";
+    git(&["remote", "set-url", "origin", url]).ok();
+    git(&["switch", "--quiet", "-c", "topic", "origin/topic"]).ok();
+    (clone, git)
+}
+
+/// Whoever has a merge recorded that was made before has not asked for any branch to go.
+#[test]
+fn to_finish_a_merge_leaves_the_clone_as_it_is() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let (clone, git) = clone_on_topic(&t);
+    let merge = ["pr", "merge", &uri, "--rebase"];
+    let merge = || t.forge_in(clone.clone(), &t.alice, &merge);
+    let pds = t.world.pds().host();
+    pds.fault(
+        Fault::gateway(502)
+            .on("com.atproto.repo.applyWrites")
+            .always(),
+    );
+    says(&merge(), 0, "merged on the knot, ");
+    pds.clear_faults();
+    says(&merge(), 0, "already merged");
+    assert_eq!(git(&["branch", "--show-current"]).text(), "topic\n");
+}
+
+/// The knot's branch has a commit that was not merged, and that of the clone may.
+#[test]
+fn a_branch_that_stays_on_the_knot_stays_in_the_clone() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let (clone, git) = clone_on_topic(&t);
+    let merge = ["pr", "merge", &uri, "--rebase"];
+    t.forge(&t.alice, &merge).ok();
+    t.repo
+        .git
+        .commit("topic", "Later", &[("later.txt", Some("later\n"))]);
+    let and_delete = [&merge[..], &["-d"]].concat();
+    let again = t.forge_in(clone, &t.alice, &and_delete);
+    says(&again, 0, "the branch was not deleted");
+    assert_eq!(git(&["branch", "--show-current"]).text(), "topic\n");
+}
+
+#[test]
+fn the_default_branch_stays_on_the_knot_and_in_the_clone() {
+    let t = Tangled::new();
+    t.branch("topic");
+    let git = &t.repo.git;
+    git.set_branch("release", "main");
+    git.commit("main", "Fix", &[("fix.txt", Some("fix\n"))]);
+    let into = ["pr", "create", "-R", WIDGET, "-H", "main", "-B", "release"];
+    let create = [&into[..], &["-t", "T", "-b", "B"]].concat();
+    let uri = t.forge(&t.alice, &create).text();
+    let (clone, in_clone) = clone_on_topic(&t);
+    in_clone(&["switch", "--quiet", "main"]).ok();
+    let merge = ["pr", "merge", uri.trim(), "--rebase", "-d"];
+    let merged = t.forge_in(clone, &t.alice, &merge);
+    says(&merged, 0, "'main' is the default branch");
+    assert!(git.log("release", "%s").starts_with("Fix\n"));
+    assert!(git.oid("main").is_some());
+    assert_eq!(in_clone(&["branch", "--show-current"]).text(), "main\n");
+}
+
 #[test]
 fn what_is_deleted_is_pending_until_the_index_forgets_it() {
     let t = Tangled::new();
@@ -245,7 +315,7 @@ fn what_is_deleted_is_pending_until_the_index_forgets_it() {
     let comment = ["pr", "comment", &uri, "-b", "Text."];
     let delete = ["pr", "comment", &uri, "--delete-last", "--yes"];
     t.forge(&t.bob, &comment).ok();
-    says(&t.forge(&t.bob, &delete), 0, "confirmed: ");
+    says(&t.forge(&t.bob, &delete), 0, " shows it no longer, after ");
     t.forge(&t.bob, &comment).ok();
     let lag = Duration::from_secs(600);
     moods(
@@ -256,7 +326,56 @@ fn what_is_deleted_is_pending_until_the_index_forgets_it() {
         },
     );
     let impatient = [&delete[..], &["--wait", "400ms"]].concat();
-    says(&t.forge(&t.bob, &impatient), 0, "! pending: ");
+    let said = t.forge(&t.bob, &impatient).output().exits(0).stderr_text();
+    assert!(said.contains("! pending: it is deleted, and may"), "{said}");
+    // There is nothing to look at any more.
+    assert!(!said.contains("forge tangled ingestion"), "{said}");
+}
+
+/// Also where the index does not show it yet: the one before it is another one.
+#[test]
+fn the_last_comment_is_the_last_that_was_written() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let texts = || {
+        let all = t.world.pds().records(&t.bob.did, "sh.tangled.feed.comment");
+        let mut texts: Vec<String> = all
+            .iter()
+            .map(|(.., it)| it["body"]["text"].as_str().unwrap().to_owned())
+            .collect();
+        texts.sort();
+        texts
+    };
+    let comment = ["pr", "comment", &uri, "-b", "First."];
+    says(&t.forge(&t.bob, &comment), 0, "confirmed: ");
+    let lag = Duration::from_secs(600);
+    moods(
+        &t,
+        Moods {
+            lag,
+            ..Moods::default()
+        },
+    );
+    let comment = ["pr", "comment", &uri, "-b", "Second.", "--no-wait"];
+    t.forge(&t.bob, &comment).ok();
+    let edit = [
+        "pr",
+        "comment",
+        &uri,
+        "--edit-last",
+        "-b",
+        "Third.",
+        "--no-wait",
+    ];
+    t.forge(&t.bob, &edit).ok();
+    assert_eq!(texts(), ["First.", "Third."]);
+    let delete = ["pr", "comment", &uri, "--delete-last", "--yes", "--no-wait"];
+    says(
+        &t.forge(&t.bob, &delete),
+        0,
+        "! pending: it is deleted; nobody waited",
+    );
+    assert_eq!(texts(), ["First."]);
 }
 
 #[test]

@@ -272,6 +272,39 @@ impl Ui {
         ));
     }
 
+    /// As [`Self::outcome`], of what was deleted: an index may show it for a while.
+    ///
+    /// # Errors
+    /// As [`Self::outcome`].
+    pub fn removed(&self, mut outcome: Outcome<()>) -> Result<()> {
+        let (pending, line) = match &outcome.ingestion {
+            Ingestion::Confirmed { by, after } => {
+                let by = text::one_line(by);
+                let after = after.as_secs_f32();
+                let line = format!("confirmed: {by} shows it no longer, after {after:.1} s");
+                (false, line)
+            }
+            Ingestion::Pending { waited, .. } if waited.is_zero() => {
+                let line = "pending: it is deleted; nobody waited for the index to forget it";
+                (true, line.to_owned())
+            }
+            Ingestion::Pending { waited, .. } => {
+                let waited = waited.as_secs_f32();
+                let line =
+                    format!("pending: it is deleted, and may still be shown, after {waited:.1} s");
+                (true, line)
+            }
+            _ => return self.outcome(outcome),
+        };
+        outcome.ingestion = Ingestion::Immediate;
+        self.outcome(outcome)?;
+        match pending {
+            true => self.caution(&line),
+            false => self.note(&line),
+        }
+        Ok(())
+    }
+
     /// Takes the value out of an outcome, and says on stderr what its reader should know.
     ///
     /// # Errors

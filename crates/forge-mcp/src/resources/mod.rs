@@ -285,7 +285,13 @@ async fn open_pulls(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
     };
     let page = repo.list(&query, first_page(repo)).await?;
     let row = |p: &PullRequest| RowOut::of(p, cleaner).text();
-    Ok(rows(&page, row, "pr_list", cleaner))
+    let told = Warning::of_rows(
+        page.items
+            .iter()
+            .map(|p| (p.id.key.to_string(), p.warnings.as_slice())),
+        &page.warnings,
+    );
+    Ok(rows(&page, row, &told, "pr_list", cleaner))
 }
 
 async fn open_issues(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
@@ -293,7 +299,13 @@ async fn open_issues(repo: &Repo, cleaner: &Cleaner) -> Result<String> {
         .issues(&IssueQuery::default(), first_page(repo))
         .await?;
     let row = |i: &Issue| issue_row(i, cleaner);
-    Ok(rows(&page, row, "`forge issue list`", cleaner))
+    let told = Warning::of_rows(
+        page.items
+            .iter()
+            .map(|i| (i.id.key.to_string(), i.warnings.as_slice())),
+        &page.warnings,
+    );
+    Ok(rows(&page, row, &told, "`forge issue list`", cleaner))
 }
 
 /// As many as one page of this forge holds.
@@ -308,11 +320,18 @@ fn warning_lines(warnings: &[Warning], cleaner: &Cleaner) -> String {
     shown.iter().map(WarningOut::text).collect()
 }
 
-/// The rows of a page, what could not be read of it, and how many there are; `rest` is what has more.
-fn rows<T>(page: &Page<T>, row: impl Fn(&T) -> String, rest: &str, cleaner: &Cleaner) -> String {
+/// The rows of a page, what could not be read of it and, in `told`, of them, and how many there are;
+/// `rest` is what has more.
+fn rows<T>(
+    page: &Page<T>,
+    row: impl Fn(&T) -> String,
+    told: &[Warning],
+    rest: &str,
+    cleaner: &Cleaner,
+) -> String {
     let lines: Vec<String> = page.items.iter().map(row).collect();
     let fitted = budget::fit("", &lines, Position::default(), budget::DEFAULT_CHARS);
-    let warnings = warning_lines(&page.warnings, cleaner);
+    let warnings = warning_lines(&page.warnings, cleaner) + &warning_lines(told, cleaner);
     let tail = match page.next.is_some() || fitted.next.is_some() {
         true => format!("{} shown; {rest} has the rest.", fitted.to),
         false => format!("All {} shown.", fitted.to),

@@ -227,7 +227,7 @@ impl Tangled {
             beside: Beside {
                 state: Some(state),
                 comments: item.comment_count,
-                warnings: vec![as_indexed()],
+                warnings: vec![as_indexed(), unlabelled()],
                 ..Beside::default()
             },
             issue: Stored::parse(item.record, self.fields())?,
@@ -254,6 +254,7 @@ impl Tangled {
             let accounts = self.known_accounts(repository, Some(&row.issue.author));
             let found = self.about(&kind, uri, accounts).await?;
             let (labels, assignees, missing) = self.labels_of(repository, uri, found.value).await?;
+            row.beside.warnings.retain(|w| *w != unlabelled());
             row.beside.warnings.extend(missing);
             row.beside.labels = labels;
             row.beside.assignees = assignees;
@@ -299,6 +300,7 @@ impl Tangled {
             }
         }
         let writers = self.writers(repository).await;
+        warnings.extend(writers.doubt.clone());
         let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
         for record in records {
             let issue = match Stored::parse(record, self.fields()) {
@@ -317,6 +319,7 @@ impl Tangled {
             let statuses = status::read_as(words, about, &uri, &issue.author, &writers);
             let beside = Beside {
                 statuses,
+                warnings: vec![unlabelled()],
                 ..Beside::default()
             };
             let row = Row { issue, beside };
@@ -373,6 +376,12 @@ impl Tangled {
         }
         Ok((issues, warnings))
     }
+}
+
+/// The mark of a row whose labels nobody has asked for: they would be a request for each.
+fn unlabelled() -> Warning {
+    Warning::new("labels and assignees are not looked up for a list; a view has them")
+        .of_section("labels")
 }
 
 fn newest_first(rows: &mut [Row]) {

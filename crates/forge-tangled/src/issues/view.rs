@@ -230,6 +230,7 @@ impl Tangled {
             labels::broken(r, self.fields())
         }));
         let writers = self.writers(repository).await;
+        warnings.extend(writers.doubt.clone());
         let statuses = status::read_as(words, states, uri, &issue.author, &writers);
         let labels = self.labels_of(repository, uri, operations).await;
         let (labels, assignees, missing) = labels.unwrap_or_else(|e| {

@@ -169,7 +169,11 @@ impl Tangled {
 
     /// Who may say what.
     pub(crate) async fn writers(&self, repository: &Repository) -> status::Writers {
-        status::Writers::of(repository, &self.collaborators(repository).await)
+        let pushers = self.collaborators(repository).await;
+        status::Writers {
+            doubt: pushers.doubt,
+            ..status::Writers::of(repository, &pushers.accounts)
+        }
     }
 }
 

@@ -67,7 +67,13 @@ impl Tangled {
             )
             .await?;
         let (patch, source, base_oid) = match &req.patch {
-            Some(patch) => (given(patch)?, None, None),
+            Some(patch) => {
+                let patch = given(patch)?;
+                // Nobody else looks: the knot is not asked for the changes.
+                let tip = self.branch(&repository, &base).await?;
+                let tip = tip.ok_or_else(|| no_branch("base", &repository, &base))?;
+                (patch, None, Some(tip.hash))
+            }
             None if !req.edits.is_empty() => {
                 let (patch, base_oid) = self
                     .patch_of_edits(&repository, &base, req, &author)

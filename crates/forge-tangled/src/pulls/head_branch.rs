@@ -37,10 +37,7 @@ impl Tangled {
             Ok(false) => return false,
             Err(e) => Err(e),
         };
-        steps.push(Step {
-            name: "delete head branch".to_owned(),
-            done: deleted.is_ok(),
-        });
+        steps.push(step(deleted.is_ok()));
         if let Err(e) = &deleted {
             warnings.push(kept(e));
         }
@@ -53,8 +50,15 @@ impl Tangled {
         let Some(branch) = self.branch(repository, &pull.head).await? else {
             return Ok(false);
         };
-        let patch = self.latest_patch(repository, pull).await?;
         let name = one_line(&pull.head);
+        // A pull request may be from any branch, and a knot deletes any.
+        let default = self.default_branch(repository).await?;
+        if pull.head == pull.base || default.is_some_and(|it| it.name == pull.head) {
+            let message = format!("'{name}' is the default branch, or where the changes go");
+            return Err(Error::precondition(Precondition::Rule, message)
+                .with_hint("if it is to go all the same, delete it with git"));
+        }
+        let patch = self.latest_patch(repository, pull).await?;
         match head_of(located, &patch) {
             Some(head) if head == branch.hash => {
                 self.all_in_round(located, &patch, &branch.hash).await?;
@@ -101,6 +105,14 @@ impl Tangled {
             ),
         )
         .with_hint("look at the branch, then delete it with git"))
+    }
+}
+
+/// The step of a write that takes the branch with it.
+pub(crate) fn step(done: bool) -> Step {
+    Step {
+        name: "delete head branch".to_owned(),
+        done,
     }
 }
 

@@ -27,6 +27,7 @@ impl Tangled {
             let found = self.about(&kinds::statuses(names), uri, accounts).await?;
             let writers = self.writers(repository).await;
             let mut warnings = found.warnings;
+            warnings.extend(writers.doubt.clone());
             warnings.extend(skipped::told(&found.value, |r| status::broken(r, names)));
             let read = status::read(found.value, uri, pull.author(), &writers, names);
             (read, warnings)

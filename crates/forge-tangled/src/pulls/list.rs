@@ -385,6 +385,7 @@ impl Tangled {
             }
         }
         let writers = self.writers(repository).await;
+        warnings.extend(writers.doubt.clone());
         let mut seen = BTreeSet::new();
         let mut rows = Vec::new();
         for pull in pulls {
@@ -471,6 +472,17 @@ impl Tangled {
         state: StateFilter,
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
+        Ok(self.page_of_head(repo, head, state, fields).await?.items)
+    }
+
+    /// Those of a branch, open ones first, and what could not be read.
+    async fn page_of_head(
+        &self,
+        repo: &RepoId,
+        head: &HeadRef,
+        state: StateFilter,
+        fields: PrFields,
+    ) -> Result<Page<PullRequest>> {
         let query = PullQuery {
             state,
             author: None,
@@ -478,10 +490,8 @@ impl Tangled {
             fields,
             ..PullQuery::default()
         };
-        let mut found = self
-            .list_pulls(repo, &query, PageReq::first(SCAN))
-            .await?
-            .items;
+        let mut page = self.list_pulls(repo, &query, PageReq::first(SCAN)).await?;
+        let found = &mut page.items;
         let repository = self.repository(repo).await?;
         if let Some(owner) = &head.owner {
             let did = self.did_of(owner).await?;
@@ -491,7 +501,7 @@ impl Tangled {
             });
         }
         found.sort_by_key(|pr| pr.state != PrState::Open);
-        Ok(found)
+        Ok(page)
     }
 
     /// See [`forge_core::PullRequests::status`].
@@ -502,28 +512,35 @@ impl Tangled {
         fields: PrFields,
     ) -> Result<PullStatus> {
         self.session.viewer().await?;
-        let current = match head {
-            Some(head) => self
-                .find_pulls(repo, head, StateFilter::All, fields)
-                .await?
-                .into_iter()
-                .next(),
-            None => None,
+        let (current, mut warnings) = match head {
+            Some(head) => {
+                let found = self.page_of_head(repo, head, StateFilter::All, fields);
+                let found = found.await?;
+                (found.items.into_iter().next(), found.warnings)
+            }
+            None => (None, Vec::new()),
         };
         let mine = PullQuery {
             author: Some("@me".to_owned()),
             fields,
             ..PullQuery::default()
         };
-        let created_by = self
-            .list_pulls(repo, &mine, PageReq::first(SCAN))
-            .await?
-            .items;
+        let page = self.list_pulls(repo, &mine, PageReq::first(SCAN)).await?;
+        for warning in page.warnings {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        if page.next.is_some() {
+            let more = format!("of your open pull requests the newest {SCAN} are shown");
+            let all = "see them all with `forge pr list --author @me`";
+            warnings.push(Warning::new(more).with_hint(all));
+        }
         Ok(PullStatus {
             current_branch: current,
-            created_by,
+            created_by: page.items,
             needs_review: Vec::new(),
-            warnings: Vec::new(),
+            warnings,
         })
     }
 }

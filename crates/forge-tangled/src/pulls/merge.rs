@@ -105,11 +105,8 @@ impl Tangled {
 
     async fn may_merge(&self, repository: &Repository) -> Result<()> {
         let viewer = self.session.viewer().await?;
-        if self
-            .writers(repository)
-            .await
-            .may_write(&viewer.identity.did)
-        {
+        let writers = self.writers(repository).await;
+        if writers.may_write(&viewer.identity.did) {
             return Ok(());
         }
         Err(Error::new(
@@ -118,9 +115,10 @@ impl Tangled {
                 sso_url: None,
             },
             format!(
-                "{} may not merge in {}: only its owner and collaborators may",
+                "{} may not merge in {}: only its owner and collaborators may{}",
                 viewer.identity.name(),
-                repository.id
+                repository.id,
+                writers.aside()
             ),
         ))
     }
@@ -323,6 +321,7 @@ impl Tangled {
             && match self.is_what_was_merged(located, req, merged).await {
                 Ok(()) => self.delete_head(located, &mut steps, &mut warnings).await,
                 Err(e) => {
+                    steps.push(head_branch::step(false));
                     warnings.push(head_branch::kept(&e));
                     false
                 }

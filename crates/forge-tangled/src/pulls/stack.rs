@@ -5,15 +5,20 @@ use std::collections::BTreeSet;
 
 use forge_core::{AtUri, Error, ErrorKind, PrId, PrKey, Precondition, Result, model::PrState};
 
-use super::{said_merged::CALLED_MERGED, view::Located};
+use super::{
+    landed::Landed,
+    said_merged::{CALLED_MERGED, said_merged},
+    state::Standing,
+    view::Located,
+};
 use crate::{Tangled, repository::Repository};
 
 /// The highest stack that is followed.
 const HIGHEST: usize = 50;
 
 impl Tangled {
-    /// The open pull requests that one builds on, the lowest first: what is merged is in the base
-    /// branch, and what is below that too.
+    /// The pull requests that one builds on and that are yet to be merged, the lowest first: what is
+    /// merged is in the base branch, and what is below that too.
     ///
     /// Fails for a circle: its author can write one, and there is nothing at its bottom.
     pub(crate) async fn open_below(&self, located: &Located) -> Result<Vec<Located>> {
@@ -43,7 +48,7 @@ impl Tangled {
                 Err(e) if e.is_not_found() => break,
                 Err(e) => return Err(e),
             };
-            if self.state_of(&found.repository, &found.pull).await? != PrState::Open {
+            if !self.is_to_be_merged(&found).await? {
                 break;
             }
             next = found.pull.depends_on.clone();
@@ -53,17 +58,41 @@ impl Tangled {
         Ok(below)
     }
 
+    /// Whether one is open, or is called merged by somebody who cannot have merged it, and the branch
+    /// does not show it: its author may set the state without the right to push.
+    async fn is_to_be_merged(&self, located: &Located) -> Result<bool> {
+        let statuses = self.statuses_of(&located.repository, &located.pull).await?;
+        if Standing::of(&statuses).state == PrState::Open {
+            return Ok(true);
+        }
+        let Some(said) = said_merged(&statuses) else {
+            return Ok(false);
+        };
+        if self
+            .writers(&located.repository)
+            .await
+            .may_write(&said.author)
+        {
+            return Ok(false);
+        }
+        Ok(self.landed_as_titled(located, said).await? != Landed::Yes)
+    }
+
     /// A knot merges one round at a time, each onto the branch: what is below comes first.
     pub(crate) async fn nothing_open_below(&self, located: &Located) -> Result<()> {
         let below = self.open_below(located).await?;
         let Some(lowest) = below.first() else {
             return Ok(());
         };
+        let is = match self.state_of(&lowest.repository, &lowest.pull).await? {
+            PrState::Open => "which is open",
+            _ => "which a status record alone calls merged",
+        };
         let lowest = &lowest.pull.record.uri;
         Err(Error::precondition(
             Precondition::Rule,
             format!(
-                "{} builds on {}, which is open",
+                "{} builds on {}, {is}",
                 located.pull.record.uri,
                 match below.as_slice() {
                     [_] => lowest.clone(),

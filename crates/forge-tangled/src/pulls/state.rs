@@ -121,10 +121,11 @@ impl Tangled {
             },
             format!(
                 "{} may not change the state of {}: only its author, the owner of {} and the \
-                 collaborators may, and what others write does not count",
+                 collaborators may, and what others write does not count{}",
                 viewer.identity.name(),
                 uri,
-                repository.id
+                repository.id,
+                writers.aside()
             ),
         )
         .with_hint("leave a comment instead"))

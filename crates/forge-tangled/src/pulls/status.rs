@@ -8,7 +8,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use forge_core::{Timestamp, model::PrState};
+use forge_core::{Timestamp, Warning, model::PrState};
 
 use crate::{Dialects, records::Record, repository::Repository};
 
@@ -48,6 +48,8 @@ pub(crate) struct Status {
 pub(crate) struct Writers {
     pub owner: String,
     pub collaborators: BTreeSet<String>,
+    /// Said where these may not be all.
+    pub doubt: Option<Warning>,
 }
 
 impl Writers {
@@ -55,7 +57,14 @@ impl Writers {
         Self {
             owner: repository.owner.did.clone(),
             collaborators: collaborators.clone(),
+            doubt: None,
         }
+    }
+
+    /// The end of a refusal: why somebody else may be among them.
+    pub fn aside(&self) -> String {
+        let doubt = self.doubt.as_ref();
+        doubt.map_or_else(String::new, |doubt| format!("; {}", doubt.message))
     }
 
     /// Whether an account may push, label and merge.
@@ -217,6 +226,7 @@ mod tests {
         let writers = Writers {
             owner: "did:plc:owner".into(),
             collaborators: BTreeSet::from(["did:plc:collab".to_owned()]),
+            doubt: None,
         };
         let dialects = Dialects::default();
         let all = read(records, PULL, "did:plc:author", &writers, &dialects);

@@ -266,6 +266,7 @@ impl Tangled {
         warnings.extend(skipped::told(&operations, |r| {
             labels::broken(r, self.fields())
         }));
+        warnings.extend(said.writers.doubt.clone());
         let names = &self.settings.dialects;
         let statuses = status::read(statuses, uri, pull.author(), &said.writers, names);
         let row = fields.contains(PrFields::ROW);

@@ -1,9 +1,11 @@
 //! What becomes of the branch of a pull request.
 
 use forge_core::{
-    Outcome, PullRequests,
-    model::{CloseReq, Merge, MergeReq, PullRequest, Resubmit},
+    Outcome, PageReq, PullRequests, Repos,
+    model::{CloseReq, CreatePull, Merge, MergeReq, PullRequest, Resubmit},
 };
+use forge_testkit::tangled::Fault;
+use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
@@ -158,4 +160,46 @@ async fn a_branch_with_a_commit_that_its_round_left_out_is_kept() {
     let outcome = forge.merge(&made.id, &with_branch()).await.unwrap();
     assert!(!outcome.value.already_merged && !outcome.value.branch_deleted);
     is_kept(&stage, &tip, &outcome, "Add topic");
+}
+
+#[tokio::test]
+async fn the_default_branch_is_kept() {
+    let stage = Stage::new();
+    let git = &stage.repo.git;
+    git.set_branch("release", "main");
+    let tip = git.commit("main", "Fix", &[("fix.txt", Some("fix\n"))]);
+    let req = CreatePull {
+        base: Some("release".into()),
+        ..CreatePull::new("main", "Fix the release")
+    };
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(stage.repo_id(), &req).await.unwrap().value;
+    let outcome = forge.merge(&made.id, &with_branch()).await.unwrap();
+    assert!(git.log("release", "%s").starts_with("Fix\n"));
+    assert!(!outcome.value.branch_deleted);
+    assert_eq!(git.oid("main"), Some(tip));
+    assert_eq!(stage.world.knot().host().count_of(DELETE), 0);
+    let told = &outcome.warnings[0].message;
+    assert!(told.contains("'main' is the default branch"), "{told}");
+}
+
+#[tokio::test]
+async fn a_list_of_branches_without_an_end_is_cut_and_that_is_told() {
+    let stage = Stage::new();
+    let oid = stage.repo.git.oid("main").unwrap();
+    let forge = stage.tangled(&stage.alice);
+    let page = || forge.branches(stage.repo_id(), PageReq::first(5));
+    assert!(page().await.unwrap().warnings.is_empty());
+    let branches: Vec<Value> = (0..100)
+        .map(|n| json!({ "reference": { "name": format!("b{n}"), "hash": oid } }))
+        .collect();
+    let body = json!({ "branches": branches }).to_string();
+    let json = [("content-type", "application/json")];
+    let endless = Fault::answer(200, &json, body).on("sh.tangled.repo.branches");
+    stage.world.knot().host().fault(endless.always());
+    let told = page().await.unwrap().warnings;
+    assert!(
+        told[0].message.contains("10000 branches or more"),
+        "{told:?}"
+    );
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forge_core::{
     Ingestion, Labels, PullRequests,
-    model::{CloseReq, NewLabel},
+    model::{CloseReq, NewLabel, PrState},
 };
 use forge_tangled::Settings;
 use forge_testkit::tangled::{Fault, Moods};
@@ -215,6 +215,40 @@ async fn a_collaborator_on_a_later_page_counts() {
     let forge = stage.tangled(&stage.bob);
     let view = forge.view(&made.id, Default::default()).await.unwrap();
     assert_eq!(view.state, forge_core::model::PrState::Closed);
+}
+
+#[tokio::test]
+async fn a_knot_that_does_not_say_who_may_push_is_told() {
+    let stage = Stage::new();
+    let made = create(&stage, stage.settings()).await.value;
+    let close = CloseReq::default();
+    let bob = stage.tangled(&stage.bob);
+    bob.close(&made.id, &close).await.unwrap();
+    let seen = async || {
+        let forge = stage.tangled(&stage.alice);
+        let view = forge.view(&made.id, Default::default()).await.unwrap();
+        let mut told = view.warnings.into_iter().map(|w| w.message);
+        let told = told.find(|text| text.starts_with("who may push is read from"));
+        (view.state, told.unwrap_or_default())
+    };
+    assert_eq!(seen().await, (PrState::Closed, String::new()));
+    let gone = || {
+        let gone = Fault::gateway(503).on("sh.tangled.repo.listCollaborators");
+        gone.always()
+    };
+    stage.world.knot().host().fault(gone());
+    let (state, told) = seen().await;
+    assert_eq!(state, PrState::Closed);
+    assert!(told.contains("from the index at"), "{told}");
+    // What Bob has set counts for nothing when nobody knows of him, and that is no secret.
+    stage.world.index().host().fault(gone());
+    let (state, told) = seen().await;
+    assert_eq!(state, PrState::Open);
+    assert!(told.contains("from the owner's records"), "{told}");
+    let bob = stage.tangled(&stage.bob);
+    let e = bob.close(&made.id, &close).await.unwrap_err();
+    assert_eq!(e.code(), "permission_denied");
+    assert!(e.message().contains("the knot does not say"), "{e:?}");
 }
 
 #[tokio::test]

@@ -91,10 +91,14 @@ async fn pages_of_the_repository_are_the_records_that_they_show() {
     // The comments and the two lists; two pages of this repository, and none of the other.
     assert_eq!(index.host().requests().len(), 3);
     assert_eq!(index.web().requests().len(), 2);
+    let found = forge.links(&of(&one)).await.unwrap();
+    assert_eq!(titles(&found.mentioned_by), [""; 0]);
+    assert!(said(&found.warnings, "are named by 1 more"), "{found:?}");
     // By its number on the web it is named by the page as well.
     let by_number = Subject::Issue(IssueId::number(stage.id(), 1));
     let found = forge.links(&by_number).await.unwrap();
     assert_eq!(titles(&found.mentioned_by), ["Two"]);
+    assert!(!said(&found.warnings, "are named by"), "{found:?}");
 }
 
 #[tokio::test]

@@ -267,6 +267,38 @@ async fn what_a_status_calls_merged_is_looked_for_on_the_branch() {
     assert_eq!(stage.world.knot().host().count_of(MERGE), 3);
 }
 
+/// Whoever may not push can call their own merged, and what builds on it is not merged for that.
+#[tokio::test]
+async fn what_its_author_alone_calls_merged_is_below_a_stack_still() {
+    for (author_may_push, code) in [(false, Err("precondition_failed")), (true, Ok(()))] {
+        let stage = Stage::new();
+        let author = match author_may_push {
+            false => stage.world.pds().account("carol.test", PASSWORD),
+            true => stage.bob.clone(),
+        };
+        let repo = stage.handle(&author);
+        let lower = stage.open(&repo, "lower").await;
+        let git = &stage.repo.git;
+        git.set_branch("upper", "lower");
+        git.commit("upper", "Add upper", &[("upper.txt", Some("one\n"))]);
+        let req = CreatePull {
+            depends_on: Some(lower.id.clone()),
+            ..CreatePull::new("upper", "Upper")
+        };
+        let upper = repo.create(&req).await.unwrap().value;
+        say_merged(&stage, &author, &lower);
+        let forge = stage.tangled(&stage.alice);
+        let merged = forge.merge(&upper.id, &MergeReq::default()).await;
+        if let Err(e) = &merged {
+            let below = format!("{}, which a status record alone calls", lower.node_id);
+            assert!(e.message().contains(&below), "{e:?}");
+        }
+        assert_eq!(merged.map(|_| ()).map_err(|e| e.code()), code);
+        let merges = usize::from(author_may_push);
+        assert_eq!(stage.world.knot().host().count_of(MERGE), merges);
+    }
+}
+
 #[tokio::test]
 async fn what_only_a_status_calls_merged_can_be_closed() {
     let stage = Stage::new();

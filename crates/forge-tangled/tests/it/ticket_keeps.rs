@@ -5,8 +5,8 @@ use std::time::Duration;
 use forge_core::{
     Issues, Labels, PullRequests, RepoId, Reviews,
     model::{
-        CreatePull, EditIssue, EditPull, IssueState, NewIssue, NewLabel, Resubmit, SetChange,
-        SetIssueState,
+        CommentId, CreatePull, EditIssue, EditPull, IssueState, NewIssue, NewLabel, Resubmit,
+        SetChange, SetIssueState,
     },
 };
 use forge_tangled::Era;
@@ -149,6 +149,24 @@ async fn no_write_touches_a_record_of_before() {
     let e = forge.delete_label(&id, "bug").await.unwrap_err();
     assert_eq!(e.code(), "unsupported", "{e:?}");
     same("delete a label");
+}
+
+#[tokio::test]
+async fn a_comment_that_cannot_be_changed_is_not_said_to_be_missing() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage, &[]);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    let said = forge.comment(&pr, "First.", None).await.unwrap().value;
+    let key = CommentId { pr, key: said.id };
+    let edited = forge.edit_comment(&key, "Other.").await;
+    assert_eq!(edited.unwrap_err().code(), "unsupported");
+    let deleted = forge.delete_comment(&key).await;
+    assert_eq!(deleted.unwrap_err().code(), "unsupported");
+    let comments = "org.tangled.feed.comment";
+    let there = stage.world.knot().records(&repo.did, comments);
+    assert_eq!(there[0].2["body"]["text"], "First.");
 }
 
 /// Another program may write what this one has never heard of.

@@ -118,6 +118,23 @@ async fn a_round_goes_on_top_of_what_the_branch_has_now() {
 }
 
 #[tokio::test]
+async fn a_branch_that_is_to_go_with_it_is_refused_before_anything_is_pushed() {
+    let ground = Ground::new().await;
+    let before = ground.subjects();
+    let req = MergeReq {
+        delete_branch: true,
+        ..ground.req()
+    };
+    let e = ground.forge.merge(&ground.pr, &req).await.unwrap_err();
+    assert_eq!(e.code(), "unsupported", "{e:?}");
+    assert!(e.hint().unwrap().contains("without -d"), "{e:?}");
+    assert_eq!(
+        (ground.subjects(), ground.state().as_str()),
+        (before, "open")
+    );
+}
+
+#[tokio::test]
 async fn commits_that_stand_where_they_belong_stay_what_they_are() {
     let ground = Ground::new().await;
     let spelled = json!({

@@ -1,7 +1,9 @@
 //! Tangled 1.0: what was begun and not finished.
 
+use std::time::Duration;
+
 use forge_core::{
-    PullRequests, RepoId,
+    PullRequests, RepoId, Retry, Reviews,
     model::{CloseReq, CreatePull, PrState, Resubmit},
 };
 use forge_testkit::tangled::{Fault, Repository};
@@ -14,6 +16,9 @@ const PATCH: &str = "org.tangled.review.patch";
 const COMMENT: &str = "org.tangled.feed.comment";
 const SUBMIT: &str = "org.tangled.review.submitPatch";
 const CREATE: &str = "com.atproto.repo.createRecord";
+const GET: &str = "com.atproto.repo.getRecord";
+const LIST: &str = "com.atproto.repo.listRecords";
+const PUT: &str = "com.atproto.repo.putRecord";
 
 fn ground(stage: &Stage) -> (Repository, RepoId) {
     let repo = stage.world.repository_1_0(&stage.alice, "new");
@@ -154,4 +159,63 @@ async fn a_comment_that_failed_is_a_warning_and_is_said_by_the_same_command() {
     assert_eq!(empty.code(), "invalid_input");
     let records = knot.records(&repo.did, TICKET);
     assert_eq!(records[0].2["state"], Value::from("closed"));
+}
+
+/// What does not answer behind a write: the write passes, then this does not.
+fn behind(write: &str, read: &str, answer: Fault) -> Fault {
+    let passes = Fault::delayed(Duration::ZERO).on(write);
+    passes.then(answer.on(read).always())
+}
+
+#[tokio::test]
+async fn a_round_that_cannot_be_read_again_is_not_taken_back() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let knot = stage.world.knot();
+    let req = CreatePull::new("topic", "One");
+    knot.host().fault(behind(SUBMIT, LIST, Fault::gateway(502)));
+    let e = stage.tangled(&stage.alice).create(&id, &req).await;
+    let e = e.unwrap_err();
+    assert!(e.message().contains("could not be read again"), "{e:?}");
+    assert_eq!(e.retry(), Retry::Ambiguous);
+    let there = || (count(&stage, &repo, TICKET), count(&stage, &repo, PATCH));
+    assert_eq!(there(), (1, 1), "{e:?}");
+    knot.host().clear_faults();
+    let again = stage.tangled(&stage.alice).create(&id, &req).await;
+    assert_eq!(again.unwrap_err().code(), "already_exists");
+    assert_eq!(there(), (1, 1));
+}
+
+#[tokio::test]
+async fn a_state_that_cannot_be_read_again_is_not_said_to_have_failed() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let knot = stage.world.knot();
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    knot.host().fault(behind(PUT, GET, Fault::gateway(502)));
+    let e = forge.close(&pr, &CloseReq::default()).await.unwrap_err();
+    let told = format!("{} is written, and could not be read again", pr.key);
+    assert!(e.message().contains(&told), "{e:?}");
+    assert_eq!(e.retry(), Retry::Ambiguous);
+    let records = knot.records(&repo.did, TICKET);
+    assert_eq!(records[0].2["state"], Value::from("closed"));
+}
+
+#[tokio::test]
+async fn a_comment_that_cannot_be_read_again_is_told_as_written() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let knot = stage.world.knot();
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    let refusal = Fault::error(400, "InvalidRequest", "no");
+    let refusal = refusal.on(GET).about(COMMENT).always();
+    knot.host().fault(refusal);
+    let e = forge.comment(&pr, "Nice.", None).await.unwrap_err();
+    assert!(e.message().contains("is written, and could not"), "{e:?}");
+    assert_eq!(e.retry(), Retry::Ambiguous);
+    assert_eq!(count(&stage, &repo, COMMENT), 1);
 }

@@ -7,7 +7,7 @@ use forge_core::{
     },
 };
 use forge_testkit::tangled::Fault;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
@@ -48,6 +48,27 @@ async fn opening_is_one_blob_and_one_write_of_everything() {
 }
 
 #[tokio::test]
+async fn a_patch_for_a_branch_that_is_not_there_is_refused() {
+    let stage = Stage::new();
+    let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    let repo = stage.handle(&stage.alice);
+    let open = async |base: &str| {
+        let req = CreatePull {
+            base: Some(base.to_owned()),
+            patch: Some(patch.into()),
+            ..CreatePull::new("", "T")
+        };
+        repo.create(&req).await
+    };
+    let e = open("mian").await.unwrap_err();
+    assert!(e.message().contains("has no branch 'mian'"), "{e:?}");
+    let count = || stage.world.pds().records(&stage.alice.did, PULL).len();
+    assert_eq!(count(), 0);
+    let made = open("main").await.unwrap().value;
+    assert_eq!((made.base_oid, count()), (stage.repo.git.oid("main"), 1));
+}
+
+#[tokio::test]
 async fn a_lost_answer_neither_fails_nor_repeats() {
     for fault in [Fault::reset().committed(), Fault::gateway(502).committed()] {
         let stage = Stage::new();
@@ -83,6 +104,29 @@ async fn what_never_arrives_names_the_record_to_look_for() {
     assert_eq!(e.retry(), forge_core::Retry::Ambiguous);
     assert!(e.hint().unwrap().contains("forge pr view at://"), "{e:?}");
     assert!(stage.world.pds().records(&stage.alice.did, PULL).is_empty());
+}
+
+#[tokio::test]
+async fn labels_in_a_form_that_nobody_knows_are_not_overwritten() {
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let uri = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
+    let (_, mut record) = pds.record(&uri).unwrap();
+    record["labels"] = json!({"bug": "at://did:plc:x/sh.tangled.label.definition/bug"});
+    pds.put(
+        &stage.alice.did,
+        "sh.tangled.repo",
+        "widget",
+        record.clone(),
+    );
+    let repo = stage.handle(&stage.alice);
+    let docs = NewLabel {
+        name: "docs".into(),
+        ..NewLabel::default()
+    };
+    let e = repo.define_label(&docs).await.unwrap_err();
+    assert!(e.message().contains("are no list"), "{e:?}");
+    assert_eq!(pds.record(&uri).unwrap().1, record);
 }
 
 #[tokio::test]

@@ -22,6 +22,9 @@ use crate::{
     },
 };
 
+/// What a warning about labels is about.
+const LABELS: &str = "labels";
+
 const COLUMNS: [Column; 4] = [
     Column {
         title: "ID",
@@ -62,10 +65,16 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         repo.issues(&query, page).await
     })
     .await?;
-    let fields = selection.as_ref().map(Selection::issue_sections);
-    if let Some(fields) = fields.filter(|fields| fields.comments) {
+    if let Some(selection) = &selection {
+        let fields = selection.issue_sections();
+        let more = selection.shows_more_than_rows();
         for issue in &mut found.items {
-            *issue = repo.issue(&issue.id, fields).await?;
+            // A row says that it has them not.
+            let lacks = issue.warnings.iter().any(|w| w.section == Some(LABELS));
+            if fields.comments || more && lacks {
+                *issue = repo.issue(&issue.id, fields).await?;
+            }
+            issue.warnings.retain(|w| more || w.section != Some(LABELS));
         }
     }
     found.tell_of_rows(ctx, |i| (i.id.key.to_string(), i.warnings.as_slice()));

@@ -40,10 +40,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
             .unchanged(&outcome, &format!("Pull request {name} is already closed"));
         return Ok(Exit::Ok);
     }
+    let complete = outcome.steps.iter().all(|step| step.done);
     let closed = ctx.ui.outcome(outcome)?;
     ctx.ui
         .success(&format!("Closed pull request {}", pull_with_title(&closed)));
-    if req.delete_branch {
+    // A branch that the forge keeps stays here, too.
+    if req.delete_branch && complete {
         clone_branch::leave(ctx, repo, &selected.repo, &closed, Base::Same).await?;
     }
     Ok(Exit::Ok)

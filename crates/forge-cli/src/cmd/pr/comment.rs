@@ -141,7 +141,7 @@ async fn delete_last(ctx: &Ctx, selected: &Selected, yes: bool) -> Result<Exit> 
         pr: selected.id.clone(),
         key: last.id,
     };
-    ctx.ui.outcome(selected.repo.delete_comment(&id).await?)?;
+    ctx.ui.removed(selected.repo.delete_comment(&id).await?)?;
     ctx.ui.note("Comment deleted");
     Ok(Exit::Ok)
 }

@@ -65,23 +65,29 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
             .caution(&format!("Pull request {name} was already merged"));
         // Without -d the outcome's warning says this very thing, unless a record of it was missing.
         if req.delete_branch || !outcome.unchanged {
+            // What the forge keeps may be more than was merged.
+            let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
             let merge = ctx.ui.outcome(outcome)?;
             report_deletion(ctx, &merge);
-            clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved)
-                .await?;
+            if goes {
+                let pull = &merge.pull_request;
+                clone_branch::leave(ctx, repo, &selected.repo, pull, Base::Moved).await?;
+            }
         } else {
             ctx.ui.besides(&outcome.warnings);
         }
         return Ok(Exit::Ok);
     }
     // What neither was done nor waits is under way, which a warning says.
-    let under_way = outcome.value.queued && outcome.steps.iter().any(|step| !step.done);
+    let complete = outcome.steps.iter().all(|step| step.done);
+    let under_way = outcome.value.queued && !complete;
     let merge = ctx.ui.outcome(outcome)?;
     if ctx.ui.is_tty() && !under_way {
         report(ctx, &merge, method);
     }
     let over = !merge.queued && merge.queue_position.is_none();
-    if req.delete_branch && over {
+    // A branch that the forge keeps stays here, too.
+    if req.delete_branch && over && complete {
         clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved).await?;
     }
     Ok(Exit::Ok)

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use forge_core::{
-    Result,
+    Result, Warning,
     model::{CheckRollup, MergeState, PrFields, PrState, PullRequest, PullStatus, ReviewDecision},
     text,
 };
@@ -51,6 +51,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
     {
         status.current_branch = Some(repo.view(&repo.pr(number), fields).await?);
     }
+    tell_of_rows(ctx, &status);
     if let Some(selection) = selection {
         let current = Json::maybe(status.current_branch.as_ref(), |p| selection.object(p));
         let value = Json::Object(vec![
@@ -73,6 +74,18 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
     );
     ctx.ui.write(shown.as_bytes())?;
     Ok(Exit::Ok)
+}
+
+/// What could not be read of the pull requests, each once.
+fn tell_of_rows(ctx: &Ctx, status: &PullStatus) {
+    let mine = &status.created_by;
+    let current = status.current_branch.iter();
+    let current = current.filter(|p| mine.iter().all(|own| own.id != p.id));
+    let rows = current.chain(mine).chain(&status.needs_review);
+    let rows = rows.map(|p| (p.id.key.to_string(), p.warnings.as_slice()));
+    for warning in Warning::of_rows(rows, &status.warnings) {
+        ctx.ui.warning(&warning);
+    }
 }
 
 /// `current` is `None` with `-R`, and holds `None` on a detached head.

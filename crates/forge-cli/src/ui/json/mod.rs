@@ -75,6 +75,13 @@ impl<T> Selection<T, PrFields> {
 }
 
 impl<T> Selection<T, IssueFields> {
+    /// Whether a field is shown that the row of an index may not have.
+    #[must_use]
+    pub fn shows_more_than_rows(&self) -> bool {
+        let more = ["assignees", "closedAt", "labels"];
+        self.fields.iter().any(|f| more.contains(&f.name))
+    }
+
     /// The sections that the fields need.
     #[must_use]
     pub fn issue_sections(&self) -> IssueFields {

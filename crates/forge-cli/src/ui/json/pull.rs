@@ -71,22 +71,20 @@ fields! {
     "url" NONE |p| Json::text(&p.url);
 }
 
-/// Those that a pull request has when it was read with [`PrFields::ROW`].
+/// Those that a pull request has when it was read with [`PrFields::ROW`], wherever its row is from:
+/// an index may know neither its head nor when it was closed.
 pub(super) const ROW_FIELDS: &[&str] = &[
     "author",
     "baseRefName",
     "baseRefOid",
     "closed",
-    "closedAt",
     "createdAt",
     "headRefName",
-    "headRefOid",
     "headRepository",
     "headRepositoryOwner",
     "id",
     "isCrossRepository",
     "isDraft",
-    "mergedAt",
     "number",
     "state",
     "title",
