@@ -288,6 +288,8 @@ fn empty_files_and_refused_tokens() {
     world.push("topic");
     codes(&world, "pr create -t T -F -", 1, 0);
     listed("An empty body file is an error");
+    codes(&world, "pr list -R ''", 1, 0);
+    listed("and so are an empty `-R`, `--match-head-commit` and name of a pull request");
     let code = |tool| {
         world
             .command_as(tool, "gho_0canary0nobody", "pr list")

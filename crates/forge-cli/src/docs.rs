@@ -34,7 +34,8 @@ are different on purpose:
 - `owner/repo#7` and every other locator name a pull request too; `.` is the one of the current
   branch. A branch whose name looks like a locator is written `branch:owner/repo#7`.
 - A branch with two open pull requests is an error that lists both; gh takes the newest.
-- An empty body file is an error.
+- An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
+  request, which gh takes for none: an empty variable would lift a guard, or mean another one.
 - `pr create -R` takes the current branch when it names the repository that you stand in, or a
   remote of it; another one needs `--head`. `--head owner/repo:branch` names a fork by its
   repository, and `owner:branch` finds the repository's own branches too.

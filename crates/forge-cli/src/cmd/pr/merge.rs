@@ -8,7 +8,7 @@ use forge_core::{
 use super::{
     body,
     clone_branch::{self, Base},
-    shared::{pull_name, pull_with_title},
+    shared::{given, pull_name, pull_with_title},
 };
 use crate::{
     args::pr::MergeArgs,
@@ -50,9 +50,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let req = MergeReq {
         method: Some(method),
         expected_head: args.match_head_commit,
-        subject: args.subject,
+        subject: given(args.subject.as_ref()),
         body: body::read(&args.body, &selected.repo)?,
-        author_email: args.author_email,
+        author_email: given(args.author_email.as_ref()),
         delete_branch: args.delete_branch || ctx.config()?.merge_delete_branch(),
         auto: args.auto,
         admin: args.admin,
