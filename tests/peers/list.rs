@@ -81,6 +81,9 @@ fn every_filter_finds_the_same() {
         "pr list --json number,labels,assignees --jq '.[] | [.number, (.labels | map(.name) | join(\"+\"))]'",
         "pr list --json number,title -t '{{range .}}{{tablerow .number .title}}{{end}}'",
         "pr list --json number --template '{{len .}}'",
+        "pr list --json number -t '{{range .}}{{if gt .number 1.0}}{{color `red` .number}}{{end}}{{end}}'",
+        "pr list --json createdAt -t '{{range .}}{{timeago .createdAt}}{{end}}'",
+        "pr list --json number -q 'map(.number) | add * 2 / 2'",
         "pr list -s merged --json number",
     ] {
         twins.same(line);
