@@ -85,6 +85,20 @@ fn nothing_is_made_where_a_reviewer_does_not_exist() {
 }
 
 #[test]
+fn a_review_that_the_forge_refuses() {
+    for (tool, code) in [(Tool::Forge, 0), (Tool::Gh, 1)] {
+        let world = World::new();
+        world.push("topic");
+        let line = "pr create -t T -b B -r octocat";
+        let out = world.command(tool, line).output();
+        assert_eq!(out.code, Some(code), "{out:?}");
+        assert!(out.stdout_text().ends_with("/pull/1\n"), "{out:?}");
+        assert!(out.stderr_text().contains("pull request author"), "{out:?}");
+    }
+    listed("as a review by the author, is a warning with the command that does the rest");
+}
+
+#[test]
 fn what_fill_and_a_dry_run_leave_out() {
     let world = World::new();
     world.push("topic");

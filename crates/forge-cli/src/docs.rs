@@ -40,7 +40,9 @@ are different on purpose:
   remote of it; another one needs `--head`. `--head owner/repo:branch` names a fork by its
   repository, and `owner:branch` finds the repository's own branches too.
 - What does not exist (a label, a reviewer, a milestone, a branch) is refused before anything is
-  made, with near names; gh opens the pull request first, and fails at reviewers afterwards.
+  made, with near names; gh opens the pull request first, and fails at reviewers afterwards. What the
+  forge refuses all the same, as a review by the author, is a warning with the command that does the
+  rest, and exit code 0, since the pull request is open; gh ends with 1.
 - `--fill` leaves out the empty lines that git puts behind a commit's message. `--dry-run` prints
   `@me` as it was typed.
 - `-d` of `pr merge` and `pr close` keeps the clone's branch when it holds a commit that the pull
