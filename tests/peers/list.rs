@@ -155,6 +155,10 @@ fn both_refuse_the_same_lists() {
 #[test]
 fn the_status_is_the_same() {
     let twins = Twins::with(four);
+    // Nobody has looked whether they can be merged.
+    let both = twins.same("pr status -c");
+    let said = both.forge.stdout_text();
+    assert!(said.contains("! Merge conflict status unknown"), "{said}");
     twins.both(|world| {
         world.ok(Tool::Gh, &["pr", "edit", "1", "--add-reviewer", "reviewer"]);
         world.git(&["fetch", "--quiet"]);
