@@ -63,14 +63,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         let name = pull_name(&selected.id);
         ctx.ui
             .caution(&format!("Pull request {name} was already merged"));
-        // Without -d the outcome's warning says this very thing, unless a record of it was missing.
-        if req.delete_branch || !outcome.unchanged {
-            let merge = ctx.ui.outcome(outcome)?;
+        // Where nothing was changed, the first warning says this very thing.
+        let merge = if outcome.unchanged {
+            ctx.ui.besides(&outcome.warnings);
+            outcome.value
+        } else {
+            ctx.ui.outcome(outcome)?
+        };
+        if req.delete_branch {
             report_deletion(ctx, &merge);
             clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved)
                 .await?;
-        } else {
-            ctx.ui.besides(&outcome.warnings);
         }
         return Ok(Exit::Ok);
     }
