@@ -16,6 +16,9 @@ fn comments() {
         "pr comment 1 --edit-last -b Two",
         "pr comment 2 --edit-last --create-if-none -b Made",
         "pr comment 2 --edit-last --create-if-none -b Edited",
+        "pr comment 2 -b '- a list\n- of two'",
+        "pr comment 2 --body --edit-last",
+        "pr comment 2 -b First -b Last",
         "pr comment 1 --delete-last --yes",
     ] {
         twins.same(line);
@@ -128,6 +131,9 @@ fn edits() {
         "pr edit 2 --remove-milestone",
         "pr edit 1 --base release",
         "pr edit 1 -B main",
+        "pr edit 1 -t '-v is a flag' -b '- a list'",
+        "pr edit 1 --add-label '' --remove-assignee '' --add-project '' -t x",
+        "pr edit 1 --add-label '' --add-reviewer ''",
     ] {
         twins.same(line);
         twins.same_state();
@@ -169,6 +175,10 @@ fn closing_reopening_ready_and_draft() {
     for line in [
         "pr close 3 --comment 'Not now.'",
         "pr close 3",
+        "pr reopen 3 -c ''",
+        "pr close 3 -c ''",
+        "pr reopen 3 -c '- a list'",
+        "pr close 3 -c --delete-branch",
         "pr reopen 3 --comment 'Now.'",
         "pr reopen 3",
         "pr close theirs -c 'By branch.'",

@@ -45,6 +45,8 @@ fn with_every_flag() {
         ("short-milestone", "-t Title -b Body -m v1.0"),
         ("base", "-t Title -b Body --base release"),
         ("short-base", "-t Title -b Body -B release"),
+        ("hyphens", "-t '-v is a flag' -b '- a list'"),
+        ("nothing", "-t Title -b Body -l '' -a '' -r '' -m '' -B ''"),
         ("first", "--fill-first -b Body"),
         ("verbose", "--fill-verbose -b Body"),
         ("fill", "-f -b Body"),
@@ -132,6 +134,9 @@ fn a_dry_run_opens_nothing() {
         "-t T -b B -l bug -l 'help wanted' -a octocat -r reviewer -m v1.0 -B main --no-maintainer-edit",
         "-t T -b B -H feature -R octocat/tools",
         "-t T -b B -R octocat/tools",
+        "-t '-v is a flag' -b '- a list'",
+        "-t T -b B -l '' -a '' -r '' -p '' -m '' -B '' -H ''",
+        "-t One -t Two -b B -d -d",
     ] {
         twins.same(&format!("pr create {flags} --dry-run"));
     }

@@ -85,6 +85,20 @@ fn nothing_is_made_where_a_reviewer_does_not_exist() {
 }
 
 #[test]
+fn a_review_that_the_forge_refuses() {
+    for (tool, code) in [(Tool::Forge, 0), (Tool::Gh, 1)] {
+        let world = World::new();
+        world.push("topic");
+        let line = "pr create -t T -b B -r octocat";
+        let out = world.command(tool, line).output();
+        assert_eq!(out.code, Some(code), "{out:?}");
+        assert!(out.stdout_text().ends_with("/pull/1\n"), "{out:?}");
+        assert!(out.stderr_text().contains("pull request author"), "{out:?}");
+    }
+    listed("as a review by the author, is a warning with the command that does the rest");
+}
+
+#[test]
 fn what_fill_and_a_dry_run_leave_out() {
     let world = World::new();
     world.push("topic");
@@ -99,6 +113,9 @@ fn what_fill_and_a_dry_run_leave_out() {
     );
     listed("`--fill` leaves out the empty lines that git puts behind a commit's message");
     listed("prints `@me` as it was typed");
+    world.command(Tool::Gh, "pr create -t T -b B").ok();
+    codes(&world, "pr create -t T -b B --dry-run", 0, 1);
+    listed("a pull request that is open already, or a label that does not exist");
 }
 
 #[test]
@@ -288,6 +305,8 @@ fn empty_files_and_refused_tokens() {
     world.push("topic");
     codes(&world, "pr create -t T -F -", 1, 0);
     listed("An empty body file is an error");
+    codes(&world, "pr list -R ''", 1, 0);
+    listed("and so are an empty `-R`, `--match-head-commit` and name of a pull request");
     let code = |tool| {
         world
             .command_as(tool, "gho_0canary0nobody", "pr list")
@@ -296,6 +315,26 @@ fn empty_files_and_refused_tokens() {
     };
     assert_eq!((code(Tool::Forge), code(Tool::Gh)), (Some(4), Some(1)));
     listed("A refused token is exit code 4");
+}
+
+/// The commands of gh that are left out are the ones that the page names.
+#[test]
+fn commands_that_only_gh_has() {
+    let world = with_four();
+    let help = world.command(Tool::Gh, "pr --help").text();
+    let (_, commands) = help.split_once("GENERAL COMMANDS\n").unwrap();
+    let (commands, _) = commands.split_once("\nFLAGS\n").unwrap();
+    let missing: Vec<&str> = commands
+        .lines()
+        .filter_map(|line| line.trim_start().split_once(':'))
+        .map(|(name, _)| name)
+        .filter(|name| {
+            let help = format!("pr {name} --help");
+            world.command(Tool::Forge, &help).output().code != Some(0)
+        })
+        .collect();
+    assert_eq!(missing, ["checkout", "lock", "revert", "unlock"]);
+    listed("There is no `pr checkout`, `lock`, `unlock` and `revert`");
 }
 
 /// Flags that gh has not.

@@ -1,5 +1,6 @@
 use crate::{
     fields::FIELDS as CORE,
+    twins::Twins,
     world::{REVIEWER, Tool, World},
 };
 
@@ -253,6 +254,20 @@ fn a_merge_leaves_the_branch_of_the_clone_and_deletes_it() {
         });
         assert!(!ends[0].contains("topic "), "{command:?}: {}", ends[0]);
         assert_eq!(ends[0], ends[1], "from {from}: {command:?}");
+    }
+}
+
+#[test]
+fn what_was_merged_before_leaves_the_clone_as_it_is() {
+    let twins = Twins::new();
+    twins.push("topic");
+    twins.same("pr create -t T -b B");
+    for line in ["pr merge -m", "pr merge 1 -m", "pr merge -s"] {
+        twins.same_words(line);
+        for world in [&twins.forge, &twins.gh] {
+            let branches = world.git(&["branch", "--format=%(HEAD)%(refname:short)"]);
+            assert_eq!(branches, " main\n*topic\n", "{line}");
+        }
     }
 }
 

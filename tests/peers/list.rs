@@ -68,6 +68,10 @@ fn every_filter_finds_the_same() {
         "pr list --search 'draft in:title'",
         "pr list -S is:closed",
         "pr list -S 'state:merged'",
+        "pr list -S '-label:bug'",
+        "pr list --search '-author:reviewer -label:bug'",
+        "pr list -S '' -l '' -a '' -A '' -B '' -H ''",
+        "pr list -A reviewer -A octocat",
         "pr list -S 'ünïcode' -l bug",
         "pr list -R octocat/tools",
         "pr list --repo github.localhost/octocat/tools",
@@ -77,6 +81,9 @@ fn every_filter_finds_the_same() {
         "pr list --json number,labels,assignees --jq '.[] | [.number, (.labels | map(.name) | join(\"+\"))]'",
         "pr list --json number,title -t '{{range .}}{{tablerow .number .title}}{{end}}'",
         "pr list --json number --template '{{len .}}'",
+        "pr list --json number -t '{{range .}}{{if gt .number 1.0}}{{color `red` .number}}{{end}}{{end}}'",
+        "pr list --json createdAt -t '{{range .}}{{timeago .createdAt}}{{end}}'",
+        "pr list --json number -q 'map(.number) | add * 2 / 2'",
         "pr list -s merged --json number",
     ] {
         twins.same(line);
@@ -148,6 +155,10 @@ fn both_refuse_the_same_lists() {
 #[test]
 fn the_status_is_the_same() {
     let twins = Twins::with(four);
+    // Nobody has looked whether they can be merged.
+    let both = twins.same("pr status -c");
+    let said = both.forge.stdout_text();
+    assert!(said.contains("! Merge conflict status unknown"), "{said}");
     twins.both(|world| {
         world.ok(Tool::Gh, &["pr", "edit", "1", "--add-reviewer", "reviewer"]);
         world.git(&["fetch", "--quiet"]);

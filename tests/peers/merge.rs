@@ -16,9 +16,9 @@ fn every_method_and_message() {
     let twins = Twins::with(six);
     for line in [
         "pr merge 1 --merge --subject Subject --body Body",
-        "pr merge 2 --squash -t 'Squashed ünïcode' -b ''",
+        "pr merge 2 --squash -t 'Squashed ünïcode' -b '' -A ''",
         "pr merge bulk-3 --rebase",
-        "pr merge '#4' -m --author-email someone@example.com",
+        "pr merge '#4' -m -t '' --author-email someone@example.com",
         "pr merge https://github.localhost/octocat/tools/pull/5 -s -R acme/elsewhere -A me@example.com",
         "pr merge 1 -m",
         "pr merge 1 -s -d",

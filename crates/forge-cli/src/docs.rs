@@ -34,14 +34,18 @@ are different on purpose:
 - `owner/repo#7` and every other locator name a pull request too; `.` is the one of the current
   branch. A branch whose name looks like a locator is written `branch:owner/repo#7`.
 - A branch with two open pull requests is an error that lists both; gh takes the newest.
-- An empty body file is an error.
+- An empty body file is an error, and so are an empty `-R`, `--match-head-commit` and name of a pull
+  request, which gh takes for none: an empty variable would lift a guard, or mean another one.
 - `pr create -R` takes the current branch when it names the repository that you stand in, or a
   remote of it; another one needs `--head`. `--head owner/repo:branch` names a fork by its
   repository, and `owner:branch` finds the repository's own branches too.
 - What does not exist (a label, a reviewer, a milestone, a branch) is refused before anything is
-  made, with near names; gh opens the pull request first, and fails at reviewers afterwards.
+  made, with near names; gh opens the pull request first, and fails at reviewers afterwards. What the
+  forge refuses all the same, as a review by the author, is a warning with the command that does the
+  rest, and exit code 0, since the pull request is open; gh ends with 1.
 - `--fill` leaves out the empty lines that git puts behind a commit's message. `--dry-run` prints
-  `@me` as it was typed.
+  `@me` as it was typed, and looks at nothing: a pull request that is open already, or a label that
+  does not exist, is no error there.
 - `-d` of `pr merge` and `pr close` keeps the clone's branch when it holds a commit that the pull
   request does not have; gh deletes it all the same. `pr close -d` leaves it for the base branch.
 - Taking off a label that is not on it changes nothing, and is no error.
@@ -70,6 +74,7 @@ are different on purpose:
 - Commands that write take `--wait DURATION` and `--no-wait` on every forge. Where a write is shown
   at once (GitHub, a git repository) there is nothing to wait for, and they change nothing; on
   tangled the word on who shows it goes to stderr.
+- There is no `pr checkout`, `lock`, `unlock` and `revert`.
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen` and `comment`, each with those
   of gh's flags that are listed below. `issue list` does not search, `issue edit` changes title and
   body, and `--body` with `--editor` is refused.

@@ -12,7 +12,7 @@ pub mod ui;
 
 use std::{io::Write as _, process::ExitCode};
 
-use clap::{Parser as _, error::ErrorKind};
+use clap::error::ErrorKind;
 use forge_core::text;
 
 pub use docs::cli_docs;
@@ -23,7 +23,7 @@ use crate::{args::Cli, cmd::Ctx, exit::Exit, ui::Ui};
 #[must_use]
 pub fn main() -> ExitCode {
     // Nothing happens before this: `--version` and `--help` answer from here.
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(e) => return usage(&e),
     };

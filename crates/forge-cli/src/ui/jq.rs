@@ -8,23 +8,27 @@ use jaq_core::{
     load::{self, Arena, File, Loader},
     unwrap_valr,
 };
-use jaq_json::{Val, read, write};
+use jaq_json::{Map, Num, Val, read, write};
 
 use super::{Ui, io_error, json::Json};
 
 /// More output than this is a mistake in the expression, such as `repeat(1)`.
 const OUTPUT_MAX: usize = 64 * 1024 * 1024;
+/// Below it every whole number has a float of its own.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 /// `env` reads the environment and `halt` ends the process.
 const WITHHELD: [&str; 4] = ["env", "halt", "halt_error", "input_filename"];
 
 /// What jq has and jaq's library lacks.
 const MORE: &str = r#"
-def @csv: [.[] | if . == null then "" elif isstring then "\"" + gsub("\""; "\"\"") + "\""
-    elif isarray or isobject then error("\(tojson) is not valid in a csv row") else tojson end]
+def @csv: def cell: if isnumber and . > -1e15 and . < 1e15 and . == floor then floor else . end | tojson;
+    [.[] | if . == null then "" elif isstring then "\"" + gsub("\""; "\"\"") + "\""
+    elif isarray or isobject then error("\(tojson) is not valid in a csv row") else cell end]
     | join(",");
-def @tsv: [.[] | if . == null then "" elif isstring then gsub("\\\\"; "\\\\") | gsub("\t"; "\\t")
+def @tsv: def cell: if isnumber and . > -1e15 and . < 1e15 and . == floor then floor else . end | tojson;
+    [.[] | if . == null then "" elif isstring then gsub("\\\\"; "\\\\") | gsub("\t"; "\\t")
     | gsub("\n"; "\\n") | gsub("\r"; "\\r")
-    elif isarray or isobject then error("\(tojson) is not valid in a tsv row") else tojson end]
+    elif isarray or isobject then error("\(tojson) is not valid in a tsv row") else cell end]
     | join("\t");
 def toarray: if isarray then . else [.] end;
 def trimstr($x): ltrimstr($x) | rtrimstr($x);
@@ -117,7 +121,7 @@ impl Filter {
                 Val::TStr(bytes) | Val::BStr(bytes) => bytes.to_vec(),
                 other => {
                     let mut json = Capped(Vec::new());
-                    write::write(&mut json, &pp, 0, &other).map_err(io_error)?;
+                    write::write(&mut json, &pp, 0, &whole(other)).map_err(io_error)?;
                     json.0
                 }
             };
@@ -129,6 +133,32 @@ impl Filter {
         }
         Ok(())
     }
+}
+
+/// A float that is a whole number is printed as one, as jq and gh do: half of ten is `5`. jaq writes
+/// `5.0`, which is no number to a shell.
+fn whole(value: Val) -> Val {
+    match value {
+        Val::Num(Num::Float(x)) => Val::Num(integral(x).unwrap_or(Num::Float(x))),
+        Val::Num(Num::Dec(digits)) => {
+            let short = digits.parse().ok().and_then(integral);
+            Val::Num(short.unwrap_or(Num::Dec(digits)))
+        }
+        Val::Arr(items) => {
+            let items: Vec<Val> = items.iter().cloned().map(whole).collect();
+            Val::Arr(items.into())
+        }
+        Val::Obj(members) => {
+            let pairs = members.iter();
+            let members: Map = pairs.map(|(k, v)| (k.clone(), whole(v.clone()))).collect();
+            Val::Obj(members.into())
+        }
+        other => other,
+    }
+}
+
+fn integral(x: f64) -> Option<Num> {
+    (x.fract() == 0.0 && x.abs() < EXACT).then_some(Num::Int(x as isize))
 }
 
 /// Refuses to grow past the cap, so that one huge result cannot take all memory either.
@@ -211,6 +241,27 @@ mod tests {
         assert_eq!(
             run("sort_by(.number)[0].title | test(\"^a\")").unwrap(),
             ["true"]
+        );
+    }
+
+    #[test]
+    fn whole_numbers_have_no_point() {
+        assert_eq!(
+            run("10 / 2, 7 / 2, 1.0, 1e3, -4 / 2").unwrap(),
+            ["5", "3.5", "1", "1000", "-2"]
+        );
+        assert_eq!(run("map(.number) | add / length").unwrap(), ["1.5"]);
+        assert_eq!(
+            run("{a: (4 / 2), b: [6 / 3, 0.5]}").unwrap(),
+            [r#"{"a":2,"b":[2,0.5]}"#]
+        );
+        assert_eq!(
+            run("1e300, 123456789012345678901234567890").unwrap(),
+            ["1e300", "123456789012345678901234567890"]
+        );
+        assert_eq!(
+            run("[4 / 2, 2.5, 1] | @csv, @tsv").unwrap(),
+            ["2,2.5,1", "2\t2.5\t1"]
         );
     }
 

@@ -15,17 +15,34 @@ pub fn now() -> Timestamp {
 /// How long before `now` it was, in gh's words: `about 2 hours ago`.
 #[must_use]
 pub fn ago(now: Timestamp, at: Timestamp) -> String {
+    match span(now, at) {
+        Some(span) => format!("about {span} ago"),
+        None => "less than a minute ago".to_owned(),
+    }
+}
+
+/// The same in the words of `timeago` in gh's templates: `2 hours ago`.
+#[must_use]
+pub fn ago_in_templates(now: Timestamp, at: Timestamp) -> String {
+    match span(now, at) {
+        Some(span) => format!("{span} ago"),
+        None => "just now".to_owned(),
+    }
+}
+
+/// `2 hours`, in the largest unit; none for less than a minute.
+fn span(now: Timestamp, at: Timestamp) -> Option<String> {
     let seconds = now.unix().saturating_sub(at.unix());
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     let (count, unit) = match () {
-        () if seconds < 60 => return "less than a minute ago".to_owned(),
+        () if seconds < 60 => return None,
         () if minutes < 60 => (minutes, "minute"),
         () if hours < 24 => (hours, "hour"),
         () if days < 30 => (days, "day"),
         () if days < 365 => (days / 30, "month"),
         () => (days / 365, "year"),
     };
-    format!("about {} ago", plural(count, unit))
+    Some(plural(count, unit))
 }
 
 /// `1 hour`, `2 hours`.
@@ -65,6 +82,10 @@ mod tests {
         assert_eq!(at(86_400), "about 1 day ago");
         assert_eq!(at(86_400 * 45), "about 1 month ago");
         assert_eq!(at(86_400 * 800), "about 2 years ago");
+        let short = |back: i64| ago_in_templates(now, Timestamp::from_unix(1_000_000_000 - back));
+        assert_eq!(short(59), "just now");
+        assert_eq!(short(60), "1 minute ago");
+        assert_eq!(short(86_400 * 45), "1 month ago");
     }
 
     #[test]

@@ -211,7 +211,7 @@ impl GitHub {
             branch_deleted: false,
         };
         let warning = Warning::new(format!("{pr} was merged before; nothing was changed"));
-        Ok(Outcome::immediate(value).with_warning(warning))
+        Ok(Outcome::unchanged(value, warning))
     }
 
     fn queued_before(

@@ -527,10 +527,9 @@ async fn one_that_is_merged_stays_merged() {
         .repo
         .merge(&script.pr(), &MergeReq::default())
         .await
-        .unwrap()
-        .value;
-    assert!(made.already_merged);
-    assert_eq!(made.commit, Some("c".repeat(40)));
+        .unwrap();
+    assert!(made.unchanged && made.value.already_merged);
+    assert_eq!(made.value.commit, Some("c".repeat(40)));
     script.sent();
 }
 

@@ -8,7 +8,7 @@ use forge_core::{
 use super::shared::{select, with_title};
 use crate::{
     args::issue::{IssueCloseArgs, ReasonArg},
-    cmd::Ctx,
+    cmd::{Ctx, pr::shared::given},
     exit::Exit,
 };
 
@@ -24,7 +24,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result
             ReasonArg::NotPlanned => IssueReason::NotPlanned,
             ReasonArg::Duplicate => IssueReason::Duplicate,
         }),
-        comment: args.comment.clone(),
+        comment: given(args.comment.as_ref()),
         ..SetIssueState::to(IssueState::Closed)
     };
     let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;

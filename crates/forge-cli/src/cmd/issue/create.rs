@@ -42,7 +42,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCreateArgs) -> Resul
         title,
         body: text,
         labels: names(&args.label),
-        assignees: args.assignee.clone(),
+        assignees: names(&args.assignee),
     };
     if ctx.ui.is_tty() {
         let name = repo_name(repo.id());

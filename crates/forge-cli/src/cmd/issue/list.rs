@@ -12,7 +12,7 @@ use crate::{
     cmd::{
         Ctx,
         pages::{Found, collect},
-        pr::shared::{names, repo_name},
+        pr::shared::{given, names, repo_name},
     },
     exit::Exit,
     ui::{
@@ -57,8 +57,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
             IssueStateArg::Closed => IssueFilter::Closed,
             IssueStateArg::All => IssueFilter::All,
         },
-        author: args.author.clone(),
-        assignee: args.assignee.clone(),
+        author: given(args.author.as_ref()),
+        assignee: given(args.assignee.as_ref()),
         labels: names(&args.label),
     };
     let mut found = collect(ctx, &repo, args.limit, async |page| {

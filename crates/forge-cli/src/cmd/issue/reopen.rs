@@ -6,7 +6,11 @@ use forge_core::{
 };
 
 use super::shared::{select, with_title};
-use crate::{args::issue::IssueReopenArgs, cmd::Ctx, exit::Exit};
+use crate::{
+    args::issue::IssueReopenArgs,
+    cmd::{Ctx, pr::shared::given},
+    exit::Exit,
+};
 
 /// Runs it.
 ///
@@ -15,7 +19,7 @@ use crate::{args::issue::IssueReopenArgs, cmd::Ctx, exit::Exit};
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Result<Exit> {
     let selected = select(ctx, repo, &args.selector).await?;
     let req = SetIssueState {
-        comment: args.comment.clone(),
+        comment: given(args.comment.as_ref()),
         ..SetIssueState::to(IssueState::Open)
     };
     let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;

@@ -7,7 +7,7 @@ use forge_core::{
 
 use super::{
     clone_branch::{self, Base},
-    shared::pull_with_title,
+    shared::{given, pull_with_title},
 };
 use crate::{
     args::pr::CloseArgs,
@@ -30,7 +30,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
     )
     .await?;
     let req = CloseReq {
-        comment: args.comment.clone(),
+        comment: given(args.comment.as_ref()),
         delete_branch: args.delete_branch,
     };
     let outcome = selected.repo.close(&selected.id, &req).await?;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use forge_core::{
     Error, ErrorKind, Noun, Outcome, PrId, Repo, Result, WebPage,
-    model::{CreatePull, HeadRef, PrFields, PullRequest, Reviewer},
+    model::{CreatePull, HeadRef, PrFields, PullRequest},
     text,
 };
 use forge_git::quoted;
@@ -13,7 +13,7 @@ use super::{
     attach::Files,
     create_text::{self, Onto, Text},
     edits, patch,
-    shared::{head_ref_label, names, repo_name},
+    shared::{given, head_ref_label, names, repo_name, reviewers},
 };
 use crate::{
     args::pr::CreateArgs,
@@ -28,6 +28,8 @@ use crate::{
 /// # Errors
 /// When something is missing or refused; then nothing is opened.
 pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<Exit> {
+    args.base = given(args.base.as_ref());
+    args.head = given(args.head.as_ref());
     create_text::check(ctx, &args)?;
     let repo = ctx.repo(flag).await?;
     let files = Files::read(ctx, &args.attach, &repo, args.body_file.as_deref())?;
@@ -68,10 +70,10 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         head,
         draft: args.draft || text.as_draft || ctx.config()?.pr_draft(),
         labels: names(&args.label),
-        assignees: args.assignee,
-        reviewers: args.reviewer.iter().map(|r| Reviewer::parse(r)).collect(),
-        milestone: args.milestone,
-        projects: args.project,
+        assignees: names(&args.assignee),
+        reviewers: reviewers(&args.reviewer),
+        milestone: given(args.milestone.as_ref()),
+        projects: names(&args.project),
         maintainer_can_modify: !args.no_maintainer_edit,
         patch,
         edits,

@@ -2,10 +2,14 @@
 
 use forge_core::{
     Error, Result,
-    model::{EditPull, PrFields, Reviewer, SetChange},
+    model::{EditPull, PrFields, SetChange},
 };
 
-use super::{attach::Files, body, shared::names};
+use super::{
+    attach::Files,
+    body,
+    shared::{names, reviewers},
+};
 use crate::{
     args::pr::EditArgs,
     cmd::Ctx,
@@ -45,6 +49,19 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
         .upload(&selected.repo, description.clone().unwrap_or_default())
         .await?;
     let description = description.map(|_| attached.text.clone());
+    // Lists that were given with nothing in them change nothing, and are no mistake.
+    let listed = [
+        &args.add_label,
+        &args.remove_label,
+        &args.add_assignee,
+        &args.remove_assignee,
+        &args.add_reviewer,
+        &args.remove_reviewer,
+        &args.add_project,
+        &args.remove_project,
+    ]
+    .iter()
+    .any(|list| !list.is_empty());
     let mut edit = EditPull {
         title: args.title,
         description,
@@ -54,20 +71,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
             remove: names(&args.remove_label),
         },
         assignees: SetChange {
-            add: args.add_assignee,
-            remove: args.remove_assignee,
+            add: names(&args.add_assignee),
+            remove: names(&args.remove_assignee),
         },
         reviewers: SetChange {
-            add: args
-                .add_reviewer
-                .iter()
-                .map(|r| Reviewer::parse(r))
-                .collect(),
-            remove: args
-                .remove_reviewer
-                .iter()
-                .map(|r| Reviewer::parse(r))
-                .collect(),
+            add: reviewers(&args.add_reviewer),
+            remove: reviewers(&args.remove_reviewer),
         },
         // As for gh, an empty name takes it off.
         milestone: args
@@ -75,11 +84,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: EditArgs) -> Result<Exit> 
             .map(|title| Some(title).filter(|t| !t.is_empty()))
             .or(args.remove_milestone.then_some(None)),
         projects: SetChange {
-            add: args.add_project,
-            remove: args.remove_project,
+            add: names(&args.add_project),
+            remove: names(&args.remove_project),
         },
         expected_version,
     };
+    if edit.is_empty() && listed {
+        let pull = selected.view(PrFields::NONE).await?;
+        ctx.ui.caution("nothing was changed");
+        ctx.ui.url(&pull.url)?;
+        return Ok(Exit::Ok);
+    }
     if edit.is_empty() {
         if !ctx.ui.can_prompt() {
             return Err(Error::invalid(

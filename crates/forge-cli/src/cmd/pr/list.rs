@@ -6,7 +6,7 @@ use forge_core::{
     text,
 };
 
-use super::shared::{head_label, names, repo_name, state_word};
+use super::shared::{given, head_label, names, repo_name, state_word};
 use crate::{
     args::pr::{ListArgs, StateArg},
     cmd::{
@@ -66,14 +66,14 @@ fn query(args: &ListArgs, selection: Option<&Selection<PullRequest, PrFields>>) 
             StateArg::Merged => StateFilter::Merged,
             StateArg::All => StateFilter::All,
         },
-        author: args.author.clone(),
-        app: args.app.clone(),
-        assignee: args.assignee.clone(),
+        author: given(args.author.as_ref()),
+        app: given(args.app.as_ref()),
+        assignee: given(args.assignee.as_ref()),
         labels: names(&args.label),
-        base: args.base.clone(),
-        head: args.head.clone(),
+        base: given(args.base.as_ref()),
+        head: given(args.head.as_ref()),
         draft: args.draft,
-        search: args.search.clone(),
+        search: given(args.search.as_ref()),
         fields: selection.map_or(PrFields::ROW, Selection::sections_of_rows),
     }
 }

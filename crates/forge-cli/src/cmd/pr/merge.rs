@@ -8,7 +8,7 @@ use forge_core::{
 use super::{
     body,
     clone_branch::{self, Base},
-    shared::{pull_name, pull_with_title},
+    shared::{given, pull_name, pull_with_title},
 };
 use crate::{
     args::pr::MergeArgs,
@@ -50,9 +50,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let req = MergeReq {
         method: Some(method),
         expected_head: args.match_head_commit,
-        subject: args.subject,
+        subject: given(args.subject.as_ref()),
         body: body::read(&args.body, &selected.repo)?,
-        author_email: args.author_email,
+        author_email: given(args.author_email.as_ref()),
         delete_branch: args.delete_branch || ctx.config()?.merge_delete_branch(),
         auto: args.auto,
         admin: args.admin,
@@ -63,18 +63,21 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         let name = pull_name(&selected.id);
         ctx.ui
             .caution(&format!("Pull request {name} was already merged"));
-        // Without -d the outcome's warning says this very thing, unless a record of it was missing.
-        if req.delete_branch || !outcome.unchanged {
-            // What the forge keeps may be more than was merged.
-            let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
-            let merge = ctx.ui.outcome(outcome)?;
-            report_deletion(ctx, &merge);
-            if goes {
-                let pull = &merge.pull_request;
-                clone_branch::leave(ctx, repo, &selected.repo, pull, Base::Moved).await?;
-            }
-        } else {
+        // What the forge keeps may be more than was merged.
+        let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
+        // Where nothing was changed, the first warning says this very thing.
+        let merge = if outcome.unchanged {
             ctx.ui.besides(&outcome.warnings);
+            outcome.value
+        } else {
+            ctx.ui.outcome(outcome)?
+        };
+        if req.delete_branch {
+            report_deletion(ctx, &merge);
+        }
+        if goes {
+            let pull = &merge.pull_request;
+            clone_branch::leave(ctx, repo, &selected.repo, pull, Base::Moved).await?;
         }
         return Ok(Exit::Ok);
     }

@@ -2,7 +2,7 @@
 
 use forge_core::{Result, model::PrFields};
 
-use super::shared::pull_with_title;
+use super::shared::{given, pull_with_title};
 use crate::{
     args::pr::ReopenArgs,
     cmd::Ctx,
@@ -25,7 +25,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exi
     .await?;
     let reopened = selected
         .repo
-        .reopen(&selected.id, args.comment.as_deref())
+        .reopen(&selected.id, given(args.comment.as_ref()).as_deref())
         .await?;
     if reopened.unchanged {
         let name = pull_with_title(&reopened.value);

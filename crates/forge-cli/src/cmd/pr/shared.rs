@@ -1,6 +1,6 @@
 use forge_core::{
     Capability, PrId, Repo, RepoId,
-    model::{HeadRef, PrState, PullRequest},
+    model::{HeadRef, PrState, PullRequest, Reviewer},
     text,
 };
 
@@ -51,8 +51,13 @@ pub(super) fn state_word(p: &PullRequest) -> &'static str {
     }
 }
 
+/// What a flag was given. As for gh, nothing is none: scripts pass variables that may be empty.
+pub(crate) fn given(value: Option<&String>) -> Option<String> {
+    value.filter(|text| !text.is_empty()).cloned()
+}
+
 /// Names that were given in one list, where gh lets quotes keep a comma inside of a name:
-/// `bug,"good, first"`. They come here split at every comma.
+/// `bug,"good, first"`. They come here split at every comma. An empty one is none.
 pub(crate) fn names(pieces: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut open: Option<String> = None;
@@ -69,7 +74,13 @@ pub(crate) fn names(pieces: &[String]) -> Vec<String> {
     }
     // A quote that nothing closes is part of the name.
     names.extend(open);
+    names.retain(|name| !name.is_empty());
     names
+}
+
+/// People and teams that were given in one list.
+pub(super) fn reviewers(pieces: &[String]) -> Vec<Reviewer> {
+    names(pieces).iter().map(|r| Reviewer::parse(r)).collect()
 }
 
 /// Whether a quoted text ends with its quote: two of them stand for one inside.
@@ -96,9 +107,17 @@ mod tests {
             ("\"a \"\"b\"\" c\",d", &["a \"b\" c", "d"]),
             ("\"open,x", &["\"open,x"]),
             ("size\"1", &["size\"1"]),
+            ("", &[]),
+            ("a,,\"\"", &["a"]),
         ] {
             let pieces: Vec<String> = typed.split(',').map(str::to_owned).collect();
             assert_eq!(names(&pieces), wanted, "{typed}");
         }
+    }
+
+    #[test]
+    fn nothing_is_not_given() {
+        assert_eq!(given(Some(&String::new())), None);
+        assert_eq!(given(Some(&" ".to_owned())).as_deref(), Some(" "));
     }
 }

@@ -186,12 +186,15 @@ fn merge_note(c: Palette, p: &PullRequest) -> Option<String> {
     match p.mergeability.as_ref()?.state {
         MergeState::Mergeable => Some(c.green("✓ No merge conflicts")),
         MergeState::Conflicting => Some(c.red("× Merge conflicts")),
-        MergeState::Unknown => None,
+        // The first look has the forge work it out; who asked is told.
+        MergeState::Unknown => Some(c.yellow("! Merge conflict status unknown")),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use forge_core::model::Mergeability;
+
     use super::*;
     use crate::cmd::pr::sample::pull;
 
@@ -218,5 +221,25 @@ mod tests {
             ..pull()
         };
         assert!(line(c, &merged, true).ends_with("[polite] - Merged\n"));
+    }
+
+    #[test]
+    fn who_asks_for_conflicts_is_told_that_they_are_unknown() {
+        let unknown = PullRequest {
+            mergeability: Some(Mergeability {
+                state: MergeState::Unknown,
+                status: "UNKNOWN".into(),
+                conflicts: vec![],
+                head_oid: String::new(),
+                base_oid: String::new(),
+            }),
+            ..pull()
+        };
+        let c = Palette { on: false };
+        assert_eq!(
+            line(c, &unknown, true),
+            "  #7  Greet the reader [polite]\n  ✓ Approved ! Merge conflict status unknown\n"
+        );
+        assert!(!line(c, &unknown, false).contains("unknown"));
     }
 }

@@ -81,7 +81,10 @@ pub(super) fn add(template: Template, look: Look, table: &Arc<Mutex<Table>>) -> 
             ))
         })
         .func("timeago", move |args| {
-            Ok(text(time::ago(look.now, instant(args, 0, "timeago")?)))
+            Ok(text(time::ago_in_templates(
+                look.now,
+                instant(args, 0, "timeago")?,
+            )))
         })
         .func("timefmt", |args| {
             let at = instant(args, 1, "timefmt")?;
@@ -114,7 +117,7 @@ pub(super) fn add(template: Template, look: Look, table: &Arc<Mutex<Table>>) -> 
                 "\u{1b}]8;;{url}\u{1b}\\{label}\u{1b}]8;;\u{1b}\\"
             )))
         })
-        .func("color", |args| colored(Palette { on: true }, args))
+        .func("color", move |args| colored(look.palette, args))
         .func("autocolor", move |args| colored(look.palette, args))
         .func("join", |args| {
             let separator = string(args, 0, "join")?;

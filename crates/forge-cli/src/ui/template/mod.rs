@@ -1,5 +1,6 @@
 //! `--template`: Go templates with gh's functions.
 
+mod compare;
 mod functions;
 mod layout;
 
@@ -43,7 +44,7 @@ fn parse(
     look: functions::Look,
     table: &Arc<Mutex<Table>>,
 ) -> Result<gotmpl::Template> {
-    functions::add(gotmpl::Template::new(""), look, table)
+    compare::add(functions::add(gotmpl::Template::new(""), look, table))
         .parse(source)
         .map_err(|e| failed(&e))
 }
@@ -153,7 +154,7 @@ mod tests {
     fn times_and_colours() {
         assert_eq!(
             run("{{timeago (index . 0).createdAt}}").unwrap(),
-            "about 2 hours ago"
+            "2 hours ago"
         );
         assert_eq!(
             run(r#"{{timefmt "Mon, 02 Jan 2006 3:04:05PM" (index . 0).createdAt}}"#).unwrap(),
@@ -161,12 +162,57 @@ mod tests {
         );
         assert_eq!(
             run(r#"{{color "green" "x"}}|{{autocolor "green" "x"}}"#).unwrap(),
-            "\u{1b}[32mx\u{1b}[0m|x"
+            "x|x"
         );
         assert_eq!(
             run(r#"{{hyperlink "https://e.org" "e"}}"#).unwrap(),
             "\u{1b}]8;;https://e.org\u{1b}\\e\u{1b}]8;;\u{1b}\\"
         );
+    }
+
+    /// As with gh, no colour is one for `color` too.
+    #[test]
+    fn both_colour_where_there_is_colour() {
+        let look = Look {
+            palette: Palette { on: true },
+            ..Look::plain()
+        };
+        let source = r#"{{color "green" "x"}}|{{autocolor "green" "x"}}"#;
+        assert_eq!(
+            render(source, look, &Value::Nil).unwrap(),
+            "\u{1b}[32mx\u{1b}[0m|\u{1b}[32mx\u{1b}[0m"
+        );
+    }
+
+    #[test]
+    fn numbers_compare_as_whole_ones_and_as_floats() {
+        for (source, wanted) in [
+            ("{{range .}}{{eq .number 22.0}} {{end}}", "false true "),
+            ("{{range .}}{{eq .number 22}} {{end}}", "false true "),
+            ("{{range .}}{{gt .number 1.5}} {{end}}", "false true "),
+            ("{{range .}}{{le .number 1}} {{end}}", "true false "),
+            (
+                "{{eq 3 1 2 3}} {{ne 1 1.0}} {{lt 1 2}} {{ge 2.0 2}}",
+                "true false true true",
+            ),
+            (
+                r#"{{eq "a" "a"}} {{lt "a" "b"}} {{eq true false}}"#,
+                "true true false",
+            ),
+            ("{{range .}}{{eq .closedAt nil}} {{end}}", "true true "),
+            (r#"{{range .}}{{eq .closedAt "x"}} {{end}}"#, "false false "),
+        ] {
+            assert_eq!(run(source).unwrap(), wanted, "{source}");
+        }
+        for bad in [
+            r#"{{eq 1 "1"}}"#,
+            "{{lt true false}}",
+            "{{eq 1}}",
+            "{{eq . .}}",
+            "{{lt 1 2 3}}",
+        ] {
+            assert!(run(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
