@@ -274,7 +274,7 @@ impl Writes {
             }
             (Doing::Issue { title }, Done::Issue(outcome)) => {
                 let titled = self.tickets_titled(title);
-                assert_eq!(titled, [outcome.value.node_id.clone()], "{at}");
+                assert_eq!(titled, std::slice::from_ref(&outcome.value.node_id), "{at}");
                 assert_eq!(outcome.value.state, IssueState::Open, "{at}");
                 let record = self.ticket(&outcome.value.node_id);
                 assert_eq!(record["state"], "open", "{at}");
