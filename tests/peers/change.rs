@@ -132,7 +132,7 @@ fn edits() {
         "pr edit 1 --base release",
         "pr edit 1 -B main",
         "pr edit 1 -t '-v is a flag' -b '- a list'",
-        "pr edit 1 --add-label '' --remove-assignee '' --add-project '' -t x",
+        "pr edit 1 --add-label '' --add-project '' -t x",
         "pr edit 1 --add-label '' --add-reviewer ''",
     ] {
         twins.same(line);

@@ -142,6 +142,23 @@ fn a_label_that_is_not_on_it() {
 }
 
 #[test]
+fn an_empty_name_takes_nobody_off() {
+    for (tool, nobody) in [(Tool::Forge, false), (Tool::Gh, true)] {
+        let world = with_four();
+        world
+            .command(tool, "pr edit 1 --add-assignee reviewer")
+            .ok();
+        world
+            .command(tool, "pr edit 1 -t x --remove-assignee ''")
+            .ok();
+        let line = ["pr", "view", "1", "--json", "assignees"];
+        let seen = world.tool(Tool::Gh, &line).success().json();
+        assert_eq!(seen["assignees"] == serde_json::json!([]), nobody, "{seen}");
+    }
+    listed("An empty name in `--remove-assignee` takes nobody off; gh takes off everybody.");
+}
+
+#[test]
 fn a_verdict_on_what_is_merged() {
     for (tool, code) in [(Tool::Forge, 1), (Tool::Gh, 0)] {
         let world = with_four();

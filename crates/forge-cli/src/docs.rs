@@ -48,7 +48,8 @@ are different on purpose:
   does not exist, is no error there.
 - `-d` of `pr merge` and `pr close` keeps the clone's branch when it holds a commit that the pull
   request does not have; gh deletes it all the same. `pr close -d` leaves it for the base branch.
-- Taking off a label that is not on it changes nothing, and is no error.
+- Taking off a label that is not on it changes nothing, and is no error. An empty name in
+  `--remove-assignee` takes nobody off; gh takes off everybody.
 - `pr review` refuses a verdict on what is merged.
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
   past 100, where gh stops silently. Names that are no ASCII stay readable, colours are git's, and

@@ -298,7 +298,7 @@ mod tests {
                 "[[1, {\"a\": 2}] | tostream]",
                 r#"[[[0],1],[[1,"a"],2],[[1,"a"]],[[1]]]"#,
             ),
-            ("[.[0] | leaf_paths]", r#"[["number"],["title"]]"#),
+            ("[.[0] | leaf_paths] | sort", r#"[["number"],["title"]]"#),
             ("\"axa\" | trimstr(\"a\")", "x"),
         ] {
             assert_eq!(run(expression).unwrap(), [wanted], "{expression}");
