@@ -9,6 +9,7 @@ mod truth;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    thread,
     time::Duration,
 };
 
@@ -25,6 +26,8 @@ use forge_testkit::{
 use self::moods::Mood;
 use crate::stage::{PASSWORD, Stage};
 
+/// Without optimisation a write is too deep for a thread of a test, which has 2 MiB.
+const STACK: usize = 16 << 20;
 /// So many writes are made in one world.
 const BATCH: u64 = 40;
 /// So long a write waits for the index.
@@ -141,7 +144,21 @@ pub struct Tally {
 ///
 /// # Panics
 /// When a claim is false, or when one of the five words was not drawn in a world.
-pub async fn hold(writes: u64) -> Tally {
+pub fn hold(writes: u64) -> Tally {
+    let in_it = move || {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        runtime.worker_threads(2).thread_stack_size(STACK);
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(all(writes))
+    };
+    let thread = thread::Builder::new().stack_size(STACK).spawn(in_it);
+    match thread.unwrap().join() {
+        Ok(tally) => tally,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+async fn all(writes: u64) -> Tally {
     let mut random = Random::from_env();
     println!("seed {}", random.seed());
     let mut tally = Tally::default();
