@@ -87,12 +87,12 @@ impl Report {
     }
 
     /// The MCP server with programs of others.
-    fn mcp_peers(&mut self, extent: Extent) {
+    fn mcp_peers(&mut self, extent: Extent, peers: Result<mcp::Peers>) {
         let name = "peers of the MCP server";
         if extent == Extent::Quick {
             return self.skip(name, "--quick");
         }
-        let peers = match mcp::Peers::find() {
+        let peers = match peers {
             Ok(peers) => peers,
             Err(why) => return self.lacks(name, &format!("{why:#}")),
         };
@@ -140,13 +140,36 @@ impl Report {
     }
 }
 
-/// What is compiled for later lanes while the tests run, which wait for programs much of their time.
-struct Meanwhile {
+/// The programs of others, fetched and compiled for later lanes while the tests run, which wait for
+/// programs much of their time.
+struct Peers {
+    gh: Result<PathBuf>,
+    myworld: Result<PathBuf>,
+    world: Result<PathBuf>,
+    mcp: Result<mcp::Peers>,
+}
+
+impl Peers {
+    fn find(extent: Extent) -> Self {
+        Self {
+            gh: gh::find(),
+            myworld: myworld::find(),
+            world: atproto::find(),
+            mcp: match extent {
+                Extent::All => mcp::Peers::find(),
+                Extent::Quick => Err(anyhow!("--quick")),
+            },
+        }
+    }
+}
+
+/// What cargo does for later lanes while the tests run.
+struct Compiled {
     tang: Result<PathBuf>,
     alone: Vec<(&'static str, Result<Output>)>,
 }
 
-impl Meanwhile {
+impl Compiled {
     fn run(extent: Extent) -> Self {
         // Where tang has to be built, that is in a directory of its own, and the tests begin
         // meanwhile. Where it is there, they may wait until the first of the checks leaves ours.
@@ -189,12 +212,18 @@ pub fn run(extent: Extent) -> Result<bool> {
             "no nextest",
         );
     }
-    let meanwhile = thread::spawn(move || Meanwhile::run(extent));
+    let peers_found = thread::spawn(move || Peers::find(extent));
+    let compiled = thread::spawn(move || Compiled::run(extent));
     report.lane("tests", tests(nextest, extent))?;
-    let meanwhile = meanwhile
-        .join()
-        .map_err(|_| anyhow!("what runs beside the tests has panicked"))?;
-    for (backend, checked) in meanwhile.alone {
+    let current = git::current().context("there is no git")?;
+    report.lane(
+        &format!("behaviour on git {}", current.version),
+        behaviour(),
+    )?;
+    let panicked = || anyhow!("what runs beside the tests has panicked");
+    let found = peers_found.join().map_err(|_| panicked())?;
+    let compiled = compiled.join().map_err(|_| panicked())?;
+    for (backend, checked) in compiled.alone {
         report.said(&format!("the library with {backend} alone"), &checked?);
     }
     if extent == Extent::Quick {
@@ -205,14 +234,13 @@ pub fn run(extent: Extent) -> Result<bool> {
         if !Path::new("/proc/self/status").exists() {
             report.lacks("stress: memory while large diffs stream", "no /proc");
         }
-        let current = git::current().context("there is no git")?;
         match git::older(&current) {
             Some(older) => {
                 let name = format!(
                     "behaviour on git {} (the other lanes: {})",
                     older.version, current.version
                 );
-                let mut command = behaviour(nextest);
+                let mut command = behaviour();
                 command.env("FORGE_GIT", &older.program);
                 report.lane(&name, command)?;
             }
@@ -224,13 +252,13 @@ pub fn run(extent: Extent) -> Result<bool> {
             ),
         }
     }
-    match gh::find() {
+    match found.gh {
         Ok(program) => {
             let mut command = peers(nextest, &GH);
             command
                 .env("FORGE_GH", program)
                 .env("FORGE_REQUIRE_GH", "1");
-            match myworld::find() {
+            match found.myworld {
                 Ok(program) => {
                     command.env("FORGE_MYWORLD", program);
                 }
@@ -243,7 +271,7 @@ pub fn run(extent: Extent) -> Result<bool> {
         }
         Err(why) => report.lacks("peers", &format!("no gh {}: {why:#}", gh::VERSION)),
     }
-    let world = atproto::find();
+    let world = found.world;
     let with_pds = |mut command: Command| {
         if let Ok(dir) = &world {
             command
@@ -265,7 +293,7 @@ pub fn run(extent: Extent) -> Result<bool> {
         }
         Err(why) => report.lacks("peers: a PDS", &format!("{why:#}")),
     }
-    match meanwhile.tang {
+    match compiled.tang {
         Ok(program) => {
             let mut command = with_pds(peers(nextest, &TANG));
             command
@@ -278,7 +306,7 @@ pub fn run(extent: Extent) -> Result<bool> {
             &format!("no tang {}: {why:#}", tang::VERSION),
         ),
     }
-    report.mcp_peers(extent);
+    report.mcp_peers(extent, found.mcp);
     report.lane(
         "doc tests",
         cargo(&["test", "--workspace", "--locked", "--doc"]),
@@ -290,7 +318,7 @@ pub fn run(extent: Extent) -> Result<bool> {
 /// Runs the lane of the MCP server's peers alone, for work on that server.
 pub fn run_mcp() -> Result<bool> {
     let mut report = Report::default();
-    report.mcp_peers(Extent::All);
+    report.mcp_peers(Extent::All, mcp::Peers::find());
     report.print();
     Ok(report.count.failed == 0)
 }
@@ -322,22 +350,18 @@ const TANG: [&str; 1] = ["tang"];
 /// The suite that runs on one real PDS.
 const BEHAVIOUR_PDS: [&str; 1] = ["behaviour_pds"];
 
-/// The other targets with tests outside of the sources.
-const TARGETS: [&str; 7] = [
-    "behaviour",
-    "cli",
-    "guard",
-    "it",
-    "github_http",
-    "tangled",
-    "mcp",
-];
+/// The behaviour suite on our own doubles and on git.
+const BEHAVIOUR: [&str; 1] = ["behaviour"];
 
-/// All tests but the doc tests and those that need another program; nextest runs them in parallel,
+/// The other targets with tests outside of the sources.
+const TARGETS: [&str; 6] = ["cli", "guard", "it", "github_http", "tangled", "mcp"];
+
+/// All tests but the doc tests, the behaviour suite and those that need another program; nextest runs them in parallel,
 /// cargo one binary after another.
 fn tests(nextest: bool, extent: Extent) -> Command {
     if nextest {
-        let mut left_out: Vec<&str> = [&GH[..], &ATPROTO, &BEHAVIOUR_PDS, &TANG].concat();
+        let mut left_out: Vec<&str> =
+            [&GH[..], &ATPROTO, &BEHAVIOUR_PDS, &TANG, &BEHAVIOUR].concat();
         if extent == Extent::Quick {
             left_out.push("stress");
         }
@@ -384,12 +408,10 @@ fn nextest_of(filter: &str) -> Command {
     cargo(&[&NEXTEST[..], &["--test-threads", &threads, "-E", filter]].concat())
 }
 
-fn behaviour(nextest: bool) -> Command {
-    if nextest {
-        nextest_of("binary(behaviour)")
-    } else {
-        cargo(&[&TEST[..], &["--test", "behaviour"]].concat())
-    }
+/// The behaviour suite, in one process: nextest would start one for each of its many small trials,
+/// which takes longer than they do.
+fn behaviour() -> Command {
+    peers(false, &BEHAVIOUR)
 }
 
 #[cfg(test)]
