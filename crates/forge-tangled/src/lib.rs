@@ -57,6 +57,7 @@ mod session;
 mod settings;
 mod skipped;
 mod sources;
+mod spelling;
 mod ticket_comments;
 mod ticket_merge;
 mod ticket_writes;

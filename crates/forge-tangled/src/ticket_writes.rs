@@ -2,10 +2,8 @@
 //!
 //! Records go through the knot, into the account of the repository. What was not seen of that is not
 //! guessed in silence: the spelling of a state and the keys of labels are learned from the
-//! repository's own tickets, whom a token has to be for is tried out, every write is read back, and
-//! what cannot be known is refused.
-
-use std::collections::BTreeMap;
+//! repository's own tickets, a guess is told with the result (`spelling.rs`), whom a token has to be
+//! for is tried out, every write is read back, and what cannot be known is refused.
 
 use forge_core::{
     Capability, Error, ErrorKind, Outcome, Precondition, Result, Warning,
@@ -28,6 +26,7 @@ use crate::{
     records::{self, NewRecord, Record},
     remote_refs::is_oid,
     repository::Repository,
+    spelling::{self, Spelling},
     ticket_comments::check_comment,
     tickets::{self, editor},
     write,
@@ -154,12 +153,21 @@ impl Tangled {
             }
         };
         let uri = forge_core::AtUri::parse(&uri)?;
+        let mut told = Vec::new();
         let round = self
-            .submit(&repository, &uri.rkey, (source, head), &ends, 0)
+            .submit(
+                (&repository, &uri.rkey),
+                (source, head),
+                &ends,
+                0,
+                &mut told,
+            )
             .await;
         if let Err(e) = round {
-            return Err(self.take_back(&repository, &uri, e).await);
+            let why = self.take_back(&repository, &uri, e).await;
+            return Err(spelling::with_guesses(why, &told));
         }
+        warnings.extend(told);
         let opened = async {
             let located = Located {
                 pull: self.ticket(&repository, &uri).await?,
@@ -221,15 +229,20 @@ impl Tangled {
         }
         let of_head = |round: &&Round| matches!(&round.content, Content::Commits { head, .. } if *head == ends.head);
         let before = pull.rounds.iter().filter(of_head).count();
-        self.submit(
-            repository,
-            pull.record.rkey(),
-            (source, head),
-            &ends,
-            before,
-        )
-        .await?;
-        Ok(done(self.view_written(located).await?))
+        let mut told = Vec::new();
+        let round = self
+            .submit(
+                (repository, pull.record.rkey()),
+                (source, head),
+                &ends,
+                before,
+                &mut told,
+            )
+            .await;
+        round.map_err(|e| spelling::with_guesses(e, &told))?;
+        let mut outcome = done(self.view_written(located).await?);
+        outcome.warnings.extend(told);
+        Ok(outcome)
     }
 
     /// Labels by name, with the keys that they have on other tickets of this repository, issues and
@@ -315,18 +328,14 @@ impl Tangled {
         }
         let mut warnings = vec![experimental()];
         if now != Some(to) {
-            let word = match to {
-                PrState::Open => names.org.state(to).to_owned(),
+            let spelling = match to {
+                PrState::Open => Spelling::known(names.org.state(to)),
                 _ => {
                     let (all, _) = self.tickets(repository).await?;
-                    learned_word(all.iter().map(|p| &p.record), to, names)
+                    spelling::of_state(all.iter().map(|p| &p.record), to, names)
                 }
             };
-            warnings.extend(spelled(&word, to, names));
-            self.change_ticket(repository, ticket, None, |map| {
-                map.insert(names.fields.state.to_string(), json!(word));
-            })
-            .await?;
+            warnings.extend(self.write_state(repository, ticket, spelling).await?);
         }
         let changed = now != Some(to);
         let (steps, told) = self
@@ -344,6 +353,24 @@ impl Tangled {
         outcome.warnings.extend(told);
         outcome.steps = steps;
         Ok(outcome)
+    }
+
+    /// Writes the state of a ticket; what there is to say of its word.
+    pub(crate) async fn write_state(
+        &self,
+        repository: &Repository,
+        ticket: &Record,
+        spelling: Spelling,
+    ) -> Result<Vec<Warning>> {
+        let field = &self.settings.dialects.fields.state;
+        let mut told = Vec::new();
+        let word = spelling.tell(&mut told);
+        let written = self.change_ticket(repository, ticket, None, |map| {
+            map.insert(field.to_string(), json!(word));
+        });
+        let written = written.await;
+        written.map_err(|e| spelling::with_guesses(e, &told))?;
+        Ok(told)
     }
 
     /// The same pull request as it is now.
@@ -442,14 +469,15 @@ impl Tangled {
     }
 
     /// A round of a branch of `source`. A lost answer is decided by the patches that are there,
-    /// which are read back in any case; `before` is how many of them had this head already.
+    /// which are read back in any case; `before` is how many of them had this head already. The
+    /// guesses that it takes are added to `told`.
     async fn submit(
         &self,
-        repository: &Repository,
-        ticket: &str,
+        (repository, ticket): (&Repository, &str),
         (source, branch): (&Repository, &str),
         ends: &Ends,
         before: usize,
+        told: &mut Vec<Warning>,
     ) -> Result<()> {
         let did = repository.did.clone().unwrap_or_default();
         let names = &self.settings.dialects;
@@ -463,10 +491,10 @@ impl Tangled {
         let from = source.target();
         patch.insert(fields.sent_repo.to_string(), json!(from));
         patch.insert(fields.sent_branch.to_string(), json!(branch));
-        let of = &names.inputs.knot;
+        let to = spelling::of_submitted_repository(names).tell(told);
         let input = json!({
-            (of.submit_repo.to_string()): did,
-            (of.submit_patch.to_string()): patch,
+            (to): did,
+            (names.inputs.knot.submit_patch.to_string()): patch,
         });
         let from = json!({
             (fields.source_repo.to_string()): from,
@@ -633,38 +661,6 @@ fn learned_labels(tickets: &[Record], wanted: &[String], names: &Dialects) -> Re
         .collect()
 }
 
-/// How a repository spells the state `closed` or `merged`: with these words, unless others of the
-/// same kind have another and none has these; then the one that most have.
-pub(crate) fn learned_word<'a>(
-    tickets: impl Iterator<Item = &'a Record>,
-    state: PrState,
-    names: &Dialects,
-) -> String {
-    let usual = names.org.state(state);
-    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-    for word in tickets.filter_map(|ticket| ticket.text(&names.fields.state)) {
-        if tickets::state(word, names).0 == state {
-            *counts.entry(word).or_default() += 1;
-        }
-    }
-    if counts.contains_key(usual) {
-        return usual.to_owned();
-    }
-    let most = counts.into_iter().max_by_key(|(_, count)| *count);
-    most.map_or(usual, |(word, _)| word).to_owned()
-}
-
-/// The warning for a state that is written with a word that was learned.
-pub(crate) fn spelled(word: &str, state: PrState, names: &Dialects) -> Option<Warning> {
-    let usual = names.org.state(state);
-    (word != usual).then(|| {
-        let word = one_line(word);
-        Warning::new(format!(
-            "the state was written as '{word}', as most others here have it, and none has '{usual}'"
-        ))
-    })
-}
-
 pub(crate) fn no_assignees() -> Error {
     Error::unsupported(
         Capability::PrAssignees,
@@ -725,37 +721,4 @@ pub(crate) fn overrides(
         .chain(merging.map(|c| (c, Emulated { how: merge })))
         .chain(missing.map(|c| (c, No { why, instead })))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn word(seen: &[&str], state: PrState) -> String {
-        let tickets: Vec<Record> = seen
-            .iter()
-            .map(|word| Record {
-                uri: String::new(),
-                cid: None,
-                value: json!({ "state": word }),
-            })
-            .collect();
-        learned_word(tickets.iter(), state, &Dialects::default())
-    }
-
-    #[test]
-    fn the_usual_word_wins_and_then_the_one_that_most_have() {
-        use PrState::{Closed, Merged};
-        assert_eq!(word(&[], Closed), "closed");
-        assert_eq!(
-            word(&["draft", "closed", "draft", "open"], Closed),
-            "closed"
-        );
-        assert_eq!(word(&["draft", "done", "done", "merged"], Closed), "done");
-        assert_eq!(word(&["done", "was-merged"], Merged), "was-merged");
-        let names = Dialects::default();
-        assert_eq!(spelled("closed", Closed, &names), None);
-        let told = spelled("done", Closed, &names).unwrap();
-        assert!(told.message.contains("'done'"), "{told:?}");
-    }
 }

@@ -127,6 +127,26 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     }
 }
 
+/// What a filter by assignees is worth where no ticket has a field of them: that was not seen.
+pub(crate) fn unassigned<'a>(
+    mut tickets: impl Iterator<Item = &'a Record>,
+    names: &Dialects,
+) -> Option<Warning> {
+    let field = &*names.fields.assignees;
+    let none = !tickets.any(|ticket| ticket.value.get(field).is_some());
+    none.then(|| {
+        Warning::new(format!(
+            "no ticket here has the field '{field}'; that assignees are in it is a guess, so that \
+             somebody may be assigned all the same"
+        ))
+        .with_hint(
+            "look on the web; `dialect.field_assignees` in the configuration of the host sets \
+             another field",
+        )
+        .of_section("assignees")
+    })
+}
+
 fn label(token: &Value, names: &Dialects) -> Option<Label> {
     let key = token.get(&*names.fields.label_key)?.as_str()?;
     Some(Label {
@@ -459,6 +479,17 @@ mod tests {
         let plain = record("track.ticket", "t", json!({"assignees": null}));
         let plain = inline(&plain, &names);
         assert!(plain.warnings.is_empty(), "{:?}", plain.warnings);
+    }
+
+    #[test]
+    fn that_the_field_of_assignees_is_a_guess_is_told_where_none_has_it() {
+        let ticket = |value| record("track.ticket", "t", value);
+        let names = Dialects::default();
+        let mut all = vec![ticket(json!({"state": "open"}))];
+        let told = unassigned(all.iter(), &names).unwrap();
+        assert!(told.message.contains("'assignees'"), "{told:?}");
+        all.push(ticket(json!({"assignees": []})));
+        assert_eq!(unassigned(all.iter(), &names), None);
     }
 
     #[test]
