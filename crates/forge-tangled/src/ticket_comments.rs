@@ -102,7 +102,7 @@ impl Tangled {
                 "the comment was there already, and was not repeated: {}",
                 there.uri
             ));
-            return Ok(Outcome::unchanged(comment, warning));
+            return Ok(Outcome::unchanged(comment, warning).with_warning(experimental()));
         }
         let written = self
             .put_comment(repository, ticket, body, None, since)

@@ -237,8 +237,15 @@ async fn the_life_of_a_ticket() {
         let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
         assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));
         assert!(guessed(&round.warnings, "repo"), "{:?}", round.warnings);
-        let same = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
-        is_experimental(same.unchanged, &same.warnings);
+        let same = Resubmit {
+            comment: Some("Here.".into()),
+            ..Resubmit::default()
+        };
+        for _ in 0..2 {
+            // The second time the comment is there, too.
+            let same = forge.resubmit(&pr, &same).await.unwrap();
+            is_experimental(same.unchanged, &same.warnings);
+        }
         let nothing = forge.edit(&pr, &EditPull::default()).await.unwrap();
         is_experimental(nothing.unchanged, &nothing.warnings);
 
@@ -264,9 +271,11 @@ async fn the_life_of_a_ticket() {
         let open = forge.reopen(&pr, Some("Again")).await.unwrap();
         assert_eq!(
             (open.value.state, open.value.comments_count),
-            (PrState::Open, 2)
+            (PrState::Open, 3)
         );
         assert!(!guessed(&open.warnings, "open"), "{:?}", open.warnings);
+        let again = forge.reopen(&pr, Some("Again")).await.unwrap();
+        is_experimental(again.unchanged, &again.warnings);
         assert!(
             stage
                 .world
