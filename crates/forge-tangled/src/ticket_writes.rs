@@ -141,7 +141,7 @@ impl Tangled {
                 let mut map = Map::new();
                 let open = names.org.state(PrState::Open);
                 map.insert("$type".to_owned(), json!(names.org.pull));
-                map.insert(fields.title.to_string(), names.inline(&title));
+                entitle(&mut map, &title, names);
                 map.insert(fields.state.to_string(), json!(open));
                 map.insert(fields.target_branch.to_string(), json!(base));
                 map.insert(fields.created_at.to_string(), json!(write::now()));
@@ -289,7 +289,7 @@ impl Tangled {
         let changed = self
             .change_ticket(repository, ticket, expected, |map| {
                 if let Some(title) = &title {
-                    map.insert(names.fields.title.to_string(), names.inline(title));
+                    entitle(map, title, names);
                 }
                 if let Some(text) = &edit.description {
                     describe(map, text, names);
@@ -582,11 +582,17 @@ fn behind(fork: &Repository, upstream: &Repository, base: &str) -> Error {
     ))
 }
 
+/// Sets the title.
+pub(crate) fn entitle(map: &mut Map<String, Value>, title: &str, names: &Dialects) {
+    set_text(map, &names.fields.title, title, names, names.inline(title));
+}
+
 /// Sets the description, or takes it out: the knot refuses an empty one.
 pub(crate) fn describe(map: &mut Map<String, Value>, text: &str, names: &Dialects) {
+    let field = &*names.fields.body;
     match text.trim().is_empty() {
-        true => drop(map.remove(&*names.fields.body)),
-        false => set_text(map, text, names),
+        true => drop(map.remove(field)),
+        false => set_text(map, field, text, names, names.markdown(text)),
     }
 }
 
@@ -599,12 +605,11 @@ pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names
     }
 }
 
-/// Sets the text of the body and keeps what else is in it.
-fn set_text(map: &mut Map<String, Value>, text: &str, names: &Dialects) {
-    let field = &*names.fields.body;
+/// Sets the text of a title or a body, and keeps what else is in it; `fresh` is one without more.
+fn set_text(map: &mut Map<String, Value>, field: &str, text: &str, names: &Dialects, fresh: Value) {
     match map.get_mut(field).and_then(Value::as_object_mut) {
-        Some(body) => drop(body.insert(names.fields.text.to_string(), json!(text))),
-        None => drop(map.insert(field.to_owned(), names.markdown(text))),
+        Some(markup) => drop(markup.insert(names.fields.text.to_string(), json!(text))),
+        None => drop(map.insert(field.to_owned(), fresh)),
     }
 }
 
