@@ -59,6 +59,7 @@ mod skipped;
 mod sources;
 mod spelling;
 mod ticket_comments;
+mod ticket_labels;
 mod ticket_merge;
 mod ticket_writes;
 mod tickets;

@@ -23,11 +23,12 @@ use crate::{
         record::{Content, Pull, Round},
         view::Located,
     },
-    records::{self, NewRecord, Record},
+    records::{NewRecord, Record},
     remote_refs::is_oid,
     repository::Repository,
     spelling::{self, Spelling},
     ticket_comments::check_comment,
+    ticket_labels::{relabel, set_labels},
     tickets::{self, editor},
     write,
 };
@@ -243,27 +244,6 @@ impl Tangled {
         let mut outcome = done(self.view_written(located).await?);
         outcome.warnings.extend(told);
         Ok(outcome)
-    }
-
-    /// Labels by name, with the keys that they have on other tickets of this repository, issues and
-    /// pull requests: how a definition is named was not seen.
-    pub(crate) async fn labels_in_use(
-        &self,
-        repository: &Repository,
-        wanted: &[String],
-    ) -> Result<Vec<Value>> {
-        if wanted.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (knot, did) = self.account(repository).await?;
-        let names = &self.settings.dialects;
-        let (pulls, issues) = (&names.org.pull, &names.org.issue);
-        let mut tickets = records::all(&knot, did, pulls, tickets::MOST).await?;
-        if issues != pulls {
-            let more = records::all(&knot, did, issues, tickets::MOST).await?;
-            tickets.records.extend(more.records);
-        }
-        learned_labels(&tickets.records, wanted, names)
     }
 
     /// Changes title, description and labels.
@@ -596,74 +576,12 @@ pub(crate) fn describe(map: &mut Map<String, Value>, text: &str, names: &Dialect
     }
 }
 
-/// Sets all labels; a ticket without any has no list of them.
-pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
-    let field = &*names.fields.labels;
-    match labels.is_empty() {
-        true => drop(map.remove(field)),
-        false => drop(map.insert(field.to_owned(), Value::Array(labels))),
-    }
-}
-
 /// Sets the text of a title or a body, and keeps what else is in it; `fresh` is one without more.
 fn set_text(map: &mut Map<String, Value>, field: &str, text: &str, names: &Dialects, fresh: Value) {
     match map.get_mut(field).and_then(Value::as_object_mut) {
         Some(markup) => drop(markup.insert(names.fields.text.to_string(), json!(text))),
         None => drop(map.insert(field.to_owned(), fresh)),
     }
-}
-
-fn relabel(map: &mut Map<String, Value>, add: &[Value], remove: &[String], names: &Dialects) {
-    if add.is_empty() && remove.is_empty() {
-        return;
-    }
-    let fields = &names.fields;
-    let key = |token: &Value| {
-        let key = token.get(&*fields.label_key);
-        key.and_then(Value::as_str).map(str::to_owned)
-    };
-    let old = map.get(&*fields.labels).and_then(Value::as_array);
-    let mut labels: Vec<Value> = old.cloned().unwrap_or_default();
-    labels.retain(|token| {
-        let name = key(token).unwrap_or_default();
-        let short = name.rsplit('/').next().unwrap_or_default();
-        !remove
-            .iter()
-            .any(|r| r.eq_ignore_ascii_case(short) || *r == name)
-    });
-    for token in add {
-        if !labels.iter().any(|l| key(l) == key(token)) {
-            labels.push(token.clone());
-        }
-    }
-    set_labels(map, labels, names);
-}
-
-/// Labels by name, with the keys that they have on other tickets.
-fn learned_labels(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Vec<Value>> {
-    let known: Vec<_> = tickets
-        .iter()
-        .flat_map(|ticket| tickets::inline(ticket, names).labels)
-        .collect();
-    wanted
-        .iter()
-        .map(|name| {
-            let found = known
-                .iter()
-                .find(|l| l.name.eq_ignore_ascii_case(name) || l.id == *name);
-            let found = found.ok_or_else(|| {
-                Error::invalid(
-                    "labels",
-                    format!("no ticket here has the label '{}'", one_line(name)),
-                )
-                .with_hint(
-                    "on Tangled 1.0 only labels that are in use can be given; give it on the web once",
-                )
-            })?;
-            let key = names.fields.label_key.to_string();
-            Ok(json!({ "$type": names.org.ticket_label, (key): found.id }))
-        })
-        .collect()
 }
 
 pub(crate) fn no_assignees() -> Error {
@@ -698,6 +616,9 @@ pub(crate) fn overrides(
     let merge =
         "experimental: in a clone, by rebase and push; the protocol is not published as a whole";
     let merging = [Capability::MergeRebase, Capability::MergeExpectedHead];
+    let listed = Emulated {
+        how: "the labels that tickets carry: how they are defined is not known",
+    };
     let why = "what it takes on Tangled 1.0 is not known";
     let instead = "do it on the web";
     let missing = [
@@ -724,6 +645,7 @@ pub(crate) fn overrides(
         .into_iter()
         .map(|c| (c, Emulated { how }))
         .chain(merging.map(|c| (c, Emulated { how: merge })))
+        .chain([(Capability::LabelList, listed)])
         .chain(missing.map(|c| (c, No { why, instead })))
         .collect()
 }

@@ -19,7 +19,7 @@ use crate::{
     records::{self, Listing, Record},
     remote_refs::is_oid,
     repository::Repository,
-    skipped,
+    skipped, ticket_labels,
     xrpc::Xrpc,
 };
 
@@ -98,7 +98,9 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
         }
     };
     let (tokens, dids) = (list(&fields.labels), list(&fields.assignees));
-    let labels = tokens.clone().filter_map(|token| label(token, names));
+    let labels = tokens
+        .clone()
+        .filter_map(|token| ticket_labels::label(token, names));
     let labels: Vec<Label> = labels.collect();
     let assignees: Vec<String> = dids
         .clone()
@@ -144,16 +146,6 @@ pub(crate) fn unassigned<'a>(
              another field",
         )
         .of_section("assignees")
-    })
-}
-
-fn label(token: &Value, names: &Dialects) -> Option<Label> {
-    let key = token.get(&*names.fields.label_key)?.as_str()?;
-    Some(Label {
-        name: key.rsplit('/').next().unwrap_or(key).to_owned(),
-        color: "ededed".to_owned(),
-        description: None,
-        id: key.to_owned(),
     })
 }
 

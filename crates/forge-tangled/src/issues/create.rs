@@ -14,7 +14,8 @@ use crate::{
     pulls::{check_body, check_title},
     records::NewRecord,
     repository::Repository,
-    ticket_writes::{describe, done, entitle, no_assignees, set_labels, unseen},
+    ticket_labels::set_labels,
+    ticket_writes::{describe, done, entitle, no_assignees, unseen},
     write,
 };
 

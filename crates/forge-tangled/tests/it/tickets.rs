@@ -1,9 +1,10 @@
 //! Tangled 1.0, read from the account of the repository.
 
 use forge_core::{
-    PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos, Reviews, Warning,
+    Labels, PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos, Reviews, Warning,
     model::{
-        CreatePull, EditPull, Permission, PrFields, PrState, PullQuery, Resubmit, StateFilter,
+        CreatePull, EditPull, Permission, PrFields, PrState, PullQuery, Resubmit, SetChange,
+        StateFilter,
     },
 };
 use forge_testkit::tangled::{Audience, Fault, KnotOptions, PdsOptions, World};
@@ -292,7 +293,8 @@ async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
     let (repo, id) = stage.repo_1_0();
     let old = json!({
         "title": {"text": "Old"}, "state": "completed", "targetBranch": "main",
-        "tangledLabels": [{"key": "bug"}], "createdAt": "2026-11-01T00:00:00Z",
+        "tangledLabels": [{"key": "bug"}, {"key": "priority", "value": "high", "more": 1}],
+        "createdAt": "2026-11-01T00:00:00Z",
     });
     stage
         .world
@@ -304,9 +306,27 @@ async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
     req.labels = vec!["docs".into()];
     let e = forge.create(&id, &req).await.unwrap_err();
     assert!(e.message().contains("'docs'"), "{e:?}");
-    req.labels = vec!["BUG".into()];
+    req.labels = vec!["BUG".into(), "priority:high".into()];
     let made = forge.create(&id, &req).await.unwrap().value;
     assert_eq!(made.labels[0].name, "bug");
+    assert_eq!(made.labels[1].name, "priority:high");
+    let there = EditPull {
+        labels: SetChange {
+            add: vec!["priority:high".into()],
+            remove: vec!["none".into()],
+        },
+        ..EditPull::default()
+    };
+    let same = forge.edit(&made.id, &there).await.unwrap();
+    is_experimental(same.unchanged, &same.warnings);
+    let listed = forge.labels(&id, PageReq::first(9)).await.unwrap();
+    let rows = listed.items.into_iter();
+    let rows: Vec<_> = rows.map(|l| (l.name, l.description.unwrap())).collect();
+    let counted = |name: &str| (name.to_owned(), "seen on 2 tickets".to_owned());
+    let counted = ["bug", "priority:high"].map(counted);
+    assert_eq!(rows, counted);
+    let told = &listed.warnings[0].message;
+    assert!(told.contains("was not seen"), "{told}");
     let closed = forge.close(&made.id, &Default::default()).await.unwrap();
     assert_eq!(closed.value.state, PrState::Closed);
     let told = closed.warnings.iter().any(|w| {
@@ -321,6 +341,8 @@ async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
         .find(|(uri, ..)| uri.ends_with(rkey))
         .unwrap();
     assert_eq!(ours.2["state"], "completed");
+    let high = json!({"key": "priority", "value": "high"});
+    assert_eq!(ours.2["tangledLabels"][1], high, "as it is spelled there");
 }
 
 #[tokio::test]
