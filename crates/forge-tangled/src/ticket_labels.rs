@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forge_core::{Error, Page, PageReq, Result, Warning, model::Label, text::one_line};
+use forge_core::{Error, ErrorKind, Page, PageReq, Result, Warning, model::Label, text::one_line};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -91,6 +91,21 @@ pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names
         there.cloned().unwrap_or(label)
     });
     put(map, labels.collect(), names);
+}
+
+/// Refuses to change labels that are no list: what else is there would be lost.
+pub(crate) fn check_list(ticket: &Record, names: &Dialects) -> Result<()> {
+    match ticket.value.get(&*names.fields.labels) {
+        None | Some(Value::Null | Value::Array(_)) => Ok(()),
+        Some(_) => Err(Error::new(
+            ErrorKind::Protocol,
+            format!(
+                "the labels of {} are no list, and were left as they are",
+                ticket.uri
+            ),
+        )
+        .with_hint("whatever program wrote them can put them right")),
+    }
 }
 
 /// Adds labels and takes others off, by name; the rest stays as it is.
@@ -298,6 +313,16 @@ mod tests {
             let e = learned(&tickets, &[none.to_owned()], &names).unwrap_err();
             assert!(e.message().contains(none), "{e:?}");
         }
+    }
+
+    #[test]
+    fn labels_that_are_no_list_are_not_written_over() {
+        let names = Dialects::default();
+        for fine in [Value::Null, json!([])] {
+            check_list(&ticket(fine), &names).unwrap();
+        }
+        let e = check_list(&ticket(json!({"bug": 1})), &names).unwrap_err();
+        assert!(e.message().contains("left as they are"), "{e:?}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::{
     repository::Repository,
     spelling::{self, Spelling},
     ticket_comments::check_comment,
-    ticket_labels::{relabel, set_labels},
+    ticket_labels::{check_list, relabel, set_labels},
     tickets::{self, editor},
     write,
 };
@@ -260,6 +260,9 @@ impl Tangled {
             check_body("description", description)?;
         }
         let names = &self.settings.dialects;
+        if !edit.labels.is_empty() {
+            check_list(&located.pull.record, names)?;
+        }
         let add = self
             .labels_in_use(&located.repository, &edit.labels.add)
             .await?;
