@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use forge_core::{Error, ErrorKind, Result, Retry};
+use forge_core::{Error, ErrorKind, Result, Retry, text::one_line};
 use forge_http::Class;
 use serde_json::{Map, Value, json};
 
@@ -207,22 +207,42 @@ fn without_stamps(value: &Value, stamp: &str) -> Value {
     value
 }
 
-/// Whether every field that was sent is in what was read.
+/// Whether every field that was sent is in what was read, those of the objects and lists in it too.
+/// A server may write out types, and add fields.
 ///
 /// # Errors
-/// `protocol`, which names those that are not.
+/// `protocol`, which names those that are not, as `title.text` or `tangledLabels.0.key`.
 pub(crate) fn survived(sent: &Value, read: &Record) -> Result<()> {
-    let fields = sent.as_object().into_iter().flatten();
-    let lost: Vec<String> = fields
-        .filter(|(name, value)| {
-            let there = read.value.get(name.as_str());
-            *name != "$type" && !there.is_some_and(|there| holds(there, value))
-        })
-        .map(|(name, _)| format!("`{name}`"))
-        .collect();
+    let mut lost = Vec::new();
+    compare(sent, &read.value, "", &mut lost);
     match lost.is_empty() {
         true => Ok(()),
         false => Err(changed_on_the_way(&read.uri, &lost.join(", "))),
+    }
+}
+
+/// Adds the paths of what was sent and is not in what was read.
+fn compare(sent: &Value, read: &Value, path: &str, lost: &mut Vec<String>) {
+    let below = |name: &str| match path {
+        "" => name.to_owned(),
+        _ => format!("{path}.{name}"),
+    };
+    match (sent, read) {
+        (Value::Object(sent), Value::Object(read)) => {
+            for (name, sent) in sent.iter().filter(|(name, _)| *name != "$type") {
+                match read.get(name) {
+                    Some(read) => compare(sent, read, &below(name), lost),
+                    None => lost.push(format!("`{}`", one_line(&below(name)))),
+                }
+            }
+        }
+        (Value::Array(sent), Value::Array(read)) if sent.len() == read.len() => {
+            for (n, (sent, read)) in sent.iter().zip(read).enumerate() {
+                compare(sent, read, &below(&n.to_string()), lost);
+            }
+        }
+        _ if sent == read => {}
+        _ => lost.push(format!("`{}`", one_line(path))),
     }
 }
 
@@ -235,19 +255,6 @@ fn stayed_out(old: &Value, sent: &Value, read: &Record, stamp: &str) -> Result<(
     match removed.find(|name| read.value.get(name.as_str()).is_some()) {
         None => Ok(()),
         Some(name) => Err(changed_on_the_way(&read.uri, &format!("`{name}`"))),
-    }
-}
-
-/// Whether what was read has all that was sent. A server may write out types, and add fields.
-fn holds(read: &Value, sent: &Value) -> bool {
-    match (read, sent) {
-        (Value::Object(read), Value::Object(sent)) => sent.iter().all(|(name, value)| {
-            name == "$type" || read.get(name).is_some_and(|read| holds(read, value))
-        }),
-        (Value::Array(read), Value::Array(sent)) => {
-            read.len() == sent.len() && read.iter().zip(sent).all(|(r, s)| holds(r, s))
-        }
-        _ => read == sent,
     }
 }
 
@@ -287,23 +294,26 @@ mod tests {
     #[test]
     fn what_was_sent_must_be_there_and_more_may_be() {
         let sent = json!({
-            "$type": "x", "title": {"$type": "t", "text": "T"}, "tangledLabels": [{"key": "a"}],
+            "$type": "x", "title": {"$type": "t", "text": "T", "facets": [{"at": [0, 1]}]},
+            "tangledLabels": [{"key": "a"}],
         });
         let whole = json!({
-            "title": {"text": "T", "more": 1}, "x-tngl-editor": "did:plc:a",
-            "tangledLabels": [{"$type": "l", "key": "a"}],
+            "title": {"text": "T", "more": 1, "facets": [{"at": [0, 1]}]},
+            "tangledLabels": [{"$type": "l", "key": "a"}], "x-tngl-editor": "did:plc:a",
         });
         assert!(survived(&sent, &read(whole.clone())).is_ok());
-        for (pointer, bad) in [
-            ("/title/text", json!("t")),
-            ("/tangledLabels", json!([])),
-            ("/tangledLabels/0/key", json!("b")),
+        for (pointer, bad, named) in [
+            ("/title/text", json!("t"), "title.text"),
+            ("/title/facets/0", json!({}), "title.facets.0.at"),
+            ("/title/facets/0/at/1", json!(2), "title.facets.0.at.1"),
+            ("/title", json!("T"), "title"),
+            ("/tangledLabels", json!([]), "tangledLabels"),
+            ("/tangledLabels/0/key", json!("b"), "tangledLabels.0.key"),
         ] {
             let mut value = whole.clone();
             *value.pointer_mut(pointer).unwrap() = bad;
             let e = survived(&sent, &read(value)).unwrap_err();
-            let field = pointer.split('/').nth(1).unwrap();
-            assert!(e.message().contains(&format!("`{field}`")), "{e}");
+            assert!(e.message().contains(&format!("`{named}`")), "{e}");
         }
         let e = survived(&sent, &read(json!({}))).unwrap_err();
         assert!(e.message().contains("`tangledLabels`, `title`"), "{e}");

@@ -276,6 +276,8 @@ names! {
     labels = "tangledLabels",
     /// Which label it is.
     label_key = "key",
+    /// The value of that label, where it has one.
+    label_value = "value",
     /// The assignees of a ticket.
     assignees = "assignees",
     /// When a record was made.

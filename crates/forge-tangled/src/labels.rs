@@ -19,7 +19,7 @@ use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Dialects, ShFields, Tangled,
+    Dialects, Era, ShFields, Tangled,
     ingest::{Seen, worse},
     page,
     pulls::{status::Writers, view::unread},
@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// The colour of a label whose definition has none.
-const GREY: &str = "ededed";
+pub(crate) const GREY: &str = "ededed";
 /// The longest name, in characters (`sh.tangled.label.definition`).
 const NAME_MAX: usize = 40;
 
@@ -600,6 +600,9 @@ fn operand(definitions: &[Definition], typed: &str, scope: &str) -> Result<Opera
 impl Labels for Tangled {
     async fn labels(&self, repo: &RepoId, req: PageReq) -> Result<Page<Label>> {
         let repository = self.repository(repo).await?;
+        if repository.era == Era::Org10 {
+            return self.labels_of_tickets(&repository, &req).await;
+        }
         self.definitions.forget(&repository.record.uri);
         let definitions = self.definitions(&repository).await?;
         let mut labels: Vec<Label> = definitions

@@ -11,7 +11,8 @@ use crate::{
     pulls::{check_body, view::Located},
     records::{self, NewRecord, Record},
     repository::Repository,
-    ticket_writes::done,
+    spelling,
+    ticket_writes::{done, experimental},
     tickets::{self, editor, markdown},
     write::{self, EDITS_MOST},
 };
@@ -101,7 +102,7 @@ impl Tangled {
                 "the comment was there already, and was not repeated: {}",
                 there.uri
             ));
-            return Ok(Outcome::unchanged(comment, warning));
+            return Ok(Outcome::unchanged(comment, warning).with_warning(experimental()));
         }
         let written = self
             .put_comment(repository, ticket, body, None, since)
@@ -135,8 +136,11 @@ impl Tangled {
             }
         };
         let (done, warnings) = match written {
-            Ok(written) if written.unchanged => (true, written.warnings),
-            Ok(_) => (true, Vec::new()),
+            Ok(mut written) => {
+                // Said of the whole.
+                written.warnings.retain(|w| *w != experimental());
+                (true, written.warnings)
+            }
             Err(e) if changed => {
                 let why = format!("the comment was not written: {}", e.message());
                 let told =
@@ -153,7 +157,8 @@ impl Tangled {
     }
 
     /// Writes a comment on the current version of a ticket; the knot takes no other. `since` is
-    /// what it must be later than.
+    /// what it must be later than. What a comment on a pull request is about is a guess, which comes
+    /// with it.
     async fn put_comment(
         &self,
         repository: &Repository,
@@ -161,7 +166,7 @@ impl Tangled {
         body: &str,
         parent: Option<&AtUri>,
         since: Option<Timestamp>,
-    ) -> Result<Record> {
+    ) -> Result<(Record, Option<Warning>)> {
         let names = &self.settings.dialects;
         let fields = &names.fields;
         let (knot, did) = self.account(repository).await?;
@@ -191,15 +196,17 @@ impl Tangled {
                 _ => {}
             }
             let record = write::checked(NewRecord::new(&names.org.comment, value), names)?;
+            let is_pull = subject.text(&fields.target_branch).is_some();
+            let guess = is_pull.then(spelling::guessed_subject);
             match self.put_new(repository, &record).await {
                 // One that was written and could not be read again is not refused.
                 Err(e)
                     if matches!(e.kind(), ErrorKind::InvalidInput { .. })
                         && !fault::is_ambiguous(&e) =>
                 {
-                    refused = Some((versions, e));
+                    refused = Some((versions, spelling::with_guesses(e, guess.as_slice())));
                 }
-                other => return other,
+                other => return Ok((other?, guess)),
             }
         }
         let uri = AtUri::parse(&format!("at://{did}/{}/{ticket}", names.org.pull))?;
@@ -210,8 +217,11 @@ impl Tangled {
         ))
     }
 
-    async fn told(&self, written: &Record) -> Result<Outcome<Comment>> {
-        Ok(done(self.model_of(written).await?))
+    /// What is returned of a comment that was written, and the guess that went into it.
+    async fn told(&self, (written, guess): &(Record, Option<Warning>)) -> Result<Outcome<Comment>> {
+        let mut outcome = done(self.model_of(written).await?);
+        outcome.warnings.extend(guess.clone());
+        Ok(outcome)
     }
 
     async fn model_of(&self, record: &Record) -> Result<Comment> {

@@ -23,7 +23,8 @@ use crate::{
         merge::{expect_head, no_message},
         view::Located,
     },
-    ticket_writes::{changed_on_the_way, experimental, learned_word, spelled, unseen},
+    spelling,
+    ticket_writes::{changed_on_the_way, experimental, unseen},
     tickets,
 };
 
@@ -257,14 +258,17 @@ impl Tangled {
                 done: true,
             });
         }
-        let recorded = self.ticket_is_merged(located, landed.earlier).await;
-        warnings.extend(recorded.as_ref().ok().and_then(Clone::clone));
+        let mut told = Vec::new();
+        let recorded = self
+            .ticket_is_merged(located, landed.earlier, &mut told)
+            .await;
+        warnings.extend(told);
         steps.push(Step {
             name: RECORD.to_owned(),
             done: recorded.is_ok(),
         });
         let ingestion = match &recorded {
-            Ok(_) => Ingestion::Immediate,
+            Ok(()) => Ingestion::Immediate,
             Err(e) => {
                 let what = match fault::is_ambiguous(e) {
                     true => "merged on the branch, and whether that is recorded is not known",
@@ -308,8 +312,13 @@ impl Tangled {
     }
 
     /// Who sets the state was not seen: the knot gets time to do it, then we do.
-    /// A warning where it is spelled in an unusual way.
-    async fn ticket_is_merged(&self, located: &Located, earlier: bool) -> Result<Option<Warning>> {
+    /// What there is to say of the word that was sent is added to `told`.
+    async fn ticket_is_merged(
+        &self,
+        located: &Located,
+        earlier: bool,
+        told: &mut Vec<Warning>,
+    ) -> Result<()> {
         let mut pause = self.settings.poll;
         let end = Instant::now() + NOTICES.min(self.settings.wait);
         while !earlier && Instant::now() + pause < end {
@@ -317,14 +326,16 @@ impl Tangled {
             pause *= 2;
             let now = self.again(located).await;
             if now.is_ok_and(|now| self.is_merged(&now)) {
-                return Ok(None);
+                return Ok(());
             }
         }
         let repository = &located.repository;
         let (others, _) = self.tickets(repository).await?;
         let names = &self.settings.dialects;
         let (field, open) = (&*names.fields.state, names.org.state(PrState::Open));
-        let word = learned_word(others.iter().map(|p| &p.record), PrState::Merged, names);
+        let others = others.iter().map(|p| &p.record);
+        let spelling = spelling::of_state(others, PrState::Merged, names);
+        let word = spelling.tell(told);
         let ticket = &located.pull.record;
         let changed = self
             .change_ticket(repository, ticket, None, |map| {
@@ -337,10 +348,13 @@ impl Tangled {
         let now = self.again(located).await;
         let now = match changed {
             true => now.map_err(|e| unseen(&ticket.uri, e)),
-            false => now,
+            false => {
+                told.clear();
+                now
+            }
         }?;
         match (self.is_merged(&now), changed) {
-            (true, _) => Ok(spelled(&word, PrState::Merged, names)),
+            (true, _) => Ok(()),
             (false, true) => Err(changed_on_the_way(&ticket.uri, "the state")),
             (false, false) => Err(Error::precondition(
                 Precondition::Closed,

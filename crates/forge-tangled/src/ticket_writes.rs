@@ -2,10 +2,8 @@
 //!
 //! Records go through the knot, into the account of the repository. What was not seen of that is not
 //! guessed in silence: the spelling of a state and the keys of labels are learned from the
-//! repository's own tickets, whom a token has to be for is tried out, every write is read back, and
-//! what cannot be known is refused.
-
-use std::collections::BTreeMap;
+//! repository's own tickets, a guess is told with the result (`spelling.rs`), whom a token has to be
+//! for is tried out, every write is read back, and what cannot be known is refused.
 
 use forge_core::{
     Capability, Error, ErrorKind, Outcome, Precondition, Result, Warning,
@@ -25,10 +23,12 @@ use crate::{
         record::{Content, Pull, Round},
         view::Located,
     },
-    records::{self, NewRecord, Record},
+    records::{NewRecord, Record},
     remote_refs::is_oid,
     repository::Repository,
+    spelling::{self, Spelling},
     ticket_comments::check_comment,
+    ticket_labels::{check_list, relabel, set_labels},
     tickets::{self, editor},
     write,
 };
@@ -142,7 +142,7 @@ impl Tangled {
                 let mut map = Map::new();
                 let open = names.org.state(PrState::Open);
                 map.insert("$type".to_owned(), json!(names.org.pull));
-                map.insert(fields.title.to_string(), names.inline(&title));
+                entitle(&mut map, &title, names);
                 map.insert(fields.state.to_string(), json!(open));
                 map.insert(fields.target_branch.to_string(), json!(base));
                 map.insert(fields.created_at.to_string(), json!(write::now()));
@@ -154,12 +154,21 @@ impl Tangled {
             }
         };
         let uri = forge_core::AtUri::parse(&uri)?;
+        let mut told = Vec::new();
         let round = self
-            .submit(&repository, &uri.rkey, (source, head), &ends, 0)
+            .submit(
+                (&repository, &uri.rkey),
+                (source, head),
+                &ends,
+                0,
+                &mut told,
+            )
             .await;
         if let Err(e) = round {
-            return Err(self.take_back(&repository, &uri, e).await);
+            let why = self.take_back(&repository, &uri, e).await;
+            return Err(spelling::with_guesses(why, &told));
         }
+        warnings.extend(told);
         let opened = async {
             let located = Located {
                 pull: self.ticket(&repository, &uri).await?,
@@ -221,36 +230,20 @@ impl Tangled {
         }
         let of_head = |round: &&Round| matches!(&round.content, Content::Commits { head, .. } if *head == ends.head);
         let before = pull.rounds.iter().filter(of_head).count();
-        self.submit(
-            repository,
-            pull.record.rkey(),
-            (source, head),
-            &ends,
-            before,
-        )
-        .await?;
-        Ok(done(self.view_written(located).await?))
-    }
-
-    /// Labels by name, with the keys that they have on other tickets of this repository, issues and
-    /// pull requests: how a definition is named was not seen.
-    pub(crate) async fn labels_in_use(
-        &self,
-        repository: &Repository,
-        wanted: &[String],
-    ) -> Result<Vec<Value>> {
-        if wanted.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (knot, did) = self.account(repository).await?;
-        let names = &self.settings.dialects;
-        let (pulls, issues) = (&names.org.pull, &names.org.issue);
-        let mut tickets = records::all(&knot, did, pulls, tickets::MOST).await?;
-        if issues != pulls {
-            let more = records::all(&knot, did, issues, tickets::MOST).await?;
-            tickets.records.extend(more.records);
-        }
-        learned_labels(&tickets.records, wanted, names)
+        let mut told = Vec::new();
+        let round = self
+            .submit(
+                (repository, pull.record.rkey()),
+                (source, head),
+                &ends,
+                before,
+                &mut told,
+            )
+            .await;
+        round.map_err(|e| spelling::with_guesses(e, &told))?;
+        let mut outcome = done(self.view_written(located).await?);
+        outcome.warnings.extend(told);
+        Ok(outcome)
     }
 
     /// Changes title, description and labels.
@@ -267,6 +260,9 @@ impl Tangled {
             check_body("description", description)?;
         }
         let names = &self.settings.dialects;
+        if !edit.labels.is_empty() {
+            check_list(&located.pull.record, names)?;
+        }
         let add = self
             .labels_in_use(&located.repository, &edit.labels.add)
             .await?;
@@ -276,7 +272,7 @@ impl Tangled {
         let changed = self
             .change_ticket(repository, ticket, expected, |map| {
                 if let Some(title) = &title {
-                    map.insert(names.fields.title.to_string(), names.inline(title));
+                    entitle(map, title, names);
                 }
                 if let Some(text) = &edit.description {
                     describe(map, text, names);
@@ -315,18 +311,14 @@ impl Tangled {
         }
         let mut warnings = vec![experimental()];
         if now != Some(to) {
-            let word = match to {
-                PrState::Open => names.org.state(to).to_owned(),
+            let spelling = match to {
+                PrState::Open => Spelling::known(names.org.state(to)),
                 _ => {
                     let (all, _) = self.tickets(repository).await?;
-                    learned_word(all.iter().map(|p| &p.record), to, names)
+                    spelling::of_state(all.iter().map(|p| &p.record), to, names)
                 }
             };
-            warnings.extend(spelled(&word, to, names));
-            self.change_ticket(repository, ticket, None, |map| {
-                map.insert(names.fields.state.to_string(), json!(word));
-            })
-            .await?;
+            warnings.extend(self.write_state(repository, ticket, spelling).await?);
         }
         let changed = now != Some(to);
         let (steps, told) = self
@@ -344,6 +336,24 @@ impl Tangled {
         outcome.warnings.extend(told);
         outcome.steps = steps;
         Ok(outcome)
+    }
+
+    /// Writes the state of a ticket; what there is to say of its word.
+    pub(crate) async fn write_state(
+        &self,
+        repository: &Repository,
+        ticket: &Record,
+        spelling: Spelling,
+    ) -> Result<Vec<Warning>> {
+        let field = &self.settings.dialects.fields.state;
+        let mut told = Vec::new();
+        let word = spelling.tell(&mut told);
+        let written = self.change_ticket(repository, ticket, None, |map| {
+            map.insert(field.to_string(), json!(word));
+        });
+        let written = written.await;
+        written.map_err(|e| spelling::with_guesses(e, &told))?;
+        Ok(told)
     }
 
     /// The same pull request as it is now.
@@ -442,14 +452,15 @@ impl Tangled {
     }
 
     /// A round of a branch of `source`. A lost answer is decided by the patches that are there,
-    /// which are read back in any case; `before` is how many of them had this head already.
+    /// which are read back in any case; `before` is how many of them had this head already. The
+    /// guesses that it takes are added to `told`.
     async fn submit(
         &self,
-        repository: &Repository,
-        ticket: &str,
+        (repository, ticket): (&Repository, &str),
         (source, branch): (&Repository, &str),
         ends: &Ends,
         before: usize,
+        told: &mut Vec<Warning>,
     ) -> Result<()> {
         let did = repository.did.clone().unwrap_or_default();
         let names = &self.settings.dialects;
@@ -463,10 +474,10 @@ impl Tangled {
         let from = source.target();
         patch.insert(fields.sent_repo.to_string(), json!(from));
         patch.insert(fields.sent_branch.to_string(), json!(branch));
-        let of = &names.inputs.knot;
+        let to = spelling::of_submitted_repository(names).tell(told);
         let input = json!({
-            (of.submit_repo.to_string()): did,
-            (of.submit_patch.to_string()): patch,
+            (to): did,
+            (names.inputs.knot.submit_patch.to_string()): patch,
         });
         let from = json!({
             (fields.source_repo.to_string()): from,
@@ -554,115 +565,26 @@ fn behind(fork: &Repository, upstream: &Repository, base: &str) -> Error {
     ))
 }
 
+/// Sets the title.
+pub(crate) fn entitle(map: &mut Map<String, Value>, title: &str, names: &Dialects) {
+    set_text(map, &names.fields.title, title, names, names.inline(title));
+}
+
 /// Sets the description, or takes it out: the knot refuses an empty one.
 pub(crate) fn describe(map: &mut Map<String, Value>, text: &str, names: &Dialects) {
-    match text.trim().is_empty() {
-        true => drop(map.remove(&*names.fields.body)),
-        false => set_text(map, text, names),
-    }
-}
-
-/// Sets all labels; a ticket without any has no list of them.
-pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
-    let field = &*names.fields.labels;
-    match labels.is_empty() {
-        true => drop(map.remove(field)),
-        false => drop(map.insert(field.to_owned(), Value::Array(labels))),
-    }
-}
-
-/// Sets the text of the body and keeps what else is in it.
-fn set_text(map: &mut Map<String, Value>, text: &str, names: &Dialects) {
     let field = &*names.fields.body;
+    match text.trim().is_empty() {
+        true => drop(map.remove(field)),
+        false => set_text(map, field, text, names, names.markdown(text)),
+    }
+}
+
+/// Sets the text of a title or a body, and keeps what else is in it; `fresh` is one without more.
+fn set_text(map: &mut Map<String, Value>, field: &str, text: &str, names: &Dialects, fresh: Value) {
     match map.get_mut(field).and_then(Value::as_object_mut) {
-        Some(body) => drop(body.insert(names.fields.text.to_string(), json!(text))),
-        None => drop(map.insert(field.to_owned(), names.markdown(text))),
+        Some(markup) => drop(markup.insert(names.fields.text.to_string(), json!(text))),
+        None => drop(map.insert(field.to_owned(), fresh)),
     }
-}
-
-fn relabel(map: &mut Map<String, Value>, add: &[Value], remove: &[String], names: &Dialects) {
-    if add.is_empty() && remove.is_empty() {
-        return;
-    }
-    let fields = &names.fields;
-    let key = |token: &Value| {
-        let key = token.get(&*fields.label_key);
-        key.and_then(Value::as_str).map(str::to_owned)
-    };
-    let old = map.get(&*fields.labels).and_then(Value::as_array);
-    let mut labels: Vec<Value> = old.cloned().unwrap_or_default();
-    labels.retain(|token| {
-        let name = key(token).unwrap_or_default();
-        let short = name.rsplit('/').next().unwrap_or_default();
-        !remove
-            .iter()
-            .any(|r| r.eq_ignore_ascii_case(short) || *r == name)
-    });
-    for token in add {
-        if !labels.iter().any(|l| key(l) == key(token)) {
-            labels.push(token.clone());
-        }
-    }
-    set_labels(map, labels, names);
-}
-
-/// Labels by name, with the keys that they have on other tickets.
-fn learned_labels(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Vec<Value>> {
-    let known: Vec<_> = tickets
-        .iter()
-        .flat_map(|ticket| tickets::inline(ticket, names).labels)
-        .collect();
-    wanted
-        .iter()
-        .map(|name| {
-            let found = known
-                .iter()
-                .find(|l| l.name.eq_ignore_ascii_case(name) || l.id == *name);
-            let found = found.ok_or_else(|| {
-                Error::invalid(
-                    "labels",
-                    format!("no ticket here has the label '{}'", one_line(name)),
-                )
-                .with_hint(
-                    "on Tangled 1.0 only labels that are in use can be given; give it on the web once",
-                )
-            })?;
-            let key = names.fields.label_key.to_string();
-            Ok(json!({ "$type": names.org.ticket_label, (key): found.id }))
-        })
-        .collect()
-}
-
-/// How a repository spells the state `closed` or `merged`: with these words, unless others of the
-/// same kind have another and none has these; then the one that most have.
-pub(crate) fn learned_word<'a>(
-    tickets: impl Iterator<Item = &'a Record>,
-    state: PrState,
-    names: &Dialects,
-) -> String {
-    let usual = names.org.state(state);
-    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-    for word in tickets.filter_map(|ticket| ticket.text(&names.fields.state)) {
-        if tickets::state(word, names).0 == state {
-            *counts.entry(word).or_default() += 1;
-        }
-    }
-    if counts.contains_key(usual) {
-        return usual.to_owned();
-    }
-    let most = counts.into_iter().max_by_key(|(_, count)| *count);
-    most.map_or(usual, |(word, _)| word).to_owned()
-}
-
-/// The warning for a state that is written with a word that was learned.
-pub(crate) fn spelled(word: &str, state: PrState, names: &Dialects) -> Option<Warning> {
-    let usual = names.org.state(state);
-    (word != usual).then(|| {
-        let word = one_line(word);
-        Warning::new(format!(
-            "the state was written as '{word}', as most others here have it, and none has '{usual}'"
-        ))
-    })
 }
 
 pub(crate) fn no_assignees() -> Error {
@@ -697,6 +619,9 @@ pub(crate) fn overrides(
     let merge =
         "experimental: in a clone, by rebase and push; the protocol is not published as a whole";
     let merging = [Capability::MergeRebase, Capability::MergeExpectedHead];
+    let listed = Emulated {
+        how: "the labels that tickets carry: how they are defined is not known",
+    };
     let why = "what it takes on Tangled 1.0 is not known";
     let instead = "do it on the web";
     let missing = [
@@ -723,39 +648,7 @@ pub(crate) fn overrides(
         .into_iter()
         .map(|c| (c, Emulated { how }))
         .chain(merging.map(|c| (c, Emulated { how: merge })))
+        .chain([(Capability::LabelList, listed)])
         .chain(missing.map(|c| (c, No { why, instead })))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn word(seen: &[&str], state: PrState) -> String {
-        let tickets: Vec<Record> = seen
-            .iter()
-            .map(|word| Record {
-                uri: String::new(),
-                cid: None,
-                value: json!({ "state": word }),
-            })
-            .collect();
-        learned_word(tickets.iter(), state, &Dialects::default())
-    }
-
-    #[test]
-    fn the_usual_word_wins_and_then_the_one_that_most_have() {
-        use PrState::{Closed, Merged};
-        assert_eq!(word(&[], Closed), "closed");
-        assert_eq!(
-            word(&["draft", "closed", "draft", "open"], Closed),
-            "closed"
-        );
-        assert_eq!(word(&["draft", "done", "done", "merged"], Closed), "done");
-        assert_eq!(word(&["done", "was-merged"], Merged), "was-merged");
-        let names = Dialects::default();
-        assert_eq!(spelled("closed", Closed, &names), None);
-        let told = spelled("done", Closed, &names).unwrap();
-        assert!(told.message.contains("'done'"), "{told:?}");
-    }
 }

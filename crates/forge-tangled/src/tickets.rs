@@ -19,7 +19,7 @@ use crate::{
     records::{self, Listing, Record},
     remote_refs::is_oid,
     repository::Repository,
-    skipped,
+    skipped, ticket_labels,
     xrpc::Xrpc,
 };
 
@@ -98,7 +98,9 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
         }
     };
     let (tokens, dids) = (list(&fields.labels), list(&fields.assignees));
-    let labels = tokens.clone().filter_map(|token| label(token, names));
+    let labels = tokens
+        .clone()
+        .filter_map(|token| ticket_labels::label(token, names));
     let labels: Vec<Label> = labels.collect();
     let assignees: Vec<String> = dids
         .clone()
@@ -127,13 +129,23 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     }
 }
 
-fn label(token: &Value, names: &Dialects) -> Option<Label> {
-    let key = token.get(&*names.fields.label_key)?.as_str()?;
-    Some(Label {
-        name: key.rsplit('/').next().unwrap_or(key).to_owned(),
-        color: "ededed".to_owned(),
-        description: None,
-        id: key.to_owned(),
+/// What a filter by assignees is worth where no ticket has a field of them: that was not seen.
+pub(crate) fn unassigned<'a>(
+    mut tickets: impl Iterator<Item = &'a Record>,
+    names: &Dialects,
+) -> Option<Warning> {
+    let field = &*names.fields.assignees;
+    let none = !tickets.any(|ticket| ticket.value.get(field).is_some());
+    none.then(|| {
+        Warning::new(format!(
+            "no ticket here has the field '{field}'; that assignees are in it is a guess, so that \
+             somebody may be assigned all the same"
+        ))
+        .with_hint(
+            "look on the web; `dialect.field_assignees` in the configuration of the host sets \
+             another field",
+        )
+        .of_section("assignees")
     })
 }
 
@@ -459,6 +471,17 @@ mod tests {
         let plain = record("track.ticket", "t", json!({"assignees": null}));
         let plain = inline(&plain, &names);
         assert!(plain.warnings.is_empty(), "{:?}", plain.warnings);
+    }
+
+    #[test]
+    fn that_the_field_of_assignees_is_a_guess_is_told_where_none_has_it() {
+        let ticket = |value| record("track.ticket", "t", value);
+        let names = Dialects::default();
+        let mut all = vec![ticket(json!({"state": "open"}))];
+        let told = unassigned(all.iter(), &names).unwrap();
+        assert!(told.message.contains("'assignees'"), "{told:?}");
+        all.push(ticket(json!({"assignees": []})));
+        assert_eq!(unassigned(all.iter(), &names), None);
     }
 
     #[test]

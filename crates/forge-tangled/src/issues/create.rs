@@ -14,7 +14,8 @@ use crate::{
     pulls::{check_body, check_title},
     records::NewRecord,
     repository::Repository,
-    ticket_writes::{describe, done, no_assignees, set_labels, unseen},
+    ticket_labels::set_labels,
+    ticket_writes::{describe, done, entitle, no_assignees, unseen},
     write,
 };
 
@@ -103,7 +104,7 @@ impl Tangled {
         let labels = self.labels_in_use(&repository, &new.labels).await?;
         let mut map = Map::new();
         map.insert("$type".to_owned(), json!(names.org.issue));
-        map.insert(fields.title.to_string(), names.inline(title));
+        entitle(&mut map, title, names);
         map.insert(
             fields.state.to_string(),
             json!(names.org.state(PrState::Open)),

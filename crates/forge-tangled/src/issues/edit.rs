@@ -11,7 +11,7 @@ use crate::{
     Era, Tangled,
     ingest::Seen,
     pulls::{check_body, check_title},
-    ticket_writes::{describe, done, experimental},
+    ticket_writes::{describe, done, entitle, experimental},
 };
 
 impl Tangled {
@@ -68,7 +68,7 @@ impl Tangled {
         let changed = self
             .change_ticket(&located.repository, ticket, None, |map| {
                 if let Some(title) = &title {
-                    map.insert(names.fields.title.to_string(), names.inline(title));
+                    entitle(map, title, names);
                 }
                 if let Some(text) = &edit.body {
                     describe(map, text, names);

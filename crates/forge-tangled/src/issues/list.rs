@@ -337,6 +337,10 @@ impl Tangled {
         people: &People,
     ) -> Result<Found> {
         let (tickets, mut warnings) = self.issue_tickets(repository).await?;
+        if people.assignee.is_some() {
+            let records = tickets.iter().map(|t| &t.record);
+            warnings.extend(tickets::unassigned(records, &self.settings.dialects));
+        }
         let scanned = tickets.len() as u64;
         let mut rows = Vec::new();
         for issue in tickets {

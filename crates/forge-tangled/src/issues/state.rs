@@ -18,8 +18,9 @@ use crate::{
     },
     records::{self, NewRecord, Record},
     sources::ACCOUNT_MOST,
+    spelling::{self, Spelling},
     ticket_comments::check_comment,
-    ticket_writes::{done, experimental, learned_word, spelled},
+    ticket_writes::{done, experimental},
     tickets, write,
 };
 
@@ -197,18 +198,14 @@ impl Tangled {
         let changed = is_open != (state == PrState::Open);
         let mut warnings = Vec::new();
         if changed {
-            let word = match req.state {
-                IssueState::Open => names.org.state(state).to_owned(),
+            let spelling = match req.state {
+                IssueState::Open => Spelling::known(names.org.state(state)),
                 IssueState::Closed => {
                     let (others, _) = self.issue_tickets(repository).await?;
-                    learned_word(others.iter().map(|o| &o.record), state, names)
+                    spelling::of_state(others.iter().map(|o| &o.record), state, names)
                 }
             };
-            warnings.extend(spelled(&word, state, names));
-            self.change_ticket(repository, ticket, None, |map| {
-                map.insert(names.fields.state.to_string(), json!(word));
-            })
-            .await?;
+            warnings = self.write_state(repository, ticket, spelling).await?;
         }
         let comment = req.comment.as_deref();
         let (steps, told) = self

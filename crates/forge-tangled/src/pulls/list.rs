@@ -266,6 +266,10 @@ impl Tangled {
     ) -> Result<(Vec<Row>, Vec<Warning>, u64)> {
         let (pulls, mut warnings) = self.tickets(repository).await?;
         warnings.extend(repository.doubt.clone());
+        if filters.assignee.is_some() {
+            let records = pulls.iter().map(|p| &p.record);
+            warnings.extend(tickets::unassigned(records, &self.settings.dialects));
+        }
         let scanned = pulls.len() as u64;
         let mut rows = Vec::new();
         for pull in pulls {

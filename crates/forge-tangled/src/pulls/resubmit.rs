@@ -91,7 +91,12 @@ impl Tangled {
         match written.await {
             Ok(written) => {
                 outcome.ingestion = worse(round, written.ingestion);
-                outcome.warnings.extend(written.warnings);
+                for warning in written.warnings {
+                    // What is said of every write to Tangled 1.0 is said of both.
+                    if !outcome.warnings.contains(&warning) {
+                        outcome.warnings.push(warning);
+                    }
+                }
             }
             Err(e) => {
                 outcome.ingestion = round;

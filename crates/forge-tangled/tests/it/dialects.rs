@@ -122,6 +122,7 @@ const RECORDS: &[(&str, &[(&str, &str)])] = &[
             ("targetBranch", "field_target_branch"),
             ("tangledLabels", "field_labels"),
             ("tangledLabels.key", "field_label_key"),
+            ("tangledLabels.value", "field_label_value"),
             ("assignees", "field_assignees"),
             ("createdAt", "field_created_at"),
             ("x-tngl-editor", "field_editor"),

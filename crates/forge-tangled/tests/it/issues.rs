@@ -558,6 +558,7 @@ async fn why_a_ticket_is_closed_is_said_once() {
     let closed = forge.set_issue_state(&issue, &close).await.unwrap();
     assert_eq!((closed.value.state, count()), (IssueState::Closed, 0));
     assert!(said(&closed.warnings, "the comment was not written"));
+    assert!(said(&closed.warnings, "'closed', which is a guess"));
     for _ in 0..2 {
         let again = forge.set_issue_state(&issue, &close).await.unwrap();
         assert!(again.unchanged && count() == 1, "{again:?}");

@@ -135,7 +135,7 @@ async fn a_lost_answer_to_an_edit_is_decided_by_what_is_there() {
 
 #[tokio::test]
 async fn a_field_that_did_not_survive_is_named() {
-    for field in ["body", "tangledLabels", "state"] {
+    for field in ["body", "tangledLabels", "state", "title.text"] {
         let options = KnotOptions {
             loses: vec![field.to_owned()],
             ..KnotOptions::default()

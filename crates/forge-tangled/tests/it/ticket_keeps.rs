@@ -188,6 +188,8 @@ async fn fields_from_the_future_survive_every_change() {
     for uri in [&made.node_id, &issue.node_id] {
         let mut odd = record(&stage, &repo, uri);
         odd["fromTheFuture"] = future.clone();
+        odd["title"]["facets"] = facets.clone();
+        odd["tangledLabels"] = json!([{"key": "docs", "since": future}]);
         odd["body"] = json!({"text": "Body", "facets": facets});
         let rkey = uri.rsplit('/').next().unwrap();
         stage.world.knot().put_record(&repo.did, TICKET, rkey, odd);
@@ -197,6 +199,10 @@ async fn fields_from_the_future_survive_every_change() {
         assert_eq!(now["fromTheFuture"], future, "{what}: {now}");
         assert_eq!(now["body"]["facets"], facets, "{what}: {now}");
         assert_eq!(now["body"]["text"], "Body", "{what}: {now}");
+        assert_eq!(now["title"]["facets"], facets, "{what}: {now}");
+        let kind = "org.tangled.markup.markdown#inline";
+        assert_eq!(now["title"]["$type"], kind, "{what}: {now}");
+        assert_eq!(now["tangledLabels"][0]["since"], future, "{what}: {now}");
     };
 
     let (pr, uri) = (&made.id, &made.node_id);

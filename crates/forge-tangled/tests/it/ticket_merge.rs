@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, PrId, PullRequests,
+    Ingestion, PrId, PullRequests, Warning,
     model::{CreatePull, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::Tangled;
@@ -79,6 +79,12 @@ impl Ground {
     }
 }
 
+/// Whether the word for the state is told to be a guess.
+fn is_guessed(warnings: &[Warning]) -> bool {
+    let told = "'merged', which is a guess";
+    warnings.iter().any(|w| w.message.contains(told))
+}
+
 #[tokio::test]
 async fn a_round_goes_on_top_of_what_the_branch_has_now() {
     let ground = Ground::new().await;
@@ -98,6 +104,7 @@ async fn a_round_goes_on_top_of_what_the_branch_has_now() {
     let merged = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
     assert_eq!(merged.ingestion.word(), "immediate");
     assert!(merged.warnings[0].message.contains("experimental"));
+    assert!(is_guessed(&merged.warnings), "{:?}", merged.warnings);
     assert!(merged.steps.iter().all(|s| s.done), "{:?}", merged.steps);
     assert_eq!(merged.value.pull_request.state, PrState::Merged);
     assert_eq!(merged.value.commit, ground.repo.git.oid("main"));
@@ -369,7 +376,9 @@ async fn a_knot_that_notices_is_left_alone() {
     };
     let req = ground.req();
     let (merged, ()) = tokio::join!(ground.forge.merge(&ground.pr, &req), notices);
-    assert_eq!(merged.unwrap().value.pull_request.state, PrState::Merged);
+    let merged = merged.unwrap();
+    assert_eq!(merged.value.pull_request.state, PrState::Merged);
+    assert!(!is_guessed(&merged.warnings), "{:?}", merged.warnings);
     let sent = knot.host().requests();
     assert!(
         sent.iter().all(|r| !r.path.contains("putRecord")),

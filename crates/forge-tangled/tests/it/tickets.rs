@@ -1,9 +1,10 @@
 //! Tangled 1.0, read from the account of the repository.
 
 use forge_core::{
-    PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos, Reviews, Warning,
+    Labels, PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos, Reviews, Warning,
     model::{
-        CreatePull, EditPull, Permission, PrFields, PrState, PullQuery, Resubmit, StateFilter,
+        CreatePull, EditPull, Permission, PrFields, PrState, PullQuery, Resubmit, SetChange,
+        StateFilter,
     },
 };
 use forge_testkit::tangled::{Audience, Fault, KnotOptions, PdsOptions, World};
@@ -82,6 +83,13 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     let open = list(StateFilter::Open).await;
     assert_eq!((open.items.len(), open.scanned), (1, Some(2)));
     assert_eq!(open.total, Some(1));
+    let query = PullQuery {
+        assignee: Some("bob.test".into()),
+        ..PullQuery::default()
+    };
+    let assigned = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
+    assert!(assigned.items.is_empty());
+    assert!(assigned.warnings[0].message.contains("'assignees'"));
     let source = open.source.as_deref().unwrap_or_default();
     assert!(source.starts_with("the knot "), "{source}");
     let closed = list(StateFilter::Closed).await;
@@ -182,6 +190,12 @@ fn is_experimental(unchanged: bool, warnings: &[Warning]) {
     assert!(unchanged && told.count() == 1, "{warnings:?}");
 }
 
+/// Whether a guess of this name is told.
+fn guessed(warnings: &[Warning], name: &str) -> bool {
+    let told = format!("'{name}', which is a guess");
+    warnings.iter().any(|w| w.message.contains(&told))
+}
+
 /// What is written to a repository of 1.0, on knots that want either audience.
 #[tokio::test]
 async fn the_life_of_a_ticket() {
@@ -201,6 +215,7 @@ async fn the_life_of_a_ticket() {
         let made = forge.create(&id, &req).await.unwrap();
         assert_eq!(made.ingestion.word(), "immediate");
         assert!(made.warnings[0].message.contains("experimental"));
+        assert!(guessed(&made.warnings, "repo"), "{:?}", made.warnings);
         let pr = made.value.id.clone();
         assert_eq!(
             (made.value.title.as_str(), made.value.author.login.as_str()),
@@ -217,11 +232,21 @@ async fn the_life_of_a_ticket() {
             .await
             .unwrap();
         assert_eq!(said.value.author.login, "bob.test");
+        let subject = &said.warnings[1].message;
+        assert!(subject.contains("names its ticket"), "{:?}", said.warnings);
         let head = repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
         let round = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
         assert_eq!(round.value.head_oid.as_deref(), Some(head.as_str()));
-        let same = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
-        is_experimental(same.unchanged, &same.warnings);
+        assert!(guessed(&round.warnings, "repo"), "{:?}", round.warnings);
+        let same = Resubmit {
+            comment: Some("Here.".into()),
+            ..Resubmit::default()
+        };
+        for _ in 0..2 {
+            // The second time the comment is there, too.
+            let same = forge.resubmit(&pr, &same).await.unwrap();
+            is_experimental(same.unchanged, &same.warnings);
+        }
         let nothing = forge.edit(&pr, &EditPull::default()).await.unwrap();
         is_experimental(nothing.unchanged, &nothing.warnings);
 
@@ -241,13 +266,17 @@ async fn the_life_of_a_ticket() {
         );
         let closed = forge.close(&pr, &Default::default()).await.unwrap();
         assert_eq!(closed.value.state, PrState::Closed);
+        assert!(guessed(&closed.warnings, "closed"), "{:?}", closed.warnings);
         let again = forge.close(&pr, &Default::default()).await.unwrap();
         is_experimental(again.unchanged, &again.warnings);
         let open = forge.reopen(&pr, Some("Again")).await.unwrap();
         assert_eq!(
             (open.value.state, open.value.comments_count),
-            (PrState::Open, 2)
+            (PrState::Open, 3)
         );
+        assert!(!guessed(&open.warnings, "open"), "{:?}", open.warnings);
+        let again = forge.reopen(&pr, Some("Again")).await.unwrap();
+        is_experimental(again.unchanged, &again.warnings);
         assert!(
             stage
                 .world
@@ -264,7 +293,8 @@ async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
     let (repo, id) = stage.repo_1_0();
     let old = json!({
         "title": {"text": "Old"}, "state": "completed", "targetBranch": "main",
-        "tangledLabels": [{"key": "bug"}], "createdAt": "2026-11-01T00:00:00Z",
+        "tangledLabels": [{"key": "bug"}, {"key": "priority", "value": "high", "more": 1}],
+        "createdAt": "2026-11-01T00:00:00Z",
     });
     stage
         .world
@@ -276,15 +306,34 @@ async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
     req.labels = vec!["docs".into()];
     let e = forge.create(&id, &req).await.unwrap_err();
     assert!(e.message().contains("'docs'"), "{e:?}");
-    req.labels = vec!["BUG".into()];
+    req.labels = vec!["BUG".into(), "priority:high".into()];
     let made = forge.create(&id, &req).await.unwrap().value;
     assert_eq!(made.labels[0].name, "bug");
-    let closed = forge
-        .close(&made.id, &Default::default())
-        .await
-        .unwrap()
-        .value;
-    assert_eq!(closed.state, PrState::Closed);
+    assert_eq!(made.labels[1].name, "priority:high");
+    let there = EditPull {
+        labels: SetChange {
+            add: vec!["priority:high".into()],
+            remove: vec!["none".into()],
+        },
+        ..EditPull::default()
+    };
+    let same = forge.edit(&made.id, &there).await.unwrap();
+    is_experimental(same.unchanged, &same.warnings);
+    let listed = forge.labels(&id, PageReq::first(9)).await.unwrap();
+    let rows = listed.items.into_iter();
+    let rows: Vec<_> = rows.map(|l| (l.name, l.description.unwrap())).collect();
+    let counted = |name: &str| (name.to_owned(), "seen on 2 tickets".to_owned());
+    let counted = ["bug", "priority:high"].map(counted);
+    assert_eq!(rows, counted);
+    let told = &listed.warnings[0].message;
+    assert!(told.contains("was not seen"), "{told}");
+    let closed = forge.close(&made.id, &Default::default()).await.unwrap();
+    assert_eq!(closed.value.state, PrState::Closed);
+    let told = closed.warnings.iter().any(|w| {
+        let message = &w.message;
+        message.contains("'completed'") && !message.contains("guess")
+    });
+    assert!(told, "{:?}", closed.warnings);
     let rkey = made.node_id.rsplit('/').next().unwrap();
     let records = stage.world.knot().records(&repo.did, TICKET);
     let ours = records
@@ -292,6 +341,8 @@ async fn the_word_for_closed_is_learned_and_labels_are_those_in_use() {
         .find(|(uri, ..)| uri.ends_with(rkey))
         .unwrap();
     assert_eq!(ours.2["state"], "completed");
+    let high = json!({"key": "priority", "value": "high"});
+    assert_eq!(ours.2["tangledLabels"][1], high, "as it is spelled there");
 }
 
 #[tokio::test]
@@ -328,7 +379,9 @@ async fn a_ticket_whose_patch_is_refused_is_taken_back() {
     stage.world.knot().host().fault(refusal);
     let forge = stage.tangled(&stage.alice);
     let req = CreatePull::new("topic", "One");
-    assert!(forge.create(&id, &req).await.is_err());
+    let e = forge.create(&id, &req).await.unwrap_err();
+    // The guess may be why.
+    assert!(e.hint().unwrap().contains("'repo', which is a guess"));
     assert!(stage.world.knot().records(&repo.did, TICKET).is_empty());
 }
 

@@ -75,6 +75,7 @@ pub(super) const WORDS: &[&str] = &[
     "field_target_branch",
     "field_labels",
     "field_label_key",
+    "field_label_value",
     "field_assignees",
     "field_created_at",
     "field_ticket",

@@ -1,7 +1,7 @@
 //! Tangled 1.0: repositories whose own account is on the knot. Only what was seen of it is here:
 //! what a public page or a client shows of the knot, and nothing that would have to be guessed.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Era, Knot, Repo, auth, read};
 use crate::{
@@ -107,11 +107,25 @@ fn stamped(knot: &Knot, mut record: Value, caller: &str) -> Result<Value, Failur
         return Err(Failure::invalid("record must be an object"));
     };
     if fields.get("$type").and_then(Value::as_str) == Some(TICKET) {
-        fields.retain(|name, _| !knot.options.loses.contains(name));
+        for path in &knot.options.loses {
+            lose(fields, path);
+        }
     }
     fields.retain(|name, _| !name.starts_with("x-tngl-"));
     fields.insert(EDITOR.to_owned(), caller.into());
     Ok(record)
+}
+
+/// Takes out a field, or one of an object in it: `title.text`.
+fn lose(fields: &mut Map<String, Value>, path: &str) {
+    match path.split_once('.') {
+        None => drop(fields.remove(path)),
+        Some((name, rest)) => {
+            if let Some(inner) = fields.get_mut(name).and_then(Value::as_object_mut) {
+                lose(inner, rest);
+            }
+        }
+    }
 }
 
 /// The rules of the knot that were seen: no empty body, and a comment is on a current version.

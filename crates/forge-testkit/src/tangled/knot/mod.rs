@@ -57,7 +57,7 @@ pub struct KnotOptions {
     pub open_push: bool,
     /// Whom tokens for record writes are for.
     pub audience: Audience,
-    /// Fields of tickets that it loses when it writes them.
+    /// Fields of tickets that it loses when it writes them; `title.text` is one in another.
     pub loses: Vec<String>,
     /// Another name of its host, without a port: tokens for that one are taken too. For clients
     /// that write the port of a knot as no PDS takes it.

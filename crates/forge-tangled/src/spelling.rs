@@ -1,0 +1,203 @@
+//! What a write to Tangled 1.0 takes for granted and nobody has seen: learned from the repository's
+//! own tickets, or a guess, which is told with the result.
+
+use std::collections::BTreeMap;
+
+use forge_core::{Error, ErrorKind, Warning, model::PrState, text::one_line};
+
+use crate::{Dialects, records::Record, tickets};
+
+/// A word that a write uses. It is had by [`Self::tell`] alone, so that none is used in silence
+/// which is not the usual one, or which is a guess.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) struct Spelling {
+    word: String,
+    told: Option<Warning>,
+}
+
+impl Spelling {
+    /// A word that was seen on public pages, or here, or that the configuration gives.
+    pub fn known(word: &str) -> Self {
+        Self {
+            word: word.to_owned(),
+            told: None,
+        }
+    }
+
+    fn with(word: &str, told: Warning) -> Self {
+        let mut spelling = Self::known(word);
+        spelling.told = Some(told);
+        spelling
+    }
+
+    /// The word; what there is to say of it is added to `warnings`.
+    pub fn tell(self, warnings: &mut Vec<Warning>) -> String {
+        warnings.extend(self.told);
+        self.word
+    }
+}
+
+/// How a repository spells the state `closed` or `merged`: with these words, unless others of the
+/// same kind have another and none has these; then the one that most have. Where none has any, the
+/// word is a guess.
+pub(crate) fn of_state<'a>(
+    tickets: impl Iterator<Item = &'a Record>,
+    state: PrState,
+    names: &Dialects,
+) -> Spelling {
+    let usual = names.org.state(state);
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for word in tickets.filter_map(|ticket| ticket.text(&names.fields.state)) {
+        if tickets::state(word, names).0 == state {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    if counts.contains_key(usual) {
+        return Spelling::known(usual);
+    }
+    if let Some((word, _)) = counts.into_iter().max_by_key(|(_, count)| *count) {
+        let shown = one_line(word);
+        let told = format!(
+            "the state was written as '{shown}', as most others here have it, and none has \
+             '{usual}'"
+        );
+        return Spelling::with(word, Warning::new(told));
+    }
+    if usual != Dialects::default().org.state(state) {
+        return Spelling::known(usual);
+    }
+    let told = format!(
+        "the state was sent as '{usual}', which is a guess: nothing of its kind here shows how \
+         Tangled 1.0 spells it"
+    );
+    Spelling::with(usual, guess(told, &format!("org_state_{usual}")))
+}
+
+/// The key that the repository has where a round is submitted to it.
+pub(crate) fn of_submitted_repository(names: &Dialects) -> Spelling {
+    let word = &*names.inputs.knot.submit_repo;
+    if word != Dialects::default().inputs.knot.submit_repo {
+        return Spelling::known(word);
+    }
+    let told = format!(
+        "the repository that the round was submitted to was named by the key '{word}', which is a \
+         guess: it was not seen on Tangled 1.0"
+    );
+    Spelling::with(word, guess(told, "knot_field_submit_repo"))
+}
+
+/// That a comment on a pull request is about its ticket, and not about a round.
+pub(crate) fn guessed_subject() -> Warning {
+    Warning::new(
+        "that a comment on a pull request names its ticket, and not its newest round, is a guess: \
+         it was not seen on Tangled 1.0",
+    )
+}
+
+fn guess(told: String, key: &str) -> Warning {
+    Warning::new(told).with_hint(format!(
+        "look at the result on the web; `dialect.{key}` in the configuration of the host sets \
+         another word"
+    ))
+}
+
+/// A refusal, with the words that went into what was refused: one of them may be why.
+pub(crate) fn with_guesses(error: Error, told: &[Warning]) -> Error {
+    let refused = matches!(
+        error.kind(),
+        ErrorKind::InvalidInput { .. } | ErrorKind::Protocol
+    );
+    if told.is_empty() || !refused {
+        return error;
+    }
+    let told = told.iter().map(|warning| warning.message.as_str());
+    let hint: Vec<&str> = error.hint().into_iter().chain(told).collect();
+    let hint = hint.join("; ");
+    error.with_hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The word, and what is told of it.
+    fn word(seen: &[&str], state: PrState, names: &Dialects) -> (String, String) {
+        let tickets: Vec<Record> = seen
+            .iter()
+            .map(|word| Record {
+                uri: String::new(),
+                cid: None,
+                value: json!({ "state": word }),
+            })
+            .collect();
+        let mut told = Vec::new();
+        let word = of_state(tickets.iter(), state, names).tell(&mut told);
+        let told = told.pop().map(|warning| warning.message);
+        (word, told.unwrap_or_default())
+    }
+
+    #[test]
+    fn the_usual_word_wins_then_the_one_that_most_have_and_the_rest_is_a_guess() {
+        use PrState::{Closed, Merged};
+        let mut names = Dialects::default();
+        for (seen, state, wanted, told) in [
+            (
+                &["draft", "closed", "draft", "open"][..],
+                Closed,
+                "closed",
+                "",
+            ),
+            (
+                &["draft", "done", "done", "merged"][..],
+                Closed,
+                "done",
+                "'done'",
+            ),
+            (
+                &["done", "was-merged"][..],
+                Merged,
+                "was-merged",
+                "'was-merged'",
+            ),
+            (
+                &["open"][..],
+                Closed,
+                "closed",
+                "'closed', which is a guess",
+            ),
+            (
+                &["closed"][..],
+                Merged,
+                "merged",
+                "'merged', which is a guess",
+            ),
+        ] {
+            let (word, said) = word(seen, state, &names);
+            assert_eq!(word, wanted, "{seen:?}");
+            assert_eq!(said.is_empty(), told.is_empty(), "{seen:?}: {said}");
+            assert!(said.contains(told), "{seen:?}: {said}");
+        }
+        // Who has configured a word does not guess.
+        names.set("org_state_closed", "shut").unwrap();
+        assert_eq!(
+            word(&[], Closed, &names),
+            ("shut".to_owned(), String::new())
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_the_guesses_that_went_into_it() {
+        let mut told = Vec::new();
+        let key = of_submitted_repository(&Dialects::default()).tell(&mut told);
+        assert_eq!((key.as_str(), told.len()), ("repo", 1));
+        let refused = Error::invalid("input", "no").with_hint("try again");
+        let hint = with_guesses(refused, &told);
+        let hint = hint.hint().unwrap();
+        assert!(hint.starts_with("try again; ") && hint.contains("'repo', which is a guess"));
+        let down = Error::new(ErrorKind::Network, "down");
+        assert_eq!(with_guesses(down, &told).hint(), None);
+    }
+}

@@ -1,0 +1,347 @@
+//! Labels of Tangled 1.0, which stand in the tickets themselves.
+//!
+//! What a definition of a label is made of was not seen: labels are known by the tickets that carry
+//! them, and are written as they are spelled there. One without a value was seen; whether there are
+//! others, and where their value is, was not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use forge_core::{Error, ErrorKind, Page, PageReq, Result, Warning, model::Label, text::one_line};
+use serde_json::{Map, Value};
+
+use crate::{
+    Dialects, Tangled,
+    labels::GREY,
+    page,
+    records::{self, Listing, Record},
+    repository::Repository,
+    tickets,
+};
+
+/// Which label one on a ticket is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Carried {
+    key: String,
+    value: Option<String>,
+}
+
+impl Carried {
+    /// `None` for what has no key.
+    fn parse(token: &Value, names: &Dialects) -> Option<Self> {
+        let key = token.get(&*names.fields.label_key)?.as_str()?;
+        let value = match token.get(&*names.fields.label_value) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(other) => Some(other.to_string()),
+        };
+        Some(Self {
+            key: key.to_owned(),
+            value,
+        })
+    }
+
+    /// Its name; with its value as labels of 2026 are shown.
+    fn name(&self) -> String {
+        self.with_value(self.key.rsplit('/').next().unwrap_or_default())
+    }
+
+    fn with_value(&self, name: &str) -> String {
+        match &self.value {
+            Some(value) => format!("{name}:{value}"),
+            None => name.to_owned(),
+        }
+    }
+
+    /// Whether a user means it, by name or by key.
+    fn is_meant(&self, typed: &str) -> bool {
+        self.name().eq_ignore_ascii_case(typed) || self.with_value(&self.key) == typed
+    }
+
+    fn label(&self) -> Label {
+        Label {
+            name: self.name(),
+            color: GREY.to_owned(),
+            description: None,
+            id: self.key.clone(),
+        }
+    }
+}
+
+/// A label that tickets carry.
+struct Seen {
+    which: Carried,
+    /// By how many of them.
+    tickets: usize,
+    /// As it is spelled on one of them, without what else is in it.
+    token: Value,
+}
+
+/// The model's label of one on a ticket; `None` for what has no key.
+pub(crate) fn label(token: &Value, names: &Dialects) -> Option<Label> {
+    Some(Carried::parse(token, names)?.label())
+}
+
+/// Sets all labels; a ticket without any has no list of them. One that it has already stays as it
+/// is.
+pub(crate) fn set_labels(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
+    let old = carried(map, names);
+    let labels = labels.into_iter().map(|label| {
+        let which = Carried::parse(&label, names);
+        let there = old.iter().find(|it| Carried::parse(it, names) == which);
+        there.cloned().unwrap_or(label)
+    });
+    put(map, labels.collect(), names);
+}
+
+/// Refuses to change labels that are no list: what else is there would be lost.
+pub(crate) fn check_list(ticket: &Record, names: &Dialects) -> Result<()> {
+    match ticket.value.get(&*names.fields.labels) {
+        None | Some(Value::Null | Value::Array(_)) => Ok(()),
+        Some(_) => Err(Error::new(
+            ErrorKind::Protocol,
+            format!(
+                "the labels of {} are no list, and were left as they are",
+                ticket.uri
+            ),
+        )
+        .with_hint("whatever program wrote them can put them right")),
+    }
+}
+
+/// Adds labels and takes others off, by name; the rest stays as it is.
+pub(crate) fn relabel(
+    map: &mut Map<String, Value>,
+    add: &[Value],
+    remove: &[String],
+    names: &Dialects,
+) {
+    if add.is_empty() && remove.is_empty() {
+        return;
+    }
+    let mut labels = carried(map, names);
+    labels.retain(|token| {
+        let which = Carried::parse(token, names);
+        which.is_none_or(|which| !remove.iter().any(|typed| which.is_meant(typed)))
+    });
+    for token in add {
+        let which = Carried::parse(token, names);
+        if !labels.iter().any(|it| Carried::parse(it, names) == which) {
+            labels.push(token.clone());
+        }
+    }
+    put(map, labels, names);
+}
+
+fn carried(map: &Map<String, Value>, names: &Dialects) -> Vec<Value> {
+    let labels = map.get(&*names.fields.labels).and_then(Value::as_array);
+    labels.cloned().unwrap_or_default()
+}
+
+fn put(map: &mut Map<String, Value>, labels: Vec<Value>, names: &Dialects) {
+    let field = &*names.fields.labels;
+    match labels.is_empty() {
+        true => drop(map.remove(field)),
+        false => drop(map.insert(field.to_owned(), Value::Array(labels))),
+    }
+}
+
+/// What says which label one is, without what else is in it: that is about another ticket. The type
+/// of one without a value was seen.
+fn spelled(token: &Value, which: &Carried, names: &Dialects) -> Value {
+    let fields = &names.fields;
+    let parts = ["$type", &*fields.label_key, &*fields.label_value];
+    let mut map = Map::new();
+    for part in parts {
+        if let Some(value) = token.get(part) {
+            map.insert(part.to_owned(), value.clone());
+        }
+    }
+    if which.value.is_none() && !map.contains_key("$type") {
+        let kind = names.org.ticket_label.to_string();
+        map.insert("$type".to_owned(), Value::String(kind));
+    }
+    Value::Object(map)
+}
+
+/// The labels that tickets carry, those that most carry first.
+fn seen(tickets: &[Record], names: &Dialects) -> Vec<Seen> {
+    let mut all: BTreeMap<Carried, Seen> = BTreeMap::new();
+    for ticket in tickets {
+        let Some(map) = ticket.value.as_object() else {
+            continue;
+        };
+        let mut counted = BTreeSet::new();
+        for token in carried(map, names) {
+            let Some(which) = Carried::parse(&token, names) else {
+                continue;
+            };
+            let seen = all.entry(which.clone()).or_insert_with(|| Seen {
+                token: spelled(&token, &which, names),
+                which: which.clone(),
+                tickets: 0,
+            });
+            if seen.token.get("$type").is_none() {
+                seen.token = spelled(&token, &which, names);
+            }
+            if counted.insert(which) {
+                seen.tickets += 1;
+            }
+        }
+    }
+    let mut all: Vec<Seen> = all.into_values().collect();
+    // Those that as many carry stay in the order of their keys.
+    all.sort_by_key(|seen| std::cmp::Reverse(seen.tickets));
+    all
+}
+
+/// Labels by name, as they are spelled on other tickets.
+fn learned(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Vec<Value>> {
+    let known = seen(tickets, names);
+    let one = |typed: &String| {
+        let found = known.iter().find(|seen| seen.which.is_meant(typed));
+        found.map(|seen| seen.token.clone()).ok_or_else(|| {
+            Error::invalid(
+                "labels",
+                format!("no ticket here has the label '{}'", one_line(typed)),
+            )
+            .with_hint(
+                "on Tangled 1.0 only labels that are in use can be given, which `forge label list` \
+                 shows; give it on the web once",
+            )
+        })
+    };
+    wanted.iter().map(one).collect()
+}
+
+impl Tangled {
+    /// All tickets of a repository, issues and pull requests.
+    async fn labelled_tickets(&self, repository: &Repository) -> Result<Listing> {
+        let (knot, did) = self.account(repository).await?;
+        let names = &self.settings.dialects;
+        let (pulls, issues) = (&names.org.pull, &names.org.issue);
+        let mut all = records::all(&knot, did, pulls, tickets::MOST).await?;
+        if issues != pulls {
+            let more = records::all(&knot, did, issues, tickets::MOST).await?;
+            all.records.extend(more.records);
+            all.warnings.extend(more.warnings);
+        }
+        Ok(all)
+    }
+
+    /// Labels by name, as other tickets of this repository have them.
+    pub(crate) async fn labels_in_use(
+        &self,
+        repository: &Repository,
+        wanted: &[String],
+    ) -> Result<Vec<Value>> {
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tickets = self.labelled_tickets(repository).await?;
+        learned(&tickets.records, wanted, &self.settings.dialects)
+    }
+
+    /// A page of the labels that the tickets of a repository carry, by name.
+    pub(crate) async fn labels_of_tickets(
+        &self,
+        repository: &Repository,
+        req: &PageReq,
+    ) -> Result<Page<Label>> {
+        let tickets = self.labelled_tickets(repository).await?;
+        let seen = seen(&tickets.records, &self.settings.dialects);
+        let mut labels: Vec<Label> = seen
+            .iter()
+            .map(|seen| Label {
+                description: Some(match seen.tickets {
+                    1 => "seen on 1 ticket".to_owned(),
+                    count => format!("seen on {count} tickets"),
+                }),
+                ..seen.which.label()
+            })
+            .collect();
+        labels.sort_by_key(|label| label.name.to_lowercase());
+        let mut page = page::of("tangled-labels", &repository.record.uri, labels, req)?;
+        if req.cursor.is_none() {
+            page.warnings.push(Warning::new(
+                "how Tangled 1.0 defines labels was not seen: these are the ones that tickets here \
+                 carry",
+            ));
+            page.warnings.extend(tickets.warnings);
+            page.warnings.extend(repository.doubt.clone());
+        }
+        Ok(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn ticket(labels: Value) -> Record {
+        Record {
+            uri: "at://did:plc:repo/org.tangled.track.ticket/t".into(),
+            cid: None,
+            value: json!({ "tangledLabels": labels }),
+        }
+    }
+
+    #[test]
+    fn labels_are_those_that_tickets_carry_as_they_are_spelled_there() {
+        let names = Dialects::default();
+        let high = json!({"$type": "a.b.c#valued", "key": "priority", "value": "high"});
+        let mut noted = high.clone();
+        noted["addedBy"] = json!("did:plc:a");
+        let tickets = [
+            ticket(json!([{"key": "at://did:plc:l/x.y.z/bug"}, 7, {"key": 1}])),
+            ticket(json!([{"key": "priority", "value": "high"}, {"key": "points", "value": 3}])),
+            ticket(json!([noted, noted])),
+            ticket(json!("none")),
+        ];
+        let seen = seen(&tickets, &names);
+        let told: Vec<_> = seen.iter().map(|s| (s.which.name(), s.tickets)).collect();
+        let wanted = [("priority:high", 2), ("bug", 1), ("points:3", 1)];
+        assert_eq!(told, wanted.map(|(name, count)| (name.to_owned(), count)));
+
+        let typed = ["Priority:high", "BUG", "points:3"].map(str::to_owned);
+        let tokens = learned(&tickets, &typed, &names).unwrap();
+        let bug = json!({"$type": names.org.ticket_label, "key": "at://did:plc:l/x.y.z/bug"});
+        let points = json!({"key": "points", "value": 3});
+        assert_eq!(tokens, [high, bug, points]);
+        for none in ["priority", "priority:low", "3"] {
+            let e = learned(&tickets, &[none.to_owned()], &names).unwrap_err();
+            assert!(e.message().contains(none), "{e:?}");
+        }
+    }
+
+    #[test]
+    fn labels_that_are_no_list_are_not_written_over() {
+        let names = Dialects::default();
+        for fine in [Value::Null, json!([])] {
+            check_list(&ticket(fine), &names).unwrap();
+        }
+        let e = check_list(&ticket(json!({"bug": 1})), &names).unwrap_err();
+        assert!(e.message().contains("left as they are"), "{e:?}");
+    }
+
+    #[test]
+    fn a_change_of_labels_leaves_the_others_and_what_is_in_them() {
+        let names = Dialects::default();
+        let token = |key: &str| json!({ "key": key });
+        let high = json!({"key": "priority", "value": "high", "more": {"deep": [1]}});
+        let low = json!({"key": "priority", "value": "low"});
+        let mut value = ticket(json!([token("bug"), high, "odd"])).value;
+        let map = value.as_object_mut().unwrap();
+        let again = json!({"key": "priority", "value": "high"});
+        let bug = ["BUG".to_owned()];
+        relabel(map, &[again.clone(), low.clone()], &bug, &names);
+        assert_eq!(map["tangledLabels"], json!([high, "odd", low]));
+        relabel(map, &[], &["priority:low".to_owned()], &names);
+        assert_eq!(map["tangledLabels"], json!([high, "odd"]));
+        set_labels(map, vec![token("docs"), again], &names);
+        assert_eq!(map["tangledLabels"], json!([token("docs"), high]));
+        set_labels(map, Vec::new(), &names);
+        assert!(map.is_empty());
+    }
+}
