@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, Labels, PullRequests,
-    model::{CloseReq, NewLabel, PrState},
+    Ingestion, Labels, PullRequests, Reviews,
+    model::{CloseReq, CommentId, NewLabel, PrState},
 };
 use forge_tangled::Settings;
 use forge_testkit::tangled::{Fault, Moods};
@@ -73,6 +73,33 @@ async fn what_is_not_shown_in_time_is_pending() {
         };
         assert_eq!(*uri, made.value.node_id, "{mood}");
         assert!(stage.world.pds().record(uri).is_some(), "{mood}");
+    }
+}
+
+#[tokio::test]
+async fn an_index_that_does_not_know_the_question_confirms_no_deletion() {
+    const LIST: &str = "sh.tangled.feed.listComments";
+    let stage = Stage::new();
+    let index = stage.world.index().host();
+    let pr = create(&stage, stage.settings()).await.value.id;
+    let forge = stage.tangled_with(impatient(&stage), Some(&stage.alice));
+    for (answer, word) in [
+        (Fault::gateway(404), "pending"),
+        (Fault::error(404, "XRPCNotSupported", ""), "pending"),
+        (Fault::error(501, "MethodNotImplemented", ""), "pending"),
+        (Fault::error(400, "InvalidRequest", "unknown"), "pending"),
+        (Fault::error(404, "RecordNotFound", ""), "confirmed"),
+    ] {
+        let said = forge.comment(&pr, "Fine.", None).await.unwrap().value;
+        let told = format!("{answer:?}");
+        index.fault(answer.on(LIST).always());
+        let comment = CommentId {
+            pr: pr.clone(),
+            key: said.id,
+        };
+        let deleted = forge.delete_comment(&comment).await.unwrap();
+        assert_eq!(deleted.ingestion.word(), word, "{told}");
+        index.clear_faults();
     }
 }
 
