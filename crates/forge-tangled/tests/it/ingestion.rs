@@ -159,6 +159,42 @@ async fn a_collection_that_is_known_not_to_be_taken_in_is_pds_only() {
 }
 
 #[tokio::test]
+async fn what_is_about_nothing_is_ineffective_and_for_that_reason() {
+    const STATUS: &str = "sh.tangled.repo.pull.status";
+    const COMMENT: &str = "sh.tangled.feed.comment";
+    let stage = Stage::new();
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    let gone = format!("at://{alice}/sh.tangled.repo.pull/3kaaaaaaaaaa2");
+    stage.world.index().lose_next(STATUS, 9);
+    stage.world.index().lose_next(COMMENT, 9);
+    let at = "2026-11-01T00:00:00Z";
+    let status = serde_json::json!({
+        "pull": gone, "status": format!("{STATUS}.closed"), "createdAt": at,
+    });
+    let comment = serde_json::json!({
+        "subject": {"uri": gone, "cid": "bafyrei"}, "body": {"text": "Fine."}, "createdAt": at,
+    });
+    let forge = stage.tangled(&stage.alice);
+    for (collection, record) in [(STATUS, status), (COMMENT, comment)] {
+        let uri = forge_core::AtUri::parse(&pds.add(alice, collection, record).0).unwrap();
+        let report = forge.check_ingestion(&uri).await.unwrap();
+        let Ingestion::Ineffective { reason, .. } = &report.ingestion else {
+            panic!("{report:?}");
+        };
+        let said = format!("{gone}, which it is about, is not there");
+        assert!(reason.starts_with(&said), "{reason}");
+        let instead = report.instead.as_deref().unwrap_or_default();
+        assert!(instead.contains("forge pr list"), "{instead}");
+        // A server that does not say whether it is there proves nothing.
+        pds.host()
+            .fault(Fault::gateway(404).about("3kaaaaaaaaaa2").always());
+        let report = forge.check_ingestion(&uri).await.unwrap();
+        assert_eq!(report.ingestion.word(), "pending", "{report:?}");
+        pds.host().clear_faults();
+    }
+}
+
+#[tokio::test]
 async fn what_the_index_would_drop_is_refused_before_it_is_written() {
     let stage = Stage::new();
     let carol = stage
