@@ -164,19 +164,18 @@ impl Tangled {
     }
 
     /// Puts one of the viewer's records once more, with a change that means nothing, so that the
-    /// index looks at it again, and waits for it.
+    /// index looks at it again, and waits for it. One that is not `pending` is left as it is, which
+    /// the report says.
     ///
     /// # Errors
     /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record;
     /// `precondition_failed` for one about a repository that is of Tangled 1.0 by now.
     pub async fn put_again(&self, uri: &AtUri) -> Result<IngestionReport> {
         let before = self.check_ingestion(uri).await?;
-        let hopeless = matches!(
-            before.ingestion,
-            Ingestion::PdsOnly { .. } | Ingestion::Ineffective { .. } | Ingestion::Immediate
-        );
-        if hopeless {
-            return Ok(before);
+        // What is shown needs nothing, and the rest of these is not helped by it.
+        if !matches!(before.ingestion, Ingestion::Pending { .. }) {
+            let because = format!("{}; the record was left as it is", before.because);
+            return Ok(IngestionReport { because, ..before });
         }
         let uri = AtUri::parse(&before.uri)?;
         self.not_declared(&uri).await?;
