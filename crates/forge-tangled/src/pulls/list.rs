@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use forge_core::{
     Capability, Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
+    text::one_line,
 };
 use futures::{StreamExt as _, future, stream};
 use serde_json::Value;
@@ -35,8 +36,8 @@ pub(crate) struct Row {
     pull: Pull,
     state: PrState,
     comments: u64,
-    /// The state is what the index makes of it, whoever it was set by.
-    indexed: bool,
+    /// What is to be said of the state.
+    mark: Option<Warning>,
     /// The status that calls it merged, where that was read.
     merged: Option<Status>,
 }
@@ -245,7 +246,7 @@ impl Tangled {
         while rows.len() < limit
             && let Some(item) = walk.next().await?
         {
-            match self.row(item) {
+            match self.row(repository, item).await {
                 Ok(row) => {
                     if self.matches(repository, &row, query, filters).await? {
                         rows.push(row);
@@ -284,7 +285,7 @@ impl Tangled {
                 pull,
                 state: said.state.unwrap_or(PrState::Open),
                 comments: 0,
-                indexed: false,
+                mark: None,
                 merged: None,
             };
             if labelled && assigned && plain_match(&row, query, filters) {
@@ -294,15 +295,20 @@ impl Tangled {
         Ok((rows, warnings, scanned))
     }
 
-    fn row(&self, item: Value) -> Result<Row> {
+    async fn row(&self, repository: &Repository, item: Value) -> Result<Row> {
         let item = Item::parse(item, "pull request", &self.settings.dialects.inputs.index)?;
+        let (word, comments) = (item.state().to_owned(), item.comment_count);
+        let pull = Pull::parse(item.record, self.fields())?;
         let words = status::Words::of_pulls(&self.settings.dialects);
-        let state = words.state_of(item.state()).unwrap_or(PrState::Open);
+        let (state, mark) = match words.state_of(&word) {
+            Some(state) => (state, as_indexed()),
+            None => worked_out(&word, self.state_of(repository, &pull).await),
+        };
         Ok(Row {
-            comments: item.comment_count,
-            pull: Pull::parse(item.record, self.fields())?,
+            pull,
             state,
-            indexed: true,
+            comments,
+            mark: Some(mark),
             merged: None,
         })
     }
@@ -399,7 +405,7 @@ impl Tangled {
                 pull,
                 state: state.unwrap_or(PrState::Open),
                 comments: 0,
-                indexed: false,
+                mark: None,
                 merged: said_merged(&read).cloned(),
             };
             if self.matches(repository, &row, query, filters).await? {
@@ -430,7 +436,7 @@ impl Tangled {
                     state: Some(row.state),
                     statuses: row.merged.into_iter().collect(),
                     comments: row.comments,
-                    warnings: row.indexed.then(as_indexed).into_iter().collect(),
+                    warnings: row.mark.into_iter().collect(),
                     ..Beside::default()
                 };
                 return self.build(repository, &row.pull, beside).await;
@@ -554,6 +560,28 @@ pub(crate) fn knot_name(repository: &Repository) -> String {
 pub(crate) fn as_indexed() -> Warning {
     Warning::new("the state is as the index has it; who set it is looked at by a view")
         .of_section("state")
+}
+
+/// The state of a row whose word for it nobody knows, and the mark that says so. `read` is what its
+/// status records come to. Tangled's own calls a pull request `abandoned` whose record was deleted.
+pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning) {
+    let said = match word {
+        "" => "the index gives no state".to_owned(),
+        word => format!(
+            "the index has the state '{}', which nobody knows",
+            one_line(word)
+        ),
+    };
+    let (state, how) = match read {
+        Ok(state) => (state, "it is worked out from the status records".to_owned()),
+        Err(e) => {
+            let why = e.message();
+            let how = format!("shown as open, because the status records cannot be read: {why}");
+            (PrState::Open, how)
+        }
+    };
+    let mark = Warning::new(format!("{said}; {how}")).of_section("state");
+    (state, mark)
 }
 
 /// Whether it is for labels or assignees, which are labels.
