@@ -27,7 +27,7 @@ use crate::{
     records::{self, Record},
     repository::Repository,
     skipped,
-    sources::{IN_FLIGHT, is_down},
+    sources::{Elsewhere, IN_FLIGHT, is_down},
     tickets,
     walk::{Item, Position, SCAN, Walk},
 };
@@ -160,7 +160,7 @@ impl Tangled {
         Ok(Page {
             items: self.issue_rows(repository, rows).await,
             next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
-            total: Some(whole.rows.len() as u64),
+            total: whole.total(),
             scanned,
             source: Some(whole.source.clone()),
             warnings,
@@ -306,11 +306,15 @@ impl Tangled {
         let words = Words::of_issues(names);
         let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
         let paths = kinds::targets_of_issues(names);
-        let (found, source) = self
+        let Elsewhere {
+            records,
+            statuses: states,
+            mut warnings,
+            source,
+            is_all,
+        } = self
             .without_index(repository, collections, &paths, down)
             .await;
-        let mut warnings = found.warnings;
-        let (records, states) = found.value;
         let scanned = records.len() as u64;
         warnings.extend(skipped::told(&states, |r| words.broken(r)));
         let mut by_issue: HashMap<String, Vec<Record>> = HashMap::new();
@@ -346,7 +350,12 @@ impl Tangled {
             rows.extend(self.wanted(repository, row, query, people).await?);
         }
         newest_first(&mut rows);
-        Ok((Whole { rows, source }, scanned, warnings))
+        let whole = Whole {
+            rows,
+            source,
+            is_all,
+        };
+        Ok((whole, scanned, warnings))
     }
 
     /// All of a repository of 1.0 that match: its knot sends all, and filters none.

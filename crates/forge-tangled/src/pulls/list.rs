@@ -23,7 +23,7 @@ use crate::{
     records::Record,
     repository::Repository,
     skipped,
-    sources::{IN_FLIGHT, is_down},
+    sources::{Elsewhere, IN_FLIGHT, is_down},
     tickets,
     walk::{Item, Position, SCAN, Walk},
 };
@@ -197,7 +197,7 @@ impl Tangled {
         Ok(Page {
             items: self.models(repository, rows, query.fields).await,
             next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
-            total: Some(whole.rows.len() as u64),
+            total: whole.total(),
             scanned,
             source: Some(whole.source.clone()),
             warnings,
@@ -369,11 +369,15 @@ impl Tangled {
         let names = &self.settings.dialects;
         let collections: [&str; 2] = [&names.sh.pull, &names.sh.status];
         let paths = kinds::targets_of_pulls(names);
-        let (found, source) = self
+        let Elsewhere {
+            records,
+            statuses,
+            mut warnings,
+            source,
+            is_all,
+        } = self
             .without_index(repository, collections, &paths, down)
             .await;
-        let mut warnings = found.warnings;
-        let (records, statuses) = found.value;
         let mut pulls = Vec::new();
         let scanned = records.len() as u64;
         for record in records {
@@ -413,7 +417,12 @@ impl Tangled {
             }
         }
         rows.sort_by_cached_key(|row| std::cmp::Reverse(row.place()));
-        Ok((Whole { rows, source }, scanned, warnings))
+        let whole = Whole {
+            rows,
+            source,
+            is_all,
+        };
+        Ok((whole, scanned, warnings))
     }
 
     async fn models(

@@ -13,7 +13,7 @@ use forge_core::{
     },
 };
 use forge_tangled::{Origin, Settings, Tangled};
-use forge_testkit::tangled::{Host, Recorded};
+use forge_testkit::tangled::{Fault, Host, Recorded};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -523,4 +523,37 @@ async fn without_the_index_others_are_asked_and_that_is_said() {
         assert_eq!(view.state, forge_core::model::PrState::Closed);
         assert!(view.warnings[0].message.contains(by), "{:?}", view.warnings);
     }
+}
+
+/// Backlinks that name one account of two, and then nobody any more.
+fn break_off(stage: &Stage, named: &str) {
+    const LINKS: &str = "blue.microcosm.links.getBacklinkDids";
+    let page = json!({ "total": 2, "linking_dids": [named], "cursor": "1" }).to_string();
+    let json = [("content-type", "application/json")];
+    let gone = Fault::gateway(503).on(LINKS).always();
+    let fault = Fault::answer(200, &json, page).on(LINKS).then(gone);
+    stage.world.index().backlinks().fault(fault);
+}
+
+#[tokio::test]
+async fn backlinks_that_break_off_are_not_told_as_all_there_is() {
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let carol = pds.account("carol.test", crate::stage::PASSWORD);
+    let record = json!({
+        "title": "Carol's", "target": { "repo": stage.repo.did, "branch": "main" },
+        "createdAt": "2026-11-01T00:00:00Z", "rounds": [],
+    });
+    pds.add(&carol.did, PULL, record);
+    stage.world.index().host().set_down(true);
+    let forge = stage.tangled(&stage.bob);
+    let page = first_page(&forge, &stage, &rows()).await;
+    assert_eq!(page.total, Some(1), "{:?}", page.warnings);
+    break_off(&stage, &carol.did);
+    let page = first_page(&forge, &stage, &rows()).await;
+    assert_eq!((page.items.len(), page.total), (1, None));
+    let told = |part: &str| page.warnings.iter().any(|w| w.message.contains(part));
+    assert!(told("named 1 of 2 accounts"), "{:?}", page.warnings);
+    // The other questions were not answered at all.
+    assert!(told("named 0 accounts"), "{:?}", page.warnings);
 }
