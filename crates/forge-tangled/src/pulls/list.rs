@@ -487,7 +487,21 @@ impl Tangled {
         state: StateFilter,
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
-        Ok(self.page_of_head(repo, head, state, fields).await?.items)
+        let Page {
+            mut items,
+            total,
+            warnings,
+            ..
+        } = self.page_of_head(repo, head, state, fields).await?;
+        if items.is_empty() && total.is_none() {
+            return Err(perhaps(&head.branch, &warnings));
+        }
+        for pr in &mut items {
+            let new = |warning: &&Warning| !pr.warnings.contains(warning);
+            let told: Vec<Warning> = warnings.iter().filter(new).cloned().collect();
+            pr.warnings.extend(told);
+        }
+        Ok(items)
     }
 
     /// Those of a branch, open ones first, and what could not be read.
@@ -558,6 +572,20 @@ impl Tangled {
             warnings,
         })
     }
+}
+
+/// The failure of a search that found nothing, where not all who may know of something answered.
+fn perhaps(branch: &str, warnings: &[Warning]) -> Error {
+    let told: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
+    Error::new(
+        ErrorKind::Network,
+        format!(
+            "whether there is a pull request for branch '{}' cannot be told: {}",
+            one_line(branch),
+            told.join("; ")
+        ),
+    )
+    .with_hint("try again later, or name the pull request by its at-uri")
 }
 
 /// What the knot of a repository of 1.0 is called in an answer that it gave.

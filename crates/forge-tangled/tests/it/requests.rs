@@ -6,10 +6,10 @@ use std::{
 };
 
 use forge_core::{
-    Page, PageReq, PullRequests,
+    Page, PageReq, PullRequests, Warning,
     model::{
-        CreatePull, FileEdit, MergeReq, NewLabel, PrFields, PrState, PullQuery, PullRequest,
-        Resubmit, StateFilter,
+        CreatePull, FileEdit, HeadRef, MergeReq, NewLabel, PrFields, PrState, PullQuery,
+        PullRequest, Resubmit, StateFilter,
     },
 };
 use forge_tangled::{Origin, Settings, Tangled};
@@ -556,4 +556,28 @@ async fn backlinks_that_break_off_are_not_told_as_all_there_is() {
     assert!(told("named 1 of 2 accounts"), "{:?}", page.warnings);
     // The other questions were not answered at all.
     assert!(told("named 0 accounts"), "{:?}", page.warnings);
+}
+
+#[tokio::test]
+async fn what_is_not_found_was_looked_for_everywhere() {
+    let stage = Stage::new();
+    stage.open(&stage.handle(&stage.alice), "topic").await;
+    let (index, forge) = (stage.world.index(), stage.tangled(&stage.bob));
+    let find = async |branch: &str| {
+        let head = HeadRef::branch(branch);
+        let all = StateFilter::All;
+        forge.find(stage.repo_id(), &head, all, PrFields::ROW).await
+    };
+    assert!(find("nowhere").await.unwrap().is_empty());
+    index.host().set_down(true);
+    // The backlinks know all of them, too.
+    assert!(find("nowhere").await.unwrap().is_empty());
+    index.backlinks().set_down(true);
+    let e = find("nowhere").await.unwrap_err();
+    assert_eq!(e.code(), "network", "{e:?}");
+    assert!(e.message().contains("the index does not answer"), "{e:?}");
+    assert!(e.hint().unwrap().contains("at-uri"), "{e:?}");
+    let found = find("topic").await.unwrap().remove(0);
+    let told = |w: &Warning| w.message.starts_with("read from the servers of");
+    assert!(found.warnings.iter().any(told), "{:?}", found.warnings);
 }
