@@ -606,7 +606,7 @@ pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning
         "" => "the index gives no state".to_owned(),
         word => format!(
             "the index has the state '{}', which nobody knows",
-            one_line(word)
+            status::shown(word)
         ),
     };
     let (state, how) = match read {
