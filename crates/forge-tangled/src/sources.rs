@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, IndexFields, Tangled,
+    Era, IndexFields, Tangled, fault,
     records::{self, Listing, Record},
     repository::Repository,
     skipped::Skipped,
@@ -462,9 +462,14 @@ impl Tangled {
                 let read = async {
                     let pds = self.identities.pds(&did).await?;
                     if let (1, Some(key)) = (keys.len(), keys.first()) {
-                        let found = records::find(&pds, &did, &collection, key).await?;
+                        let records = match records::get(&pds, &did, &collection, key).await {
+                            Ok(record) => vec![record],
+                            // It was deleted, and the backlinks have not heard of that.
+                            Err(e) if fault::says_missing(&e) => Vec::new(),
+                            Err(e) => return Err(e),
+                        };
                         return Ok(Listing {
-                            records: found.into_iter().collect(),
+                            records,
                             warnings: Vec::new(),
                         });
                     }

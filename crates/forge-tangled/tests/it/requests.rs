@@ -559,6 +559,31 @@ async fn backlinks_that_break_off_are_not_told_as_all_there_is() {
 }
 
 #[tokio::test]
+async fn a_record_that_its_server_does_not_answer_for_is_told() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    let carol = pds.account("carol.test", crate::stage::PASSWORD);
+    let comment = json!({
+        "subject": { "uri": made.node_id, "cid": made.version }, "body": { "text": "Hm." },
+        "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let (uri, _) = pds.add(&carol.did, "sh.tangled.feed.comment", comment);
+    let key = uri.rsplit('/').next().unwrap();
+    stage.world.index().host().set_down(true);
+    let forge = stage.tangled(&stage.bob);
+    let unread = format!("the records of {} could not be read", carol.did);
+    let missing = Fault::error(400, "RecordNotFound", "Could not locate record");
+    for (answer, is_told) in [(Fault::gateway(404), true), (missing, false)] {
+        pds.host().fault(answer.about(key).always());
+        let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+        let told = view.warnings.iter().any(|w| w.message.contains(&unread));
+        assert_eq!((told, view.comments_count), (is_told, 0));
+        pds.host().clear_faults();
+    }
+}
+
+#[tokio::test]
 async fn what_is_not_found_was_looked_for_everywhere() {
     let stage = Stage::new();
     stage.open(&stage.handle(&stage.alice), "topic").await;
