@@ -128,7 +128,8 @@ pub trait PullRequests: Send + Sync {
     /// The pull requests of a head branch: open ones first, then newest first.
     ///
     /// # Errors
-    /// None of its own: no match is an empty list.
+    /// None of its own: no match is an empty list. Where it cannot be told, because who may know of
+    /// one did not answer, that failure.
     async fn find(
         &self,
         repo: &RepoId,

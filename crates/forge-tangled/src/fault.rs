@@ -7,6 +7,9 @@ use crate::{Origin, xrpc::Failure};
 
 /// The context key that holds the failure's name on the wire.
 const NAME: &str = "xrpc_error";
+/// How the reference implementation begins to say that a record is not there. With the at-uri behind
+/// it that is so; without, the account may be elsewhere.
+const NO_RECORD: &str = "Could not locate record";
 
 /// The name that the server gave a failure, such as `InvalidSwap`.
 pub(crate) fn name(error: &Error) -> Option<&str> {
@@ -27,6 +30,16 @@ pub(crate) fn is_stale_token(error: &Error) -> bool {
 /// The record was changed by somebody else.
 pub(crate) fn is_conflict(error: &Error) -> bool {
     name(error) == Some("InvalidSwap")
+}
+
+/// The service knows the question, and answers that there is no such record. A page that is not
+/// there and a method that is not known (404 without a name, `XRPCNotSupported`, 501
+/// `MethodNotImplemented`, 400 `InvalidRequest`) say nothing about a record.
+pub(crate) fn says_missing(error: &Error) -> bool {
+    match name(error) {
+        Some("RecordNotFound" | "NotFound") => true,
+        _ => error.is_not_found() && error.message().contains(&format!("{NO_RECORD}: at://")),
+    }
 }
 
 /// An answer that is no success.
@@ -50,7 +63,7 @@ pub(crate) fn of_status(
         (name, said) => format!("{said} ({name})"),
     };
     let message = format!("{host} refused {nsid}: {words}");
-    let missing = said.starts_with("Could not locate record")
+    let missing = said.starts_with(NO_RECORD)
         || said.starts_with("Could not find repo")
         || name.ends_with("NotFound");
     let kind = match name.as_str() {
@@ -122,5 +135,43 @@ pub(crate) fn garbled(origin: &Origin, nsid: &str, why: &str, write: bool) -> Er
         error.with_retry(Retry::Ambiguous)
     } else {
         error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_that_is_not_known_says_nothing_about_a_record() {
+        let origin = Origin::configured("https://index.example").unwrap();
+        let says = |status: u16, error: &str, message: &str| {
+            let failure = Failure {
+                error: error.to_owned(),
+                message: message.to_owned(),
+            };
+            let status = StatusCode::from_u16(status).unwrap();
+            says_missing(&of_status(&origin, "a.b.c", status, &failure, false))
+        };
+        for (status, error, message) in [
+            (404, "RecordNotFound", "record not found"),
+            (400, "RecordNotFound", "Could not locate record: at://x"),
+            (400, "InvalidRequest", "Could not locate record: at://x"),
+            (404, "NotFound", ""),
+        ] {
+            assert!(says(status, error, message), "{status} {error} {message}");
+        }
+        for (status, error, message) in [
+            (404, "", ""),
+            (404, "XRPCNotSupported", "XRPCNotSupported"),
+            (404, "MethodNotFound", "no such method"),
+            (501, "MethodNotImplemented", "Method Not Implemented"),
+            (400, "InvalidRequest", "unknown method"),
+            (400, "InvalidRequest", "Could not locate record"),
+            (400, "InvalidRequest", "Could not find repo: did:plc:x"),
+            (502, "", ""),
+        ] {
+            assert!(!says(status, error, message), "{status} {error} {message}");
+        }
     }
 }

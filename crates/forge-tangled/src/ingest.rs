@@ -7,7 +7,7 @@ use forge_core::{AtUri, Error, ErrorKind, Ingestion, Result};
 use serde_json::{Map, Value};
 
 use crate::{
-    ShFields, Tangled,
+    ShFields, Tangled, fault,
     records::Record,
     sources::{Items, Kind, MOST},
 };
@@ -48,7 +48,7 @@ pub(crate) enum Look {
     Other(String),
     /// It answers, and does not know the record.
     Absent,
-    /// It did not answer.
+    /// It did not answer, or does not know the question.
     Silent(Error),
 }
 
@@ -210,7 +210,7 @@ impl Tangled {
         match self.index().query::<Record>(query, &[(name, uri)]).await {
             Ok(found) if found.uri == uri => version(Some(found.cid()), cid),
             Ok(_) => Look::Absent,
-            Err(e) if says_no(&e) => Look::Absent,
+            Err(e) if fault::says_missing(&e) => Look::Absent,
             Err(e) => Look::Silent(e),
         }
     }
@@ -226,7 +226,7 @@ impl Tangled {
             params.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
             let page = match index.query::<Items>(query, &params).await {
                 Ok(page) => page,
-                Err(e) if says_no(&e) => return Look::Absent,
+                Err(e) if fault::says_missing(&e) => return Look::Absent,
                 Err(e) => return Look::Silent(e),
             };
             let found = page
@@ -274,11 +274,6 @@ pub(crate) fn worse(one: Ingestion, other: Ingestion) -> Ingestion {
     } else {
         one
     }
-}
-
-/// The index answers, and says that there is no such thing.
-fn says_no(error: &Error) -> bool {
-    error.is_not_found() || matches!(error.kind(), ErrorKind::InvalidInput { .. })
 }
 
 /// An empty list of mentions means the same as none.

@@ -121,8 +121,10 @@ impl Tangled {
         let took = begun.elapsed();
         let host = self.settings.index.host().to_owned();
         let names = &self.settings.dialects.sh;
-        let right = uri.collection != names.pull && uri.collection != names.issue;
-        // An index may show what does not count; a pull request or an issue that it shows is shown.
+        let right = [&names.status, &names.issue_state, &names.label_op]
+            .iter()
+            .any(|name| **name == uri.collection);
+        // An index may show a state or a label that does not count; whatever else it shows is shown.
         let dropped = if right || !matches!(look, Look::Shown) {
             self.why_dropped(&record).await
         } else {
@@ -141,7 +143,7 @@ impl Tangled {
                     uri: uri.to_string(),
                     reason,
                 };
-                let instead = self.remedy(&uri);
+                let instead = self.remedy(&record, &uri).await;
                 report(index, ingestion, because, Some(instead))
             }
             None if matches!(index, IndexShows::This { .. }) => {
@@ -162,19 +164,18 @@ impl Tangled {
     }
 
     /// Puts one of the viewer's records once more, with a change that means nothing, so that the
-    /// index looks at it again, and waits for it.
+    /// index looks at it again, and waits for it. One that is not `pending` is left as it is, which
+    /// the report says.
     ///
     /// # Errors
     /// As [`Self::check_ingestion`]; `permission_denied` for somebody else's record;
     /// `precondition_failed` for one about a repository that is of Tangled 1.0 by now.
     pub async fn put_again(&self, uri: &AtUri) -> Result<IngestionReport> {
         let before = self.check_ingestion(uri).await?;
-        let hopeless = matches!(
-            before.ingestion,
-            Ingestion::PdsOnly { .. } | Ingestion::Ineffective { .. } | Ingestion::Immediate
-        );
-        if hopeless {
-            return Ok(before);
+        // What is shown needs nothing, and the rest of these is not helped by it.
+        if !matches!(before.ingestion, Ingestion::Pending { .. }) {
+            let because = format!("{}; the record was left as it is", before.because);
+            return Ok(IngestionReport { because, ..before });
         }
         let uri = AtUri::parse(&before.uri)?;
         self.not_declared(&uri).await?;
@@ -276,7 +277,7 @@ impl Tangled {
     }
 
     /// What the index is asked for this record.
-    fn subject<'a>(&self, record: &'a Record) -> Option<Seen<'a>> {
+    pub(crate) fn subject<'a>(&self, record: &'a Record) -> Option<Seen<'a>> {
         let dialects = &self.settings.dialects;
         let collection = record.uri.split('/').nth(3)?;
         if collection == dialects.sh.pull {
@@ -308,7 +309,7 @@ impl Tangled {
         u64::try_from(seconds).ok().map(Duration::from_secs)
     }
 
-    fn remedy(&self, uri: &AtUri) -> String {
+    async fn remedy(&self, record: &Record, uri: &AtUri) -> String {
         let names = &self.settings.dialects.sh;
         if uri.collection == names.pull {
             format!(
@@ -318,6 +319,9 @@ impl Tangled {
             format!(
                 "open it anew with `forge issue create`, and close this one: `forge issue close {uri}`"
             )
+        } else if self.names_nothing(record).await.is_some() {
+            "say it of one that is there: `forge pr list` and `forge issue list` show those"
+                .to_owned()
         } else {
             "ask the owner of the repository to do it, or leave a comment".to_owned()
         }

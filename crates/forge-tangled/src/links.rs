@@ -332,10 +332,9 @@ impl Tangled {
         list: &List<'_>,
         down: &Error,
     ) -> (Vec<Ticket>, Vec<Warning>) {
-        let (found, _) = self
+        let found = self
             .without_index(repository, list.collections, &list.paths, down)
             .await;
-        let (records, _) = found.value;
         let is_ours = |record: &Record| {
             let mut targets = list.paths.iter().filter_map(|path| {
                 let keys: Vec<&str> = path.split('.').collect();
@@ -344,7 +343,7 @@ impl Tangled {
             targets.any(|target| repository.is_target(target))
         };
         let names = &self.settings.dialects;
-        let records = records.into_iter().filter(is_ours);
+        let records = found.records.into_iter().filter(is_ours);
         let texts = texts(self.fields());
         let tickets = records.map(|record| Ticket::new(list.kind, record, None, texts, names));
         (tickets.collect(), found.warnings)

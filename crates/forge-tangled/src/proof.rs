@@ -7,7 +7,9 @@ use forge_core::{AtUri, text::one_line};
 use serde_json::Value;
 
 use crate::{
-    ShFields, Tangled, patch,
+    ShFields, Tangled, fault,
+    ingest::Seen,
+    patch,
     pulls::{record::Content, status::Writers, view::Located},
     records::{self, Record},
 };
@@ -52,6 +54,9 @@ impl Tangled {
             }
             return self.taken_place(record).await;
         }
+        if let Some(fault) = self.names_nothing(record).await {
+            return Some(fault);
+        }
         if uri.collection == names.status {
             return self.no_right(record, &fields.status_pull, true).await;
         }
@@ -62,6 +67,20 @@ impl Tangled {
             return self.no_right(record, &fields.op_subject, false).await;
         }
         None
+    }
+
+    /// What a record is about, where the server of that account says that it is not there: a status
+    /// of it waits for it, and is then forgotten (tangled's ingester, `drainPendingState`).
+    pub(crate) async fn names_nothing(&self, record: &Record) -> Option<String> {
+        let Some(Seen::About(_, subject)) = self.subject(record) else {
+            return None;
+        };
+        let about = self.with_did(AtUri::parse(subject).ok()?).await.ok()?;
+        let pds = self.identities.pds(&about.authority).await.ok()?;
+        let error = records::get_uri(&pds, &about).await.err()?;
+        fault::says_missing(&error).then(|| {
+            format!("{about}, which it is about, is not there: it was deleted, or never written")
+        })
     }
 
     /// A patch that is not gzip, or too large.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, IndexFields, Tangled,
+    Era, IndexFields, Tangled, fault,
     records::{self, Listing, Record},
     repository::Repository,
     skipped::Skipped,
@@ -43,6 +43,20 @@ pub(crate) struct Pushers {
 pub(crate) struct Found<T> {
     pub value: T,
     pub warnings: Vec<Warning>,
+}
+
+/// The records of a repository that were found without the index.
+#[derive(Debug)]
+pub(crate) struct Elsewhere {
+    /// Pull requests, or issues.
+    pub records: Vec<Record>,
+    /// What was said about their state.
+    pub statuses: Vec<Record>,
+    pub warnings: Vec<Warning>,
+    /// Who has answered.
+    pub source: String,
+    /// Everybody who was asked has answered to the end.
+    pub is_all: bool,
 }
 
 /// A kind of record that is about a pull request or an issue.
@@ -135,6 +149,8 @@ struct Links {
 
 #[derive(Debug, Deserialize)]
 struct Linking {
+    #[serde(default)]
+    total: Option<u64>,
     #[serde(default)]
     linking_dids: Vec<String>,
     #[serde(default)]
@@ -347,8 +363,22 @@ impl Tangled {
         }
     }
 
+    /// What is said where the backlinks failed behind so many of the accounts that link to
+    /// something.
+    fn broken_off(&self, subject: &str, read: usize, total: Option<u64>, error: &Error) -> Warning {
+        let host = self.backlinks_host();
+        let of = total.map_or_else(String::new, |total| format!("of {total} "));
+        let why = error.message();
+        Warning::new(format!(
+            "the backlinks at {host} named {read} {of}accounts that link to {subject}, and then \
+             failed: {why}"
+        ))
+        .with_hint("what the others wrote may be missing; try again later")
+    }
+
     /// The accounts that have a record which links to `subject`: a hundred a page, however many
-    /// records each has (Constellation's `getBacklinkDids`).
+    /// records each has (Constellation's `getBacklinkDids`). Where a later page fails, those before
+    /// it.
     async fn linking_accounts(
         &self,
         subject: &str,
@@ -356,15 +386,22 @@ impl Tangled {
     ) -> Result<Linked<BTreeSet<String>>> {
         let xrpc = self.backlinks_service()?.asked_once();
         let mut found = BTreeSet::new();
-        let mut cursor: Option<String> = None;
+        let (mut total, mut cursor): (Option<u64>, Option<String>) = (None, None);
         loop {
             let mut params = vec![("subject", subject), ("source", source), ("limit", "100")];
             if let Some(cursor) = &cursor {
                 params.push(("cursor", cursor));
             }
-            let page: Linking = xrpc
-                .query("blue.microcosm.links.getBacklinkDids", &params)
-                .await?;
+            let asked = xrpc.query::<Linking>("blue.microcosm.links.getBacklinkDids", &params);
+            let page = match asked.await {
+                Ok(page) => page,
+                Err(e) if !found.is_empty() => {
+                    let cut = Some(self.broken_off(subject, found.len(), total, &e));
+                    return Ok(Linked { found, cut });
+                }
+                Err(e) => return Err(e),
+            };
+            total = page.total.or(total);
             let before = found.len();
             found.extend(page.linking_dids);
             // A page that brings nobody new is the end, whatever its cursor says.
@@ -425,9 +462,14 @@ impl Tangled {
                 let read = async {
                     let pds = self.identities.pds(&did).await?;
                     if let (1, Some(key)) = (keys.len(), keys.first()) {
-                        let found = records::find(&pds, &did, &collection, key).await?;
+                        let records = match records::get(&pds, &did, &collection, key).await {
+                            Ok(record) => vec![record],
+                            // It was deleted, and the backlinks have not heard of that.
+                            Err(e) if fault::says_missing(&e) => Vec::new(),
+                            Err(e) => return Err(e),
+                        };
                         return Ok(Listing {
-                            records: found.into_iter().collect(),
+                            records,
                             warnings: Vec::new(),
                         });
                     }
@@ -563,7 +605,7 @@ impl Tangled {
         names: [&str; 2],
         paths: &[String],
         down: &Error,
-    ) -> (Found<(Vec<Record>, Vec<Record>)>, String) {
+    ) -> Elsewhere {
         let [collection, _] = names;
         let mut subjects = Vec::new();
         // Only the first of the fields ever held an at-uri.
@@ -573,40 +615,49 @@ impl Tangled {
         }
         let asked = subjects.into_iter().map(|(subject, path)| async move {
             let source = format!("{collection}:{path}");
-            self.linking_accounts(subject, &source).await
+            (subject, self.linking_accounts(subject, &source).await)
         });
         let (answers, mut accounts) = future::join(
             future::join_all(asked),
             self.known_accounts(repository, None),
         )
         .await;
-        let answered = answers.iter().any(Result::is_ok);
-        let mut cut = None;
-        for links in answers.into_iter().flatten() {
-            accounts.extend(links.found);
-            cut = cut.or(links.cut);
+        let answered = answers.iter().any(|(_, links)| links.is_ok());
+        let mut cuts = Vec::new();
+        for (subject, links) in answers {
+            match links {
+                Ok(links) => {
+                    accounts.extend(links.found);
+                    cuts.extend(links.cut);
+                }
+                Err(e) if answered => cuts.push(self.broken_off(subject, 0, None, &e)),
+                Err(_) => {}
+            }
         }
-        let by = if answered {
+        let source = if answered {
             format!("the backlinks at {}", self.backlinks_host())
         } else {
             format!("the servers of {} accounts", accounts.len())
         };
         let read = self.in_accounts(names, &accounts);
         let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
-        let found = self.second_best(&no_answer(down), subjects, by.clone());
+        cuts.extend(statuses.warnings);
+        let is_all = answered && cuts.is_empty() && subjects.warnings.is_empty();
+        let found = self.second_best(&no_answer(down), subjects, source.clone());
         let mut warnings = found.warnings;
-        warnings.extend(cut);
-        for warning in statuses.warnings {
+        for warning in cuts {
             // An account that cannot be read at all is told of once.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
-        let found = Found {
-            value: (found.value, statuses.records),
+        Elsewhere {
+            records: found.value,
+            statuses: statuses.records,
             warnings,
-        };
-        (found, by)
+            source,
+            is_all,
+        }
     }
 
     /// The accounts that can have said something about a repository's pull requests and issues: its owner, its

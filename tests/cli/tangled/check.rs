@@ -160,6 +160,19 @@ fn labels_count_from_those_who_may_push() {
 }
 
 #[test]
+fn what_the_index_shows_is_not_put_again() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let version = || t.world.pds().record(&uri).map(|(cid, _)| cid);
+    let before = version();
+    let json = check(&t, &uri, &["--put-again", "--json"]).exits(0).json();
+    assert_eq!(version(), before);
+    assert_eq!(json["ingestion"]["state"], "confirmed", "{json}");
+    let because = json["because"].as_str().unwrap();
+    assert!(because.ends_with("left as it is"), "{because}");
+}
+
+#[test]
 fn only_ones_own_record_is_put_again() {
     let t = Tangled::new();
     let uri = lost(&t);

@@ -554,3 +554,14 @@ fn where_a_write_is_shown_at_once_the_flags_change_nothing() {
     let both = ["pr", "close", "1", "--wait", "1s", "--no-wait"];
     says(&world.forge(&both), 1, "cannot be used with");
 }
+
+#[test]
+fn a_merge_without_a_method_is_told_the_one_that_there_is() {
+    let t = Tangled::new();
+    let uri = t.open("topic");
+    let merge = t.forge(&t.bob, &["pr", "merge", &uri]).output().exits(1);
+    let said = merge.stderr_text();
+    assert!(said.contains("--rebase required when not"), "{said}");
+    assert!(said.contains("set merge.method rebase"), "{said}");
+    assert!(!said.contains("squash"), "{said}");
+}

@@ -1,6 +1,9 @@
 //! Lists of issues.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use forge_core::{
     Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
@@ -9,18 +12,22 @@ use forge_core::{
 use futures::{StreamExt as _, stream};
 use serde_json::Value;
 
-use super::{record::Stored, view::Beside};
+use super::{
+    record::Stored,
+    view::{Beside, Located},
+};
 use crate::{
     Era, Tangled, kinds,
     pulls::{
-        list::{as_indexed, knot_name, nobody},
+        list::{as_indexed, knot_name, nobody, worked_out},
         rest::{self, Place, Placed, Whole},
+        state::Standing,
         status::{self, Words},
     },
     records::{self, Record},
     repository::Repository,
     skipped,
-    sources::{IN_FLIGHT, is_down},
+    sources::{Elsewhere, IN_FLIGHT, is_down},
     tickets,
     walk::{Item, Position, SCAN, Walk},
 };
@@ -153,7 +160,7 @@ impl Tangled {
         Ok(Page {
             items: self.issue_rows(repository, rows).await,
             next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
-            total: Some(whole.rows.len() as u64),
+            total: whole.total(),
             scanned,
             source: Some(whole.source.clone()),
             warnings,
@@ -202,7 +209,7 @@ impl Tangled {
         while rows.len() < limit
             && let Some(item) = walk.next().await?
         {
-            match self.issue_of_item(item) {
+            match self.issue_of_item(repository, item).await {
                 Ok(row) => rows.extend(self.wanted(repository, row, query, people).await?),
                 Err(e) => warnings.push(Warning::new(e.message())),
             }
@@ -219,18 +226,31 @@ impl Tangled {
         })
     }
 
-    fn issue_of_item(&self, item: Value) -> Result<Row> {
+    async fn issue_of_item(&self, repository: &Repository, item: Value) -> Result<Row> {
         let item = Item::parse(item, "issue", &self.settings.dialects.inputs.index)?;
+        let (word, comments) = (item.state().to_owned(), item.comment_count);
+        let issue = Stored::parse(item.record, self.fields())?;
         let words = Words::of_issues(&self.settings.dialects);
-        let state = words.state_of(item.state()).unwrap_or(PrState::Open);
+        let (state, mark) = match words.state_of(&word) {
+            Some(state) => (state, as_indexed()),
+            None => {
+                let located = Located {
+                    repository: Arc::new(repository.clone()),
+                    issue: issue.clone(),
+                    number: None,
+                };
+                let read = self.issue_statuses(&located).await;
+                worked_out(&word, read.map(|all| Standing::of(&all).state))
+            }
+        };
         Ok(Row {
             beside: Beside {
                 state: Some(state),
-                comments: item.comment_count,
-                warnings: vec![as_indexed(), unlabelled()],
+                comments,
+                warnings: vec![mark, unlabelled()],
                 ..Beside::default()
             },
-            issue: Stored::parse(item.record, self.fields())?,
+            issue,
         })
     }
 
@@ -286,11 +306,15 @@ impl Tangled {
         let words = Words::of_issues(names);
         let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
         let paths = kinds::targets_of_issues(names);
-        let (found, source) = self
+        let Elsewhere {
+            records,
+            statuses: states,
+            mut warnings,
+            source,
+            is_all,
+        } = self
             .without_index(repository, collections, &paths, down)
             .await;
-        let mut warnings = found.warnings;
-        let (records, states) = found.value;
         let scanned = records.len() as u64;
         warnings.extend(skipped::told(&states, |r| words.broken(r)));
         let mut by_issue: HashMap<String, Vec<Record>> = HashMap::new();
@@ -326,7 +350,12 @@ impl Tangled {
             rows.extend(self.wanted(repository, row, query, people).await?);
         }
         newest_first(&mut rows);
-        Ok((Whole { rows, source }, scanned, warnings))
+        let whole = Whole {
+            rows,
+            source,
+            is_all,
+        };
+        Ok((whole, scanned, warnings))
     }
 
     /// All of a repository of 1.0 that match: its knot sends all, and filters none.

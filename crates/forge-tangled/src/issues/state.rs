@@ -124,7 +124,7 @@ impl Tangled {
 
     /// What was said of the state of an issue, oldest first: by the index's records, and those of
     /// the accounts that may set it, which the index may not have yet.
-    async fn issue_statuses(&self, located: &Located) -> Result<Vec<Status>> {
+    pub(super) async fn issue_statuses(&self, located: &Located) -> Result<Vec<Status>> {
         let Located {
             repository, issue, ..
         } = located;

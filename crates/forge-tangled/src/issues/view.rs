@@ -302,8 +302,9 @@ impl Tangled {
         repository: &Repository,
         issue: &Stored,
         number: Option<u64>,
-        beside: Beside,
+        mut beside: Beside,
     ) -> Issue {
+        beside.warnings.extend(status::not_known(&beside.statuses));
         let decided = status::winner(&beside.statuses);
         let state = beside
             .state

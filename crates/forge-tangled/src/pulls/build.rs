@@ -48,6 +48,7 @@ impl Tangled {
             }
             _ => None,
         };
+        beside.warnings.extend(status::not_known(&beside.statuses));
         let latest = pull.latest().and_then(|(_, round)| round.created_at);
         let updated_at = [latest, decided.map(|s| s.at)]
             .into_iter()

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use forge_core::{
     Capability, Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
+    text::one_line,
 };
 use futures::{StreamExt as _, future, stream};
 use serde_json::Value;
@@ -22,7 +23,7 @@ use crate::{
     records::Record,
     repository::Repository,
     skipped,
-    sources::{IN_FLIGHT, is_down},
+    sources::{Elsewhere, IN_FLIGHT, is_down},
     tickets,
     walk::{Item, Position, SCAN, Walk},
 };
@@ -35,8 +36,8 @@ pub(crate) struct Row {
     pull: Pull,
     state: PrState,
     comments: u64,
-    /// The state is what the index makes of it, whoever it was set by.
-    indexed: bool,
+    /// What is to be said of the state.
+    mark: Option<Warning>,
     /// The status that calls it merged, where that was read.
     merged: Option<Status>,
 }
@@ -196,7 +197,7 @@ impl Tangled {
         Ok(Page {
             items: self.models(repository, rows, query.fields).await,
             next: end.map(|place| Cursor::new(SCHEME, &bound, &place.to_string())),
-            total: Some(whole.rows.len() as u64),
+            total: whole.total(),
             scanned,
             source: Some(whole.source.clone()),
             warnings,
@@ -245,7 +246,7 @@ impl Tangled {
         while rows.len() < limit
             && let Some(item) = walk.next().await?
         {
-            match self.row(item) {
+            match self.row(repository, item).await {
                 Ok(row) => {
                     if self.matches(repository, &row, query, filters).await? {
                         rows.push(row);
@@ -288,7 +289,7 @@ impl Tangled {
                 pull,
                 state: said.state.unwrap_or(PrState::Open),
                 comments: 0,
-                indexed: false,
+                mark: None,
                 merged: None,
             };
             if labelled && assigned && plain_match(&row, query, filters) {
@@ -298,15 +299,20 @@ impl Tangled {
         Ok((rows, warnings, scanned))
     }
 
-    fn row(&self, item: Value) -> Result<Row> {
+    async fn row(&self, repository: &Repository, item: Value) -> Result<Row> {
         let item = Item::parse(item, "pull request", &self.settings.dialects.inputs.index)?;
+        let (word, comments) = (item.state().to_owned(), item.comment_count);
+        let pull = Pull::parse(item.record, self.fields())?;
         let words = status::Words::of_pulls(&self.settings.dialects);
-        let state = words.state_of(item.state()).unwrap_or(PrState::Open);
+        let (state, mark) = match words.state_of(&word) {
+            Some(state) => (state, as_indexed()),
+            None => worked_out(&word, self.state_of(repository, &pull).await),
+        };
         Ok(Row {
-            comments: item.comment_count,
-            pull: Pull::parse(item.record, self.fields())?,
+            pull,
             state,
-            indexed: true,
+            comments,
+            mark: Some(mark),
             merged: None,
         })
     }
@@ -367,11 +373,15 @@ impl Tangled {
         let names = &self.settings.dialects;
         let collections: [&str; 2] = [&names.sh.pull, &names.sh.status];
         let paths = kinds::targets_of_pulls(names);
-        let (found, source) = self
+        let Elsewhere {
+            records,
+            statuses,
+            mut warnings,
+            source,
+            is_all,
+        } = self
             .without_index(repository, collections, &paths, down)
             .await;
-        let mut warnings = found.warnings;
-        let (records, statuses) = found.value;
         let mut pulls = Vec::new();
         let scanned = records.len() as u64;
         for record in records {
@@ -403,7 +413,7 @@ impl Tangled {
                 pull,
                 state: state.unwrap_or(PrState::Open),
                 comments: 0,
-                indexed: false,
+                mark: None,
                 merged: said_merged(&read).cloned(),
             };
             if self.matches(repository, &row, query, filters).await? {
@@ -411,7 +421,12 @@ impl Tangled {
             }
         }
         rows.sort_by_cached_key(|row| std::cmp::Reverse(row.place()));
-        Ok((Whole { rows, source }, scanned, warnings))
+        let whole = Whole {
+            rows,
+            source,
+            is_all,
+        };
+        Ok((whole, scanned, warnings))
     }
 
     async fn models(
@@ -434,7 +449,7 @@ impl Tangled {
                     state: Some(row.state),
                     statuses: row.merged.into_iter().collect(),
                     comments: row.comments,
-                    warnings: row.indexed.then(as_indexed).into_iter().collect(),
+                    warnings: row.mark.into_iter().collect(),
                     ..Beside::default()
                 };
                 return self.build(repository, &row.pull, beside).await;
@@ -476,7 +491,21 @@ impl Tangled {
         state: StateFilter,
         fields: PrFields,
     ) -> Result<Vec<PullRequest>> {
-        Ok(self.page_of_head(repo, head, state, fields).await?.items)
+        let Page {
+            mut items,
+            total,
+            warnings,
+            ..
+        } = self.page_of_head(repo, head, state, fields).await?;
+        if items.is_empty() && total.is_none() {
+            return Err(perhaps(&head.branch, &warnings));
+        }
+        for pr in &mut items {
+            let new = |warning: &&Warning| !pr.warnings.contains(warning);
+            let told: Vec<Warning> = warnings.iter().filter(new).cloned().collect();
+            pr.warnings.extend(told);
+        }
+        Ok(items)
     }
 
     /// Those of a branch, open ones first, and what could not be read.
@@ -549,6 +578,20 @@ impl Tangled {
     }
 }
 
+/// The failure of a search that found nothing, where not all who may know of something answered.
+fn perhaps(branch: &str, warnings: &[Warning]) -> Error {
+    let told: Vec<&str> = warnings.iter().map(|w| w.message.as_str()).collect();
+    Error::new(
+        ErrorKind::Network,
+        format!(
+            "whether there is a pull request for branch '{}' cannot be told: {}",
+            one_line(branch),
+            told.join("; ")
+        ),
+    )
+    .with_hint("try again later, or name the pull request by its at-uri")
+}
+
 /// What the knot of a repository of 1.0 is called in an answer that it gave.
 pub(crate) fn knot_name(repository: &Repository) -> String {
     format!("the knot {}", repository.knot.host())
@@ -558,6 +601,28 @@ pub(crate) fn knot_name(repository: &Repository) -> String {
 pub(crate) fn as_indexed() -> Warning {
     Warning::new("the state is as the index has it; who set it is looked at by a view")
         .of_section("state")
+}
+
+/// The state of a row whose word for it nobody knows, and the mark that says so. `read` is what its
+/// status records come to. Tangled's own calls a pull request `abandoned` whose record was deleted.
+pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning) {
+    let said = match word {
+        "" => "the index gives no state".to_owned(),
+        word => format!(
+            "the index has the state '{}', which nobody knows",
+            status::shown(word)
+        ),
+    };
+    let (state, how) = match read {
+        Ok(state) => (state, "it is worked out from the status records".to_owned()),
+        Err(e) => {
+            let why = e.message();
+            let how = format!("shown as open, because the status records cannot be read: {why}");
+            (PrState::Open, how)
+        }
+    };
+    let mark = Warning::new(format!("{said}; {how}")).of_section("state");
+    (state, mark)
 }
 
 /// Whether it is for labels or assignees, which are labels.

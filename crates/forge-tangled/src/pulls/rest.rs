@@ -64,6 +64,15 @@ pub(crate) struct Whole<T> {
     pub rows: Vec<T>,
     /// Who has answered.
     pub source: String,
+    /// No source has failed that may know of more.
+    pub is_all: bool,
+}
+
+impl<T> Whole<T> {
+    /// How many there are, where that is known.
+    pub fn total(&self) -> Option<u64> {
+        self.is_all.then_some(self.rows.len() as u64)
+    }
 }
 
 /// The last list.
@@ -135,6 +144,7 @@ mod tests {
         let whole = Whole {
             rows: vec![Row(1, "a")],
             source: "the index".to_owned(),
+            is_all: true,
         };
         kept.keep(1, whole);
         assert!(kept.get(2).is_none());

@@ -8,9 +8,16 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use forge_core::{Timestamp, Warning, model::PrState};
+use forge_core::{
+    Timestamp, Warning,
+    model::PrState,
+    text::{one_line, truncate_chars},
+};
 
 use crate::{Dialects, records::Record, repository::Repository};
+
+/// The most characters that are shown of a word for a state.
+const WORD_MAX: usize = 60;
 
 /// By what right a status counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,6 +208,25 @@ pub(crate) fn winner(statuses: &[Status]) -> Option<&Status> {
     statuses.iter().rev().find(counts)
 }
 
+/// The warning where the newest status of somebody who may say so has a token that nobody knows.
+pub(crate) fn not_known(statuses: &[Status]) -> Option<Warning> {
+    let newest = statuses.iter().rev().find(|s| s.authority.is_some())?;
+    newest.state.is_none().then(|| {
+        Warning::new(format!(
+            "the newest status, {}, is '{}', which nobody knows; the state is by those before it",
+            newest.uri,
+            shown(&newest.token)
+        ))
+    })
+}
+
+/// A word for a state, as a warning shows it.
+pub(super) fn shown(word: &str) -> String {
+    let (start, more) = truncate_chars(word, WORD_MAX);
+    let rest = if more > 0 { "…" } else { "" };
+    format!("{}{rest}", one_line(&start))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -222,14 +248,18 @@ mod tests {
         }
     }
 
-    fn decide(records: Vec<Record>) -> Option<(PrState, String)> {
+    fn statuses(records: Vec<Record>) -> Vec<Status> {
         let writers = Writers {
             owner: "did:plc:owner".into(),
             collaborators: BTreeSet::from(["did:plc:collab".to_owned()]),
             doubt: None,
         };
         let dialects = Dialects::default();
-        let all = read(records, PULL, "did:plc:author", &writers, &dialects);
+        read(records, PULL, "did:plc:author", &writers, &dialects)
+    }
+
+    fn decide(records: Vec<Record>) -> Option<(PrState, String)> {
+        let all = statuses(records);
         winner(&all).map(|s| (s.state.unwrap(), s.authority.unwrap().word().to_owned()))
     }
 
@@ -271,5 +301,23 @@ mod tests {
             other,
         ];
         assert_eq!(decide(records), closed("author"));
+    }
+
+    #[test]
+    fn a_token_that_nobody_knows_is_told_where_it_is_the_newest_that_could_count() {
+        let at = |month: u8| format!("2026-{month:02}-01T00:00:00Z");
+        let of = |by: &str, state: &str, month| record(by, "a", state, Some(&at(month)));
+        let long = "x".repeat(900);
+        let told = |records| not_known(&statuses(records)).map(|w| w.message);
+        let known = of("owner", "closed", 7);
+        assert_eq!(told(vec![known.clone(), of("author", "parked", 6)]), None);
+        assert_eq!(told(vec![known.clone(), of("stranger", "parked", 8)]), None);
+        let text = told(vec![known.clone(), of("author", "parked", 8)]).unwrap();
+        assert!(
+            text.contains("status.parked', which nobody knows"),
+            "{text}"
+        );
+        let text = told(vec![known, of("author", &long, 8)]).unwrap();
+        assert!(text.contains("x…'") && text.len() < 300, "{text}");
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, Labels, PullRequests,
-    model::{CloseReq, NewLabel, PrState},
+    Ingestion, Labels, PullRequests, Reviews,
+    model::{CloseReq, CommentId, NewLabel, PrState},
 };
 use forge_tangled::Settings;
 use forge_testkit::tangled::{Fault, Moods};
@@ -77,6 +77,33 @@ async fn what_is_not_shown_in_time_is_pending() {
 }
 
 #[tokio::test]
+async fn an_index_that_does_not_know_the_question_confirms_no_deletion() {
+    const LIST: &str = "sh.tangled.feed.listComments";
+    let stage = Stage::new();
+    let index = stage.world.index().host();
+    let pr = create(&stage, stage.settings()).await.value.id;
+    let forge = stage.tangled_with(impatient(&stage), Some(&stage.alice));
+    for (answer, word) in [
+        (Fault::gateway(404), "pending"),
+        (Fault::error(404, "XRPCNotSupported", ""), "pending"),
+        (Fault::error(501, "MethodNotImplemented", ""), "pending"),
+        (Fault::error(400, "InvalidRequest", "unknown"), "pending"),
+        (Fault::error(404, "RecordNotFound", ""), "confirmed"),
+    ] {
+        let said = forge.comment(&pr, "Fine.", None).await.unwrap().value;
+        let told = format!("{answer:?}");
+        index.fault(answer.on(LIST).always());
+        let comment = CommentId {
+            pr: pr.clone(),
+            key: said.id,
+        };
+        let deleted = forge.delete_comment(&comment).await.unwrap();
+        assert_eq!(deleted.ingestion.word(), word, "{told}");
+        index.clear_faults();
+    }
+}
+
+#[tokio::test]
 async fn what_the_index_lost_is_told_once_more() {
     let stage = Stage::new();
     stage.world.index().lose_next("sh.tangled.repo.pull", 1);
@@ -129,6 +156,42 @@ async fn a_collection_that_is_known_not_to_be_taken_in_is_pds_only() {
         .unwrap();
     let instead = "close it on the web".to_owned();
     assert_eq!(closed.ingestion, Ingestion::PdsOnly { instead });
+}
+
+#[tokio::test]
+async fn what_is_about_nothing_is_ineffective_and_for_that_reason() {
+    const STATUS: &str = "sh.tangled.repo.pull.status";
+    const COMMENT: &str = "sh.tangled.feed.comment";
+    let stage = Stage::new();
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    let gone = format!("at://{alice}/sh.tangled.repo.pull/3kaaaaaaaaaa2");
+    stage.world.index().lose_next(STATUS, 9);
+    stage.world.index().lose_next(COMMENT, 9);
+    let at = "2026-11-01T00:00:00Z";
+    let status = serde_json::json!({
+        "pull": gone, "status": format!("{STATUS}.closed"), "createdAt": at,
+    });
+    let comment = serde_json::json!({
+        "subject": {"uri": gone, "cid": "bafyrei"}, "body": {"text": "Fine."}, "createdAt": at,
+    });
+    let forge = stage.tangled(&stage.alice);
+    for (collection, record) in [(STATUS, status), (COMMENT, comment)] {
+        let uri = forge_core::AtUri::parse(&pds.add(alice, collection, record).0).unwrap();
+        let report = forge.check_ingestion(&uri).await.unwrap();
+        let Ingestion::Ineffective { reason, .. } = &report.ingestion else {
+            panic!("{report:?}");
+        };
+        let said = format!("{gone}, which it is about, is not there");
+        assert!(reason.starts_with(&said), "{reason}");
+        let instead = report.instead.as_deref().unwrap_or_default();
+        assert!(instead.contains("forge pr list"), "{instead}");
+        // A server that does not say whether it is there proves nothing.
+        pds.host()
+            .fault(Fault::gateway(404).about("3kaaaaaaaaaa2").always());
+        let report = forge.check_ingestion(&uri).await.unwrap();
+        assert_eq!(report.ingestion.word(), "pending", "{report:?}");
+        pds.host().clear_faults();
+    }
 }
 
 #[tokio::test]

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, Issues, PageReq, RepoId, RepoPath, Warning,
+    Ingestion, Issues, PageReq, PullRequests, RepoId, RepoPath, Warning,
     model::{
-        EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueState, NewIssue,
-        SetIssueState,
+        CloseReq, EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueState,
+        NewIssue, PrFields, PrState, PullQuery, SetIssueState, StateFilter,
     },
 };
 use forge_tangled::Settings;
@@ -240,6 +240,44 @@ async fn the_time_of_a_state_is_behind_the_one_that_it_answers() {
     assert_eq!(open.value.state, IssueState::Open);
     let view = forge.issue(&issue.id, COMMENTS).await.unwrap();
     assert_eq!(view.state, IssueState::Open);
+}
+
+#[tokio::test]
+async fn a_state_that_nobody_knows_is_worked_out_and_told() {
+    let stage = Stage::new();
+    let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let issue = open(&stage, "First").await;
+    let forge = stage.tangled(&stage.alice);
+    let close = to(IssueState::Closed);
+    forge.set_issue_state(&issue.id, &close).await.unwrap();
+    forge.close(&pull.id, &CloseReq::default()).await.unwrap();
+    let index = stage.world.index().host();
+    for (list, uri) in [
+        ("sh.tangled.repo.listPulls", &pull.node_id),
+        ("sh.tangled.repo.listIssues", &issue.node_id),
+    ] {
+        let (cid, value) = stage.world.pds().record(uri).unwrap();
+        let row = json!({
+            "uri": uri, "cid": cid, "value": value, "state": "abandoned", "commentCount": 0,
+        });
+        let rows = json!({ "items": [row] }).to_string();
+        let json = [("content-type", "application/json")];
+        index.fault(Fault::answer(200, &json, rows).on(list).always());
+    }
+    let told = "the state 'abandoned', which nobody knows; it is worked out";
+    let rows = forge.issues(&stage.id(), &all(), PageReq::first(9)).await;
+    let row = rows.unwrap().items.remove(0);
+    assert_eq!(row.state, IssueState::Closed);
+    assert!(said(&row.warnings, told), "{:?}", row.warnings);
+    let query = PullQuery {
+        state: StateFilter::All,
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    let rows = forge.list(&stage.id(), &query, PageReq::first(9)).await;
+    let row = rows.unwrap().items.remove(0);
+    assert_eq!(row.state, PrState::Closed);
+    assert!(said(&row.warnings, told), "{:?}", row.warnings);
 }
 
 #[tokio::test]

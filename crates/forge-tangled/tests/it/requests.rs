@@ -6,14 +6,14 @@ use std::{
 };
 
 use forge_core::{
-    Page, PageReq, PullRequests,
+    Page, PageReq, PullRequests, Warning,
     model::{
-        CreatePull, FileEdit, MergeReq, NewLabel, PrFields, PrState, PullQuery, PullRequest,
-        Resubmit, StateFilter,
+        CreatePull, FileEdit, HeadRef, MergeReq, NewLabel, PrFields, PrState, PullQuery,
+        PullRequest, Resubmit, StateFilter,
     },
 };
 use forge_tangled::{Origin, Settings, Tangled};
-use forge_testkit::tangled::{Host, Recorded};
+use forge_testkit::tangled::{Fault, Host, Recorded};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -523,4 +523,86 @@ async fn without_the_index_others_are_asked_and_that_is_said() {
         assert_eq!(view.state, forge_core::model::PrState::Closed);
         assert!(view.warnings[0].message.contains(by), "{:?}", view.warnings);
     }
+}
+
+/// Backlinks that name one account of two, and then nobody any more.
+fn break_off(stage: &Stage, named: &str) {
+    const LINKS: &str = "blue.microcosm.links.getBacklinkDids";
+    let page = json!({ "total": 2, "linking_dids": [named], "cursor": "1" }).to_string();
+    let json = [("content-type", "application/json")];
+    let gone = Fault::gateway(503).on(LINKS).always();
+    let fault = Fault::answer(200, &json, page).on(LINKS).then(gone);
+    stage.world.index().backlinks().fault(fault);
+}
+
+#[tokio::test]
+async fn backlinks_that_break_off_are_not_told_as_all_there_is() {
+    let stage = Stage::new();
+    let pds = stage.world.pds();
+    let carol = pds.account("carol.test", crate::stage::PASSWORD);
+    let record = json!({
+        "title": "Carol's", "target": { "repo": stage.repo.did, "branch": "main" },
+        "createdAt": "2026-11-01T00:00:00Z", "rounds": [],
+    });
+    pds.add(&carol.did, PULL, record);
+    stage.world.index().host().set_down(true);
+    let forge = stage.tangled(&stage.bob);
+    let page = first_page(&forge, &stage, &rows()).await;
+    assert_eq!(page.total, Some(1), "{:?}", page.warnings);
+    break_off(&stage, &carol.did);
+    let page = first_page(&forge, &stage, &rows()).await;
+    assert_eq!((page.items.len(), page.total), (1, None));
+    let told = |part: &str| page.warnings.iter().any(|w| w.message.contains(part));
+    assert!(told("named 1 of 2 accounts"), "{:?}", page.warnings);
+    // The other questions were not answered at all.
+    assert!(told("named 0 accounts"), "{:?}", page.warnings);
+}
+
+#[tokio::test]
+async fn a_record_that_its_server_does_not_answer_for_is_told() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let pds = stage.world.pds();
+    let carol = pds.account("carol.test", crate::stage::PASSWORD);
+    let comment = json!({
+        "subject": { "uri": made.node_id, "cid": made.version }, "body": { "text": "Hm." },
+        "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let (uri, _) = pds.add(&carol.did, "sh.tangled.feed.comment", comment);
+    let key = uri.rsplit('/').next().unwrap();
+    stage.world.index().host().set_down(true);
+    let forge = stage.tangled(&stage.bob);
+    let unread = format!("the records of {} could not be read", carol.did);
+    let missing = Fault::error(400, "RecordNotFound", "Could not locate record");
+    for (answer, is_told) in [(Fault::gateway(404), true), (missing, false)] {
+        pds.host().fault(answer.about(key).always());
+        let view = forge.view(&made.id, PrFields::NONE).await.unwrap();
+        let told = view.warnings.iter().any(|w| w.message.contains(&unread));
+        assert_eq!((told, view.comments_count), (is_told, 0));
+        pds.host().clear_faults();
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_found_was_looked_for_everywhere() {
+    let stage = Stage::new();
+    stage.open(&stage.handle(&stage.alice), "topic").await;
+    let (index, forge) = (stage.world.index(), stage.tangled(&stage.bob));
+    let find = async |branch: &str| {
+        let head = HeadRef::branch(branch);
+        let all = StateFilter::All;
+        forge.find(stage.repo_id(), &head, all, PrFields::ROW).await
+    };
+    assert!(find("nowhere").await.unwrap().is_empty());
+    index.host().set_down(true);
+    // The backlinks know all of them, too.
+    assert!(find("nowhere").await.unwrap().is_empty());
+    index.backlinks().set_down(true);
+    let e = find("nowhere").await.unwrap_err();
+    assert_eq!(e.code(), "network", "{e:?}");
+    assert!(e.message().contains("the index does not answer"), "{e:?}");
+    assert!(e.hint().unwrap().contains("at-uri"), "{e:?}");
+    let found = find("topic").await.unwrap().remove(0);
+    let told = |w: &Warning| w.message.starts_with("read from the servers of");
+    assert!(found.warnings.iter().any(told), "{:?}", found.warnings);
 }

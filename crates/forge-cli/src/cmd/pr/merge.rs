@@ -116,16 +116,10 @@ fn named_method(args: &MergeArgs) -> Result<Option<MergeMethod>> {
 }
 
 async fn ask(ctx: &Ctx, repo: &Repo) -> Result<MergeMethod> {
-    if !ctx.ui.can_prompt() {
-        return Err(Error::invalid(
-            "method",
-            "--merge, --rebase, or --squash required when not running interactively",
-        )
-        .with_hint(
-            "pass one of them, or set it once with `forge config set merge.method squash`",
-        ));
-    }
     let methods = repo.info().await?.merge_methods;
+    if !ctx.ui.can_prompt() {
+        return Err(unnamed(&methods));
+    }
     let titles: Vec<&str> = methods
         .iter()
         .map(|m| match m {
@@ -136,6 +130,34 @@ async fn ask(ctx: &Ctx, repo: &Repo) -> Result<MergeMethod> {
         .collect();
     let chosen = prompt::choose("What merge method would you like to use?", &titles)?;
     methods.get(chosen).copied().ok_or_else(prompt::cancelled)
+}
+
+/// The failure where nobody can be asked: gh's words, with the methods that there are.
+fn unnamed(methods: &[MergeMethod]) -> Error {
+    let all = [MergeMethod::Merge, MergeMethod::Rebase, MergeMethod::Squash];
+    let here = |method: &MergeMethod| methods.is_empty() || methods.contains(method);
+    let known: Vec<&str> = all
+        .into_iter()
+        .filter(here)
+        .map(MergeMethod::as_str)
+        .collect();
+    let flags: Vec<String> = known.iter().map(|name| format!("--{name}")).collect();
+    let flags = match flags.as_slice() {
+        [first @ .., last] if first.len() > 1 => format!("{}, or {last}", first.join(", ")),
+        few => few.join(" or "),
+    };
+    let pass = match known.len() {
+        1 => "pass it",
+        _ => "pass one of them",
+    };
+    let example = known.last().copied().unwrap_or_default();
+    Error::invalid(
+        "method",
+        format!("{flags} required when not running interactively"),
+    )
+    .with_hint(format!(
+        "{pass}, or set it once with `forge config set merge.method {example}`"
+    ))
 }
 
 /// For a terminal; on a pipe success is silent, as it is for gh.
