@@ -31,6 +31,7 @@ mod cache;
 mod caps;
 mod checks;
 mod comments;
+mod declaration;
 mod dialect;
 mod drafts;
 mod fault;

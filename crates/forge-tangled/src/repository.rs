@@ -13,7 +13,7 @@ use crate::{
     Dialects, Era, KnotAnswers, Origin, Tangled,
     answers::{Answer, Field},
     identity::Identity,
-    records::{self, Record},
+    records::{self, Listing, Record},
     xrpc::Xrpc,
 };
 
@@ -115,12 +115,32 @@ impl Tangled {
             self.sh_record(&pds, &owner, name, &slug),
         )
         .await?;
-        let count = declarations.records.len();
-        let declaration = declaration_of(declarations.records, names, &slug, record.as_ref());
+        let declaration = self.declaration_among(&owner, declarations, name, record.as_ref())?;
         if let Some(declaration) = declaration {
             return self.declared(owner, declaration).await;
         }
-        if count >= REPOS_MOST {
+        match record {
+            Some(record) => self.of_sh_record(owner, record),
+            None => Err(self.no_repository(&pds, &owner, name).await),
+        }
+    }
+
+    /// The declaration that a name, or an older record of a repository, means among all that its
+    /// owner has.
+    ///
+    /// # Errors
+    /// `protocol` where there are more of them than are read, and it is none of these.
+    pub(crate) fn declaration_among(
+        &self,
+        owner: &Identity,
+        declarations: Listing,
+        name: &str,
+        older: Option<&Record>,
+    ) -> Result<Option<Record>> {
+        let count = declarations.records.len();
+        let (names, slug) = (&self.settings.dialects, name.to_lowercase());
+        let found = declaration_of(declarations.records, names, &slug, older);
+        if found.is_none() && count >= REPOS_MOST {
             return Err(Error::new(
                 ErrorKind::Protocol,
                 format!(
@@ -131,10 +151,7 @@ impl Tangled {
                 ),
             ));
         }
-        match record {
-            Some(record) => self.of_sh_record(owner, record),
-            None => Err(self.no_repository(&pds, &owner, name).await),
-        }
+        Ok(found)
     }
 
     /// The `sh.tangled.repo` record: newer ones have the name as their key, older ones a TID and
