@@ -35,6 +35,7 @@ mod declaration;
 mod dialect;
 mod drafts;
 mod fault;
+mod guard;
 mod identity;
 mod ingest;
 mod ingested;

@@ -179,7 +179,7 @@ impl Tangled {
     }
 
     pub(crate) fn index(&self) -> Xrpc {
-        Xrpc::new(self.http.clone(), self.settings.index.clone())
+        self.identities.configured(self.settings.index.clone())
     }
 
     /// The index, for a question that somebody else can answer, too: one that is down is not asked
@@ -339,7 +339,7 @@ impl Tangled {
 
     fn backlinks_service(&self) -> Result<Xrpc> {
         match &self.settings.backlinks {
-            Some(origin) => Ok(Xrpc::new(self.http.clone(), origin.clone())),
+            Some(origin) => Ok(self.identities.configured(origin.clone())),
             None => Err(Error::new(
                 ErrorKind::Config,
                 "no index of backlinks is configured",
