@@ -29,7 +29,9 @@ impl Tangled {
     /// # Errors
     /// `precondition_failed` where there is one now; the repository is looked up anew from then on.
     /// As the owner's server has it, where that cannot be asked: then nobody knows what to write.
+    /// As the knot has it, where that was to say whose the repository is, and did not.
     pub(crate) async fn undeclared(&self, repository: &Repository) -> Result<Undeclared> {
+        self.owner_confirmed(repository).await?;
         let (owner, id) = (&repository.owner, &repository.id);
         let looked = async {
             let pds = self.identities.pds(&owner.did).await?;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Era, IndexFields, Tangled,
+    Era, IndexFields, Tangled, fault,
     records::{self, Listing, Record},
     repository::Repository,
     skipped::Skipped,
@@ -686,9 +686,7 @@ impl Tangled {
                 };
             }
             // Older ones do not know the question.
-            Err(e) if e.is_not_found() || matches!(e.kind(), ErrorKind::InvalidInput { .. }) => {
-                None
-            }
+            Err(e) if fault::is_unknown_method(&e) => None,
             Err(e) => Some(e.message().to_owned()),
         };
         let names = &self.settings.dialects;

@@ -76,7 +76,12 @@ impl Tangled {
             self.page_of(&claimed, query, req),
         )
         .await;
-        confirmed.and(page)
+        confirmed?;
+        let mut page = page?;
+        if claimed.era != Era::Org10 {
+            page.warnings.extend(claimed.doubt());
+        }
+        Ok(page)
     }
 
     async fn page_of(
@@ -265,7 +270,7 @@ impl Tangled {
         filters: &Filters,
     ) -> Result<(Vec<Row>, Vec<Warning>, u64)> {
         let (pulls, mut warnings) = self.tickets(repository).await?;
-        warnings.extend(repository.doubt.clone());
+        warnings.extend(repository.doubt());
         let scanned = pulls.len() as u64;
         let mut rows = Vec::new();
         for pull in pulls {
