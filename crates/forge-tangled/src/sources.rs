@@ -635,17 +635,33 @@ impl Tangled {
 
     /// In 1.0 the key of a collaborator's record is their DID (the project's own description of its
     /// records; what is in one was not seen).
-    async fn collaborators_of_account(&self, repository: &Repository) -> BTreeSet<String> {
-        let Ok((knot, did)) = self.account(repository).await else {
-            return BTreeSet::new();
+    async fn collaborators_of_account(&self, repository: &Repository) -> Pushers {
+        let read = async {
+            let (knot, did) = self.account(repository).await?;
+            let collection = &self.settings.dialects.org.collaborator;
+            records::all(&knot, did, collection, ACCOUNT_MOST).await
         };
-        let collection = &self.settings.dialects.org.collaborator;
-        let all = records::all(&knot, did, collection, ACCOUNT_MOST).await;
-        let records = all.map(|all| all.records).unwrap_or_default();
-        let keys = records.iter().map(Record::rkey);
-        keys.filter(|key| key.starts_with("did:"))
-            .map(str::to_owned)
-            .collect()
+        let (all, why) = match read.await {
+            Ok(all) => {
+                let why = all.warnings.first().map(|w| w.message.clone());
+                (all.records, why)
+            }
+            Err(e) => (Vec::new(), Some(e.message().to_owned())),
+        };
+        let keys = all.iter().map(Record::rkey);
+        Pushers {
+            accounts: keys
+                .filter(|key| key.starts_with("did:"))
+                .map(str::to_owned)
+                .collect(),
+            doubt: why.map(|why| {
+                Warning::new(format!(
+                    "who may push to {} beside its owner could not be read: {why}",
+                    repository.id
+                ))
+                .with_hint("you may be allowed more than is said here; try again later")
+            }),
+        }
     }
 
     /// The collaborators that a knot names, without asking anybody else.
@@ -662,10 +678,7 @@ impl Tangled {
 
     async fn find_collaborators(&self, repository: &Repository) -> Pushers {
         if repository.era == Era::Org10 {
-            return Pushers {
-                accounts: self.collaborators_of_account(repository).await,
-                doubt: None,
-            };
+            return self.collaborators_of_account(repository).await;
         }
         let subject = repository.target();
         let asked = async {
