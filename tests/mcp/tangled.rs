@@ -359,3 +359,17 @@ fn a_stale_head_closes_nothing_and_deletes_nothing() {
     assert_eq!((wire.asked.len(), statuses()), (1, 2));
     assert_eq!(t.repo.git.oid("topic"), None);
 }
+
+#[test]
+fn the_status_says_that_nobody_could_say_who_may_push() {
+    let t = Tangled::new();
+    let _ = t.world.repository_1_0(&t.alice, "new");
+    let refused = Fault::error(403, "Forbidden", "No.");
+    let refused = refused.about("org.tangled.graph.collaborator").always();
+    t.world.knot().host().fault(refused);
+    let mut wire = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
+    let args = json!({"repo": "tangled:alice.test/new"});
+    let status = wire.call("forge_status", args).ok();
+    let missing = status.data()["missing"].to_string();
+    assert!(missing.contains("certainty: who may push to "), "{missing}");
+}

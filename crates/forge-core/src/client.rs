@@ -240,15 +240,20 @@ impl Repo {
     /// # Errors
     /// As [`Repos::repo`](crate::Repos::repo).
     pub async fn capabilities(&self) -> Result<Vec<(Capability, Support)>> {
-        let info = self.info().await?;
+        Ok(self.capabilities_by(&self.info().await?))
+    }
+
+    /// The same, of what [`Self::info`] has said.
+    #[must_use]
+    pub fn capabilities_by(&self, info: &RepoInfo) -> Vec<(Capability, Support)> {
         let table = self.forge().capabilities();
-        Ok(Capability::ALL
+        Capability::ALL
             .iter()
             .map(|c| {
                 let narrowed = info.overrides.iter().find(|(o, _)| o == c).map(|(_, s)| *s);
                 (*c, narrowed.unwrap_or_else(|| table.get(*c)))
             })
-            .collect())
+            .collect()
     }
 
     /// The address of a page of the forge's web site; `None` where it has no such page.

@@ -197,5 +197,6 @@ fn info(host: &str, repo: wire::Repo, missing_scopes: Vec<String>) -> RepoInfo {
         merge_methods,
         missing_scopes,
         overrides,
+        warnings: Vec::new(),
     }
 }

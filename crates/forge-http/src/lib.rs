@@ -29,6 +29,7 @@ pub use leaf::Leaf;
 pub use proxy::Proxies;
 pub use rate::{RateLimit, limited_for, rate_limit_wait};
 pub use redact::redact;
+pub use redirect::{MOST as REDIRECTS_MOST, redirected};
 pub use retry::RetryPolicy;
 pub use secret::Secret;
 pub use settings::{ENV, Settings};

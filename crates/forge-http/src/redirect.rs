@@ -1,13 +1,13 @@
 //! Redirects: followed for reads, and for writes within their host; credentials stay at home.
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use url::Url;
 
-use crate::proxy;
+use crate::{Body, proxy};
 
-/// How many are followed.
-pub(crate) const MOST: usize = 5;
+/// How many redirects are followed.
+pub const MOST: usize = 5;
 
 /// The request that an answer sends us to, or `None` when the answer is to be taken as it is.
 ///
@@ -51,6 +51,15 @@ pub(crate) fn next(
         next.headers_mut().remove("dpop");
     }
     Some(next)
+}
+
+/// The request that an answer sends us to, as [`crate::Http::send`] would send it, or `None` when
+/// the answer is to be taken as it is: for a caller of [`crate::Unfollowed`] requests who looks at
+/// where it leads, and then goes there.
+#[must_use]
+pub fn redirected(request: &Request<Bytes>, response: &Response<Body>) -> Option<Request<Bytes>> {
+    let from = Url::parse(&request.uri().to_string()).ok()?;
+    next(request, &from, response.status(), response.headers())
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ impl Repos for Local {
             default_merge_method: None,
             missing_scopes: Vec::new(),
             overrides: Vec::new(),
+            warnings: Vec::new(),
         })
     }
 

@@ -17,6 +17,7 @@ use crate::{
     kinds, page,
     pulls::{check_body, view::Located},
     records::{self, NewRecord, Record},
+    repository::Repository,
     skipped,
     sources::{ACCOUNT_MOST, IN_FLIGHT},
     tickets, verdicts, write,
@@ -140,13 +141,20 @@ impl Tangled {
     ) -> Result<Outcome<Comment>> {
         let pull = &located.pull;
         let round = pull.latest().map_or(0, |(number, _)| number);
-        self.comment_about(&pull.record, Some(round), body, reply_to)
-            .await
+        self.comment_about(
+            &located.repository,
+            &pull.record,
+            Some(round),
+            body,
+            reply_to,
+        )
+        .await
     }
 
     /// Comments on a record; `round` is that of a pull request.
     pub(crate) async fn comment_about(
         &self,
+        repository: &Repository,
         subject: &Record,
         round: Option<usize>,
         body: &str,
@@ -182,8 +190,9 @@ impl Tangled {
             }
         }
         let record = write::checked(NewRecord::new(&names.sh.comment, value), names)?;
-        let cids = self.create_records(std::slice::from_ref(&record)).await;
-        let cids = cids.map_err(|e| match fault::is_ambiguous(&e) {
+        let undeclared = self.undeclared(repository).await?;
+        let cids = self.create_records(undeclared, std::slice::from_ref(&record));
+        let cids = cids.await.map_err(|e| match fault::is_ambiguous(&e) {
             true => {
                 let noun = if round.is_some() { "pr" } else { "issue" };
                 e.with_hint(format!(
@@ -197,7 +206,7 @@ impl Tangled {
         })?;
         let written = record.written(&viewer, cids);
         let seen = Seen::About(kinds::comments(names), &subject.uri);
-        let told = self.ingestion(seen, &written).await;
+        let told = self.ingestion(repository, seen, &written).await;
         let mut outcome = Outcome::immediate(self.comment_model(&written, &viewer).await);
         outcome.ingestion = told.ingestion;
         Ok(outcome)
@@ -219,7 +228,7 @@ impl Tangled {
             kinds::comments(&self.settings.dialects),
             &located.pull.record.uri,
         );
-        let told = self.ingestion(seen, &record).await;
+        let told = self.ingestion(&located.repository, seen, &record).await;
         let comment = self.comment_model(&record, record.author()).await;
         let warning = Warning::new(format!(
             "the comment was there already, and was not repeated: {}",
@@ -314,8 +323,9 @@ impl Reviews for Tangled {
         let uri = self.comment_uri(&comment.key)?;
         let markdown_type = &self.settings.dialects.sh.markdown;
         let fields = self.fields();
+        let undeclared = self.undeclared(&located.repository).await?;
         let record = self
-            .edit_record(&uri, None, |value| {
+            .edit_record(undeclared, &uri, None, |value| {
                 match value.get_mut(&*fields.body).and_then(Value::as_object_mut) {
                     Some(markdown) => {
                         markdown.insert(fields.text.to_string(), json!(body));
@@ -334,7 +344,7 @@ impl Reviews for Tangled {
             .map_err(|e| no_comment(&uri, e))?;
         let names = &self.settings.dialects;
         let seen = Seen::About(kinds::comments(names), &located.pull.record.uri);
-        let told = self.ingestion(seen, &record).await;
+        let told = self.ingestion(&located.repository, seen, &record).await;
         let mut outcome = Outcome::immediate(self.comment_model(&record, &uri.authority).await);
         outcome.ingestion = told.ingestion;
         Ok(outcome)
@@ -348,7 +358,8 @@ impl Reviews for Tangled {
         records::get_uri(&pds, &uri)
             .await
             .map_err(|e| no_comment(&uri, e))?;
-        self.delete_record(&uri).await?;
+        let undeclared = self.undeclared(&repository).await?;
+        self.delete_record(undeclared, &uri).await?;
         let mut outcome = Outcome::immediate(());
         let pull = match &comment.pr.key {
             PrKey::Record(uri) => uri.clone(),

@@ -27,6 +27,16 @@ pub(crate) fn is_stale_token(error: &Error) -> bool {
     matches!(name(error), Some("ExpiredToken" | "InvalidToken"))
 }
 
+/// Whether the service may be older than what it was asked: 404 and 501, and 400, with which a
+/// knot refuses what it cannot read.
+pub(crate) fn is_unknown_method(error: &Error) -> bool {
+    error.is_not_found()
+        || matches!(
+            error.kind(),
+            ErrorKind::InvalidInput { .. } | ErrorKind::Upstream { status: 501, .. }
+        )
+}
+
 /// The record was changed by somebody else.
 pub(crate) fn is_conflict(error: &Error) -> bool {
     name(error) == Some("InvalidSwap")

@@ -7,8 +7,11 @@ use forge_core::{AtUri, Error, ErrorKind, Ingestion, Result};
 use serde_json::{Map, Value};
 
 use crate::{
-    ShFields, Tangled, fault,
+    ShFields, Tangled,
+    declaration::Undeclared,
+    fault,
     records::Record,
+    repository::Repository,
     sources::{Items, Kind, MOST},
 };
 
@@ -58,7 +61,12 @@ impl Tangled {
     /// When half of the wait is over and the index says that it does not have this version, the
     /// record is put once more: tangled's own drops what it fails to take in, and does not come back
     /// to it before the record changes (tangled.org core issue 533).
-    pub(crate) async fn ingestion(&self, seen: Seen<'_>, record: &Record) -> Told {
+    pub(crate) async fn ingestion(
+        &self,
+        repository: &Repository,
+        seen: Seen<'_>,
+        record: &Record,
+    ) -> Told {
         let mut cid = record.cid().to_owned();
         let uri = record.uri.clone();
         let Ok(at) = AtUri::parse(&uri) else {
@@ -87,7 +95,8 @@ impl Tangled {
         // A repository's record is changed for nobody's sake.
         if matches!(look, Look::Absent | Look::Other(_))
             && !matches!(seen, Seen::Repository)
-            && let Ok(again) = self.put_changed(&at, &cid).await
+            && let Ok(undeclared) = self.undeclared(repository).await
+            && let Ok(again) = self.put_changed(undeclared, &at, &cid).await
         {
             cid = again;
         }
@@ -151,12 +160,17 @@ impl Tangled {
 
     /// Puts one of the viewer's records once more, with a change that means nothing: the same bytes
     /// again make no commit, so that nobody would hear of them. The new CID.
-    pub(crate) async fn put_changed(&self, uri: &AtUri, cid: &str) -> Result<String> {
+    pub(crate) async fn put_changed(
+        &self,
+        undeclared: Undeclared,
+        uri: &AtUri,
+        cid: &str,
+    ) -> Result<String> {
         let names = &self.settings.dialects.sh;
         let fields = self.fields();
         let has_mentions = uri.collection == names.pull || uri.collection == names.issue;
         let record = self
-            .edit_record(uri, Some(cid), |value| {
+            .edit_record(undeclared, uri, Some(cid), |value| {
                 if has_mentions {
                     change_mentions(value, fields);
                 } else {

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::{
     Era, Tangled,
+    declaration::Undeclared,
     ingest::{Look, Seen},
     kinds,
     records::{self, Record},
@@ -178,8 +179,8 @@ impl Tangled {
             return Ok(IngestionReport { because, ..before });
         }
         let uri = AtUri::parse(&before.uri)?;
-        self.not_declared(&uri).await?;
-        self.put_changed(&uri, &before.cid).await?;
+        let undeclared = self.not_declared(&uri).await?;
+        self.put_changed(undeclared, &uri, &before.cid).await?;
         let begun = Instant::now();
         let mut pause = self.settings.poll;
         loop {
@@ -195,21 +196,22 @@ impl Tangled {
 
     /// Refuses a record about a repository that was declared since: nothing of the protocol before
     /// 1.0 is written to it, also not the same once more. The definition of a label is about none.
-    async fn not_declared(&self, uri: &AtUri) -> Result<()> {
+    async fn not_declared(&self, uri: &AtUri) -> Result<Undeclared> {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;
         let about = match self.subject(&record) {
             Some(Seen::Pull | Seen::Issue) => uri.clone(),
             Some(Seen::About(_, subject)) => AtUri::parse(subject)?,
-            _ => return Ok(()),
+            _ => return Ok(Undeclared::of_no_repository()),
         };
         let id = if about.collection == self.settings.dialects.sh.issue {
             self.issue_of_record(&about).await?.repo
         } else {
             self.pull_of_record(&about).await?.repo
         };
-        if self.repository(&id).await?.era != Era::Org10 {
-            return Ok(());
+        let repository = self.repository(&id).await?;
+        if repository.era != Era::Org10 {
+            return self.undeclared(&repository).await;
         }
         Err(Error::precondition(
             Precondition::Rule,

@@ -544,7 +544,8 @@ impl Tangled {
         change: impl Fn(&mut Vec<Value>) + Send + Sync,
     ) -> Result<Record> {
         let uri = AtUri::parse(&repository.record.uri)?;
-        let edited = self.edit_record(&uri, None, |value| {
+        let undeclared = self.undeclared(repository).await?;
+        let edited = self.edit_record(undeclared, &uri, None, |value| {
             let labels = value
                 .entry(self.fields().repo_labels.to_string())
                 .or_insert_with(|| Value::Array(Vec::new()));
@@ -670,8 +671,9 @@ impl Labels for Tangled {
                 .with_hint("pass --force to change it"));
             }
             let uri = AtUri::parse(&known.uri)?;
+            let undeclared = self.undeclared(&repository).await?;
             let record = self
-                .edit_record(&uri, None, |value| {
+                .edit_record(undeclared, &uri, None, |value| {
                     value.insert(fields.label_name.to_string(), json!(name));
                     value.insert(fields.label_color.to_string(), json!(format!("#{color}")));
                     Ok(())
@@ -680,7 +682,8 @@ impl Labels for Tangled {
             self.definitions.forget(&repository.record.uri);
             let mut outcome = Outcome::immediate(label(known.uri.clone()));
             let seen = Seen::Definition(&uri.authority);
-            outcome.ingestion = self.ingestion(seen, &record).await.ingestion;
+            let told = self.ingestion(&repository, seen, &record).await;
+            outcome.ingestion = told.ingestion;
             return Ok(said(outcome));
         }
         let names = &self.settings.dialects.sh;
@@ -703,7 +706,10 @@ impl Labels for Tangled {
         let record = write::checked(record, &self.settings.dialects)?;
         let owner = repository.owner.did.as_str();
         let uri = record.uri(owner);
-        let cids = self.create_records(std::slice::from_ref(&record)).await?;
+        let undeclared = self.undeclared(&repository).await?;
+        let cids = self
+            .create_records(undeclared, std::slice::from_ref(&record))
+            .await?;
         let added = uri.clone();
         let subscribed = self
             .subscribe(&repository, move |list| list.push(json!(added)))
@@ -716,11 +722,15 @@ impl Labels for Tangled {
             })?;
         let mut outcome = Outcome::immediate(label(uri));
         let defined = record.written(owner, cids);
-        let told = self.ingestion(Seen::Definition(owner), &defined).await;
+        let told = self
+            .ingestion(&repository, Seen::Definition(owner), &defined)
+            .await;
         outcome.ingestion = match told.ingestion {
             // It is a label of the repository when the repository names it.
             Ingestion::Confirmed { .. } => {
-                let told_of_both = self.ingestion(Seen::Repository, &subscribed).await;
+                let told_of_both = self
+                    .ingestion(&repository, Seen::Repository, &subscribed)
+                    .await;
                 worse(told.ingestion, told_of_both.ingestion)
             }
             unseen => unseen,
@@ -752,7 +762,8 @@ impl Labels for Tangled {
             })
             .await?;
         let mut outcome = Outcome::immediate(());
-        outcome.ingestion = self.ingestion(Seen::Repository, &record).await.ingestion;
+        let told = self.ingestion(&repository, Seen::Repository, &record).await;
+        outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
 }

@@ -22,6 +22,9 @@ pub enum Reach {
     Private,
 }
 
+/// Why a service is not contacted that is on this machine.
+const HERE: &str = "it is this machine";
+
 impl Origin {
     /// An origin that the user configured: `https` anywhere, `http` to this machine.
     ///
@@ -56,22 +59,30 @@ impl Origin {
                 ),
             )
         };
-        let url = Url::parse(text).map_err(|e| refused(&e.to_string()))?;
+        Self::allowed(text, reach).map_err(|why| match why {
+            HERE => refused(why).with_hint(
+                "services on this machine are used only where the configuration names one",
+            ),
+            _ => refused(why),
+        })
+    }
+
+    /// As [`Self::found`]; else why not.
+    pub(crate) fn allowed(text: &str, reach: Reach) -> Result<Self, &'static str> {
+        let url = Url::parse(text).map_err(|_| "it is no address")?;
         let here = is_this_machine(&url);
         if here && reach == Reach::Public {
-            return Err(refused("it is this machine").with_hint(
-                "services on this machine are used only where the configuration names one",
-            ));
+            return Err(HERE);
         }
         match url.host() {
             Some(Host::Domain(name)) if here || is_public_name(name) => {}
             Some(_) if here || reach == Reach::Private => {}
-            _ => return Err(refused("it is not a public host name")),
+            _ => return Err("it is not a public host name"),
         }
         if url.scheme() != "https" && !(here && url.scheme() == "http") {
-            return Err(refused("it is not https"));
+            return Err("it is not https");
         }
-        Self::of(&url).ok_or_else(|| refused("it is more than scheme, host and port"))
+        Self::of(&url).ok_or("it is more than scheme, host and port")
     }
 
     /// The origin of a knot or another service that is named by host and port.

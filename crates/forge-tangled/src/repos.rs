@@ -76,6 +76,7 @@ impl Repos for Tangled {
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
         let repository = self.repository(repo).await?;
         let default_branch = self.default_branch(&repository).await?.map(|b| b.name);
+        let mut warnings: Vec<Warning> = repository.doubt().into_iter().collect();
         let permission = match self.session.viewer_if_any().await? {
             Some(viewer) if viewer.identity.did == repository.owner.did => Permission::Admin,
             Some(viewer) => {
@@ -83,6 +84,8 @@ impl Repos for Tangled {
                 if writers.may_write(&viewer.identity.did) {
                     Permission::Write
                 } else {
+                    // It may be more: who else may push could not be read.
+                    warnings.extend(writers.doubt);
                     Permission::Read
                 }
             }
@@ -112,6 +115,7 @@ impl Repos for Tangled {
                 Era::Sh2025 => only_read(),
                 Era::Sh2026 => Vec::new(),
             },
+            warnings,
             id: repository.id.clone(),
         })
     }

@@ -12,8 +12,9 @@ use tokio::sync::OnceCell;
 use crate::{
     Dialects, Era, KnotAnswers, Origin, Tangled,
     answers::{Answer, Field},
+    fault,
     identity::Identity,
-    records::{self, Record},
+    records::{self, Listing, Record},
     xrpc::Xrpc,
 };
 
@@ -32,10 +33,20 @@ pub(crate) struct Repository {
     /// The repository's own DID; those of 2025 have none.
     pub did: Option<String>,
     pub knot: Origin,
-    /// Why it need not be the owner's, where nobody but the owner says that it is.
-    pub doubt: Option<Warning>,
+    /// Why it need not be the owner's, where nobody but the owner's declaration says that it is.
+    declared_alone: Option<Warning>,
     /// Filled once the knot has not said that it is somebody else's.
     confirmed: OnceCell<()>,
+    /// Filled where the knot could not be asked.
+    unconfirmed: OnceCell<Warning>,
+}
+
+/// Why a knot has not confirmed whose a repository is.
+enum Unconfirmed {
+    /// It is not to be asked, or says that it is another's.
+    Refused(Error),
+    /// It does not answer.
+    Silent(Error),
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,6 +68,15 @@ impl Repository {
     /// What pull requests name as their target: the DID, or in 2025 the at-uri.
     pub fn target(&self) -> &str {
         self.did.as_deref().unwrap_or(&self.record.uri)
+    }
+
+    /// Why it need not be the owner's, where that is known by its record alone.
+    pub fn doubt(&self) -> Option<Warning> {
+        let silent = || {
+            let warning = self.unconfirmed.get();
+            warning.filter(|_| !self.confirmed.initialized())
+        };
+        self.declared_alone.as_ref().or_else(silent).cloned()
     }
 
     /// What the knot's queries take as `repo`.
@@ -115,12 +135,32 @@ impl Tangled {
             self.sh_record(&pds, &owner, name, &slug),
         )
         .await?;
-        let count = declarations.records.len();
-        let declaration = declaration_of(declarations.records, names, &slug, record.as_ref());
+        let declaration = self.declaration_among(&owner, declarations, name, record.as_ref())?;
         if let Some(declaration) = declaration {
             return self.declared(owner, declaration).await;
         }
-        if count >= REPOS_MOST {
+        match record {
+            Some(record) => self.of_sh_record(owner, record),
+            None => Err(self.no_repository(&pds, &owner, name).await),
+        }
+    }
+
+    /// The declaration that a name, or an older record of a repository, means among all that its
+    /// owner has.
+    ///
+    /// # Errors
+    /// `protocol` where there are more of them than are read, and it is none of these.
+    pub(crate) fn declaration_among(
+        &self,
+        owner: &Identity,
+        declarations: Listing,
+        name: &str,
+        older: Option<&Record>,
+    ) -> Result<Option<Record>> {
+        let count = declarations.records.len();
+        let (names, slug) = (&self.settings.dialects, name.to_lowercase());
+        let found = declaration_of(declarations.records, names, &slug, older);
+        if found.is_none() && count >= REPOS_MOST {
             return Err(Error::new(
                 ErrorKind::Protocol,
                 format!(
@@ -131,10 +171,7 @@ impl Tangled {
                 ),
             ));
         }
-        match record {
-            Some(record) => self.of_sh_record(owner, record),
-            None => Err(self.no_repository(&pds, &owner, name).await),
-        }
+        Ok(found)
     }
 
     /// The `sh.tangled.repo` record: newer ones have the name as their key, older ones a TID and
@@ -205,27 +242,69 @@ impl Tangled {
             record,
             did,
             knot,
-            doubt: None,
+            declared_alone: None,
             confirmed: OnceCell::new(),
+            unconfirmed: OnceCell::new(),
         })
     }
 
-    /// Anybody can write a record that claims a repository; the knot knows whose it is. One that
-    /// does not know the question is older than repository DIDs and is believed. A declaration of
-    /// 1.0 was confirmed when it was found.
+    /// Anybody can write a record that claims a repository; the knot knows whose it is. Where it
+    /// does not answer, reading goes on, and [`Repository::doubt`] says so.
     pub(crate) async fn confirm_owner(&self, repository: &Repository) -> Result<()> {
+        // A knot that does not answer is not waited for each time.
+        if repository.unconfirmed.initialized() {
+            return Ok(());
+        }
+        match self.ask_owner(repository).await {
+            Ok(()) => Ok(()),
+            Err(Unconfirmed::Refused(e)) => Err(e),
+            Err(Unconfirmed::Silent(e)) => {
+                // Who was here at the same time has said the same.
+                let _ = repository.unconfirmed.set(unconfirmed(repository, &e));
+                Ok(())
+            }
+        }
+    }
+
+    /// As [`Self::confirm_owner`], for what writes: a knot that does not answer is a failure.
+    pub(crate) async fn owner_confirmed(&self, repository: &Repository) -> Result<()> {
+        self.ask_owner(repository).await.map_err(|why| match why {
+            Unconfirmed::Refused(e) => e,
+            Unconfirmed::Silent(e) => {
+                let told = unconfirmed(repository, &e);
+                let error = Error::new(
+                    e.kind().clone(),
+                    format!("{}; this was not written", told.message),
+                );
+                error
+                    .with_retry(e.retry())
+                    .with_hint("try again when the knot answers")
+                    .with_source(e)
+            }
+        })
+    }
+
+    /// A knot that does not know the question is older than repository DIDs, and the record is
+    /// believed. A declaration of 1.0 was confirmed when it was found.
+    async fn ask_owner(&self, repository: &Repository) -> Result<(), Unconfirmed> {
         let owner = &repository.owner;
         let did = match (&repository.did, repository.era) {
             (Some(did), Era::Sh2026) => did.as_str(),
             _ => return Ok(()),
         };
         let asked = repository.confirmed.get_or_try_init(|| async {
-            let knot = self.identities.service(repository.knot.clone()).await?;
+            let knot = self.identities.service(repository.knot.clone()).await;
+            let knot = knot.map_err(Unconfirmed::Refused)?;
             match self.ask_whose(&knot, did).await {
-                Ok(said) if said.owner_did != owner.did => {
-                    Err(claimed(owner, did, &said.owner_did, knot.origin()))
-                }
-                _ => Ok(()),
+                Ok(said) if said.owner_did != owner.did => Err(Unconfirmed::Refused(claimed(
+                    owner,
+                    did,
+                    &said.owner_did,
+                    knot.origin(),
+                ))),
+                Ok(_) => Ok(()),
+                Err(e) if fault::is_unknown_method(&e) => Ok(()),
+                Err(e) => Err(Unconfirmed::Silent(e)),
             }
         });
         asked.await.copied()
@@ -261,10 +340,11 @@ impl Tangled {
             owner,
             name,
             record,
-            doubt,
+            declared_alone: doubt,
             did: Some(did),
             knot,
             confirmed: OnceCell::new(),
+            unconfirmed: OnceCell::new(),
         })
     }
 
@@ -379,6 +459,18 @@ fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
         owner.name()
     ))
     .with_hint("look on the web whose it is")
+}
+
+/// The warning of a record that its knot does not confirm.
+fn unconfirmed(repository: &Repository, why: &Error) -> Warning {
+    Warning::new(format!(
+        "that {} is {}'s is taken from their record alone: its knot {} does not say whose it is ({})",
+        repository.target(),
+        repository.owner.name(),
+        repository.knot.host(),
+        why.message()
+    ))
+    .with_hint("try again when the knot answers")
 }
 
 fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {

@@ -195,7 +195,7 @@ impl Tangled {
     }
 
     pub(crate) fn index(&self) -> Xrpc {
-        Xrpc::new(self.http.clone(), self.settings.index.clone())
+        self.identities.configured(self.settings.index.clone())
     }
 
     /// The index, for a question that somebody else can answer, too: one that is down is not asked
@@ -355,7 +355,7 @@ impl Tangled {
 
     fn backlinks_service(&self) -> Result<Xrpc> {
         match &self.settings.backlinks {
-            Some(origin) => Ok(Xrpc::new(self.http.clone(), origin.clone())),
+            Some(origin) => Ok(self.identities.configured(origin.clone())),
             None => Err(Error::new(
                 ErrorKind::Config,
                 "no index of backlinks is configured",
@@ -686,17 +686,33 @@ impl Tangled {
 
     /// In 1.0 the key of a collaborator's record is their DID (the project's own description of its
     /// records; what is in one was not seen).
-    async fn collaborators_of_account(&self, repository: &Repository) -> BTreeSet<String> {
-        let Ok((knot, did)) = self.account(repository).await else {
-            return BTreeSet::new();
+    async fn collaborators_of_account(&self, repository: &Repository) -> Pushers {
+        let read = async {
+            let (knot, did) = self.account(repository).await?;
+            let collection = &self.settings.dialects.org.collaborator;
+            records::all(&knot, did, collection, ACCOUNT_MOST).await
         };
-        let collection = &self.settings.dialects.org.collaborator;
-        let all = records::all(&knot, did, collection, ACCOUNT_MOST).await;
-        let records = all.map(|all| all.records).unwrap_or_default();
-        let keys = records.iter().map(Record::rkey);
-        keys.filter(|key| key.starts_with("did:"))
-            .map(str::to_owned)
-            .collect()
+        let (all, why) = match read.await {
+            Ok(all) => {
+                let why = all.warnings.first().map(|w| w.message.clone());
+                (all.records, why)
+            }
+            Err(e) => (Vec::new(), Some(e.message().to_owned())),
+        };
+        let keys = all.iter().map(Record::rkey);
+        Pushers {
+            accounts: keys
+                .filter(|key| key.starts_with("did:"))
+                .map(str::to_owned)
+                .collect(),
+            doubt: why.map(|why| {
+                Warning::new(format!(
+                    "who may push to {} beside its owner could not be read: {why}",
+                    repository.id
+                ))
+                .with_hint("you may be allowed more than is said here; try again later")
+            }),
+        }
     }
 
     /// The collaborators that a knot names, without asking anybody else.
@@ -713,10 +729,7 @@ impl Tangled {
 
     async fn find_collaborators(&self, repository: &Repository) -> Pushers {
         if repository.era == Era::Org10 {
-            return Pushers {
-                accounts: self.collaborators_of_account(repository).await,
-                doubt: None,
-            };
+            return self.collaborators_of_account(repository).await;
         }
         let subject = repository.target();
         let asked = async {
@@ -737,9 +750,7 @@ impl Tangled {
                 };
             }
             // Older ones do not know the question.
-            Err(e) if e.is_not_found() || matches!(e.kind(), ErrorKind::InvalidInput { .. }) => {
-                None
-            }
+            Err(e) if fault::is_unknown_method(&e) => None,
             Err(e) => Some(e.message().to_owned()),
         };
         let names = &self.settings.dialects;

@@ -6,7 +6,9 @@ use forge_http::Class;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Dialects, Tangled, fault, lexicon,
+    Dialects, Tangled,
+    declaration::Undeclared,
+    fault, lexicon,
     records::{self, NewRecord, Record},
 };
 
@@ -62,7 +64,11 @@ impl Tangled {
     ///
     /// The keys are ours, so an answer that was lost is read back, and a record that is not there
     /// can be sent again: the server refuses a key that exists.
-    pub(crate) async fn create_records(&self, records: &[NewRecord]) -> Result<Vec<String>> {
+    pub(crate) async fn create_records(
+        &self,
+        _: Undeclared,
+        records: &[NewRecord],
+    ) -> Result<Vec<String>> {
         let did = self.session.viewer().await?.identity.did.clone();
         let input = records::creation(&did, records);
         let mut tried = 0;
@@ -127,6 +133,7 @@ impl Tangled {
     /// faster: then all of it again, or with `expected` a conflict. Fields that we do not know stay.
     pub(crate) async fn edit_record(
         &self,
+        _: Undeclared,
         uri: &AtUri,
         expected: Option<&str>,
         change: impl Fn(&mut Map<String, Value>) -> Result<()>,
@@ -193,7 +200,7 @@ impl Tangled {
     }
 
     /// Deletes one of the viewer's records. One that is gone already is as good.
-    pub(crate) async fn delete_record(&self, uri: &AtUri) -> Result<()> {
+    pub(crate) async fn delete_record(&self, _: Undeclared, uri: &AtUri) -> Result<()> {
         let viewer = self.session.viewer().await?;
         if viewer.identity.did != uri.authority {
             return Err(self.not_yours(uri).await);
@@ -216,8 +223,13 @@ impl Tangled {
     }
 
     /// Uploads a blob; the object that records refer to it with. The same bytes are the same blob,
-    /// so that it may be sent again.
-    pub(crate) async fn upload(&self, encoding: &str, body: Vec<u8>) -> Result<Value> {
+    /// so that it may be sent again. The write of these records is what uses the look up.
+    pub(crate) async fn upload(
+        &self,
+        _: &Undeclared,
+        encoding: &str,
+        body: Vec<u8>,
+    ) -> Result<Value> {
         let answer = self
             .session
             .call(Class::Replay, |xrpc| {

@@ -1,6 +1,6 @@
 //! XRPC calls, made by atrium over the workspace's transport.
 
-use std::error::Error as StdError;
+use std::{error::Error as StdError, sync::Arc};
 
 use atrium_api::client::AtpServiceClient;
 use atrium_xrpc::{
@@ -9,7 +9,7 @@ use atrium_xrpc::{
 };
 use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result, Retry, Timestamp};
-use forge_http::{Class, Http, MaxRetries, Secret};
+use forge_http::{Body, Class, Http, MaxRetries, REDIRECTS_MOST, Secret, Unfollowed, redirected};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
@@ -19,6 +19,7 @@ use crate::{
     answers::{self, Answer},
     dialect::Table,
     fault,
+    guard::Guard,
 };
 
 /// Query parameters, in order.
@@ -42,16 +43,19 @@ fn or_empty<'de, D: Deserializer<'de>>(d: D) -> Result<String, D::Error> {
 pub(crate) struct Xrpc {
     http: Http,
     origin: Origin,
+    guard: Arc<Guard>,
     token: Option<Secret>,
     class: Option<Class>,
     retries: Option<MaxRetries>,
 }
 
 impl Xrpc {
-    pub fn new(http: Http, origin: Origin) -> Self {
+    /// A service; `guard` says where it may send us on to.
+    pub fn new(http: Http, origin: Origin, guard: Arc<Guard>) -> Self {
         Self {
             http,
             origin,
+            guard,
             token: None,
             class: None,
             retries: None,
@@ -271,7 +275,7 @@ impl HttpClient for Xrpc {
         if let Some(retries) = self.retries {
             request.extensions_mut().insert(retries);
         }
-        let response = self.http.send(request).await?;
+        let response = self.send_on(request).await?;
         let (mut parts, body) = response.into_parts();
         if parts.status == StatusCode::TOO_MANY_REQUESTS {
             return Err(Box::new(self.limited(&parts.headers)));
@@ -284,6 +288,28 @@ impl HttpClient for Xrpc {
 }
 
 impl Xrpc {
+    /// The answer, or the one that it leads on to: a stranger's server must not send us where its
+    /// document could not.
+    async fn send_on(&self, mut request: Request<Bytes>) -> Result<Response<Body>> {
+        request.extensions_mut().insert(Unfollowed);
+        for _ in 0..=REDIRECTS_MOST {
+            let response = self.http.send(request.clone()).await?;
+            let Some(next) = redirected(&request, &response) else {
+                return Ok(response);
+            };
+            let (from, to) = (request.uri().to_string(), next.uri().to_string());
+            self.guard.may_follow(&from, &to).await?;
+            request = next;
+        }
+        Err(Error::new(
+            ErrorKind::Protocol,
+            format!(
+                "{} sends us on more than {REDIRECTS_MOST} times",
+                self.origin.host()
+            ),
+        ))
+    }
+
     /// `ratelimit-reset` is in seconds since the epoch (the PDS's reference implementation).
     fn limited(&self, headers: &HeaderMap) -> Error {
         let number =

@@ -1,5 +1,7 @@
 //! A repository of Tangled 1.0, from a clone.
 
+use forge_testkit::tangled::Fault;
+
 use super::world::Tangled;
 
 const NEW: &str = "https://tangled.org/alice.test/new";
@@ -63,4 +65,18 @@ fn a_branch_that_was_not_pushed_has_to_be_where_a_round_is_two_commits() {
     assert!(said.contains("has no branch 'mine'"), "{said}");
     assert!(said.contains("git push -u origin mine"), "{said}");
     assert!(!said.contains("from this clone"), "{said}");
+}
+
+#[test]
+fn that_nobody_could_say_who_may_push_is_told() {
+    let t = Tangled::new();
+    let _ = t.world.repository_1_0(&t.alice, "new");
+    let refused = Fault::error(403, "Forbidden", "No.");
+    let refused = refused.about("org.tangled.graph.collaborator").always();
+    t.world.knot().host().fault(refused);
+    let args = ["capabilities", "-R", "tangled:alice.test/new"];
+    let said = t.forge(&t.bob, &args).output().success();
+    let _ = said
+        .says("warning: who may push to ")
+        .says("No. (Forbidden)");
 }

@@ -75,7 +75,11 @@ const COLUMNS: &[Column] = &[
 pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
     let selection = Selection::from_args(&args.json.or_all(FIELDS.iter().map(|f| f.name)), FIELDS)?;
     let repo = ctx.repo(args.repo.as_deref()).await?;
-    let rows = repo.capabilities().await?;
+    let info = repo.info().await?;
+    let rows = repo.capabilities_by(&info);
+    for warning in &info.warnings {
+        ctx.ui.warning(warning);
+    }
     if let Some(selection) = selection {
         selection.print(&ctx.ui, &selection.array(&rows))?;
         return Ok(Exit::Ok);

@@ -1,7 +1,7 @@
 use serde::Serialize;
 
 use super::MergeMethod;
-use crate::{Capability, RepoId, Support};
+use crate::{Capability, RepoId, Support, Warning};
 
 /// A repository, as its forge describes it.
 #[derive(Clone, Debug, Serialize)]
@@ -38,6 +38,9 @@ pub struct RepoInfo {
     /// Where this repository, its policy or the viewer's rights differ from the backend's table.
     #[serde(skip)]
     pub overrides: Vec<(Capability, Support)>,
+    /// What could not be found out, such as whether the viewer may write.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// A branch of a repository.

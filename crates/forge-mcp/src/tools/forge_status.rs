@@ -1,5 +1,5 @@
 use forge_core::{
-    Error, ErrorKind, Support,
+    Error, ErrorKind, Support, Warning,
     model::{Permission, RepoInfo},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -165,6 +165,7 @@ async fn repository(
         Err(e) if is_login(e) => missing.push(login(e)),
         Err(e) => missing.push(format!("to know who you are: {}", e.message())),
     }
+    missing.extend(info.warnings.iter().map(doubt));
     // Without credentials there is nobody to name.
     let viewer = viewer.ok().map(|v| call.cleaner.line(&v.login));
     Ok(Repository {
@@ -191,6 +192,15 @@ fn login(e: &Error) -> String {
     match e.hint() {
         Some(hint) => format!("a login: {}; {hint}", e.message()),
         None => format!("a login: {}", e.message()),
+    }
+}
+
+/// What could not be found out about the repository.
+fn doubt(warning: &Warning) -> String {
+    let message = &warning.message;
+    match &warning.hint {
+        Some(hint) => format!("certainty: {message}; {}", as_tools(hint)),
+        None => format!("certainty: {message}"),
     }
 }
 

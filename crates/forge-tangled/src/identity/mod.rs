@@ -20,7 +20,7 @@ use url::Url;
 
 pub use document::Document;
 
-use crate::{Origin, Reach, Settings, cache::Cache, origin::is_public, xrpc::Xrpc};
+use crate::{Origin, Settings, cache::Cache, guard::Guard, xrpc::Xrpc};
 
 /// A document of this size holds hundreds of keys; what is larger is no document.
 const DOCUMENT_MAX: usize = 256 * 1024;
@@ -58,7 +58,7 @@ pub(crate) struct Identities {
     known: Cache<Identity>,
     documents: Cache<Document>,
     handles: Cache<String>,
-    checked: Cache<()>,
+    guard: Arc<Guard>,
     /// Accounts whose names could not be found out, and when that was.
     failed: Mutex<HashMap<String, Instant>>,
 }
@@ -66,13 +66,14 @@ pub(crate) struct Identities {
 impl Identities {
     pub fn new(http: Http, settings: Arc<Settings>) -> Self {
         let kept = settings.kept;
+        let guard = Arc::new(Guard::new(http.clone(), Arc::clone(&settings)));
         Self {
             http,
             settings,
             known: Cache::new(kept),
             documents: Cache::new(kept),
             handles: Cache::new(kept),
-            checked: Cache::new(kept),
+            guard,
             failed: Mutex::default(),
         }
     }
@@ -158,40 +159,13 @@ impl Identities {
 
     /// A service that a document named, once its address is known to be a public one.
     pub async fn service(&self, origin: Origin) -> Result<Xrpc> {
-        let cell = self.checked.cell(origin.as_str());
-        cell.get_or_try_init(|| self.check(&origin)).await?;
-        Ok(Xrpc::new(self.http.clone(), origin))
+        self.guard.check(&origin).await?;
+        Ok(self.configured(origin))
     }
 
-    /// A public name may lead to a private address; then it is not asked, unless the configuration
-    /// allows those. Where a proxy makes the connection, it decides: we may not even be able to
-    /// resolve the name.
-    async fn check(&self, origin: &Origin) -> Result<()> {
-        let Ok(url) = Url::parse(origin.as_str()) else {
-            return Ok(());
-        };
-        let is_allowed = match self.settings.reach {
-            Reach::Public => false,
-            // This machine is allowed by its own names, and by no other that leads to it.
-            Reach::Loopback => origin.is_here(),
-            Reach::Private => true,
-        };
-        if is_allowed || self.http.settings().proxies.for_url(&url).is_some() {
-            return Ok(());
-        }
-        let host = url.host_str().unwrap_or_default().to_owned();
-        let port = url.port_or_known_default().unwrap_or(443);
-        let Ok(found) = tokio::net::lookup_host((host.as_str(), port)).await else {
-            // The request itself will say so better.
-            return Ok(());
-        };
-        if found.map(|a| a.ip()).all(is_public) {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::Protocol,
-            format!("{host} leads to a private address and is not contacted"),
-        ))
+    /// A service that the user named.
+    pub fn configured(&self, origin: Origin) -> Xrpc {
+        Xrpc::new(self.http.clone(), origin, Arc::clone(&self.guard))
     }
 
     /// The DID that a handle leads to; the other direction is not checked.
@@ -226,7 +200,7 @@ impl Identities {
         struct Answer {
             did: String,
         }
-        let xrpc = Xrpc::new(self.http.clone(), service.clone());
+        let xrpc = self.configured(service.clone());
         let answer: Answer = xrpc
             .query("com.atproto.identity.resolveHandle", &[("handle", handle)])
             .await
@@ -263,7 +237,7 @@ impl Identities {
 
     async fn by_web(&self, handle: &str) -> Option<String> {
         let origin = Origin::found(&format!("https://{handle}"), self.settings.reach).ok()?;
-        self.check(&origin).await.ok()?;
+        self.guard.check(&origin).await.ok()?;
         let body = self
             .get(&format!("{origin}/.well-known/atproto-did"))
             .await
@@ -325,11 +299,7 @@ impl Identities {
             let Some(next) = leads_to(&url, &response) else {
                 return body_of(&url, response);
             };
-            let root = next.origin();
-            if Url::parse(&url).is_ok_and(|from| from.origin() != root) {
-                let root = Origin::found(&root.ascii_serialization(), self.settings.reach)?;
-                self.check(&root).await?;
-            }
+            self.guard.may_follow(&url, next.as_str()).await?;
             url = next.into();
         }
         Err(Error::new(
@@ -408,6 +378,7 @@ fn nobody(handle: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Reach;
 
     const DID: &str = "did:plc:abcdefghijklmnopqrstuvwx";
 

@@ -60,7 +60,9 @@ impl Tangled {
         };
         let mut records = vec![issue.clone()];
         records.extend(labels.clone());
-        let cids = self.create_records(&records).await.map_err(|e| {
+        let undeclared = self.undeclared(&repository).await?;
+        let cids = self.create_records(undeclared, &records).await;
+        let cids = cids.map_err(|e| {
             if fault::is_ambiguous(&e) {
                 e.with_hint(format!(
                     "look whether it is there before trying again: `forge issue view {uri}`"
@@ -71,11 +73,12 @@ impl Tangled {
         })?;
         let last = cids.last().cloned().into_iter().collect();
         let written = issue.written(&did, cids);
-        let told = self.ingestion(Seen::Issue, &written).await;
+        let told = self.ingestion(&repository, Seen::Issue, &written).await;
         let mut ingestion = told.ingestion;
         if let Some(labels) = labels {
             let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
-            let told = self.ingestion(seen, &labels.written(&did, last)).await;
+            let labels = labels.written(&did, last);
+            let told = self.ingestion(&repository, seen, &labels).await;
             ingestion = worse(ingestion, told.ingestion);
         }
         let located = Located {

@@ -31,8 +31,9 @@ impl Tangled {
         }
         self.speaks_2026(&located.repository, Capability::IssueEdit)?;
         let fields = self.fields();
+        let undeclared = self.undeclared(&located.repository).await?;
         let record = self
-            .edit_record(&located.issue.uri, None, |value| {
+            .edit_record(undeclared, &located.issue.uri, None, |value| {
                 if let Some(title) = &title {
                     value.insert(fields.title.to_string(), json!(title));
                 }
@@ -47,7 +48,9 @@ impl Tangled {
         if record.cid() == located.issue.record.cid() {
             return Ok(unchanged(self.view_issue_fresh(&located).await?));
         }
-        let told = self.ingestion(Seen::Issue, &record).await;
+        let told = self
+            .ingestion(&located.repository, Seen::Issue, &record)
+            .await;
         let located = Located {
             issue: Stored::parse(record, self.fields())?,
             ..located

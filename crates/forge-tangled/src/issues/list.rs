@@ -102,7 +102,7 @@ impl Tangled {
             let skip = position.map_or(0, |p| p.skip);
             let all = self.issues_of_account(&repository, query, &people).await?;
             let mut found = page_of(all, skip, req.limit);
-            found.warnings.extend(repository.doubt.clone());
+            found.warnings.extend(repository.doubt());
             found
         } else {
             let page = self.issues_of_index(&repository, query, &people, position, req.limit);
@@ -116,10 +116,12 @@ impl Tangled {
                 Err(e) => return Err(e),
             }
         };
-        if repository.era != Era::Org10 && by_label(query, &people) {
-            found
-                .warnings
-                .extend(self.missed_by_labels(&repository).await);
+        if repository.era != Era::Org10 {
+            found.warnings.extend(repository.doubt());
+            if by_label(query, &people) {
+                let missed = self.missed_by_labels(&repository).await;
+                found.warnings.extend(missed);
+            }
         }
         Ok(Page {
             items: self.issue_rows(&repository, found.rows).await,
@@ -153,6 +155,7 @@ impl Tangled {
                 (whole, Some(scanned), warnings)
             }
         };
+        warnings.extend(repository.doubt());
         if by_label(query, people) {
             warnings.extend(self.missed_by_labels(repository).await);
         }

@@ -62,7 +62,8 @@ impl Issues for Tangled {
                 .await;
         }
         self.speaks_2026(repository, Capability::IssueComment)?;
-        self.comment_about(record, None, body, None).await
+        self.comment_about(repository, record, None, body, None)
+            .await
     }
 
     async fn links(&self, subject: &Subject) -> Result<Links> {

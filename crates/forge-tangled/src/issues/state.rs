@@ -17,6 +17,7 @@ use crate::{
         status::{self, Status, Words},
     },
     records::{self, NewRecord, Record},
+    repository::Repository,
     sources::ACCOUNT_MOST,
     spelling::{self, Spelling},
     ticket_comments::check_comment,
@@ -51,7 +52,9 @@ impl Tangled {
         if let Some(comment) = &req.comment {
             let since = self.before_mine(&statuses, state).await?;
             if standing.state != state {
-                let said = self.comment_about_once(record, comment, since).await?;
+                let said = self
+                    .comment_about_once(&located.repository, record, comment, since)
+                    .await?;
                 (commented, warnings) = (said.ingestion, said.warnings);
             } else if self.said_since(record, comment, since).await?.is_none() {
                 warnings.push(unsaid(&record.uri));
@@ -79,16 +82,20 @@ impl Tangled {
     /// has said it since the state was last set: the command was cut off behind it.
     async fn comment_about_once(
         &self,
+        repository: &Repository,
         issue: &Record,
         body: &str,
         since: Option<Timestamp>,
     ) -> Result<Outcome<()>> {
         let Some(record) = self.said_since(issue, body, since).await? else {
-            let written = self.comment_about(issue, None, body, None).await?;
+            let written = self
+                .comment_about(repository, issue, None, body, None)
+                .await?;
             return Ok(written.map(|_| ()));
         };
         let kind = kinds::comments(&self.settings.dialects);
-        let told = self.ingestion(Seen::About(kind, &issue.uri), &record).await;
+        let seen = Seen::About(kind, &issue.uri);
+        let told = self.ingestion(repository, seen, &record).await;
         let warning = Warning::new(format!(
             "the comment was there already, and was not repeated: {}",
             record.uri
@@ -170,10 +177,13 @@ impl Tangled {
         );
         let record = write::checked(record, &self.settings.dialects)?;
         let did = self.session.viewer().await?.identity.did.clone();
-        let cids = self.create_records(std::slice::from_ref(&record)).await?;
+        let undeclared = self.undeclared(&located.repository).await?;
+        let cids = self
+            .create_records(undeclared, std::slice::from_ref(&record))
+            .await?;
         let written = record.written(&did, cids);
         let seen = Seen::About(kinds::issue_states(&self.settings.dialects), uri);
-        let told = self.ingestion(seen, &written).await;
+        let told = self.ingestion(&located.repository, seen, &written).await;
         let mut view = self.view_issue_fresh(located).await?;
         as_written(&mut view, state);
         let mut outcome = Outcome::immediate(view);

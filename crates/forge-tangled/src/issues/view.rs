@@ -230,6 +230,7 @@ impl Tangled {
             labels::broken(r, self.fields())
         }));
         let writers = self.writers(repository).await;
+        warnings.extend(repository.doubt());
         warnings.extend(writers.doubt.clone());
         let statuses = status::read_as(words, states, uri, &issue.author, &writers);
         let labels = self.labels_of(repository, uri, operations).await;
@@ -262,7 +263,7 @@ impl Tangled {
         } = located;
         let comments = self.ticket_comments(repository, &issue.record).await;
         let mut beside = self.beside_of_ticket(&issue.record).await;
-        beside.warnings.extend(repository.doubt.clone());
+        beside.warnings.extend(repository.doubt());
         let (comments, told) = comments.unwrap_or_else(|e| {
             beside.warnings.push(unread("the comments", &e));
             Default::default()

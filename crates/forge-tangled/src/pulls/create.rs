@@ -6,6 +6,7 @@ use forge_core::{
     model::{CreatePull, HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
     text::one_line,
 };
+use futures::future;
 use serde_json::{Value, json};
 
 use super::{
@@ -14,7 +15,9 @@ use super::{
     view::{Located, unread},
 };
 use crate::{
-    Era, Tangled, fault,
+    Era, Tangled,
+    declaration::Undeclared,
+    fault,
     ingest::{Seen, worse},
     kinds,
     knot::{Compared, no_branch},
@@ -53,11 +56,15 @@ impl Tangled {
             Some(below) => Some(self.to_build_on(&repository, below).await?),
             None => None,
         };
-        let base = match (&req.base, &below) {
-            (Some(base), _) => base.clone(),
-            (None, Some(below)) => below.pull.base.clone(),
-            (None, None) => self.default_base(&repository).await?,
-        };
+        let (undeclared, base) = future::join(self.undeclared(&repository), async {
+            match (&req.base, &below) {
+                (Some(base), _) => Ok(base.clone()),
+                (None, Some(below)) => Ok(below.pull.base.clone()),
+                (None, None) => self.default_base(&repository).await,
+            }
+        })
+        .await;
+        let (undeclared, base) = (undeclared?, base?);
         let change = self
             .label_change(
                 &repository,
@@ -107,9 +114,10 @@ impl Tangled {
             base: &base,
             source,
             below: below.map(|below| below.pull.record.uri),
+            viewer: &viewer,
         };
         let written = self
-            .write_pull(&repository, &viewer, new, &patch, &change)
+            .write_pull(undeclared, &repository, new, &patch, &change)
             .await?;
         let mut outcome = self.opened(repository, written, &patch).await?;
         outcome.value.base_oid = base_oid;
@@ -163,14 +171,14 @@ impl Tangled {
     /// The blob, then everything else in one go: the pull request, its opening status, its labels.
     async fn write_pull(
         &self,
+        undeclared: Undeclared,
         repository: &Repository,
-        viewer: &str,
         new: NewPull<'_>,
         patch: &Patch,
         change: &Change,
     ) -> Result<Written> {
         let blob = self
-            .upload("application/gzip", patch::pack(&patch.raw)?)
+            .upload(&undeclared, "application/gzip", patch::pack(&patch.raw)?)
             .await?;
         if new.source.is_none() {
             self.no_copy(repository, &new, &blob, patch).await?;
@@ -203,14 +211,15 @@ impl Tangled {
             }
         }
         let pull = write::checked(NewRecord::new(&names.pull, value), &self.settings.dialects)?;
-        let uri = pull.uri(viewer);
+        let uri = pull.uri(new.viewer);
         let mut records = vec![pull.clone(), self.status_record(&uri, PrState::Open, None)?];
         let labels = match change.is_empty() {
             true => None,
             false => Some(change.record(&self.settings.dialects, &uri)?),
         };
         records.extend(labels.clone());
-        let cids = self.create_records(&records).await.map_err(|e| {
+        let written = self.create_records(undeclared, &records).await;
+        let cids = written.map_err(|e| {
             if fault::is_ambiguous(&e) {
                 e.with_hint(format!(
                     "look whether it is there before trying again: `forge pr view {uri}`"
@@ -221,8 +230,8 @@ impl Tangled {
         })?;
         let last = cids.last().cloned().into_iter().collect();
         Ok(Written {
-            pull: pull.written(viewer, cids),
-            labels: labels.map(|labels| labels.written(viewer, last)),
+            pull: pull.written(new.viewer, cids),
+            labels: labels.map(|labels| labels.written(new.viewer, last)),
         })
     }
 
@@ -234,7 +243,7 @@ impl Tangled {
     ) -> Result<Outcome<PullRequest>> {
         let uri = written.pull.uri.clone();
         let mut pull = Pull::parse(written.pull, self.fields())?;
-        let told = self.ingestion(Seen::Pull, &pull.record).await;
+        let told = self.ingestion(&repository, Seen::Pull, &pull.record).await;
         pull.record.cid = Some(told.cid);
         let mut ingestion = told.ingestion;
         let mut beside = Beside {
@@ -246,7 +255,8 @@ impl Tangled {
             // Where the pull request is not shown, its labels cannot be.
             if matches!(ingestion, Ingestion::Confirmed { .. }) {
                 let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
-                ingestion = worse(ingestion, self.ingestion(seen, &labels).await.ingestion);
+                let told = self.ingestion(&repository, seen, &labels).await;
+                ingestion = worse(ingestion, told.ingestion);
             }
             // The pull request is there, whatever can be read of it.
             let labelled = self.labels_of(&repository, &uri, vec![labels]).await;
@@ -485,6 +495,8 @@ struct NewPull<'a> {
     source: Option<Value>,
     /// The at-uri of the one that it builds on.
     below: Option<String>,
+    /// The DID of its author.
+    viewer: &'a str,
 }
 
 /// What was written for a new pull request, beside its opening status.

@@ -78,13 +78,16 @@ impl Tangled {
                 return Ok(Outcome::unchanged(view, warning));
             }
         };
+        let undeclared = self.undeclared(&located.repository).await?;
         let mut record = self
-            .edit_record(&pull.uri, Some(pull.record.cid()), |value| {
+            .edit_record(undeclared, &pull.uri, Some(pull.record.cid()), |value| {
                 value.insert(self.fields().title.to_string(), json!(title));
                 Ok(())
             })
             .await?;
-        let told = self.ingestion(Seen::Pull, &record).await;
+        let told = self
+            .ingestion(&located.repository, Seen::Pull, &record)
+            .await;
         record.cid = Some(told.cid);
         let located = Located {
             pull: Pull::parse(record, self.fields())?,

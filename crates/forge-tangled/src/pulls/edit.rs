@@ -82,7 +82,8 @@ impl Tangled {
         };
         let record = if new_title.is_some() || edit.description.is_some() {
             let fields = self.fields();
-            self.edit_record(&located.pull.uri, expected, |value| {
+            let undeclared = self.undeclared(&located.repository).await?;
+            self.edit_record(undeclared, &located.pull.uri, expected, |value| {
                 if let Some(title) = &new_title {
                     value.insert(fields.title.to_string(), json!(title));
                 }
@@ -102,8 +103,12 @@ impl Tangled {
         let mut written: Option<Record> = None;
         if let Some(new) = change {
             let did = self.session.viewer().await?.identity.did.clone();
-            let cids = self.create_records(std::slice::from_ref(&new)).await;
-            let cids = cids.map_err(|e| match edited {
+            let sent = async {
+                let undeclared = self.undeclared(&located.repository).await?;
+                self.create_records(undeclared, std::slice::from_ref(&new))
+                    .await
+            };
+            let cids = sent.await.map_err(|e| match edited {
                 true => behind_text(&uri, edit, e),
                 false => e,
             })?;
@@ -126,13 +131,16 @@ impl Tangled {
         }
         let mut ingestion = Ingestion::Immediate;
         if edited {
-            let told = self.ingestion(Seen::Pull, &located.pull.record).await;
+            let told = self
+                .ingestion(&located.repository, Seen::Pull, &located.pull.record)
+                .await;
             located.pull.record.cid = Some(told.cid);
             ingestion = told.ingestion;
         }
         if let Some(op) = &written {
             let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
-            ingestion = worse(ingestion, self.ingestion(seen, op).await.ingestion);
+            let told = self.ingestion(&located.repository, seen, op).await;
+            ingestion = worse(ingestion, told.ingestion);
         }
         let view = self.view_fresh(&located, PrFields::NONE).await?;
         let mut outcome = Outcome::immediate(view);

@@ -77,7 +77,12 @@ impl Tangled {
             self.page_of(&claimed, query, req),
         )
         .await;
-        confirmed.and(page)
+        confirmed?;
+        let mut page = page?;
+        if claimed.era != Era::Org10 {
+            page.warnings.extend(claimed.doubt());
+        }
+        Ok(page)
     }
 
     async fn page_of(
@@ -266,7 +271,7 @@ impl Tangled {
         filters: &Filters,
     ) -> Result<(Vec<Row>, Vec<Warning>, u64)> {
         let (pulls, mut warnings) = self.tickets(repository).await?;
-        warnings.extend(repository.doubt.clone());
+        warnings.extend(repository.doubt());
         if filters.assignee.is_some() {
             let records = pulls.iter().map(|p| &p.record);
             warnings.extend(tickets::unassigned(records, &self.settings.dialects));

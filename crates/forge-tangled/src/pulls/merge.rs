@@ -37,7 +37,14 @@ impl Tangled {
             return self.merge_ticket(&located, req).await;
         }
         self.speaks_2026(repository, Capability::MergeRebase)?;
-        let statuses = self.statuses_of(repository, pull).await?;
+        let (undeclared, statuses) = future::join(
+            self.undeclared(repository),
+            self.statuses_of(repository, pull),
+        )
+        .await;
+        // The record of it is written behind the knot's work, and looks again.
+        undeclared?;
+        let statuses = statuses?;
         let standing = Standing::of(&statuses);
         if let Some(said) = said_merged(&statuses) {
             let names = names(req, &located);
@@ -226,7 +233,12 @@ impl Tangled {
         let uri = located.pull.record.uri.clone();
         let record = self.status_record(&uri, PrState::Merged, before.decided)?;
         let did = self.session.viewer().await?.identity.did.clone();
-        let written = self.create_records(std::slice::from_ref(&record)).await;
+        let written = async {
+            let undeclared = self.undeclared(&located.repository).await?;
+            self.create_records(undeclared, std::slice::from_ref(&record))
+                .await
+        };
+        let written = written.await;
         let mut steps = vec![Step {
             name: "merge on the knot".to_owned(),
             done: true,
@@ -251,7 +263,8 @@ impl Tangled {
             Ok(cids) => {
                 let kind = kinds::statuses(&self.settings.dialects);
                 let seen = Seen::About(kind, &uri);
-                let told = self.ingestion(seen, &record.written(&did, cids)).await;
+                let written = record.written(&did, cids);
+                let told = self.ingestion(&located.repository, seen, &written).await;
                 told.ingestion
             }
             Err(e) => {

@@ -4,6 +4,7 @@ use forge_core::{
     Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Warning,
     model::{PrFields, PrState, PullRequest, Resubmit},
 };
+use futures::future;
 use serde_json::{Value, json};
 
 use super::{
@@ -16,6 +17,7 @@ use super::{
 };
 use crate::{
     Era, Tangled,
+    declaration::Undeclared,
     ingest::{Seen, worse},
     patch::{self, Patch},
     ticket_comments::GoesWith,
@@ -58,11 +60,14 @@ impl Tangled {
         } else {
             self.speaks_2026(&located.repository, Capability::PrResubmit)?;
             self.is_mine(&located.pull).await?;
-            let patch = match patch {
-                Some(patch) => patch,
-                None => self.patch_of_head(&located, req.head.as_deref()).await?,
-            };
-            self.add_round(&located, &patch).await?
+            let (undeclared, patch) = future::join(self.undeclared(&located.repository), async {
+                match patch {
+                    Some(patch) => Ok(patch),
+                    None => self.patch_of_head(&located, req.head.as_deref()).await,
+                }
+            })
+            .await;
+            self.add_round(undeclared?, &located, &patch?).await?
         };
         if let Some(comment) = req.comment.as_deref() {
             self.comment_on_round(pr, comment, &mut outcome).await;
@@ -160,7 +165,12 @@ impl Tangled {
         Ok(patch)
     }
 
-    async fn add_round(&self, located: &Located, patch: &Patch) -> Result<Outcome<PullRequest>> {
+    async fn add_round(
+        &self,
+        undeclared: Undeclared,
+        located: &Located,
+        patch: &Patch,
+    ) -> Result<Outcome<PullRequest>> {
         let pull = &located.pull;
         let statuses = self.statuses_of(&located.repository, pull).await?;
         let standing = Standing::of(&statuses);
@@ -194,7 +204,7 @@ impl Tangled {
             return Ok(Outcome::unchanged(view, warning));
         }
         let blob = self
-            .upload("application/gzip", patch::pack(&patch.raw)?)
+            .upload(&undeclared, "application/gzip", patch::pack(&patch.raw)?)
             .await?;
         let fields = self.fields();
         let round = json!({
@@ -202,7 +212,7 @@ impl Tangled {
             (fields.patch_blob.to_string()): blob,
         });
         let mut record = self
-            .edit_record(&pull.uri, Some(pull.record.cid()), |value| {
+            .edit_record(undeclared, &pull.uri, Some(pull.record.cid()), |value| {
                 let rounds = value.get_mut(&*fields.rounds);
                 match rounds.and_then(Value::as_array_mut) {
                     Some(rounds) => {
@@ -216,7 +226,9 @@ impl Tangled {
                 }
             })
             .await?;
-        let told = self.ingestion(Seen::Pull, &record).await;
+        let told = self
+            .ingestion(&located.repository, Seen::Pull, &record)
+            .await;
         record.cid = Some(told.cid);
         let located = Located {
             pull: Pull::parse(record, self.fields())?,

@@ -283,10 +283,14 @@ impl Tangled {
         let uri = located.pull.record.uri.clone();
         let record = self.status_record(&uri, state, before.decided)?;
         let did = self.session.viewer().await?.identity.did.clone();
-        let cids = self.create_records(std::slice::from_ref(&record)).await?;
+        let undeclared = self.undeclared(&located.repository).await?;
+        let cids = self
+            .create_records(undeclared, std::slice::from_ref(&record))
+            .await?;
         let kind = kinds::statuses(&self.settings.dialects);
         let written = record.written(&did, cids);
-        let told = self.ingestion(Seen::About(kind, &uri), &written).await;
+        let seen = Seen::About(kind, &uri);
+        let told = self.ingestion(&located.repository, seen, &written).await;
         let mut view = self.view_fresh(located, PrFields::NONE).await?;
         self.as_written(&mut view, state).await;
         let mut outcome = Outcome::immediate(view);

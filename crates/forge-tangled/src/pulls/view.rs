@@ -266,6 +266,7 @@ impl Tangled {
         warnings.extend(skipped::told(&operations, |r| {
             labels::broken(r, self.fields())
         }));
+        warnings.extend(repository.doubt());
         warnings.extend(said.writers.doubt.clone());
         let names = &self.settings.dialects;
         let statuses = status::read(statuses, uri, pull.author(), &said.writers, names);
@@ -329,7 +330,7 @@ impl Tangled {
         let mut view = self
             .view_ticket_with(located, talk.as_ref(), patch, fields)
             .await?;
-        view.warnings.extend(located.repository.doubt.clone());
+        view.warnings.extend(located.repository.doubt());
         Ok(view)
     }
 

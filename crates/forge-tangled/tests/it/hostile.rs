@@ -1,12 +1,13 @@
 //! Records that were written to do harm, or by accident.
 
 use forge_core::{
-    Issues, Labels, PageReq, PrId, PrKey, PullRequests, Warning,
+    Issues, Labels, PageReq, PrId, PrKey, PullRequests, Repos, Warning,
     model::{
         EditPull, IssueFields, IssueFilter, IssueQuery, NewIssue, PrFields, PullQuery, SetChange,
         StateFilter,
     },
 };
+use forge_testkit::tangled::Fault;
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -498,4 +499,31 @@ async fn of_issues_none_is_lost_silently() {
             .collect();
         assert!(lost.is_empty(), "{lost:#?} of {told:#?}");
     }
+}
+
+/// What a document could not name is not reached by a detour either.
+#[tokio::test]
+async fn a_server_does_not_send_us_on_to_a_private_address() {
+    let stage = Stage::new();
+    let host = stage.world.pds().host();
+    let list = "com.atproto.repo.listRecords";
+    let to = |root: &str| {
+        let asked = "collection=org.tangled.repo.declaration&limit=100";
+        let to = format!("{root}/xrpc/{list}?repo={}&{asked}", stage.alice.did);
+        let sent = Fault::answer(302, &[("location", to.as_str())], "");
+        host.fault(sent.on(list).about("org.tangled.repo.declaration"));
+    };
+    to("https://10.0.0.1");
+    let forge = stage.tangled_with(stage.settings(), None);
+    let e = forge.repo(&stage.id()).await.unwrap_err();
+    assert_eq!(e.code(), "protocol", "{e:?}");
+    assert!(
+        e.message().contains("sends us on to https://10.0.0.1"),
+        "{e:?}"
+    );
+    assert!(e.hint().unwrap().contains("private_addresses"), "{e:?}");
+    // Another name of this machine is one that may be contacted here.
+    to(&host.url().replace("localhost", "127.0.0.1"));
+    forge.repo(&stage.id()).await.unwrap();
+    assert_eq!(host.faults_left(), 0);
 }

@@ -1,6 +1,7 @@
 use forge_core::{
-    Capability, ForgeKind, PageReq, PullRequests, RepoId, RepoPath, Repos, locator,
-    model::PullQuery,
+    Capability, ForgeKind, PageReq, PullRequests, RepoId, RepoPath, Repos, Reviews, Warning,
+    locator,
+    model::{PrFields, PullQuery},
 };
 use forge_tangled::{Era, Reach, Settings};
 use forge_testkit::tangled::Fault;
@@ -264,4 +265,41 @@ async fn a_page_that_is_not_clear_about_a_number_is_not_believed() {
     let statuses = stage.world.pds();
     let statuses = statuses.records(&stage.alice.did, "sh.tangled.repo.pull.status");
     assert_eq!(statuses.len(), 2, "the opening ones");
+}
+
+/// Only a knot that is too old for the question is taken to agree.
+#[tokio::test]
+async fn a_knot_that_does_not_say_whose_a_repository_is_is_told_of() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await.id;
+    let knot = stage.world.knot().host();
+    let told = |warnings: &[Warning]| {
+        let about = |w: &Warning| w.message.contains("does not say whose it is");
+        warnings.iter().any(about)
+    };
+    let all = PullQuery::default();
+    for (status, is_old) in [
+        (400, true),
+        (404, true),
+        (501, true),
+        (403, false),
+        (503, false),
+    ] {
+        let fault = Fault::error(status, "Odd", "No.");
+        knot.fault(fault.on("sh.tangled.repo.describeRepo").always());
+        let forge = stage.tangled(&stage.bob);
+        let page = forge.list(&stage.id(), &all, PageReq::first(9)).await;
+        let view = forge.view(&made, PrFields::NONE).await.unwrap();
+        assert_eq!(told(&page.unwrap().warnings), !is_old, "{status}");
+        assert_eq!(told(&view.warnings), !is_old, "{status}");
+        let said = forge.comment(&made, "So?", None).await;
+        assert_eq!(said.is_ok(), is_old, "{status}: {said:?}");
+        if let Err(e) = said {
+            assert!(e.message().contains("this was not written"), "{e:?}");
+        }
+        knot.clear_faults();
+        forge.comment(&made, "So.", None).await.unwrap();
+        let view = forge.view(&made, PrFields::NONE).await.unwrap();
+        assert!(!told(&view.warnings), "{status}");
+    }
 }

@@ -2,8 +2,15 @@
 
 use std::time::Duration;
 
-use forge_core::{AtUri, PullRequests, RepoId, RepoPath, Repos, model::MergeReq};
-use forge_tangled::{Era, Origin, Settings};
+use forge_core::{
+    AtUri, Issues, Labels, PullRequests, RepoId, RepoPath, Repos, Reviews,
+    model::{
+        CloseReq, CommentId, CreatePull, EditIssue, EditPull, IssueState, MergeReq, NewIssue,
+        NewLabel, PrFields, Resubmit, SetIssueState,
+    },
+};
+use forge_tangled::{DraftMarker, Era, Origin, Settings};
+use forge_testkit::tangled::Fault;
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -111,7 +118,7 @@ async fn what_is_declared_meanwhile_gets_no_record_put_again() {
     let (status, _) = pds.add(alice, STATUS, status);
     let settings = Settings {
         wait: Duration::from_millis(50),
-        ..forgetful(&stage)
+        ..stage.settings()
     };
     let forge = stage.tangled_with(settings, Some(&stage.alice));
     let at = AtUri::parse(&status).unwrap();
@@ -122,10 +129,13 @@ async fn what_is_declared_meanwhile_gets_no_record_put_again() {
     assert_ne!(first, second, "it was put again");
     let declaration = json!({ "repo": repo.did, "createdAt": "2026-11-01T00:00:00Z" });
     pds.put(alice, DECLARATION, "moving", declaration);
-    let e = forge.put_again(&at).await.unwrap_err();
-    assert_eq!(e.code(), "precondition_failed", "{e:?}");
-    assert!(e.message().contains("of Tangled 1.0 by now"), "{e:?}");
-    assert_eq!(version(), second);
+    // First by the look, then by what is known from it.
+    for _ in 0..2 {
+        let e = forge.put_again(&at).await.unwrap_err();
+        assert_eq!(e.code(), "precondition_failed", "{e:?}");
+        assert!(e.message().contains("of Tangled 1.0 by now"), "{e:?}");
+        assert_eq!(version(), second);
+    }
 }
 
 #[tokio::test]
@@ -143,4 +153,146 @@ async fn within_the_time_nothing_is_asked_twice() {
     forge.era(&stage.id()).await.unwrap();
     assert_eq!(count(), before);
     assert_eq!(stage.settings().kept, Duration::from_secs(300));
+}
+
+/// The writes to a repository of 2026, each by a name.
+const WRITES: [&str; 17] = [
+    "create",
+    "resubmit",
+    "title",
+    "labels",
+    "draft",
+    "close",
+    "close with a comment",
+    "reopen",
+    "merge",
+    "comment",
+    "answer",
+    "edit a comment",
+    "delete a comment",
+    "open an issue",
+    "edit an issue",
+    "close an issue",
+    "define a label",
+];
+
+/// What is known of a repository may be minutes old, so each write looks.
+#[tokio::test]
+async fn what_is_declared_meanwhile_gets_nothing_of_before() {
+    let stage = Stage::new();
+    let (pds, alice, id) = (stage.world.pds(), stage.alice.did.as_str(), stage.id());
+    let repo = stage.handle(&stage.alice);
+    let open = stage.open(&repo, "open").await.id;
+    let closed = stage.open(&repo, "closed").await.id;
+    let settings = Settings {
+        draft_marker: Some(DraftMarker::new("[draft]").unwrap()),
+        ..stage.settings()
+    };
+    let client = || stage.tangled_with(settings.clone(), Some(&stage.alice));
+    let forge = client();
+    forge.close(&closed, &CloseReq::default()).await.unwrap();
+    let bug = NewLabel {
+        name: "bug".into(),
+        ..NewLabel::default()
+    };
+    forge.define_label(&id, &bug).await.unwrap();
+    let said = forge.comment(&open, "Why?", None).await.unwrap().value.id;
+    let said = CommentId {
+        pr: open.clone(),
+        key: said,
+    };
+    let new = NewIssue {
+        title: "One".into(),
+        ..NewIssue::default()
+    };
+    let issue = forge.create_issue(&id, &new).await.unwrap().value.id;
+    stage
+        .repo
+        .git
+        .commit("topic", "Add a", &[("a", Some("1\n"))]);
+    stage
+        .repo
+        .git
+        .commit("open", "Add b", &[("b", Some("1\n"))]);
+    let written = || {
+        let methods = ["applyWrites", "putRecord", "deleteRecord", "uploadBlob"];
+        let of = |method: &&str| pds.host().count_of(&format!("com.atproto.repo.{method}"));
+        let merged = stage.world.knot().host().count_of(MERGE);
+        methods.iter().map(of).sum::<usize>() + merged
+    };
+    let before = written();
+    for what in WRITES {
+        let forge = client();
+        assert_eq!(forge.era(&id).await.unwrap(), Era::Sh2026);
+        let declaration = json!({ "repo": stage.repo.did, "createdAt": "2026-11-01T00:00:00Z" });
+        pds.put(alice, DECLARATION, "widget", declaration);
+        let mut edit = EditPull::default();
+        match what {
+            "title" => edit.title = Some("Another".into()),
+            _ => edit.labels.add = vec!["bug".into()],
+        }
+        let close = CloseReq {
+            comment: (what != "close").then(|| "No.".to_owned()),
+            ..CloseReq::default()
+        };
+        let body = EditIssue {
+            body: Some("More".into()),
+            ..EditIssue::default()
+        };
+        let another = NewLabel {
+            name: "docs".into(),
+            ..NewLabel::default()
+        };
+        let state = SetIssueState::to(IssueState::Closed);
+        let done = match what {
+            "create" => forge
+                .create(&id, &CreatePull::new("topic", "T"))
+                .await
+                .map(drop),
+            "resubmit" => forge.resubmit(&open, &Resubmit::default()).await.map(drop),
+            "title" | "labels" => forge.edit(&open, &edit).await.map(drop),
+            "draft" => forge.set_draft(&open, true).await.map(drop),
+            "close" | "close with a comment" => forge.close(&open, &close).await.map(drop),
+            "reopen" => forge.reopen(&closed, None).await.map(drop),
+            "merge" => forge.merge(&open, &MergeReq::default()).await.map(drop),
+            "comment" => forge.comment(&open, "So?", None).await.map(drop),
+            "answer" => forge.comment(&open, "So.", Some(&said)).await.map(drop),
+            "edit a comment" => forge.edit_comment(&said, "Why not?").await.map(drop),
+            "delete a comment" => forge.delete_comment(&said).await.map(drop),
+            "open an issue" => forge.create_issue(&id, &new).await.map(drop),
+            "edit an issue" => forge.edit_issue(&issue, &body).await.map(drop),
+            "close an issue" => forge.set_issue_state(&issue, &state).await.map(drop),
+            _ => forge.define_label(&id, &another).await.map(drop),
+        };
+        let e = done.unwrap_err();
+        assert_eq!(e.code(), "precondition_failed", "{what}: {e:?}");
+        assert!(e.message().contains("of Tangled 1.0 by now"), "{e:?}");
+        assert!(e.hint().unwrap().contains("run it again"), "{e:?}");
+        assert_eq!(written(), before, "{what}");
+        assert_eq!(forge.era(&id).await.unwrap(), Era::Org10, "{what}");
+        pds.delete(alice, DECLARATION, "widget");
+    }
+}
+
+/// Nobody knows then what to write; who reads is not kept from it.
+#[tokio::test]
+async fn nothing_is_written_while_the_owners_server_does_not_say_what_is_declared() {
+    let stage = Stage::new();
+    let open = stage.open(&stage.handle(&stage.alice), "topic").await.id;
+    let forge = stage.tangled(&stage.bob);
+    forge.view(&open, PrFields::NONE).await.unwrap();
+    let host = stage.world.pds().host();
+    let down = Fault::gateway(503).on("com.atproto.repo.listRecords");
+    host.fault(down.about(DECLARATION).always());
+    let e = forge.comment(&open, "So?", None).await.unwrap_err();
+    assert_eq!(e.code(), "upstream", "{e:?}");
+    assert!(e.message().contains("cannot be found out"), "{e:?}");
+    assert_eq!(
+        host.count_of("com.atproto.repo.applyWrites"),
+        1,
+        "the pull request alone"
+    );
+    forge.view(&open, PrFields::NONE).await.unwrap();
+    host.clear_faults();
+    forge.comment(&open, "So?", None).await.unwrap();
 }

@@ -45,8 +45,9 @@ const CREATE: &Costs = &[
     ("sh.tangled.repo.compare", 1, "the patch"),
     (
         "com.atproto.repo.listRecords",
-        1,
-        "whether the viewer has one of these branches open",
+        2,
+        "whether the repository is declared by now; whether the viewer has one of these branches \
+         open",
     ),
     ("sh.tangled.repo.listPulls", 1, "whether others have"),
     ("com.atproto.repo.uploadBlob", 1, "the patch is written"),
@@ -79,9 +80,9 @@ const RESUBMIT: &Costs = &[
     ),
     (
         "com.atproto.repo.listRecords",
-        8,
-        "what owner and collaborator say of its state; and of state, comments and labels for the \
-         view",
+        9,
+        "whether the repository is declared by now; what owner and collaborator say of its state; \
+         and of state, comments and labels for the view",
     ),
     ("com.atproto.repo.uploadBlob", 1, "the patch is written"),
     ("com.atproto.repo.putRecord", 1, "the round is written"),

@@ -397,6 +397,15 @@ async fn whose_it_is_and_who_may_push_is_read_from_its_account() {
     knot.put_record(&repo.did, invited, &stage.bob.did, since);
     let info = stage.tangled(&stage.bob).repo(&id).await.unwrap();
     assert_eq!(info.permission, Permission::Write);
+    assert!(info.warnings.is_empty(), "{:?}", info.warnings);
+    // Who is refused then hears that it may be for that.
+    let down = Fault::gateway(503).on("com.atproto.repo.listRecords");
+    knot.host().fault(down.about(invited).always());
+    let info = stage.tangled(&stage.bob).repo(&id).await.unwrap();
+    assert_eq!(info.permission, Permission::Read);
+    let told = info.warnings.iter().map(|w| w.message.as_str());
+    let told: Vec<_> = told.filter(|it| it.contains("could not be read")).collect();
+    assert_eq!(told.len(), 1, "{:?}", info.warnings);
     for host in [knot.host(), stage.world.index().host()] {
         let requests = host.requests();
         let older = requests.iter().filter_map(|it| it.method());
