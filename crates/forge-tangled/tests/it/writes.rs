@@ -130,6 +130,52 @@ async fn labels_in_a_form_that_nobody_knows_are_not_overwritten() {
 }
 
 #[tokio::test]
+async fn the_value_of_a_label_for_accounts_is_written_as_a_did() {
+    const OP: &str = "sh.tangled.label.op";
+    let stage = Stage::new();
+    let reviewer = stage.use_label(&json!({
+        "name": "reviewer",
+        "valueType": { "type": "string", "format": "did" },
+        "scope": [PULL],
+        "createdAt": "2026-06-01T00:00:00Z",
+    }));
+    let (repo, pds, bob) = (stage.handle(&stage.alice), stage.world.pds(), &stage.bob);
+    let made = stage.open(&repo, "topic").await;
+    let labelled = |add: &str, remove: &[String]| EditPull {
+        labels: SetChange {
+            add: vec![format!("reviewer:{add}")],
+            remove: remove.to_vec(),
+        },
+        ..EditPull::default()
+    };
+    for (typed, said) in [
+        ("nobody.test", "nobody has the handle nobody.test"),
+        ("bob", "'bob' is neither a handle nor a DID"),
+        ("did:plc:", "'did:plc:' is no DID"),
+    ] {
+        let e = repo.edit(&made.id, &labelled(typed, &[])).await;
+        let e = e.unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.message().contains(said), "{e:?}");
+    }
+    assert!(pds.records(&stage.alice.did, OP).is_empty());
+    let value = |did: &str| json!([{"key": reviewer, "value": did}]);
+    let edit = labelled(&bob.handle, &[]);
+    let edited = repo.edit(&made.id, &edit).await.unwrap().value;
+    // What is shown can be typed.
+    let shown = format!("reviewer:{}", bob.did);
+    assert_eq!(edited.labels[0].name, shown);
+    let edit = labelled("@me", &[shown]);
+    repo.edit(&made.id, &edit).await.unwrap();
+    let ops = pds.records(&stage.alice.did, OP);
+    let ops: Vec<Value> = ops.into_iter().map(|(_, _, value)| value).collect();
+    assert_eq!(ops.len(), 2);
+    assert_eq!(ops[0]["add"], value(&bob.did));
+    assert_eq!(ops[1]["add"], value(&stage.alice.did));
+    assert_eq!(ops[1]["delete"], value(&bob.did));
+}
+
+#[tokio::test]
 async fn an_edit_of_which_a_part_failed_says_which_part() {
     let stage = Stage::new();
     let repo = stage.handle(&stage.alice);
