@@ -58,6 +58,7 @@ impl Tangled {
         } else {
             self.speaks_2026(&located.repository, Capability::PrResubmit)?;
             self.is_mine(&located.pull).await?;
+            takes_rounds(&located.pull)?;
             let patch = match patch {
                 Some(patch) => patch,
                 None => self.patch_of_head(&located, req.head.as_deref()).await?,
@@ -221,4 +222,18 @@ impl Tangled {
         outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
+}
+
+/// Refuses another round where rounds are `versions`: what one is made of was not seen, and a round
+/// beside them is no part of that form.
+fn takes_rounds(pull: &Pull) -> Result<()> {
+    if !pull.has_versions {
+        return Ok(());
+    }
+    let uri = &pull.record.uri;
+    Err(Error::unsupported(
+        Capability::PrResubmit,
+        &format!("{uri} has versions in the place of rounds, and what one is made of is not known"),
+        "submit the round on the web, or open another pull request: `forge pr create`",
+    ))
 }
