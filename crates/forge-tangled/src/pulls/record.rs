@@ -3,7 +3,7 @@
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning};
 use serde_json::Value;
 
-use crate::{ShFields, records::Record};
+use crate::{ShFields, records::Record, repository::Repository};
 
 /// The content of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,9 +107,11 @@ impl Pull {
         self.rounds.iter().enumerate().next_back()
     }
 
-    /// Whether its changes come from another repository than its target.
-    pub fn is_from_fork(&self) -> bool {
-        self.source.as_ref().is_some_and(|s| *s != self.target)
+    /// The repository that its changes come from, where that is another than its target. Records of
+    /// 2025 may name the target by its DID, and the same repository as the source by its at-uri.
+    pub fn fork(&self, target: &Repository) -> Option<&str> {
+        let source = self.source.as_deref();
+        source.filter(|source| !target.is_target(source))
     }
 }
 
@@ -203,7 +205,6 @@ mod tests {
         assert_eq!(now.rounds[0].content, Content::Blob("b0".into()));
         assert_eq!(now.rounds[1].content, Content::Missing);
         assert_eq!(now.latest().unwrap().0, 1);
-        assert!(!now.is_from_fork());
         assert!(!now.has_versions);
 
         let versions = |rounds: Value, versions: Value| {
@@ -244,7 +245,6 @@ mod tests {
         .unwrap();
         assert_eq!(between.target, "did:plc:r");
         assert_eq!(between.source_sha.as_deref(), Some("abc"));
-        assert!(between.is_from_fork());
     }
 
     #[test]

@@ -119,12 +119,12 @@ impl Tangled {
     async fn patch_of_head(&self, located: &Located, head: Option<&str>) -> Result<Patch> {
         let (repository, pull) = (&located.repository, &located.pull);
         let head = head.unwrap_or(&pull.head);
-        let fork = match &pull.source {
-            Some(source) if !repository.is_target(source) => {
+        let fork = match pull.fork(repository) {
+            Some(source) => {
                 let fork = self.fork_of_source(source, Era::Sh2026).await;
                 Some(fork.map_err(|e| e.with_hint(ELSEWHERE))?)
             }
-            _ => None,
+            None => None,
         };
         if head.is_empty() {
             return Err(Error::invalid(

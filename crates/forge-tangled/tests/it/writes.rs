@@ -472,7 +472,9 @@ async fn pull_requests_of_2025_are_read() {
         .blob(&stage.bob.did, "text/x-patch", patch.as_bytes());
     let base = serde_json::json!({
         "title": "Old", "target": {"repo": old.uri, "branch": "main"},
-        "source": {"branch": "f", "sha": "0123456789012345678901234567890123456789"},
+        "source": {
+            "branch": "f", "repo": old.uri, "sha": "0123456789012345678901234567890123456789",
+        },
         "createdAt": "2025-11-01T00:00:00Z",
     });
     let with = |name: &str, value: Value| {
@@ -499,6 +501,7 @@ async fn pull_requests_of_2025_are_read() {
             (view.title.as_str(), view.author.login.as_str()),
             ("Old", "bob.test")
         );
+        assert_eq!((view.head_branch.as_str(), view.head_repo), ("f", None));
         assert_eq!(
             view.head_oid.as_deref(),
             Some("0123456789012345678901234567890123456789")
