@@ -10,12 +10,12 @@ use std::{
 use async_trait::async_trait;
 use forge_core::{
     AtUri, Capability, Error, ErrorKind, Ingestion, Labels, Noun, Outcome, Page, PageReq, RepoId,
-    Result, Warning,
+    Result, Timestamp, Warning,
     model::{Label, NewLabel},
     near,
     text::one_line,
 };
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, future, stream};
 use serde_json::{Value, json};
 
 use crate::{
@@ -24,8 +24,8 @@ use crate::{
     lexicon, page,
     pulls::{list::nobody, status::Writers, view::unread},
     records::{self, NewRecord, Record},
-    repository::Repository,
-    sources::IN_FLIGHT,
+    repository::{REPOS_MOST, Repository},
+    sources::{ACCOUNT_MOST, IN_FLIGHT},
     write,
 };
 
@@ -33,6 +33,8 @@ use crate::{
 const GREY: &str = "ededed";
 /// The longest name, in characters (`sh.tangled.label.definition`).
 const NAME_MAX: usize = 40;
+/// For so many seconds a definition that nothing uses is taken for one that was begun.
+const BEGUN_FOR: i64 = 60 * 60;
 
 /// What values a label takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +243,7 @@ pub(crate) fn applied(
     fields: &ShFields,
     takes_many: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, BTreeSet<String>> {
-    let now = forge_core::Timestamp::now();
+    let now = Timestamp::now();
     let mut ordered: Vec<_> = operations
         .iter()
         .filter(|r| r.text(&fields.op_subject) == Some(subject))
@@ -590,6 +592,47 @@ impl Tangled {
         ))
     }
 
+    /// The definition that a command which was cut off has written: as `new` in all but its time,
+    /// not older than [`BEGUN_FOR`], and used neither by a repository of the account nor in a change
+    /// of labels of its own.
+    async fn begun_definition(&self, owner: &str, new: &NewRecord) -> Result<Option<Record>> {
+        let pds = self.identities.pds(owner).await?;
+        let (names, fields) = (&self.settings.dialects.sh, self.fields());
+        let timeless = |value: &Value| {
+            let mut value = value.clone();
+            if let Some(map) = value.as_object_mut() {
+                map.remove(&*fields.created_at);
+            }
+            value
+        };
+        let wanted = timeless(&new.value);
+        let oldest = Timestamp::from_unix(Timestamp::now().unix() - BEGUN_FOR);
+        let mut begun = records::all(&pds, owner, &new.collection, ACCOUNT_MOST)
+            .await?
+            .records;
+        begun.retain(|record| {
+            let at = record.created_at(&fields.created_at);
+            at.is_some_and(|at| at > oldest) && timeless(&record.value) == wanted
+        });
+        if begun.is_empty() {
+            return Ok(None);
+        }
+        let (repos, operations) = future::try_join(
+            records::all(&pds, owner, &names.repo, REPOS_MOST),
+            records::all(&pds, owner, &names.label_op, ACCOUNT_MOST),
+        )
+        .await?;
+        let mut used = keys(&operations.records, fields);
+        for repo in &repos.records {
+            let labels = repo.value.get(&*fields.repo_labels);
+            let labels = labels.and_then(Value::as_array).into_iter().flatten();
+            used.extend(labels.filter_map(Value::as_str));
+        }
+        Ok(begun
+            .into_iter()
+            .find(|record| !used.contains(record.uri.as_str())))
+    }
+
     /// Changes the list of labels in the repository's record.
     async fn subscribe(
         &self,
@@ -752,8 +795,14 @@ impl Labels for Tangled {
         );
         let record = write::checked(record, &self.settings.dialects)?;
         let owner = repository.owner.did.as_str();
-        let uri = record.uri(owner);
-        let cids = self.create_records(std::slice::from_ref(&record)).await?;
+        let defined = match self.begun_definition(owner, &record).await? {
+            Some(begun) => begun,
+            None => {
+                let cids = self.create_records(std::slice::from_ref(&record)).await?;
+                record.written(owner, cids)
+            }
+        };
+        let uri = defined.uri.clone();
         let added = uri.clone();
         let subscribed = self
             .subscribe(&repository, move |list| list.push(json!(added)))
@@ -761,11 +810,9 @@ impl Labels for Tangled {
             .map_err(|e| {
                 let done = format!("the definition of '{name}' is written ({uri})");
                 let rest = format!("the list of labels of {}", repository.id);
-                let hint = "define it again: a definition that no repository uses is shown nowhere";
-                write::half_done(&done, &rest, e).with_hint(hint)
+                write::half_done(&done, &rest, e)
             })?;
         let mut outcome = Outcome::immediate(label(uri));
-        let defined = record.written(owner, cids);
         let told = self.ingestion(Seen::Definition(owner), &defined).await;
         outcome.ingestion = match told.ingestion {
             // It is a label of the repository when the repository names it.

@@ -1,7 +1,7 @@
 //! Writes whose answers are lost.
 
 use forge_core::{
-    PrId, PullRequests, Retry,
+    Labels, PrId, PullRequests, Retry,
     model::{
         CloseReq, CreatePull, EditPull, FileEdit, MergeReq, NewLabel, PrState, Resubmit, SetChange,
     },
@@ -104,6 +104,47 @@ async fn what_never_arrives_names_the_record_to_look_for() {
     assert_eq!(e.retry(), forge_core::Retry::Ambiguous);
     assert!(e.hint().unwrap().contains("forge pr view at://"), "{e:?}");
     assert!(stage.world.pds().records(&stage.alice.did, PULL).is_empty());
+}
+
+#[tokio::test]
+async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
+    const DEFINITION: &str = "sh.tangled.label.definition";
+    let stage = Stage::new();
+    let other = stage.id_of(&stage.world.repository(&stage.alice, "other"));
+    let pds = stage.world.pds();
+    let count = |name: &str| {
+        let all = pds.records(&stage.alice.did, DEFINITION).into_iter();
+        all.filter(|(_, _, value)| value["name"] == name).count()
+    };
+    let label = |name: &str| NewLabel {
+        name: name.to_owned(),
+        ..NewLabel::default()
+    };
+    let forge = stage.tangled(&stage.alice);
+    let refusal = Fault::error(400, "InvalidRequest", "no");
+    pds.host().fault(refusal.on("com.atproto.repo.putRecord"));
+    let e = forge.define_label(stage.repo_id(), &label("bug")).await;
+    let e = e.unwrap_err();
+    assert!(e.message().contains("is written ("), "{e:?}");
+    assert!(
+        e.hint().unwrap().contains("does only what is left"),
+        "{e:?}"
+    );
+    let defined = forge.define_label(stage.repo_id(), &label("bug")).await;
+    assert!(e.message().contains(&defined.unwrap().value.id));
+    assert_eq!(count("bug"), 1);
+    // One that a repository uses is that repository's.
+    forge.define_label(&other, &label("bug")).await.unwrap();
+    assert_eq!(count("bug"), 2);
+    // An old one that nothing uses may be in use elsewhere.
+    let docs = forge.define_label(&other, &label("docs")).await.unwrap();
+    let (_, mut record) = pds.record(&docs.value.id).unwrap();
+    record["createdAt"] = json!("2026-06-01T00:00:00Z");
+    let uri = forge_core::AtUri::parse(&docs.value.id).unwrap();
+    pds.put(&uri.authority, DEFINITION, &uri.rkey, record);
+    forge.delete_label(&other, "docs").await.unwrap();
+    forge.define_label(&other, &label("docs")).await.unwrap();
+    assert_eq!(count("docs"), 2);
 }
 
 #[tokio::test]
