@@ -15,7 +15,7 @@ use crate::{
     Era, ShFields, Tangled, caps, fault,
     ingest::Seen,
     kinds, page,
-    pulls::{check_body, view::Located},
+    pulls::{check_body, record::Pull, view::Located},
     records::{self, NewRecord, Record},
     repository::Repository,
     skipped,
@@ -54,6 +54,11 @@ pub(crate) fn text<'a>(value: &'a Value, fields: &ShFields) -> Option<&'a str> {
 pub(crate) fn round(value: &Value, fields: &ShFields) -> Option<usize> {
     let round = value.get(&*fields.round)?.as_u64()?;
     usize::try_from(round).ok()
+}
+
+/// The round that a comment made now is about.
+fn newest_round(pull: &Pull) -> usize {
+    pull.latest().map_or(0, |(number, _)| number)
 }
 
 /// Whether a comment answers none.
@@ -140,15 +145,9 @@ impl Tangled {
         reply_to: Option<&AtUri>,
     ) -> Result<Outcome<Comment>> {
         let pull = &located.pull;
-        let round = pull.latest().map_or(0, |(number, _)| number);
-        self.comment_about(
-            &located.repository,
-            &pull.record,
-            Some(round),
-            body,
-            reply_to,
-        )
-        .await
+        let round = Some(newest_round(pull));
+        self.comment_about(&located.repository, &pull.record, round, body, reply_to)
+            .await
     }
 
     /// Comments on a record; `round` is that of a pull request.
@@ -221,14 +220,33 @@ impl Tangled {
         body: &str,
         since: Option<Timestamp>,
     ) -> Result<Outcome<Comment>> {
-        let Some(record) = self.said_before(located, body, since).await? else {
-            return self.comment_on(located, body, None).await;
+        let round = newest_round(&located.pull);
+        self.comment_about_once(
+            &located.repository,
+            &located.pull.record,
+            Some(round),
+            body,
+            since,
+        )
+        .await
+    }
+
+    /// The same about a record; `round` is that of a pull request.
+    pub(crate) async fn comment_about_once(
+        &self,
+        repository: &Repository,
+        subject: &Record,
+        round: Option<usize>,
+        body: &str,
+        since: Option<Timestamp>,
+    ) -> Result<Outcome<Comment>> {
+        let Some(record) = self.said_since(subject, round, body, since).await? else {
+            return self
+                .comment_about(repository, subject, round, body, None)
+                .await;
         };
-        let seen = Seen::About(
-            kinds::comments(&self.settings.dialects),
-            &located.pull.record.uri,
-        );
-        let told = self.ingestion(&located.repository, seen, &record).await;
+        let seen = Seen::About(kinds::comments(&self.settings.dialects), &subject.uri);
+        let told = self.ingestion(repository, seen, &record).await;
         let comment = self.comment_model(&record, record.author()).await;
         let warning = Warning::new(format!(
             "the comment was there already, and was not repeated: {}",
@@ -239,9 +257,12 @@ impl Tangled {
         Ok(outcome)
     }
 
-    async fn said_before(
+    /// The comment of the viewer's about a record, and about the round of it, that has this text,
+    /// answers none, and was written since then.
+    pub(crate) async fn said_since(
         &self,
-        located: &Located,
+        subject: &Record,
+        about: Option<usize>,
         body: &str,
         since: Option<Timestamp>,
     ) -> Result<Option<Record>> {
@@ -250,14 +271,12 @@ impl Tangled {
         let collection = &self.settings.dialects.sh.comment;
         let did = &viewer.identity.did;
         let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
-        let pull = &located.pull;
-        let newest = pull.latest().map(|(number, _)| number);
         let fields = self.fields();
         let same = |record: &Record| {
             let value = &record.value;
-            record.text_at(&[&*fields.subject, "uri"]) == Some(&pull.record.uri)
+            record.text_at(&[&*fields.subject, "uri"]) == Some(&subject.uri)
                 && text(value, fields) == Some(body)
-                && round(value, fields) == newest
+                && round(value, fields) == about
                 && is_first(record, fields)
                 && since.is_none_or(|since| {
                     let at = record.created_at(&fields.created_at);

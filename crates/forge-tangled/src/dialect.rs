@@ -349,6 +349,8 @@ names! {
     depends_on = "dependentOn",
     /// The versions of the changes.
     rounds = "rounds",
+    /// The same in records of August 2026 and later, whose `rounds` are empty.
+    versions = "versions",
     /// The blob of a version; in older records, of the only one.
     patch_blob = "patchBlob",
     /// The patch itself, in the oldest records.

@@ -10,22 +10,22 @@ use std::{
 use async_trait::async_trait;
 use forge_core::{
     AtUri, Capability, Error, ErrorKind, Ingestion, Labels, Noun, Outcome, Page, PageReq, RepoId,
-    Result, Warning,
+    Result, Timestamp, Warning,
     model::{Label, NewLabel},
     near,
     text::one_line,
 };
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, future, stream};
 use serde_json::{Value, json};
 
 use crate::{
     Dialects, Era, ShFields, Tangled,
     ingest::{Seen, worse},
-    page,
-    pulls::{status::Writers, view::unread},
+    lexicon, page,
+    pulls::{list::nobody, status::Writers, view::unread},
     records::{self, NewRecord, Record},
-    repository::Repository,
-    sources::IN_FLIGHT,
+    repository::{REPOS_MOST, Repository},
+    sources::{ACCOUNT_MOST, IN_FLIGHT},
     write,
 };
 
@@ -33,6 +33,8 @@ use crate::{
 pub(crate) const GREY: &str = "ededed";
 /// The longest name, in characters (`sh.tangled.label.definition`).
 const NAME_MAX: usize = 40;
+/// For so many seconds a definition that nothing uses is taken for one that was begun.
+const BEGUN_FOR: i64 = 60 * 60;
 
 /// What values a label takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub(crate) enum ValueType {
     Text,
     /// An account.
     Did,
+    /// The name of a schema.
+    Nsid,
 }
 
 /// A definition that a repository uses.
@@ -72,6 +76,7 @@ impl Definition {
             (Some("boolean"), _) => ValueType::Boolean,
             (Some("integer"), _) => ValueType::Integer,
             (_, Some("did")) => ValueType::Did,
+            (_, Some("nsid")) => ValueType::Nsid,
             _ => ValueType::Text,
         };
         let color = record.text(&fields.label_color).unwrap_or(GREY);
@@ -109,7 +114,16 @@ impl Definition {
             .collect()
     }
 
-    /// The value on the wire for what a user typed behind the `:`, if anything.
+    /// What is written for it; `typed` as for [`Self::value`].
+    fn operand(&self, typed: Option<&str>) -> Result<Operand> {
+        Ok(Operand {
+            key: self.uri.clone(),
+            value: self.value(typed)?,
+        })
+    }
+
+    /// The value on the wire for what a user typed behind the `:`, if anything. An account is given
+    /// by its DID.
     fn value(&self, typed: Option<&str>) -> Result<String> {
         let refused =
             |what: &str| Error::invalid("labels", format!("the label '{}' {what}", self.name));
@@ -125,6 +139,11 @@ impl Definition {
             (ValueType::Integer, Some(v)) if v.parse::<i64>().is_err() => {
                 Err(refused("takes a whole number"))
             }
+            (ValueType::Nsid, Some(v)) if !lexicon::is_nsid(v) => Err(refused(&format!(
+                "takes an NSID, and '{}' is none",
+                one_line(v)
+            ))
+            .with_hint("an NSID is a name such as sh.tangled.repo.pull")),
             (_, Some(v)) if !self.allowed.is_empty() && !self.allowed.iter().any(|a| a == v) => {
                 Err(
                     refused(&format!("has no value '{v}'")).with_hint(near::hint(
@@ -224,7 +243,7 @@ pub(crate) fn applied(
     fields: &ShFields,
     takes_many: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, BTreeSet<String>> {
-    let now = forge_core::Timestamp::now();
+    let now = Timestamp::now();
     let mut ordered: Vec<_> = operations
         .iter()
         .filter(|r| r.text(&fields.op_subject) == Some(subject))
@@ -422,34 +441,15 @@ impl Tangled {
         self.may_label(repository).await?;
         let definitions = self
             .definitions_with(repository, |known| {
-                let is_known = |name: &String| operand(known, name, scope).is_ok();
+                let is_known = |name: &String| {
+                    part(known, name, scope).is_ok_and(|(d, typed)| d.value(typed).is_ok())
+                };
                 labels.0.iter().chain(labels.1).all(is_known)
             })
             .await?;
-        let operands = |names: &[String]| -> Result<Vec<Operand>> {
-            names
-                .iter()
-                .map(|n| {
-                    operand(&definitions, n, scope).map_err(|e| match definitions.unread.first() {
-                        // It may be that one.
-                        Some(unread) => {
-                            let message = format!("{}; {}", e.message(), unread.warning().message);
-                            let hint = e
-                                .hint()
-                                .unwrap_or("see them: `forge label list`")
-                                .to_owned();
-                            Error::new(e.kind().clone(), message)
-                                .with_hint(hint)
-                                .with_source(e)
-                        }
-                        None => e,
-                    })
-                })
-                .collect()
-        };
         let mut change = Change {
-            add: operands(labels.0)?,
-            remove: operands(labels.1)?,
+            add: self.operands(&definitions, labels.0, scope).await?,
+            remove: self.operands(&definitions, labels.1, scope).await?,
         };
         change
             .add
@@ -458,6 +458,61 @@ impl Tangled {
             .remove
             .extend(self.assignments(&definitions, assignees.1).await?);
         Ok(change)
+    }
+
+    /// The operands of labels that a user typed.
+    async fn operands(
+        &self,
+        definitions: &Definitions,
+        names: &[String],
+        scope: &str,
+    ) -> Result<Vec<Operand>> {
+        let mut operands = Vec::new();
+        for name in names {
+            let (definition, typed) =
+                part(definitions, name, scope).map_err(|e| match definitions.unread.first() {
+                    // It may be that one.
+                    Some(unread) => {
+                        let message = format!("{}; {}", e.message(), unread.warning().message);
+                        let hint = e
+                            .hint()
+                            .unwrap_or("see them: `forge label list`")
+                            .to_owned();
+                        Error::new(e.kind().clone(), message)
+                            .with_hint(hint)
+                            .with_source(e)
+                    }
+                    None => e,
+                })?;
+            let account = match typed {
+                Some(account) if definition.value_type == ValueType::Did && !account.is_empty() => {
+                    Some(self.account_of(definition, account).await?)
+                }
+                _ => None,
+            };
+            operands.push(definition.operand(account.as_deref().or(typed))?);
+        }
+        Ok(operands)
+    }
+
+    /// The DID that a user typed as the value of a label, or that the handle typed there leads to.
+    /// A DID is not looked up: the label of an account that is gone can be taken off.
+    async fn account_of(&self, definition: &Definition, typed: &str) -> Result<String> {
+        if lexicon::is_did(typed) {
+            return Ok(typed.to_owned());
+        }
+        self.did_of(typed).await.map_err(|e| match nobody(&e) {
+            true => Error::invalid(
+                "labels",
+                format!(
+                    "the label '{}' takes an account: {}",
+                    definition.name,
+                    e.message()
+                ),
+            )
+            .with_hint(format!("write {0}:HANDLE or {0}:DID", definition.name)),
+            false => e,
+        })
     }
 
     async fn assignments(
@@ -537,6 +592,47 @@ impl Tangled {
         ))
     }
 
+    /// The definition that a command which was cut off has written: as `new` in all but its time,
+    /// not older than [`BEGUN_FOR`], and used neither by a repository of the account nor in a change
+    /// of labels of its own.
+    async fn begun_definition(&self, owner: &str, new: &NewRecord) -> Result<Option<Record>> {
+        let pds = self.identities.pds(owner).await?;
+        let (names, fields) = (&self.settings.dialects.sh, self.fields());
+        let timeless = |value: &Value| {
+            let mut value = value.clone();
+            if let Some(map) = value.as_object_mut() {
+                map.remove(&*fields.created_at);
+            }
+            value
+        };
+        let wanted = timeless(&new.value);
+        let oldest = Timestamp::from_unix(Timestamp::now().unix() - BEGUN_FOR);
+        let mut begun = records::all(&pds, owner, &new.collection, ACCOUNT_MOST)
+            .await?
+            .records;
+        begun.retain(|record| {
+            let at = record.created_at(&fields.created_at);
+            at.is_some_and(|at| at > oldest) && timeless(&record.value) == wanted
+        });
+        if begun.is_empty() {
+            return Ok(None);
+        }
+        let (repos, operations) = future::try_join(
+            records::all(&pds, owner, &names.repo, REPOS_MOST),
+            records::all(&pds, owner, &names.label_op, ACCOUNT_MOST),
+        )
+        .await?;
+        let mut used = keys(&operations.records, fields);
+        for repo in &repos.records {
+            let labels = repo.value.get(&*fields.repo_labels);
+            let labels = labels.and_then(Value::as_array).into_iter().flatten();
+            used.extend(labels.filter_map(Value::as_str));
+        }
+        Ok(begun
+            .into_iter()
+            .find(|record| !used.contains(record.uri.as_str())))
+    }
+
     /// Changes the list of labels in the repository's record.
     async fn subscribe(
         &self,
@@ -563,24 +659,27 @@ impl Tangled {
     }
 }
 
-fn operand(definitions: &[Definition], typed: &str, scope: &str) -> Result<Operand> {
-    let same = |d: &&Definition, name: &str| d.name.eq_ignore_ascii_case(name) || d.uri == name;
-    let whole = definitions.iter().find(|d| same(d, typed));
-    let (definition, value) = match whole {
-        Some(d) => (Some(d), None),
-        None => match typed.rsplit_once(':') {
-            Some((name, value)) => (definitions.iter().find(|d| same(d, name)), Some(value)),
-            None => (None, None),
-        },
+/// The label that a user typed, by its name or at-uri, and what stands behind the `:`, if anything.
+/// Names and values may have a `:` themselves: the longest name that there is counts.
+fn part<'a, 'b>(
+    definitions: &'a [Definition],
+    typed: &'b str,
+    scope: &str,
+) -> Result<(&'a Definition, Option<&'b str>)> {
+    let of = |name: &str| {
+        let mut all = definitions.iter();
+        all.find(|d| d.name.eq_ignore_ascii_case(name) || d.uri == name)
     };
-    let Some(definition) = definition else {
+    let split = || {
+        let mut colons = typed.rmatch_indices(':');
+        colons.find_map(|(at, _)| Some((of(typed.get(..at)?)?, typed.get(at + 1..))))
+    };
+    let found = of(typed).map(|whole| (whole, None)).or_else(split);
+    let Some((definition, value)) = found else {
         let names = definitions.iter().map(|d| d.name.as_str());
         return Err(Error::invalid(
             "labels",
-            format!(
-                "there is no label '{}' in this repository",
-                forge_core::text::one_line(typed)
-            ),
+            format!("there is no label '{}' in this repository", one_line(typed)),
         )
         .with_hint(near::hint(typed, names, "labels")));
     };
@@ -591,10 +690,7 @@ fn operand(definitions: &[Definition], typed: &str, scope: &str) -> Result<Opera
         )
         .with_hint(format!("it is for {}", definition.scope.join(", "))));
     }
-    Ok(Operand {
-        key: definition.uri.clone(),
-        value: definition.value(value)?,
-    })
+    Ok((definition, value))
 }
 
 #[async_trait]
@@ -705,11 +801,17 @@ impl Labels for Tangled {
         );
         let record = write::checked(record, &self.settings.dialects)?;
         let owner = repository.owner.did.as_str();
-        let uri = record.uri(owner);
         let undeclared = self.undeclared(&repository).await?;
-        let cids = self
-            .create_records(undeclared, std::slice::from_ref(&record))
-            .await?;
+        let defined = match self.begun_definition(owner, &record).await? {
+            Some(begun) => begun,
+            None => {
+                let cids = self
+                    .create_records(undeclared, std::slice::from_ref(&record))
+                    .await?;
+                record.written(owner, cids)
+            }
+        };
+        let uri = defined.uri.clone();
         let added = uri.clone();
         let subscribed = self
             .subscribe(&repository, move |list| list.push(json!(added)))
@@ -717,11 +819,9 @@ impl Labels for Tangled {
             .map_err(|e| {
                 let done = format!("the definition of '{name}' is written ({uri})");
                 let rest = format!("the list of labels of {}", repository.id);
-                let hint = "define it again: a definition that no repository uses is shown nowhere";
-                write::half_done(&done, &rest, e).with_hint(hint)
+                write::half_done(&done, &rest, e)
             })?;
         let mut outcome = Outcome::immediate(label(uri));
-        let defined = record.written(owner, cids);
         let told = self
             .ingestion(&repository, Seen::Definition(owner), &defined)
             .await;
@@ -875,9 +975,14 @@ mod tests {
             definition("Bug", ValueType::Null),
             priority,
             definition("points", ValueType::Integer),
+            definition("touches", ValueType::Nsid),
+            definition("reviewer", ValueType::Did),
             issues,
         ];
-        let value = |typed: &str| operand(&all, typed, "sh.tangled.repo.pull").map(|o| o.value);
+        let value = |typed: &str| {
+            let (definition, value) = part(&all, typed, "sh.tangled.repo.pull")?;
+            definition.value(value)
+        };
         assert_eq!(value("bug").unwrap(), "null");
         assert_eq!(
             value("at://did:plc:l/sh.tangled.label.definition/Bug").unwrap(),
@@ -885,6 +990,9 @@ mod tests {
         );
         assert_eq!(value("priority:high").unwrap(), "high");
         assert_eq!(value("points:-3").unwrap(), "-3");
+        assert_eq!(value("touches:org.example.x").unwrap(), "org.example.x");
+        // A value may have a `:` itself.
+        assert_eq!(value("reviewer:did:plc:x").unwrap(), "did:plc:x");
         for (typed, why) in [
             ("bgu", "no label 'bgu'"),
             ("bug:x", "takes no value"),
@@ -892,6 +1000,8 @@ mod tests {
             ("priority:", "needs a value"),
             ("priority:hgih", "no value 'hgih'"),
             ("points:x", "whole number"),
+            ("touches:example", "'example' is none"),
+            ("reviewer", "needs a value"),
             ("issue-only", "not for sh.tangled.repo.pull"),
         ] {
             let e = value(typed).unwrap_err();

@@ -267,7 +267,7 @@ impl Tangled {
                  carry",
             ));
             page.warnings.extend(tickets.warnings);
-            page.warnings.extend(repository.doubt.clone());
+            page.warnings.extend(repository.doubt());
         }
         Ok(page)
     }

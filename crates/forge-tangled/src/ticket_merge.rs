@@ -382,12 +382,13 @@ async fn fetch(
     head: &str,
 ) -> Result<()> {
     let pull = &located.pull;
+    let is_fork = pull.fork(&located.repository).is_some();
     let base_ref = format!("refs/heads/{}", pull.base);
     let get = async |wanted: &str| git.fetch_objects(&clone.remote, &[wanted]).await;
     if !git.has_commit(&before.hash).await {
         get(&base_ref).await?;
     }
-    if !git.has_commit(head).await && get(head).await.is_err() && !pull.is_from_fork() {
+    if !git.has_commit(head).await && get(head).await.is_err() && !is_fork {
         // A server that gives branches alone.
         let _ = get(&format!("refs/heads/{}", pull.head)).await;
     }

@@ -214,11 +214,9 @@ impl Tangled {
                 format!("{} is not open", pull.record.uri),
             ));
         }
-        let fork = match &pull.source {
-            Some(source) if !repository.is_target(source) => {
-                Some(self.fork_of_source(source, repository.era).await?)
-            }
-            _ => None,
+        let fork = match pull.fork(repository) {
+            Some(source) => Some(self.fork_of_source(source, repository.era).await?),
+            None => None,
         };
         let source = fork.as_deref().unwrap_or(repository);
         let ends = self.ends(repository, source, &pull.base, head).await?;

@@ -260,6 +260,7 @@ fn pull(ticket: Record, patches: &[Record], names: &Dialects) -> Result<Option<P
         depends_on: None,
         created_at,
         rounds,
+        has_versions: false,
         warnings: Vec::new(),
         uri,
         record: ticket,

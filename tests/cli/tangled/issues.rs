@@ -1,6 +1,47 @@
 //! `forge issue`.
 
+use std::time::Duration;
+
+use forge_testkit::tangled::Fault;
+use serde_json::json;
+
 use super::world::{Tangled, WIDGET};
+
+#[test]
+fn what_a_list_looks_up_for_each_issue_is_asked_for_at_the_same_time() {
+    const ISSUE: &str = "sh.tangled.repo.issue";
+    let t = Tangled::new();
+    let (pds, index) = (t.world.pds(), t.world.index().host());
+    for title in ["1", "2", "3", "4"] {
+        let issue = json!({
+            "repo": t.repo.did, "title": title, "createdAt": "2026-11-01T00:00:00Z",
+        });
+        pds.add(&t.alice.did, ISSUE, issue);
+    }
+    let list = ["issue", "list", "-R", WIDGET];
+    let slow = |method: &str| {
+        Fault::delayed(Duration::from_millis(300))
+            .on(method)
+            .always()
+    };
+    // Each view reads its record, and that is all that it asks of that server at first.
+    pds.host()
+        .fault(slow("com.atproto.repo.getRecord").about(ISSUE));
+    pds.host().reset_record();
+    t.forge(&t.alice, &[&list[..], &["--json", "labels"]].concat())
+        .ok();
+    assert!(
+        pds.host().most_at_once() > 3,
+        "{}",
+        pds.host().most_at_once()
+    );
+
+    index.fault(slow("sh.tangled.label.listOps"));
+    index.reset_record();
+    t.forge(&t.alice, &[&list[..], &["--label", "bug"]].concat())
+        .ok();
+    assert!(index.most_at_once() > 3, "{}", index.most_at_once());
+}
 
 #[test]
 fn a_comment_that_goes_with_no_change_is_not_dropped_without_a_word() {

@@ -280,6 +280,28 @@ impl<'a> Tickets<'a> {
         self.hall.forge(&merge).dir(&self.clone)
     }
 
+    /// Opens one from a new branch, behind which the target branch has gone on: a merge of it
+    /// rebases, to another commit each time. The command that merges it.
+    pub fn merge_of_new(&self, branch: &str) -> Run {
+        let uri = self.opened(branch);
+        let other = format!("{branch}.other");
+        let file = [(other.as_str(), Some("x\n"))];
+        self.repo.git.commit("main", &other, &file);
+        self.merge(&uri, branch)
+    }
+
+    /// Merges what another has begun to merge: it has landed once then. Whether it had, and was not
+    /// recorded.
+    pub fn merge_again(&self, merge: &Run, branch: &str) -> bool {
+        let state = || self.records().titled(branch)[0].1["state"].clone();
+        let was_found = state() != "merged" && self.landed(branch) == 1;
+        let again = merge.output().success();
+        assert_eq!(self.landed(branch), 1, "{branch}: {again:?}");
+        assert_eq!(self.repo.git.show("main", branch), "x\n");
+        assert_eq!(state(), "merged", "{branch}: {again:?}");
+        was_found
+    }
+
     /// How often the target branch got what a branch of this name had.
     pub fn landed(&self, branch: &str) -> usize {
         let log = self.repo.git.log("main", "%s");

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use forge_testkit::{GitShim, Run, ShimPlan};
+use forge_testkit::{GitShim, Output, Run, ShimPlan};
 
 use super::hall::{Hall, Tickets, at_each_request, wait_for};
 use crate::sweep;
@@ -64,16 +64,22 @@ fn a_creation_that_is_killed_at_any_request_is_made_once() {
         let now = hall.pulls(&branch);
         assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
         assert_eq!(hall.statuses(&now[0]), ["open"]);
-        match again.code {
-            Some(0) => assert!(before.is_empty() && again.stdout_text().contains(&now[0])),
-            // It had been made: that is said, with its name.
-            _ => {
-                assert_eq!(before, now, "{again:?}");
-                assert!(again.stderr_text().contains(&now[0]), "{again:?}");
-            }
-        }
+        had_been_made(&again, &before, &now);
         came_there
     });
+}
+
+/// What the command that was given again says of what there is `now`: that it has made it, or that
+/// it had been made. Which of the two.
+fn had_been_made(again: &Output, before: &[String], now: &[String]) -> bool {
+    let is_made = again.code == Some(0);
+    if is_made {
+        assert!(before.is_empty() && again.stdout_text().contains(&now[0]));
+    } else {
+        assert_eq!(before, now, "{again:?}");
+        assert!(again.stderr_text().contains(&now[0]), "{again:?}");
+    }
+    !is_made
 }
 
 /// Kills the command that opens a pull request of this name at each of its requests, and gives it
@@ -91,15 +97,7 @@ fn made_once(hall: &Hall, create: impl Fn(&str) -> Run) {
         let again = create.output();
         let now = hall.titled(&title);
         assert_eq!(now.len(), 1, "request {at}, after: {after}: {again:?}");
-        match again.code {
-            Some(0) => assert!(before.is_empty() && again.stdout_text().contains(&now[0])),
-            // It had been made: that is said, with its name.
-            _ => {
-                assert_eq!(before, now, "{again:?}");
-                assert!(again.stderr_text().contains(&now[0]), "{again:?}");
-                finished += 1;
-            }
-        }
+        finished += usize::from(had_been_made(&again, &before, &now));
         came_there
     });
     assert!(finished > 0);
@@ -258,21 +256,9 @@ fn on_tangled_1_0_a_merge_that_is_killed_at_any_request_is_made_once() {
     let mut landed = 0;
     at_each_request(10, |at, after| {
         let branch = format!("b{at}{after}");
-        let uri = tickets.opened(&branch);
-        // What the branch has got meanwhile: it is rebased, and another commit each time.
-        let other = format!("{branch}.other");
-        let git = &tickets.repo.git;
-        git.commit("main", &other, &[(&other, Some("x\n"))]);
-        let merge = tickets.merge(&uri, &branch);
+        let merge = tickets.merge_of_new(&branch);
         let came_there = hall.kill(at, after, &merge);
-        let open = tickets.records().titled(&branch)[0].1["state"] != "merged";
-        landed += usize::from(open && tickets.landed(&branch) == 1);
-        let again = merge.output().success();
-        let times = tickets.landed(&branch);
-        assert_eq!(times, 1, "request {at}, after: {after}: {again:?}");
-        assert_eq!(git.show("main", &branch), "x\n");
-        let ticket = &tickets.records().titled(&branch)[0].1;
-        assert_eq!(ticket["state"], "merged", "{again:?}");
+        landed += usize::from(tickets.merge_again(&merge, &branch));
         came_there
     });
     assert!(landed > 0, "never killed between the push and its record");
@@ -289,21 +275,11 @@ fn on_tangled_1_0_a_merge_that_is_killed_at_any_call_of_git_is_made_once() {
         for plan in [ShimPlan::KillBefore { at }, ShimPlan::KillAfter { at }] {
             let after = plan == ShimPlan::KillAfter { at };
             let branch = format!("b{at}{after}");
-            let uri = tickets.opened(&branch);
-            let other = format!("{branch}.other");
-            let git = &tickets.repo.git;
-            git.commit("main", &other, &[(&other, Some("x\n"))]);
-            let merge = tickets.merge(&uri, &branch);
+            let merge = tickets.merge_of_new(&branch);
             let shim = GitShim::new(&hall.scratch, &format!("git-{branch}"), plan);
             let killed = merge.clone().env("FORGE_GIT", shim.program()).output();
             came_there |= shim.struck(killed.code);
-            let open = tickets.records().titled(&branch)[0].1["state"] != "merged";
-            landed += usize::from(open && tickets.landed(&branch) == 1);
-            let again = merge.output().success();
-            let times = tickets.landed(&branch);
-            assert_eq!(times, 1, "call {at}, after: {after}: {again:?}");
-            let ticket = &tickets.records().titled(&branch)[0].1;
-            assert_eq!(ticket["state"], "merged", "{again:?}");
+            landed += usize::from(tickets.merge_again(&merge, &branch));
         }
         if !came_there {
             break;
@@ -321,10 +297,7 @@ fn on_tangled_1_0_a_merge_that_is_killed_in_its_push_is_made_once() {
     for hook in ["pre-receive", "post-receive"] {
         let hall = Hall::new();
         let tickets = Tickets::in_hall(&hall);
-        let uri = tickets.opened("topic");
-        let git = &tickets.repo.git;
-        git.commit("main", "other", &[("other", Some("x\n"))]);
-        let merge = tickets.merge(&uri, "topic");
+        let merge = tickets.merge_of_new("topic");
         let held = tickets.hold_up(hook);
         held.kill(&merge);
         let is_there = hook == "post-receive";

@@ -9,7 +9,7 @@ use forge_core::{
     Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
     model::{Issue, IssueFilter, IssueQuery, PrState},
 };
-use futures::{StreamExt as _, stream};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
 use super::{
@@ -209,13 +209,22 @@ impl Tangled {
         let begun = position.is_none();
         let mut walk = Walk::new(index, method, params, position, size);
         let (mut rows, mut warnings) = (Vec::new(), Vec::new());
-        while rows.len() < limit
-            && let Some(item) = walk.next().await?
-        {
-            match self.issue_of_item(repository, item).await {
-                Ok(row) => rows.extend(self.wanted(repository, row, query, people).await?),
-                Err(e) => warnings.push(Warning::new(e.message())),
+        let mut ended = false;
+        while !ended && rows.len() < limit {
+            // Not more than may all be wanted: the next page begins behind the last one.
+            let most = IN_FLIGHT.min(limit - rows.len());
+            let mut some = Vec::new();
+            while !ended && some.len() < most {
+                let Some(item) = walk.next().await? else {
+                    ended = true;
+                    continue;
+                };
+                match self.issue_of_item(repository, item).await {
+                    Ok(row) => some.push(row),
+                    Err(e) => warnings.push(Warning::new(e.message())),
+                }
             }
+            rows.extend(self.all_wanted(repository, some, query, people).await?);
         }
         let next = walk.position();
         Ok(Found {
@@ -255,6 +264,24 @@ impl Tangled {
             },
             issue,
         })
+    }
+
+    /// Those of the rows that the query wants, in the same order; a few are looked at at a time.
+    async fn all_wanted(
+        &self,
+        repository: &Repository,
+        rows: Vec<Row>,
+        query: &IssueQuery,
+        people: &People,
+    ) -> Result<Vec<Row>> {
+        let looks = rows
+            .into_iter()
+            .map(|row| self.wanted(repository, row, query, people));
+        let found: Vec<Option<Row>> = stream::iter(looks)
+            .buffered(IN_FLIGHT)
+            .try_collect()
+            .await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// The row, if the query wants it. Labels and assignees are looked up where a filter names them.
@@ -349,9 +376,9 @@ impl Tangled {
                 warnings: vec![unlabelled()],
                 ..Beside::default()
             };
-            let row = Row { issue, beside };
-            rows.extend(self.wanted(repository, row, query, people).await?);
+            rows.push(Row { issue, beside });
         }
+        let mut rows = self.all_wanted(repository, rows, query, people).await?;
         newest_first(&mut rows);
         let whole = Whole {
             rows,

@@ -9,16 +9,14 @@ use serde_json::json;
 
 use super::view::Located;
 use crate::{
-    Era, Tangled, caps, comments,
+    Era, Tangled, caps,
     ingest::{Seen, worse},
     kinds,
     pulls::{
         state::Standing,
         status::{self, Status, Words},
     },
-    records::{self, NewRecord, Record},
-    repository::Repository,
-    sources::ACCOUNT_MOST,
+    records::NewRecord,
     spelling::{self, Spelling},
     ticket_comments::check_comment,
     ticket_writes::{done, experimental},
@@ -53,10 +51,14 @@ impl Tangled {
             let since = self.before_mine(&statuses, state).await?;
             if standing.state != state {
                 let said = self
-                    .comment_about_once(&located.repository, record, comment, since)
+                    .comment_about_once(&located.repository, record, None, comment, since)
                     .await?;
                 (commented, warnings) = (said.ingestion, said.warnings);
-            } else if self.said_since(record, comment, since).await?.is_none() {
+            } else if self
+                .said_since(record, None, comment, since)
+                .await?
+                .is_none()
+            {
                 warnings.push(unsaid(&record.uri));
             }
         }
@@ -76,57 +78,6 @@ impl Tangled {
         outcome.warnings.extend(warnings);
         outcome.ingestion = worse(outcome.ingestion, commented);
         Ok(outcome)
-    }
-
-    /// A comment that goes with a change of the state, and is not written again where the viewer
-    /// has said it since the state was last set: the command was cut off behind it.
-    async fn comment_about_once(
-        &self,
-        repository: &Repository,
-        issue: &Record,
-        body: &str,
-        since: Option<Timestamp>,
-    ) -> Result<Outcome<()>> {
-        let Some(record) = self.said_since(issue, body, since).await? else {
-            let written = self
-                .comment_about(repository, issue, None, body, None)
-                .await?;
-            return Ok(written.map(|_| ()));
-        };
-        let kind = kinds::comments(&self.settings.dialects);
-        let seen = Seen::About(kind, &issue.uri);
-        let told = self.ingestion(repository, seen, &record).await;
-        let warning = Warning::new(format!(
-            "the comment was there already, and was not repeated: {}",
-            record.uri
-        ));
-        let mut outcome = Outcome::unchanged((), warning);
-        outcome.ingestion = told.ingestion;
-        Ok(outcome)
-    }
-
-    /// The comment of the viewer's with this text, written since then.
-    async fn said_since(
-        &self,
-        issue: &Record,
-        body: &str,
-        since: Option<Timestamp>,
-    ) -> Result<Option<Record>> {
-        let viewer = self.session.viewer().await?;
-        let pds = self.identities.service(viewer.pds.clone()).await?;
-        let collection = &self.settings.dialects.sh.comment;
-        let did = &viewer.identity.did;
-        let fields = self.fields();
-        let all = records::all(&pds, did, collection, ACCOUNT_MOST).await?;
-        Ok(all.records.into_iter().find(|record| {
-            record.text_at(&[&*fields.subject, "uri"]) == Some(&issue.uri)
-                && comments::text(&record.value, fields) == Some(body)
-                && comments::is_first(record, fields)
-                && since.is_none_or(|since| {
-                    let at = record.created_at(&fields.created_at);
-                    at.is_some_and(|at| at > since)
-                })
-        }))
     }
 
     /// What was said of the state of an issue, oldest first: by the index's records, and those of

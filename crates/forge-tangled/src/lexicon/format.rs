@@ -26,7 +26,7 @@ fn all(text: &str, allowed: impl Fn(char) -> bool) -> bool {
     !text.is_empty() && text.chars().all(allowed)
 }
 
-fn is_did(text: &str) -> bool {
+pub(crate) fn is_did(text: &str) -> bool {
     let mut parts = text.splitn(3, ':');
     let (Some("did"), Some(method), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
         return false;
@@ -56,7 +56,7 @@ fn is_handle(text: &str) -> bool {
             .is_some_and(|last| last.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-pub(super) fn is_nsid(text: &str) -> bool {
+pub(crate) fn is_nsid(text: &str) -> bool {
     let Some((authority, name)) = text.rsplit_once('.') else {
         return false;
     };

@@ -30,6 +30,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub(crate) use format::{is_did, is_nsid};
 pub use store::Set;
 
 /// Something in a record that its lexicon does not allow.
@@ -80,7 +81,7 @@ pub fn key_fits(set: Set, collection: &str, rkey: &str) -> bool {
     format::is_record_key(rkey)
         && match record.key.as_str() {
             "tid" => format::is_tid(rkey),
-            "nsid" => format::is_nsid(rkey),
+            "nsid" => is_nsid(rkey),
             key => key.strip_prefix("literal:").is_none_or(|it| it == rkey),
         }
 }

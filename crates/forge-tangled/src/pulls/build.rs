@@ -179,13 +179,10 @@ impl Tangled {
 }
 
 fn fork(repository: &Repository, pull: &Pull) -> Option<RepoId> {
-    let source = pull.source.as_ref()?;
-    if repository.is_target(source) {
-        return None;
-    }
+    let source = pull.fork(repository)?;
     let path = match forge_core::AtUri::parse(source) {
         Ok(uri) => RepoPath::Record(uri),
-        Err(_) => RepoPath::Did(source.clone()),
+        Err(_) => RepoPath::Did(source.to_owned()),
     };
     Some(RepoId {
         kind: ForgeKind::TANGLED,

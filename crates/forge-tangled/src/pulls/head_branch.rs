@@ -25,7 +25,7 @@ impl Tangled {
         warnings: &mut Vec<Warning>,
     ) -> bool {
         let (repository, pull) = (&located.repository, &located.pull);
-        if pull.head.is_empty() || pull.is_from_fork() {
+        if pull.head.is_empty() || pull.fork(repository).is_some() {
             warnings.push(Warning::new(
                 "no branch was deleted: the changes are not from a branch of this repository",
             ));

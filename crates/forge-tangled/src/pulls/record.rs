@@ -3,7 +3,7 @@
 use forge_core::{AtUri, Error, ErrorKind, Result, Timestamp, Warning};
 use serde_json::Value;
 
-use crate::{ShFields, records::Record};
+use crate::{ShFields, records::Record, repository::Repository};
 
 /// The content of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub(crate) struct Pull {
     pub depends_on: Option<String>,
     pub created_at: Timestamp,
     pub rounds: Vec<Round>,
+    /// Whether its rounds are `versions` (from August 2026), of which no field was seen.
+    pub has_versions: bool,
     /// What beside its record could not be read.
     pub warnings: Vec<Warning>,
 }
@@ -88,6 +90,7 @@ impl Pull {
             depends_on: text(&[&fields.depends_on]),
             created_at,
             rounds: rounds(value, fields),
+            has_versions: has_versions(value, fields),
             warnings: Vec::new(),
             uri,
             record,
@@ -104,15 +107,20 @@ impl Pull {
         self.rounds.iter().enumerate().next_back()
     }
 
-    /// Whether its changes come from another repository than its target.
-    pub fn is_from_fork(&self) -> bool {
-        self.source.as_ref().is_some_and(|s| *s != self.target)
+    /// The repository that its changes come from, where that is another than its target. Records of
+    /// 2025 may name the target by its DID, and the same repository as the source by its at-uri.
+    pub fn fork(&self, target: &Repository) -> Option<&str> {
+        let source = self.source.as_deref();
+        source.filter(|source| !target.is_target(source))
     }
 }
 
 fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
-    let listed = value.get(&*fields.rounds).and_then(Value::as_array);
-    if let Some(rounds) = listed.filter(|r| !r.is_empty()) {
+    let listed = match has_versions(value, fields) {
+        true => filled(value, &fields.versions),
+        false => filled(value, &fields.rounds),
+    };
+    if let Some(rounds) = listed {
         return rounds.iter().map(|value| round(value, fields)).collect();
     }
     let content = match (value.get(&*fields.patch_blob), value.get(&*fields.patch)) {
@@ -124,6 +132,21 @@ fn rounds(value: &Value, fields: &ShFields) -> Vec<Round> {
         created_at: None,
         content,
     }]
+}
+
+/// A list of something.
+fn filled<'a>(value: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
+    let list = value.get(name).and_then(Value::as_array);
+    list.filter(|list| !list.is_empty())
+}
+
+/// A list of versions beside rounds is the newer form; an empty one beside some says nothing.
+/// Where the configuration calls rounds so, they are rounds.
+fn has_versions(value: &Value, fields: &ShFields) -> bool {
+    let is_there = value.get(&*fields.versions).is_some_and(Value::is_array);
+    let says_more =
+        filled(value, &fields.versions).is_some() || filled(value, &fields.rounds).is_none();
+    is_there && says_more && fields.versions != fields.rounds
 }
 
 fn round(value: &Value, fields: &ShFields) -> Round {
@@ -182,7 +205,26 @@ mod tests {
         assert_eq!(now.rounds[0].content, Content::Blob("b0".into()));
         assert_eq!(now.rounds[1].content, Content::Missing);
         assert_eq!(now.latest().unwrap().0, 1);
-        assert!(!now.is_from_fork());
+        assert!(!now.has_versions);
+
+        let versions = |rounds: Value, versions: Value| {
+            let found = parse(json!({
+                "title": "T", "createdAt": "2026-09-01T00:00:00Z", "target": target,
+                "rounds": rounds, "versions": versions,
+            }));
+            let found = found.unwrap();
+            (found.has_versions, found.rounds)
+        };
+        let old = json!([{"createdAt": "2026-09-01T00:00:00Z", "patchBlob": blob("b0")}]);
+        let new = json!([{"patchBlob": blob("b1")}, {"commit": "c"}]);
+        let (is_new, found) = versions(json!([]), new.clone());
+        assert!(is_new);
+        let found: Vec<Content> = found.into_iter().map(|round| round.content).collect();
+        assert_eq!(found, [Content::Blob("b1".into()), Content::Missing]);
+        assert!(versions(old.clone(), new).0);
+        assert!(versions(json!([]), json!([])).0);
+        let (is_new, found) = versions(old, json!([]));
+        assert_eq!((is_new, found.len()), (false, 1));
 
         let uri = "at://did:plc:o/sh.tangled.repo/x";
         let oldest = parse(
@@ -203,7 +245,6 @@ mod tests {
         .unwrap();
         assert_eq!(between.target, "did:plc:r");
         assert_eq!(between.source_sha.as_deref(), Some("abc"));
-        assert!(between.is_from_fork());
     }
 
     #[test]
@@ -243,6 +284,7 @@ mod tests {
         assert_eq!(found.created_at.date(), "2026-11-01");
         assert_eq!(found.rounds[0].content, Content::Blob("b0".into()));
         assert!(found.rounds[0].created_at.is_some());
+        assert!(!found.has_versions, "rounds are called so");
     }
 
     #[test]

@@ -60,6 +60,7 @@ impl Tangled {
         } else {
             self.speaks_2026(&located.repository, Capability::PrResubmit)?;
             self.is_mine(&located.pull).await?;
+            takes_rounds(&located.pull)?;
             let (undeclared, patch) = future::join(self.undeclared(&located.repository), async {
                 match patch {
                     Some(patch) => Ok(patch),
@@ -128,12 +129,12 @@ impl Tangled {
     async fn patch_of_head(&self, located: &Located, head: Option<&str>) -> Result<Patch> {
         let (repository, pull) = (&located.repository, &located.pull);
         let head = head.unwrap_or(&pull.head);
-        let fork = match &pull.source {
-            Some(source) if !repository.is_target(source) => {
+        let fork = match pull.fork(repository) {
+            Some(source) => {
                 let fork = self.fork_of_source(source, Era::Sh2026).await;
                 Some(fork.map_err(|e| e.with_hint(ELSEWHERE))?)
             }
-            _ => None,
+            None => None,
         };
         if head.is_empty() {
             return Err(Error::invalid(
@@ -238,4 +239,18 @@ impl Tangled {
         outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
+}
+
+/// Refuses another round where rounds are `versions`: what one is made of was not seen, and a round
+/// beside them is no part of that form.
+fn takes_rounds(pull: &Pull) -> Result<()> {
+    if !pull.has_versions {
+        return Ok(());
+    }
+    let uri = &pull.record.uri;
+    Err(Error::unsupported(
+        Capability::PrResubmit,
+        &format!("{uri} has versions in the place of rounds, and what one is made of is not known"),
+        "submit the round on the web, or open another pull request: `forge pr create`",
+    ))
 }

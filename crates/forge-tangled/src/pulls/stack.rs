@@ -146,7 +146,7 @@ impl Tangled {
         if let Some(head) = patch.head() {
             return Ok(head.to_owned());
         }
-        if !pull.head.is_empty() && !pull.is_from_fork() {
+        if !pull.head.is_empty() && pull.fork(&located.repository).is_none() {
             return Ok(pull.head.clone());
         }
         Err(Error::invalid(

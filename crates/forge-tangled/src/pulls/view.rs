@@ -572,9 +572,16 @@ pub(crate) fn unread(what: &str, error: &Error) -> Warning {
 }
 
 fn no_patch(pull: &Pull, number: usize) -> Error {
-    Error::new(
-        forge_core::ErrorKind::Protocol,
-        format!("round {number} of {} has no patch", pull.record.uri),
-    )
-    .with_hint("its author can submit another round")
+    let uri = &pull.record.uri;
+    let (what, hint) = match pull.has_versions {
+        true => (
+            format!("version {number} of {uri} has no patch, and what else it has is not known"),
+            "look at the changes on the web, or fetch the head branch with git",
+        ),
+        false => (
+            format!("round {number} of {uri} has no patch"),
+            "its author can submit another round",
+        ),
+    };
+    Error::new(forge_core::ErrorKind::Protocol, what).with_hint(hint)
 }

@@ -1,7 +1,7 @@
 //! What becomes of the branch of a pull request.
 
 use forge_core::{
-    Outcome, PageReq, PullRequests, Repos,
+    AtUri, Outcome, PageReq, PullRequests, Repos,
     model::{CloseReq, CreatePull, Merge, MergeReq, PullRequest, Resubmit},
 };
 use forge_testkit::tangled::Fault;
@@ -67,6 +67,26 @@ async fn a_branch_that_is_merged_goes_also_later() {
     let none = again(&stage, &made, &with_branch()).await;
     assert!(!none.value.branch_deleted && none.unchanged);
     assert_eq!(stage.world.knot().host().count_of(DELETE), 1);
+}
+
+#[tokio::test]
+async fn the_branch_of_a_pull_request_of_2025_is_of_the_repository_that_it_names_by_at_uri() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let (pds, uri) = (stage.world.pds(), AtUri::parse(&made.node_id).unwrap());
+    let (_, mut record) = pds.record(&made.node_id).unwrap();
+    record["patchBlob"] = record["rounds"][0]["patchBlob"].clone();
+    record.as_object_mut().unwrap().remove("rounds");
+    let named = |branch: &str| json!({"repo": stage.repo.uri, "branch": branch});
+    record["target"] = named("main");
+    record["target"]["repoDid"] = json!(stage.repo.did);
+    record["source"] = named("topic");
+    pds.put(&uri.authority, &uri.collection, &uri.rkey, record);
+    let forge = stage.tangled(&stage.alice);
+    let gone = forge.merge(&made.id, &with_branch()).await.unwrap();
+    assert!(gone.value.branch_deleted, "{gone:?}");
+    assert_eq!(gone.value.pull_request.head_repo, None);
+    assert_eq!(stage.repo.git.oid("topic"), None);
 }
 
 #[tokio::test]

@@ -91,6 +91,29 @@ impl Scene {
         self.until(at, after, work).await
     }
 
+    /// Has a process create what may be there already, as `before` has it: there is one then. How
+    /// many there were.
+    async fn create_again(&self, req: &CreatePull, before: &[String]) -> usize {
+        let done = self.process().create(self.stage.repo_id(), req).await;
+        let title = &req.title;
+        let now = self.titled(title);
+        assert_eq!(now.len(), 1, "{title}: {done:?}");
+        assert_eq!(self.about(STATUS, &now[0]).len(), 1);
+        match done {
+            Ok(made) => {
+                assert!(before.is_empty(), "{title}");
+                assert_eq!(made.value.node_id, now[0]);
+            }
+            // It had been made: the error names it.
+            Err(e) => {
+                assert_eq!(before, now, "{title}: {e:?}");
+                let existing = Some(now[0].clone());
+                assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
+            }
+        }
+        before.len()
+    }
+
     /// Has a process resubmit, as far as [`Self::until`] lets it.
     async fn until_resubmitted(&self, at: u64, after: bool, pr: &PrId, req: Resubmit) -> bool {
         let (process, id) = (self.process(), pr.clone());
@@ -186,31 +209,15 @@ fn not_now() -> CloseReq {
 /// Kills at every `step`-th request, before and after it is carried out.
 pub async fn creation(step: u64) {
     let scene = Scene::new();
-    let mut finished: u32 = 0;
+    let mut finished = 0;
     at_each_request(step, 8, async |at, after| {
         let branch = format!("b{at}{after}");
         scene.commit(&branch, &branch, &branch, "x\n");
         let req = CreatePull::new(branch.as_str(), branch.as_str());
         let id = scene.stage.id();
         let came_there = scene.until_created(at, after, id, &req).await;
-        let before = scene.pulls_from(&branch);
-        let done = scene.process().create(scene.stage.repo_id(), &req).await;
-        let now = scene.pulls_from(&branch);
-        assert_eq!(now.len(), 1, "request {at}, after: {after}");
-        match done {
-            Ok(made) => {
-                assert!(before.is_empty(), "request {at}, after: {after}");
-                assert_eq!(made.value.node_id, now[0]);
-            }
-            // It had been made: the error names it.
-            Err(e) => {
-                assert_eq!(before, now);
-                let existing = Some(now[0].clone());
-                assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
-                finished += 1;
-            }
-        }
-        assert_eq!(scene.about(STATUS, &now[0]).len(), 1);
+        let before = scene.titled(&req.title);
+        finished += scene.create_again(&req, &before).await;
         came_there
     })
     .await;
@@ -246,7 +253,7 @@ async fn another_second() {
 pub async fn creation_without_a_branch(step: u64) {
     let scene = Scene::new();
     for kind in ["edits", "patch"] {
-        let mut finished: u32 = 0;
+        let mut finished = 0;
         at_each_request(step, 6, async |at, after| {
             let title = format!("{kind}-{at}-{after}");
             let req = without_a_branch(kind, &title);
@@ -256,23 +263,7 @@ pub async fn creation_without_a_branch(step: u64) {
             if !before.is_empty() {
                 another_second().await;
             }
-            let done = scene.process().create(scene.stage.repo_id(), &req).await;
-            let now = scene.titled(&title);
-            assert_eq!(now.len(), 1, "{title}: {done:?}");
-            match done {
-                Ok(made) => {
-                    assert!(before.is_empty(), "{title}");
-                    assert_eq!(made.value.node_id, now[0]);
-                }
-                // It had been made: the error names it.
-                Err(e) => {
-                    assert_eq!(before, now, "{title}: {e:?}");
-                    let existing = Some(now[0].clone());
-                    assert_eq!(*e.kind(), ErrorKind::AlreadyExists { existing }, "{e:?}");
-                    finished += 1;
-                }
-            }
-            assert_eq!(scene.about(STATUS, &now[0]).len(), 1);
+            finished += scene.create_again(&req, &before).await;
             came_there
         })
         .await;

@@ -1,9 +1,10 @@
 //! What is said about single rounds.
 
 use forge_core::{
-    PageReq, PullRequests,
-    model::{CommentId, Resubmit},
+    AtUri, PageReq, PullRequests,
+    model::{CommentId, EditPull, Resubmit},
 };
+use serde_json::json;
 
 use crate::stage::Stage;
 
@@ -38,4 +39,39 @@ async fn a_comment_says_which_round_it_is_about() {
         ]
     );
     assert_eq!(all[2].reply_to.as_ref(), Some(&first.id));
+}
+
+#[tokio::test]
+async fn versions_are_read_as_rounds_and_stay_as_they_are() {
+    const PULL: &str = "sh.tangled.repo.pull";
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let (pds, uri) = (stage.world.pds(), AtUri::parse(&made.node_id).unwrap());
+    let (_, mut record) = pds.record(&made.node_id).unwrap();
+    let mut first = record["rounds"][0].clone();
+    first["commit"] = json!({"oid": stage.repo.git.oid("topic")});
+    record["rounds"] = json!([]);
+    record["versions"] = json!([first, {"commit": {"oid": stage.repo.git.oid("topic")}}]);
+    pds.put(&uri.authority, PULL, &uri.rkey, record.clone());
+    let forge = stage.tangled(&stage.alice);
+    let view = forge.view(&made.id, Default::default()).await.unwrap();
+    assert_eq!(view.rounds, Some(2));
+    let told = |part: &str| view.warnings.iter().any(|w| w.message.contains(part));
+    assert!(told("version 1 of"), "{:?}", view.warnings);
+    let patch = forge.round(&made.id, 0).await.unwrap();
+    assert!(String::from_utf8_lossy(&patch).contains("topic.txt"));
+
+    stage.repo.git.commit("topic", "B", &[("b", Some("y\n"))]);
+    let again = forge.resubmit(&made.id, &Resubmit::default()).await;
+    let e = again.unwrap_err();
+    assert_eq!(e.code(), "unsupported", "{e:?}");
+    assert!(e.message().contains("has versions in the place"), "{e:?}");
+    assert_eq!(pds.record(&made.node_id).unwrap().1, record);
+    let edit = EditPull {
+        title: Some("Other".to_owned()),
+        ..EditPull::default()
+    };
+    forge.edit(&made.id, &edit).await.unwrap();
+    record["title"] = json!("Other");
+    assert_eq!(pds.record(&made.node_id).unwrap().1, record);
 }

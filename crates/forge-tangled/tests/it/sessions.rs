@@ -1,14 +1,14 @@
 use std::{sync::Arc, time::Duration};
 
 use forge_core::{
-    ErrorKind, PullRequests, RepoId, Repos, Reviews,
+    ErrorKind, PullRequests, Repos, Reviews,
     model::{CreatePull, MergeReq, PrFields, PrState},
 };
 use forge_http::{Http, Secret};
 use forge_tangled::{FixedLogin, Login, Settings, Tangled};
 use forge_testkit::{
     CANARY,
-    tangled::{Caller, Fault, Repository, Trap},
+    tangled::{Caller, Fault, Trap},
 };
 use serde_json::json;
 
@@ -27,11 +27,16 @@ fn stored(stage: &Stage, dir: &tempfile::TempDir) -> Settings {
     }
 }
 
+/// A process of Alice's, which shares its sessions with the others of that directory.
+fn process(stage: &Stage, dir: &tempfile::TempDir) -> Tangled {
+    stage.tangled_with(stored(stage, dir), Some(&stage.alice))
+}
+
 /// Opens a pull request from a new branch: something that needs a session.
-async fn write(tangled: &forge_tangled::Tangled, stage: &Stage, branch: &str) {
+async fn write(tangled: &Tangled, stage: &Stage, branch: &str) {
     stage.repo.git.commit(branch, "A", &[(branch, Some("x\n"))]);
-    let req = forge_core::model::CreatePull::new(branch, "T");
-    forge_core::PullRequests::create(tangled, &stage.id(), &req)
+    let req = CreatePull::new(branch, "T");
+    PullRequests::create(tangled, &stage.id(), &req)
         .await
         .unwrap();
 }
@@ -41,7 +46,7 @@ async fn one_login_serves_many_processes() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
     for branch in ["a", "b"] {
-        let tangled = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+        let tangled = process(&stage, &dir);
         write(&tangled, &stage, branch).await;
     }
     assert_eq!(stage.world.pds().host().count_of(CREATE), 1);
@@ -51,17 +56,17 @@ async fn one_login_serves_many_processes() {
 async fn an_expired_token_is_renewed_once_for_all_who_wait() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
-    let tangled = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+    let tangled = process(&stage, &dir);
     write(&tangled, &stage, "first").await;
     // The server's clock is three hours ahead of ours: it says no to what looks fresh to us.
     stage.world.pds().set_clock(3 * 3600);
     for branch in ["a", "b", "c"] {
         stage.repo.git.commit(branch, "A", &[(branch, Some("x\n"))]);
     }
-    let titles = ["a", "b", "c"].map(|b| forge_core::model::CreatePull::new(b, "T"));
+    let titles = ["a", "b", "c"].map(|b| CreatePull::new(b, "T"));
     let all = titles
         .iter()
-        .map(|req| forge_core::PullRequests::create(&tangled, stage.repo_id(), req));
+        .map(|req| PullRequests::create(&tangled, stage.repo_id(), req));
     for done in futures::future::join_all(all).await {
         done.unwrap();
     }
@@ -73,7 +78,7 @@ async fn an_expired_token_is_renewed_once_for_all_who_wait() {
 async fn a_revoked_session_logs_in_again_and_a_wrong_password_says_so() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
-    let tangled = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+    let tangled = process(&stage, &dir);
     write(&tangled, &stage, "a").await;
     stage.world.pds().set_clock(3 * 3600);
     stage.world.pds().revoke_sessions(&stage.alice.did);
@@ -82,8 +87,8 @@ async fn a_revoked_session_logs_in_again_and_a_wrong_password_says_so() {
 
     let wrong = stage.tangled_as(stage.settings(), "alice.test", "0canary0-wrong");
     stage.repo.git.commit("c", "A", &[("c", Some("x\n"))]);
-    let req = forge_core::model::CreatePull::new("c", "T");
-    let e = forge_core::PullRequests::create(&wrong, &stage.id(), &req)
+    let req = CreatePull::new("c", "T");
+    let e = PullRequests::create(&wrong, &stage.id(), &req)
         .await
         .unwrap_err();
     assert!(
@@ -105,7 +110,7 @@ async fn a_token_that_is_refused_is_renewed_once_and_the_call_made_once_more() {
         for method in [UPLOAD, APPLY] {
             let stage = Stage::new();
             let dir = tempfile::tempdir().unwrap();
-            let forge = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+            let forge = process(&stage, &dir);
             write(&forge, &stage, "first").await;
             let pds = stage.world.pds().host();
             pds.reset_record();
@@ -123,7 +128,7 @@ async fn a_token_that_is_refused_is_renewed_once_and_the_call_made_once_more() {
 async fn a_server_that_takes_no_token_is_not_asked_for_ever() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
-    let forge = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+    let forge = process(&stage, &dir);
     write(&forge, &stage, "first").await;
     let pds = stage.world.pds().host();
     pds.reset_record();
@@ -183,8 +188,7 @@ fn copied(from: &tempfile::TempDir) -> tempfile::TempDir {
 async fn a_session_that_another_machine_renewed_goes_on_or_is_opened_anew() {
     let stage = Stage::new();
     let ours = tempfile::tempdir().unwrap();
-    let on =
-        |home: &tempfile::TempDir| stage.tangled_with(stored(&stage, home), Some(&stage.alice));
+    let on = |home: &tempfile::TempDir| process(&stage, home);
     write(&on(&ours), &stage, "first").await;
     let (soon, late) = (copied(&ours), copied(&ours));
     let pds = stage.world.pds();
@@ -239,14 +243,14 @@ async fn a_server_that_repeats_the_password_does_not_get_it_shown() {
 async fn a_server_that_is_away_ends_no_session() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
-    let tangled = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+    let tangled = process(&stage, &dir);
     write(&tangled, &stage, "a").await;
     stage.world.pds().set_clock(3 * 3600);
     let pds = stage.world.pds().host();
     pds.fault(Fault::gateway(503).on(REFRESH).always());
     stage.repo.git.commit("b", "A", &[("b", Some("x\n"))]);
-    let req = forge_core::model::CreatePull::new("b", "T");
-    let e = forge_core::PullRequests::create(&tangled, &stage.id(), &req)
+    let req = CreatePull::new("b", "T");
+    let e = PullRequests::create(&tangled, &stage.id(), &req)
         .await
         .unwrap_err();
     assert!(
@@ -273,7 +277,7 @@ async fn nobody_can_read_but_not_write() {
 async fn an_expired_token_is_renewed_once_for_all_processes() {
     let stage = Stage::new();
     let dir = tempfile::tempdir().unwrap();
-    let process = || stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+    let process = || process(&stage, &dir);
     write(&process(), &stage, "first").await;
     stage.world.pds().set_clock(3 * 3600);
     // Each opens the lock file for itself, as processes do.
@@ -319,7 +323,7 @@ async fn new_tokens_are_saved_before_they_are_used() {
     for at in 1.. {
         let stage = Stage::new();
         let dir = tempfile::tempdir().unwrap();
-        let process = || stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+        let process = || process(&stage, &dir);
         write(&process(), &stage, "first").await;
         let pds = stage.world.pds();
         pds.set_clock(3 * 3600);
@@ -343,7 +347,7 @@ async fn clocks_that_differ_by_ten_minutes_do_no_harm() {
         let stage = Stage::new();
         stage.world.pds().set_clock(skew);
         let dir = tempfile::tempdir().unwrap();
-        let forge = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+        let forge = process(&stage, &dir);
         write(&forge, &stage, "topic").await;
         write(&forge, &stage, "other").await;
         let pds = stage.world.pds().host();
@@ -412,14 +416,14 @@ async fn knots_take_our_tokens_whatever_our_clock_says() {
         };
         set_clocks(skew);
         let dir = tempfile::tempdir().unwrap();
-        let forge = stage.tangled_with(stored(&stage, &dir), Some(&stage.alice));
+        let forge = process(&stage, &dir);
         stage.repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
         let req = CreatePull::new("topic", "T");
         let made = forge.create(&stage.id(), &req).await.unwrap().value;
         let merged = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
         assert_eq!(merged.value.pull_request.state, PrState::Merged, "{skew}");
         let tickets = stage.world.repository_1_0(&stage.alice, "new");
-        let id = of_1_0(&stage, &tickets);
+        let id = stage.id_of(&tickets);
         tickets.git.commit("topic", "A", &[("a", Some("x\n"))]);
         let made = forge.create(&id, &req).await.unwrap().value;
         forge.comment(&made.id, "Text.", None).await.unwrap();
@@ -458,11 +462,6 @@ async fn a_knot_whose_clock_is_off_says_so() {
     let forge = stage.tangled(&stage.alice);
     let merged = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     assert!(!merged.value.already_merged);
-}
-
-/// A repository of Tangled 1.0.
-fn of_1_0(stage: &Stage, repo: &Repository) -> RepoId {
-    stage.id_of(repo)
 }
 
 /// A process with its pauses: a restart takes a while.
@@ -529,7 +528,7 @@ async fn on_tangled_1_0_a_restart_in_the_middle_leaves_one_ticket_with_one_round
         for committed in [false, true] {
             let stage = Stage::new();
             let repo = stage.world.repository_1_0(&stage.alice, "new");
-            let id = of_1_0(&stage, &repo);
+            let id = stage.id_of(&repo);
             repo.git.commit("topic", "A", &[("a", Some("x\n"))]);
             let dir = tempfile::tempdir().unwrap();
             let process = || patient(&stage, &dir);

@@ -15,7 +15,7 @@ use forge_testkit::{
     tangled::{Account, Repository, World},
     watch_logs,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The password of everybody.
 pub const PASSWORD: &str = "0canary0-correct-horse";
@@ -41,7 +41,6 @@ impl Stage {
         let bob = world.pds().account("bob.test", PASSWORD);
         let repo = world.repository(&alice, "widget");
         world.knot().add_collaborator(&repo, &bob.did);
-        subscribe(&world, &alice, "widget");
         let id = RepoId {
             kind: ForgeKind::TANGLED,
             host: "tangled.org".to_owned(),
@@ -50,14 +49,38 @@ impl Stage {
                 name: repo.name.clone(),
             },
         };
-        Self {
+        let stage = Self {
             world,
             alice,
             bob,
             repo,
             id,
             _logs: watch_logs(),
-        }
+        };
+        // The label that assigns, as tangled gives it to all repositories that are made on the web.
+        stage.use_label(&json!({
+            "name": "assignee",
+            "valueType": { "type": "string", "format": "did" },
+            "scope": ["sh.tangled.repo.pull", "sh.tangled.repo.issue"],
+            "multiple": true,
+            "createdAt": "2026-06-01T00:00:00Z",
+        }));
+        stage
+    }
+
+    /// Defines a label of Alice's under its name, and has the repository use it; its at-uri.
+    pub fn use_label(&self, definition: &Value) -> String {
+        let (pds, did) = (self.world.pds(), &self.alice.did);
+        let name = definition["name"].as_str().unwrap();
+        let collection = "sh.tangled.label.definition";
+        let (label, _) = pds.put(did, collection, name, definition.clone());
+        let repo = format!("at://{did}/sh.tangled.repo/{}", self.repo.name);
+        let (_, mut record) = pds.record(&repo).unwrap();
+        let mut used = record["labels"].as_array().cloned().unwrap_or_default();
+        used.push(json!(label));
+        record["labels"] = Value::Array(used);
+        pds.put(did, "sh.tangled.repo", &self.repo.name, record);
+        label
     }
 
     /// Where a client finds the world.
@@ -149,24 +172,4 @@ fn http() -> Http {
         ..forge_http::Settings::default()
     })
     .unwrap()
-}
-
-/// Gives a repository the label that assigns, as tangled gives it to all that are made on the web.
-fn subscribe(world: &World, owner: &Account, name: &str) {
-    let (uri, _) = world.pds().put(
-        &owner.did,
-        "sh.tangled.label.definition",
-        "assignee",
-        json!({
-            "name": "assignee",
-            "valueType": { "type": "string", "format": "did" },
-            "scope": ["sh.tangled.repo.pull", "sh.tangled.repo.issue"],
-            "multiple": true,
-            "createdAt": "2026-06-01T00:00:00Z",
-        }),
-    );
-    let repo = format!("at://{}/sh.tangled.repo/{name}", owner.did);
-    let (_, mut record) = world.pds().record(&repo).unwrap();
-    record["labels"] = json!([uri]);
-    world.pds().put(&owner.did, "sh.tangled.repo", name, record);
 }

@@ -1,7 +1,7 @@
 //! Writes whose answers are lost.
 
 use forge_core::{
-    PrId, PullRequests, Retry,
+    Labels, PrId, PullRequests, Retry,
     model::{
         CloseReq, CreatePull, EditPull, FileEdit, MergeReq, NewLabel, PrState, Resubmit, SetChange,
     },
@@ -107,6 +107,47 @@ async fn what_never_arrives_names_the_record_to_look_for() {
 }
 
 #[tokio::test]
+async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
+    const DEFINITION: &str = "sh.tangled.label.definition";
+    let stage = Stage::new();
+    let other = stage.id_of(&stage.world.repository(&stage.alice, "other"));
+    let pds = stage.world.pds();
+    let count = |name: &str| {
+        let all = pds.records(&stage.alice.did, DEFINITION).into_iter();
+        all.filter(|(_, _, value)| value["name"] == name).count()
+    };
+    let label = |name: &str| NewLabel {
+        name: name.to_owned(),
+        ..NewLabel::default()
+    };
+    let forge = stage.tangled(&stage.alice);
+    let refusal = Fault::error(400, "InvalidRequest", "no");
+    pds.host().fault(refusal.on("com.atproto.repo.putRecord"));
+    let e = forge.define_label(stage.repo_id(), &label("bug")).await;
+    let e = e.unwrap_err();
+    assert!(e.message().contains("is written ("), "{e:?}");
+    assert!(
+        e.hint().unwrap().contains("does only what is left"),
+        "{e:?}"
+    );
+    let defined = forge.define_label(stage.repo_id(), &label("bug")).await;
+    assert!(e.message().contains(&defined.unwrap().value.id));
+    assert_eq!(count("bug"), 1);
+    // One that a repository uses is that repository's.
+    forge.define_label(&other, &label("bug")).await.unwrap();
+    assert_eq!(count("bug"), 2);
+    // An old one that nothing uses may be in use elsewhere.
+    let docs = forge.define_label(&other, &label("docs")).await.unwrap();
+    let (_, mut record) = pds.record(&docs.value.id).unwrap();
+    record["createdAt"] = json!("2026-06-01T00:00:00Z");
+    let uri = forge_core::AtUri::parse(&docs.value.id).unwrap();
+    pds.put(&uri.authority, DEFINITION, &uri.rkey, record);
+    forge.delete_label(&other, "docs").await.unwrap();
+    forge.define_label(&other, &label("docs")).await.unwrap();
+    assert_eq!(count("docs"), 2);
+}
+
+#[tokio::test]
 async fn labels_in_a_form_that_nobody_knows_are_not_overwritten() {
     let stage = Stage::new();
     let pds = stage.world.pds();
@@ -127,6 +168,52 @@ async fn labels_in_a_form_that_nobody_knows_are_not_overwritten() {
     let e = repo.define_label(&docs).await.unwrap_err();
     assert!(e.message().contains("are no list"), "{e:?}");
     assert_eq!(pds.record(&uri).unwrap().1, record);
+}
+
+#[tokio::test]
+async fn the_value_of_a_label_for_accounts_is_written_as_a_did() {
+    const OP: &str = "sh.tangled.label.op";
+    let stage = Stage::new();
+    let reviewer = stage.use_label(&json!({
+        "name": "reviewer",
+        "valueType": { "type": "string", "format": "did" },
+        "scope": [PULL],
+        "createdAt": "2026-06-01T00:00:00Z",
+    }));
+    let (repo, pds, bob) = (stage.handle(&stage.alice), stage.world.pds(), &stage.bob);
+    let made = stage.open(&repo, "topic").await;
+    let labelled = |add: &str, remove: &[String]| EditPull {
+        labels: SetChange {
+            add: vec![format!("reviewer:{add}")],
+            remove: remove.to_vec(),
+        },
+        ..EditPull::default()
+    };
+    for (typed, said) in [
+        ("nobody.test", "nobody has the handle nobody.test"),
+        ("bob", "'bob' is neither a handle nor a DID"),
+        ("did:plc:", "'did:plc:' is no DID"),
+    ] {
+        let e = repo.edit(&made.id, &labelled(typed, &[])).await;
+        let e = e.unwrap_err();
+        assert_eq!(e.code(), "invalid_input");
+        assert!(e.message().contains(said), "{e:?}");
+    }
+    assert!(pds.records(&stage.alice.did, OP).is_empty());
+    let value = |did: &str| json!([{"key": reviewer, "value": did}]);
+    let edit = labelled(&bob.handle, &[]);
+    let edited = repo.edit(&made.id, &edit).await.unwrap().value;
+    // What is shown can be typed.
+    let shown = format!("reviewer:{}", bob.did);
+    assert_eq!(edited.labels[0].name, shown);
+    let edit = labelled("@me", &[shown]);
+    repo.edit(&made.id, &edit).await.unwrap();
+    let ops = pds.records(&stage.alice.did, OP);
+    let ops: Vec<Value> = ops.into_iter().map(|(_, _, value)| value).collect();
+    assert_eq!(ops.len(), 2);
+    assert_eq!(ops[0]["add"], value(&bob.did));
+    assert_eq!(ops[1]["add"], value(&stage.alice.did));
+    assert_eq!(ops[1]["delete"], value(&bob.did));
 }
 
 #[tokio::test]
@@ -426,7 +513,9 @@ async fn pull_requests_of_2025_are_read() {
         .blob(&stage.bob.did, "text/x-patch", patch.as_bytes());
     let base = serde_json::json!({
         "title": "Old", "target": {"repo": old.uri, "branch": "main"},
-        "source": {"branch": "f", "sha": "0123456789012345678901234567890123456789"},
+        "source": {
+            "branch": "f", "repo": old.uri, "sha": "0123456789012345678901234567890123456789",
+        },
         "createdAt": "2025-11-01T00:00:00Z",
     });
     let with = |name: &str, value: Value| {
@@ -453,6 +542,7 @@ async fn pull_requests_of_2025_are_read() {
             (view.title.as_str(), view.author.login.as_str()),
             ("Old", "bob.test")
         );
+        assert_eq!((view.head_branch.as_str(), view.head_repo), ("f", None));
         assert_eq!(
             view.head_oid.as_deref(),
             Some("0123456789012345678901234567890123456789")

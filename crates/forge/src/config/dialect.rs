@@ -109,6 +109,7 @@ pub(super) const WORDS: &[&str] = &[
     "sh_field_source_sha",
     "sh_field_depends_on",
     "sh_field_rounds",
+    "sh_field_versions",
     "sh_field_patch_blob",
     "sh_field_patch",
     "sh_field_mentions",

@@ -1,10 +1,11 @@
 //! `forge issue list`.
 
 use forge_core::{
-    Repo, Result,
+    Error, Repo, Result,
     model::{Issue, IssueFilter, IssueQuery, IssueState},
     text,
 };
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::shared::{label_names, state_word};
 use crate::{
@@ -24,6 +25,8 @@ use crate::{
 
 /// What a warning about labels is about.
 const LABELS: &str = "labels";
+/// How many issues are looked at at the same time.
+const AT_ONCE: usize = 8;
 
 const COLUMNS: [Column; 4] = [
     Column {
@@ -68,14 +71,18 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
     if let Some(selection) = &selection {
         let fields = selection.issue_sections();
         let more = selection.shows_more_than_rows();
-        for issue in &mut found.items {
+        let repo = &repo;
+        let views = std::mem::take(&mut found.items).into_iter();
+        let views = views.map(|mut issue| async move {
             // A row says that it has them not.
             let lacks = issue.warnings.iter().any(|w| w.section == Some(LABELS));
             if fields.comments || more && lacks {
-                *issue = repo.issue(&issue.id, fields).await?;
+                issue = repo.issue(&issue.id, fields).await?;
             }
             issue.warnings.retain(|w| more || w.section != Some(LABELS));
-        }
+            Ok::<_, Error>(issue)
+        });
+        found.items = stream::iter(views).buffered(AT_ONCE).try_collect().await?;
     }
     found.tell_of_rows(ctx, |i| (i.id.key.to_string(), i.warnings.as_slice()));
     if is_filtered(&query) || query.state != IssueFilter::Open {
