@@ -580,7 +580,13 @@ fn set_text(map: &mut Map<String, Value>, text: &str, names: &Dialects) {
     }
 }
 
-fn relabel(map: &mut Map<String, Value>, add: &[Value], remove: &[String], names: &Dialects) {
+/// Adds labels and takes labels off, by name or key.
+pub(crate) fn relabel(
+    map: &mut Map<String, Value>,
+    add: &[Value],
+    remove: &[String],
+    names: &Dialects,
+) {
     if add.is_empty() && remove.is_empty() {
         return;
     }
