@@ -1,6 +1,9 @@
 //! What a merge does with the issues that its pull request closes.
 
-use forge_testkit::github::{Fault, PullSeed};
+use forge_testkit::{
+    Scratch,
+    github::{Fault, PullSeed},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -184,6 +187,167 @@ fn an_issue_that_cannot_be_closed_fails_no_merge() {
         .call("pr_merge", json!({"repo": REPO, "number": 2}))
         .ok()
         .says("could not close: #1 (");
+    assert_eq!(merged.data()["merged"], true);
+    assert_eq!(merged.data()["linked_issues_failed"][0]["issue"], "#1");
+    assert_eq!(merged.data().get("linked_issues_transitioned"), None);
+}
+
+/// Keeps workflow states, with these lines below `[workflow.on_merge]`.
+fn keep_states(scratch: &Scratch, on_merge: &str) {
+    let file = format!("[workflow]\nlabel_prefix = \"state: \"\n[workflow.on_merge]\n{on_merge}");
+    scratch.write("home/.config/forge/config.toml", file);
+}
+
+/// Issues 1 (in review), 2 (in progress) and 3 (in no state), and pull request 1 into `base`, which
+/// closes all of them.
+fn staged(base: &str) -> World {
+    let world = World::new();
+    for state in ["state: In Review", "state: In Progress"] {
+        world.forge(&["label", "create", state]).ok();
+        let create = ["issue", "create", "-t", "One", "-b", "Text.", "-l", state];
+        world.forge(&create).ok();
+    }
+    let create = ["issue", "create", "-t", "Three", "-b", "Text."];
+    world.forge(&create).ok();
+    world.feature("release");
+    world.feature("work");
+    let text = "Fixes #1, fixes #2, fixes #3.";
+    let create = [
+        "pr", "create", "-H", "work", "-B", base, "-t", "Work", "-b", text,
+    ];
+    world.forge(&create).ok();
+    world
+}
+
+/// The state and the labels of an issue.
+fn stands(world: &World, issue: &str) -> Value {
+    let view = ["issue", "view", issue, "--json", "state,labels"];
+    let shown = world.forge(&view).output().success().json();
+    let labels = shown["labels"].as_array().unwrap();
+    let names: Vec<_> = labels.iter().map(|l| l["name"].clone()).collect();
+    json!([shown["state"], names])
+}
+
+#[test]
+fn issues_go_from_state_to_state_as_the_table_says() {
+    let world = staged("main");
+    keep_states(
+        &world.scratch,
+        "from.\"In Review\" = \"__CLOSE__\"\nfrom.Done = \"In Review\"",
+    );
+    let mut wire = world.server(MODERN, &["--write"]);
+    let merged = merge(&mut wire);
+    let moved = "#1: In Review -> Done (closed)";
+    assert!(
+        wire.asked[0].contains(&format!(" Moves {moved}.")),
+        "{:?}",
+        wire.asked
+    );
+    assert_eq!(merged["linked_issues_transitioned"], json!([moved]));
+    assert_eq!(
+        merged["linked_issues_skipped"],
+        json!([
+            {"issue": "#2", "reason": "a merge leads nowhere from In Progress"},
+            {"issue": "#3", "reason": "a merge leads nowhere from no state"}
+        ])
+    );
+    // The label of the new state was defined on the way.
+    assert_eq!(stands(&world, "1"), json!(["CLOSED", ["state: Done"]]));
+    assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: In Progress"]]));
+    assert_eq!(stands(&world, "3"), json!(["OPEN", []]));
+    let again = wire
+        .call("pr_merge", json!({"number": 1}))
+        .ok()
+        .says("not moved: #1 (it was closed before, as Done)");
+    assert_eq!(again.data()["unchanged"], true);
+    assert_eq!(wire.asked.len(), 1);
+}
+
+#[test]
+fn another_branch_and_force_are_for_the_configuration_to_say() {
+    let world = staged("release");
+    let table = "from.\"In Review\" = \"Done\"\n";
+    keep_states(&world.scratch, table);
+    let merged = merge(&mut world.server(MODERN, &["--write"]));
+    assert_eq!(
+        merged["linked_issues_skipped"][0],
+        json!({"issue": "#1", "reason": "only a merge into main moves issues"})
+    );
+    assert_eq!(stands(&world, "1"), json!(["OPEN", ["state: In Review"]]));
+    // What was merged before is caught up with.
+    let more = format!("only_default_branch = false\nforce = true\n{table}");
+    keep_states(&world.scratch, &more);
+    let mut wire = world.server(MODERN, &["--write"]);
+    let merged = merge(&mut wire);
+    assert_eq!(merged["already_merged"], true);
+    let moved = [
+        "#1: In Review -> Done (closed)",
+        "#2: In Progress -> Done (closed)",
+        "#3: no state -> Done (closed)",
+    ];
+    let question = format!(" is merged. Move {}?", moved.join(", "));
+    assert!(wire.asked[0].ends_with(&question), "{:?}", wire.asked);
+    assert_eq!(merged["linked_issues_transitioned"], json!(moved));
+    for issue in ["1", "2", "3"] {
+        let done = json!(["CLOSED", ["state: Done"]]);
+        assert_eq!(stands(&world, issue), done, "#{issue}");
+    }
+}
+
+#[test]
+fn states_that_there_are_not_are_refused_before_anybody_is_asked() {
+    let world = staged("main");
+    keep_states(&world.scratch, "from.Reviewed = \"Done\"");
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.call("pr_merge", json!({"number": 1}))
+        .fails("config")
+        .says("`workflow.on_merge.from.Reviewed`: the states are Backlog, ");
+    assert!(wire.asked.is_empty());
+    assert_eq!(world.json("1", "state")["state"], "OPEN");
+}
+
+#[test]
+fn an_issue_that_github_closes_gets_its_state_all_the_same() {
+    let hub = hub();
+    keep_states(&hub.scratch, "");
+    let mut wire = hub.server(&["--write"]);
+    let merged = wire
+        .call("pr_merge", json!({"repo": REPO, "number": 2}))
+        .ok()
+        .says("moved: #1: no state -> Done (closed)");
+    assert_eq!(merged.data().get("linked_issues_failed"), None);
+    let view = ["issue", "view", "1", "-R", REPO, "--json", "state,labels"];
+    let shown = hub.forge(&view).output().success().json();
+    assert_eq!(shown["state"], "CLOSED");
+    assert_eq!(shown["labels"][0]["name"], "state: Done");
+    let asked = hub.double.requests();
+    let sent = |mutation: &str| {
+        let documents = asked.iter().filter_map(|r| r.document.as_deref());
+        documents
+            .filter(|document| document.contains(mutation))
+            .count()
+    };
+    assert_eq!(
+        ["createLabel", "addLabelsToLabelable", "closeIssue"].map(sent),
+        [1, 1, 0]
+    );
+}
+
+#[test]
+fn an_issue_that_cannot_be_moved_fails_no_merge() {
+    let hub = hub();
+    keep_states(&hub.scratch, "");
+    hub.double.seed().label(REPO, "state: Done");
+    let headers = [("content-type", "application/json; charset=utf-8")];
+    let refusal = r#"{"data":{"m":null},"errors":[{"type":"FORBIDDEN","path":["m"],"message":"Resource not accessible by personal access token"}]}"#;
+    let fault = Fault::answer(200, &headers, refusal);
+    hub.double
+        .fault(fault.on_operation("addLabelsToLabelable").always());
+    let mut wire = hub.server(&["--write"]);
+    let merged = wire
+        .call("pr_merge", json!({"repo": REPO, "number": 2}))
+        .ok()
+        .says("could not move: #1 (");
     assert_eq!(merged.data()["merged"], true);
     assert_eq!(merged.data()["linked_issues_failed"][0]["issue"], "#1");
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);

@@ -134,7 +134,7 @@ capabilities! {
     IssueView = "issue.view", "Viewing an issue";
     /// Open one.
     IssueCreate = "issue.create", "Opening an issue";
-    /// Change title and body of one.
+    /// Change title, body and labels of one.
     IssueEdit = "issue.edit", "Editing an issue";
     /// Close and reopen.
     IssueState = "issue.state", "Closing or reopening an issue";

@@ -616,7 +616,7 @@ impl Repo {
             .await
     }
 
-    /// Changes title and body of an issue.
+    /// Changes title, body and labels of an issue.
     pub async fn edit_issue(&self, issue: &IssueId, edit: &EditIssue) -> Result<Outcome<Issue>> {
         self.client
             .run(Op::IssueEdit, issue, vec![], || {

@@ -366,10 +366,12 @@ pub trait Issues: Send + Sync {
     /// Changes what `edit` names.
     ///
     /// # Behavior
-    /// An edit that changes nothing says so in a warning.
+    /// - An edit that changes nothing says so in a warning.
+    /// - A label that is on it already, or is to go and is not on it, is no failure.
     ///
     /// # Errors
-    /// `invalid_input`; `permission_denied` when it is not the viewer's to change.
+    /// `invalid_input` (field `labels` for one that does not exist); `permission_denied` when it is
+    /// not the viewer's to change.
     async fn edit_issue(&self, issue: &IssueId, edit: &EditIssue) -> Result<Outcome<Issue>>;
 
     /// Closes or reopens, with a comment if one is given.

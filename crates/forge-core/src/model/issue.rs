@@ -2,7 +2,7 @@ use std::{fmt, hash::Hash};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, Comment, Label};
+use super::{Actor, Comment, Label, SetChange};
 use crate::{PrKey, RepoId, Timestamp};
 
 /// An issue of a repository.
@@ -160,13 +160,15 @@ pub struct NewIssue {
     pub assignees: Vec<String>,
 }
 
-/// Changes to the text of an issue; what is not named stays.
+/// Changes to an issue; what is not named stays.
 #[derive(Clone, Debug, Default)]
 pub struct EditIssue {
     /// New title.
     pub title: Option<String>,
     /// New body.
     pub body: Option<String>,
+    /// Labels, by name without regard to case; those to add must exist.
+    pub labels: SetChange<String>,
 }
 
 /// How to close or reopen an issue.

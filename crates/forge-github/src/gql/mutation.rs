@@ -37,6 +37,8 @@ mutations! {
     DISABLE_AUTO_MERGE = "disablePullRequestAutoMerge", "pullRequest { ...PullState }";
     ADD_LABELS = "addLabelsToLabelable", "labelable { ... on PullRequest { ...PullEdited } }";
     REMOVE_LABELS = "removeLabelsFromLabelable", "labelable { ... on PullRequest { ...PullEdited } }";
+    ADD_ISSUE_LABELS = "addLabelsToLabelable", "labelable { ... on Issue { ...IssueNode } }";
+    REMOVE_ISSUE_LABELS = "removeLabelsFromLabelable", "labelable { ... on Issue { ...IssueNode } }";
     ADD_ASSIGNEES = "addAssigneesToAssignable", "assignable { ... on PullRequest { ...PullEdited } }";
     REMOVE_ASSIGNEES = "removeAssigneesFromAssignable", "assignable { ... on PullRequest { ...PullEdited } }";
     REQUEST_REVIEWS = "requestReviews", "pullRequest { ...PullEdited }";

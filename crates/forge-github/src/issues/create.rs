@@ -12,7 +12,7 @@ use crate::{
     api::Answer,
     gql::{
         Document,
-        lookups::Lookups,
+        lookups::{Found, Lookups},
         mutation::CREATE_ISSUE,
         types::{self as wire, Nodes},
     },
@@ -48,9 +48,11 @@ struct PreparedRepo {
     rest: Map<String, Value>,
 }
 
+/// The payload of a mutation that makes or changes an issue: it is under one of two names.
 #[derive(Deserialize)]
 pub(super) struct Payload {
     pub issue: Option<wire::Issue>,
+    pub labelable: Option<wire::Issue>,
 }
 
 impl GitHub {
@@ -61,14 +63,7 @@ impl GitHub {
         let mut lookups = Lookups::default();
         lookups.labels(&new.labels);
         lookups.assignees(&new.assignees);
-        let mut document = Document::query("IssuePrepare");
-        let mut variables = repo_variables(repo)?;
-        lookups.add_to(&mut document, &mut variables);
-        let mut answer: Answer<Prepared> =
-            self.api.query(&document.text(), &variables.into()).await?;
-        answer.errors.retain(|e| !lookups.expects(e));
-        let prepared = self.api.whole(answer)?;
-        let found = prepared.repository.ok_or_else(|| no_repository(repo))?;
+        let (prepared, found) = self.prepare(repo, &lookups).await?;
         let refused = |why: &str| Error::precondition(Precondition::Rule, format!("{repo} {why}"));
         if found.is_archived {
             return Err(refused("is archived").with_hint("ask an admin to unarchive it"));
@@ -115,5 +110,30 @@ impl GitHub {
         let mut outcome = Outcome::immediate(issue);
         outcome.warnings.extend(warning);
         Ok(outcome)
+    }
+
+    /// The node ids of labels of a repository.
+    ///
+    /// # Errors
+    /// `invalid_input` for the first that does not exist.
+    pub(super) async fn label_ids(&self, repo: &RepoId, names: &[String]) -> Result<Found> {
+        let mut lookups = Lookups::default();
+        lookups.labels(names);
+        let (prepared, found) = self.prepare(repo, &lookups).await?;
+        lookups.resolve(&prepared.rest, &found.rest)
+    }
+
+    /// What has to be known of a repository before an issue of it is written.
+    async fn prepare(&self, repo: &RepoId, lookups: &Lookups) -> Result<(Prepared, PreparedRepo)> {
+        let mut document = Document::query("IssuePrepare");
+        let mut variables = repo_variables(repo)?;
+        lookups.add_to(&mut document, &mut variables);
+        let mut answer: Answer<Prepared> =
+            self.api.query(&document.text(), &variables.into()).await?;
+        answer.errors.retain(|e| !lookups.expects(e));
+        let mut prepared = self.api.whole(answer)?;
+        let found = prepared.repository.take();
+        let found = found.ok_or_else(|| no_repository(repo))?;
+        Ok((prepared, found))
     }
 }

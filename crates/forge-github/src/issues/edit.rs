@@ -1,14 +1,20 @@
-//! Changing the text of an issue: one query for its id and what it says now, one mutation.
+//! Changing an issue: one query for its id and what it says now, one mutation for its text, one for
+//! the labels that are new on it, one for those that go.
 
 use forge_core::{
-    Outcome, Result, Warning,
-    model::{EditIssue, Issue, IssueFields, IssueId},
+    Error, Outcome, Result, Warning,
+    model::{EditIssue, Issue, IssueFields, IssueId, Label},
 };
 use serde_json::{Map, Value, json};
 
 use super::create::Payload;
 use crate::{
-    GitHub, gql::mutation::UPDATE_ISSUE, mutate::or_read_back, pulls::same_text, validate,
+    GitHub,
+    decorate::unique,
+    gql::mutation::{ADD_ISSUE_LABELS, Mutation, REMOVE_ISSUE_LABELS, UPDATE_ISSUE},
+    mutate::or_read_back,
+    pulls::same_text,
+    validate,
 };
 
 impl GitHub {
@@ -23,23 +29,28 @@ impl GitHub {
         if let Some(body) = &edit.body {
             validate::body("body", body)?;
         }
+        validate::labels(&edit.labels.add)?;
         let before = self.fetch_issue(id, IssueFields::default()).await?;
-        let is_done = |issue: &Issue| {
-            let title = edit.title.as_ref().is_none_or(|t| t.trim() == issue.title);
-            title && edit.body.as_ref().is_none_or(|b| same_text(&issue.body, b))
-        };
+        let is_done = |issue: &Issue| says(issue, edit) && is_labelled(issue, edit);
         if is_done(&before) {
             let warning = Warning::new(format!("{id} is so already; nothing was changed"));
             return Ok(Outcome::unchanged(before, warning));
         }
-        let mut input = Map::from_iter([("id".to_owned(), json!(before.node_id))]);
-        for (name, value) in [("title", &edit.title), ("body", &edit.body)] {
-            input.extend(value.as_ref().map(|v| (name.to_owned(), json!(v))));
+        let changes = self.changes(id, edit, &before).await?;
+        let mut written = Ok(before);
+        let mut done = Vec::new();
+        for (part, mutation, input) in changes {
+            let sent = self.send_one::<Payload>(mutation, input).await;
+            written = sent
+                .and_then(|p| {
+                    self.issue_of(id, p.issue.or(p.labelable).unwrap_or_default(), vec![])
+                })
+                .map_err(|e| behind(e, &done));
+            if written.is_err() {
+                break;
+            }
+            done.push(part);
         }
-        let written = self
-            .send_one::<Payload>(UPDATE_ISSUE, Value::Object(input))
-            .await
-            .and_then(|p| self.issue_of(id, p.issue.unwrap_or_default(), vec![]));
         let (issue, warning) = or_read_back(written, || async {
             let now = self.fetch_issue(id, IssueFields::default()).await?;
             Ok(is_done(&now).then_some(now))
@@ -49,4 +60,74 @@ impl GitHub {
         outcome.warnings.extend(warning);
         Ok(outcome)
     }
+
+    /// The mutations that an edit takes, each with a word for it.
+    async fn changes(
+        &self,
+        id: &IssueId,
+        edit: &EditIssue,
+        before: &Issue,
+    ) -> Result<Vec<(&'static str, Mutation, Value)>> {
+        let node = &before.node_id;
+        let mut changes = Vec::new();
+        if !says(before, edit) {
+            let mut input = Map::from_iter([("id".to_owned(), json!(node))]);
+            for (name, value) in [("title", &edit.title), ("body", &edit.body)] {
+                input.extend(value.as_ref().map(|v| (name.to_owned(), json!(v))));
+            }
+            changes.push(("text", UPDATE_ISSUE, Value::Object(input)));
+        }
+        let mut new = edit.labels.add.clone();
+        new.retain(|name| !has_label(before, name));
+        if !new.is_empty() {
+            let found = self.label_ids(&id.repo, &new).await?;
+            let ids = unique(found.label_ids(&new));
+            let input = json!({ "labelableId": node, "labelIds": ids });
+            changes.push(("new labels", ADD_ISSUE_LABELS, input));
+        }
+        // GitHub refuses to take off a label that is not on it; that one is off already.
+        let off = before
+            .labels
+            .iter()
+            .filter(|l| edit.labels.remove.iter().any(|n| is_named(l, n)));
+        let off: Vec<&str> = off.map(|l| l.id.as_str()).collect();
+        if !off.is_empty() {
+            let input = json!({ "labelableId": node, "labelIds": off });
+            changes.push(("labels to remove", REMOVE_ISSUE_LABELS, input));
+        }
+        Ok(changes)
+    }
+}
+
+/// Whether title and body are as `edit` wants them.
+fn says(issue: &Issue, edit: &EditIssue) -> bool {
+    let title = edit.title.as_ref().is_none_or(|t| t.trim() == issue.title);
+    title && edit.body.as_ref().is_none_or(|b| same_text(&issue.body, b))
+}
+
+/// Whether the labels are as `edit` wants them.
+fn is_labelled(issue: &Issue, edit: &EditIssue) -> bool {
+    let labels = &edit.labels;
+    labels.add.iter().all(|name| has_label(issue, name))
+        && !labels.remove.iter().any(|name| has_label(issue, name))
+}
+
+fn has_label(issue: &Issue, name: &str) -> bool {
+    issue.labels.iter().any(|l| is_named(l, name))
+}
+
+fn is_named(label: &Label, name: &str) -> bool {
+    label.name.to_lowercase() == name.to_lowercase()
+}
+
+/// A failure of one of several mutations, with those that have happened.
+fn behind(error: Error, done: &[&str]) -> Error {
+    if done.is_empty() {
+        return error;
+    }
+    let hint = error.hint().unwrap_or("try that part again").to_owned();
+    let done = done.join(", ");
+    error
+        .with_hint(format!("{hint}; done already: {done}"))
+        .with_context("done", done)
 }

@@ -1,4 +1,4 @@
-//! Changing the text of an issue.
+//! Changing the text and the labels of an issue.
 
 use forge_core::{
     Outcome, Result, Warning,
@@ -8,6 +8,7 @@ use forge_core::{
 use crate::{
     Local,
     ident::identity,
+    pulls::change_labels,
     store::{Attempts, IssueEvent},
     validate,
 };
@@ -31,7 +32,17 @@ impl Local {
             let mut snapshot = before.snapshot.clone();
             let title = title.clone().filter(|t| *t != snapshot.title);
             let body = edit.body.clone().filter(|b| *b != snapshot.body);
-            if title.is_none() && body.is_none() {
+            let (labels_added, labels_removed) = if edit.labels.is_empty() {
+                Default::default()
+            } else {
+                let book = self.store.labels(&mut cat).await?.book;
+                change_labels(&mut snapshot.labels, &edit.labels, &book)?
+            };
+            if title.is_none()
+                && body.is_none()
+                && labels_added.is_empty()
+                && labels_removed.is_empty()
+            {
                 let view = self.present_issue(&mut cat, &before, fields).await?;
                 let warning = Warning::new(format!("issue #{number} is so already"));
                 return Ok(Outcome::unchanged(view, warning));
@@ -42,7 +53,12 @@ impl Local {
             if let Some(body) = &body {
                 snapshot.body.clone_from(body);
             }
-            let event = IssueEvent::Edited { title, body };
+            let event = IssueEvent::Edited {
+                title,
+                body,
+                labels_added,
+                labels_removed,
+            };
             let written = self.store.write_issue(Some(&before), snapshot, &by, event);
             match written.await? {
                 Ok(issue) => {

@@ -2,7 +2,7 @@
 
 use forge_core::{
     Capability, Error, ErrorKind, Outcome, Result,
-    model::{EditPull, PullRequest, Reviewer},
+    model::{EditPull, PullRequest, Reviewer, SetChange},
     text,
 };
 use forge_git::CatFile;
@@ -102,7 +102,8 @@ impl Local {
         }
         if !edit.labels.is_empty() {
             let book = self.store.labels(cat).await?.book;
-            change_labels(&mut s.labels, edit, &book, &mut edited)?;
+            (edited.labels_added, edited.labels_removed) =
+                change_labels(&mut s.labels, &edit.labels, &book)?;
         }
         let added = resolve_logins("assignees", &edit.assignees.add, by)?;
         for login in added {
@@ -148,21 +149,25 @@ fn same(a: &Reviewer, b: &Reviewer) -> bool {
     same_login(a.handle(), b.handle())
 }
 
-fn change_labels(
+/// Changes `labels`; the names of those that are new on it, and of those that are gone.
+///
+/// # Errors
+/// `invalid_input` for a label that does not exist, and for too many.
+pub(crate) fn change_labels(
     labels: &mut Vec<LabelRef>,
-    edit: &EditPull,
+    change: &SetChange<String>,
     book: &Book,
-    edited: &mut Edited,
-) -> Result<()> {
+) -> Result<(Vec<String>, Vec<String>)> {
+    let (mut added, mut removed) = (Vec::new(), Vec::new());
     // Labels that were deleted since are dropped with the first edit of labels.
     labels.retain(|l| book.current(l).is_some());
-    for label in resolve_labels(book, &edit.labels.add)? {
+    for label in resolve_labels(book, &change.add)? {
         if !labels.iter().any(|l| l.id == label.id) {
-            edited.labels_added.push(label.name.clone());
+            added.push(label.name.clone());
             labels.push(label);
         }
     }
-    for name in &edit.labels.remove {
+    for name in &change.remove {
         let wanted = book.resolve(name).map_err(|_| {
             let on_it = labels.iter().map(|l| l.name.as_str());
             let shown = text::one_line(name).into_owned();
@@ -170,8 +175,9 @@ fn change_labels(
                 .with_hint(forge_core::near::hint(name, on_it, "labels on it"))
         })?;
         if let Some(at) = labels.iter().position(|l| l.id == wanted.id) {
-            edited.labels_removed.push(labels.remove(at).name);
+            removed.push(labels.remove(at).name);
         }
     }
-    check_label_count(labels)
+    check_label_count(labels)?;
+    Ok((added, removed))
 }

@@ -24,12 +24,16 @@ const BATCH: usize = 64;
 pub(crate) enum IssueEvent {
     /// It was opened.
     Opened { title: String, body: String },
-    /// Its text changed.
+    /// Its text or its labels changed.
     Edited {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         title: Option<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        labels_added: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        labels_removed: Vec<String>,
     },
     /// Somebody commented.
     Commented { body: String },

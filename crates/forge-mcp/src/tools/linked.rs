@@ -3,14 +3,21 @@
 //! Those of its own repository, and only where it goes into the default branch, as on GitHub, which
 //! closes them itself: what is closed by then is not closed again. A forge without closing words
 //! has none.
+//!
+//! Where the configuration keeps workflow states, they are moved: which state leads to which, and
+//! whether the branch counts, is for it to say, and an issue is closed where its new state ends it.
 
-use forge_core::model::{
-    IssueFields, IssueId, IssueReason, IssueState, LinkedIssue, PullRequest, RepoInfo,
-    SetIssueState,
+use forge_core::{
+    Error,
+    model::{
+        IssueFields, IssueId, IssueReason, IssueState, LinkedIssue, PrState, PullRequest, RepoInfo,
+        SetIssueState,
+    },
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
+use super::states::{Move, States};
 use crate::{
     content::Clean,
     server::{Call, Target},
@@ -19,49 +26,95 @@ use crate::{
 /// How many issues a question names; the others are counted.
 const NAMED: usize = 10;
 
-/// Which issues are to be closed, and which are not.
-#[derive(Debug, Default)]
+/// An issue that is to be closed, or moved.
+#[derive(Debug)]
+struct Step {
+    number: u64,
+    /// `None` without workflow states: it is closed.
+    moved: Option<Move>,
+}
+
+impl Step {
+    fn in_words(&self) -> String {
+        match &self.moved {
+            Some(moved) => format!("#{}: {}", self.number, moved.in_words()),
+            None => format!("#{}", self.number),
+        }
+    }
+}
+
+/// Which issues are to be closed or moved, and which are not.
+#[derive(Default)]
 pub(super) struct Plan {
-    close: Vec<u64>,
+    steps: Vec<Step>,
     /// Each with the reason.
     left: Vec<(String, String)>,
+    /// Those that could not be looked at, each with the reason.
+    failed: Vec<(String, String)>,
+    states: Option<States>,
 }
 
 impl Plan {
-    /// What merging `pull` closes. Costs nothing where it names no issue.
-    pub async fn of(target: &Target, pull: &PullRequest) -> Self {
+    /// What merging `pull` closes or moves. Costs nothing where it names no issue.
+    ///
+    /// # Errors
+    /// `config` where the workflow states that are configured cannot be.
+    pub async fn of(call: &Call, target: &Target, pull: &PullRequest) -> Result<Self, Error> {
         let linked = pull.linked_issues.as_deref().unwrap_or_default();
-        let mut plan = Self::default();
+        let mut plan = Self {
+            states: States::of(call.server.forges().config())?,
+            ..Self::default()
+        };
         if linked.is_empty() {
-            return plan;
+            return Ok(plan);
         }
         let info = target.repo.info().await;
         for issue in linked {
             let why = match &info {
-                Ok(info) => why_not(issue, pull, info),
+                Ok(info) => why_not(issue, pull, info, plan.states.as_ref()),
                 Err(e) => Some(format!(
                     "the default branch could not be read: {}",
                     e.message()
                 )),
             };
             match why {
-                None => plan.close.push(issue.number),
+                None => plan.take(target, issue.number).await,
                 Some(why) => plan.left.push((name(issue, pull), why)),
             }
         }
-        plan
+        Ok(plan)
+    }
+
+    /// Takes an issue into the plan, or into the list of those that are left.
+    async fn take(&mut self, target: &Target, number: u64) {
+        let mut step = Step {
+            number,
+            moved: None,
+        };
+        if let Some(states) = &self.states {
+            let id = IssueId::number(target.repo.id().clone(), number);
+            match target.repo.issue(&id, IssueFields::default()).await {
+                Ok(issue) => match states.plan(&issue) {
+                    Ok(moved) => step.moved = Some(moved),
+                    Err(why) => return self.left.push((format!("#{number}"), why)),
+                },
+                Err(e) => return self.failed.push((format!("#{number}"), told(&e))),
+            }
+        }
+        self.steps.push(step);
     }
 
     /// Without those that somebody has opened again, for a pull request that was merged before.
     pub async fn without_reopened(mut self, target: &Target) -> Self {
-        for number in std::mem::take(&mut self.close) {
+        for step in std::mem::take(&mut self.steps) {
+            let number = step.number;
             let id = IssueId::number(target.repo.id().clone(), number);
             let why = match target.repo.issue(&id, IssueFields::default()).await {
                 Ok(issue) if issue.state_reason == Some(IssueReason::Reopened) => {
                     "it was opened again".to_owned()
                 }
                 Ok(_) => {
-                    self.close.push(number);
+                    self.steps.push(step);
                     continue;
                 }
                 Err(e) => e.message().to_owned(),
@@ -71,17 +124,26 @@ impl Plan {
         self
     }
 
-    /// None of them is closed, for this reason.
+    /// None of them is closed or moved, for this reason.
     pub fn left_alone(mut self, why: &str) -> Self {
-        let close = std::mem::take(&mut self.close);
-        self.left
-            .extend(close.iter().map(|n| (format!("#{n}"), why.to_owned())));
+        let steps = std::mem::take(&mut self.steps);
+        let left = steps.iter().map(|step| format!("#{}", step.number));
+        self.left.extend(left.map(|issue| (issue, why.to_owned())));
         self
     }
 
-    /// Those that are to be closed: `#3, #4`; empty where there are none.
+    /// What is done with them, as an order: `Close`.
+    pub fn verb(&self) -> &'static str {
+        match self.states {
+            Some(_) => "Move",
+            None => "Close",
+        }
+    }
+
+    /// Those that are to be closed: `#3, #4`; or moved: `#3: In Review -> Done (closed)`. Empty where
+    /// there are none.
     pub fn in_words(&self) -> String {
-        let mut names: Vec<String> = self.close.iter().map(|n| format!("#{n}")).collect();
+        let mut names: Vec<String> = self.steps.iter().map(Step::in_words).collect();
         let more = names.len().saturating_sub(NAMED);
         if more > 0 {
             names.truncate(NAMED);
@@ -90,34 +152,60 @@ impl Plan {
         names.join(", ")
     }
 
-    /// All of those that are to be closed, for a seal.
+    /// All of those that are to be closed or moved, for a seal.
     pub fn bound(&self) -> String {
-        format!("{:?}", self.close)
+        let names: Vec<String> = self.steps.iter().map(Step::in_words).collect();
+        format!("{names:?}")
     }
 
-    /// Closes them. One that cannot be closed stops nothing: the pull request is merged.
-    pub async fn carry_out(self, call: &Call, target: &Target) -> Linked {
-        let closed = SetIssueState::to(IssueState::Closed);
-        let mut linked = Linked::default();
-        for number in self.close {
-            let id = IssueId::number(target.repo.id().clone(), number);
-            let issue = call.cleaner.line(&format!("#{number}"));
-            match target.repo.set_issue_state(&id, &closed).await {
-                Ok(_) => linked.linked_issues_transitioned.push(issue),
-                Err(e) => linked.linked_issues_failed.push(Left {
-                    issue,
-                    reason: call.cleaner.line(e.message()),
-                }),
+    /// Closes or moves them. One for which that fails stops nothing: the pull request is merged.
+    pub async fn carry_out(mut self, call: &Call, target: &Target) -> Linked {
+        let mut linked = Linked {
+            moved: self.states.is_some(),
+            ..Linked::default()
+        };
+        for step in std::mem::take(&mut self.steps) {
+            match self.one(target, &step).await {
+                Ok(()) => {
+                    let issue = call.cleaner.line(&step.in_words());
+                    linked.linked_issues_transitioned.push(issue);
+                }
+                Err(why) => self.failed.push((format!("#{}", step.number), why)),
             }
         }
-        for (issue, reason) in self.left {
-            linked.linked_issues_skipped.push(Left {
-                issue: call.cleaner.line(&issue),
-                reason: call.cleaner.line(&reason),
+        let listed = |of: &[(String, String)]| -> Vec<Left> {
+            let left = of.iter().map(|(issue, reason)| Left {
+                issue: call.cleaner.line(issue),
+                reason: call.cleaner.line(reason),
             });
-        }
+            left.collect()
+        };
+        linked.linked_issues_failed = listed(&self.failed);
+        linked.linked_issues_skipped = listed(&self.left);
         linked
     }
+
+    /// Closes or moves one; else why not.
+    async fn one(&self, target: &Target, step: &Step) -> Result<(), String> {
+        let id = IssueId::number(target.repo.id().clone(), step.number);
+        match (&self.states, &step.moved) {
+            (Some(states), Some(moved)) => {
+                let done = states.carry_out(&target.repo, &id, moved).await;
+                done.map_err(|e| told(&e))
+            }
+            _ => {
+                let closed = SetIssueState::to(IssueState::Closed);
+                let done = target.repo.set_issue_state(&id, &closed).await;
+                done.map(drop).map_err(|e| e.message().to_owned())
+            }
+        }
+    }
+}
+
+/// What happened, and what to do next.
+pub(super) fn told(e: &Error) -> String {
+    let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
+    format!("{}{hint}", e.message())
 }
 
 /// `#7`, with its repository where that is another.
@@ -129,17 +217,32 @@ fn name(issue: &LinkedIssue, pull: &PullRequest) -> String {
     }
 }
 
-/// Why the merge leaves an issue alone; `None` where it closes it.
-fn why_not(issue: &LinkedIssue, pull: &PullRequest, info: &RepoInfo) -> Option<String> {
-    if !issue.open {
+/// Why the merge leaves an issue alone; `None` where it closes or moves it.
+///
+/// One that is closed may have been closed by the forge, with the merge: its state is still to move.
+fn why_not(
+    issue: &LinkedIssue,
+    pull: &PullRequest,
+    info: &RepoInfo,
+    states: Option<&States>,
+) -> Option<String> {
+    let may_be_closed = states.is_some() && pull.state == PrState::Merged;
+    if !issue.open && !may_be_closed {
         return Some("it was closed before".to_owned());
     }
     if issue.repo.comparison_key() != info.id.comparison_key() {
         return Some("it is in another repository".to_owned());
     }
+    if states.is_some_and(|states| !states.only_default_branch()) {
+        return None;
+    }
+    let does = match states {
+        Some(_) => "moves",
+        None => "closes",
+    };
     match &info.default_branch {
         Some(default) if *default == pull.base_branch => None,
-        Some(default) => Some(format!("only a merge into {default} closes issues")),
+        Some(default) => Some(format!("only a merge into {default} {does} issues")),
         None => Some("the repository has no default branch".to_owned()),
     }
 }
@@ -154,6 +257,9 @@ pub(super) struct Linked {
     linked_issues_failed: Vec<Left>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_skipped: Vec<Left>,
+    /// Whether they were moved, and not merely closed.
+    #[serde(skip)]
+    moved: bool,
 }
 
 /// An issue that the merge has not closed.
@@ -164,24 +270,25 @@ struct Left {
 }
 
 impl Linked {
-    /// Whether no issue was closed.
+    /// Whether no issue was closed or moved.
     pub fn is_unchanged(&self) -> bool {
         self.linked_issues_transitioned.is_empty()
     }
 
-    /// A line for what was closed, and one for each that was not.
+    /// A line for what was closed or moved, and one for each that was not.
     pub fn text(&self) -> String {
+        let (did, could_not, not) = match self.moved {
+            true => ("moved", "could not move", "not moved"),
+            false => ("closed", "could not close", "not closed"),
+        };
         let mut text = String::new();
         if !self.linked_issues_transitioned.is_empty() {
             let names = self.linked_issues_transitioned.iter().map(Clean::as_str);
             let names: Vec<&str> = names.collect();
-            text.push_str(&format!("\nclosed: {}", names.join(", ")));
+            text.push_str(&format!("\n{did}: {}", names.join(", ")));
         }
-        let failed = self
-            .linked_issues_failed
-            .iter()
-            .map(|l| ("could not close", l));
-        let skipped = self.linked_issues_skipped.iter().map(|l| ("not closed", l));
+        let failed = self.linked_issues_failed.iter().map(|l| (could_not, l));
+        let skipped = self.linked_issues_skipped.iter().map(|l| (not, l));
         for (what, Left { issue, reason }) in failed.chain(skipped) {
             text.push_str(&format!("\n{what}: {issue} ({reason})"));
         }

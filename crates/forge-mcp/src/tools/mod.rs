@@ -18,6 +18,7 @@ mod pr_thread_resolve;
 mod pr_update_branch;
 mod pr_view;
 mod reviewers;
+mod states;
 mod written;
 
 use crate::server::Route;

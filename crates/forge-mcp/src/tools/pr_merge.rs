@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     agreed::{Question, Said, agreed, can, same_head, titled},
-    linked::{Linked, Plan},
+    linked::{Linked, Plan, told},
     written,
 };
 use crate::{
@@ -104,7 +104,7 @@ impl Tool for PrMerge {
             PrState::Merged | PrState::Open => same_head(said.head, pull.head_oid.as_deref())?,
         }
         let mut warnings = Vec::new();
-        let mut plan = Plan::of(&target, &pull).await;
+        let mut plan = Plan::of(call, &target, &pull).await?;
         let mut by = None;
         let question = if pull.state == PrState::Open {
             ready(&target, &pull, &args, &mut warnings)?;
@@ -207,12 +207,16 @@ async fn merged_before(
     pull: PullRequest,
     said: &Said<'_>,
 ) -> Result<Answer<Out>, Stop> {
-    let mut plan = Plan::of(target, &pull).await;
+    let mut plan = Plan::of(call, target, &pull).await?;
     plan = plan.without_reopened(target).await;
     let issues = plan.in_words();
     if !issues.is_empty() {
         let title = titled(call, &pull);
-        let text = format!("{} \"{title}\" is merged. Close {issues}?", target.id);
+        let text = format!(
+            "{} \"{title}\" is merged. {} {issues}?",
+            target.id,
+            plan.verb()
+        );
         let bound = plan.bound();
         let question = Question {
             text: &text,
@@ -220,10 +224,7 @@ async fn merged_before(
         };
         match agreed(call, target, &pull, said, question).await {
             Ok(()) => {}
-            Err(Stop::Failed(e)) => {
-                let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
-                plan = plan.left_alone(&format!("{}{hint}", e.message()));
-            }
+            Err(Stop::Failed(e)) => plan = plan.left_alone(&told(&e)),
             Err(ask @ Stop::Ask(_)) => return Err(ask),
         }
     }
@@ -444,7 +445,7 @@ fn question(
     );
     let issues = plan.in_words();
     if !issues.is_empty() {
-        question.push_str(&format!(" Closes {issues}."));
+        question.push_str(&format!(" {}s {issues}.", plan.verb()));
     }
     for warning in warnings {
         question.push_str(&format!(" Warning: {}.", warning.message));

@@ -1,7 +1,7 @@
-//! Changing the text of an issue.
+//! Changing the text and the labels of an issue.
 
 use forge_core::{
-    Capability, Outcome, Result, Warning,
+    Capability, Ingestion, Outcome, Result, Warning,
     model::{EditIssue, Issue, IssueFields, IssueId},
 };
 use serde_json::json;
@@ -9,9 +9,12 @@ use serde_json::json;
 use super::{record::Stored, view::Located};
 use crate::{
     Era, Tangled,
-    ingest::Seen,
+    ingest::{Seen, worse},
+    kinds,
     pulls::{check_body, check_title},
+    ticket_labels::{check_list, relabel},
     ticket_writes::{describe, done, entitle, experimental},
+    write::half_done,
 };
 
 impl Tangled {
@@ -30,10 +33,25 @@ impl Tangled {
             return self.change_ticket_issue(&located, title, edit).await;
         }
         self.speaks_2026(&located.repository, Capability::IssueEdit)?;
-        let fields = self.fields();
-        let undeclared = self.undeclared(&located.repository).await?;
-        let record = self
-            .edit_record(undeclared, &located.issue.uri, None, |value| {
+        let names = &self.settings.dialects;
+        let change = self
+            .label_change(
+                &located.repository,
+                &names.sh.issue,
+                (&edit.labels.add, &edit.labels.remove),
+                (&[], &[]),
+            )
+            .await?;
+        let uri = located.issue.record.uri.clone();
+        let labels = match change.is_empty() {
+            true => None,
+            false => Some(change.record(names, &uri)?),
+        };
+        let repository = &located.repository;
+        let record = if title.is_some() || edit.body.is_some() {
+            let fields = self.fields();
+            let undeclared = self.undeclared(repository).await?;
+            self.edit_record(undeclared, &located.issue.uri, None, |value| {
                 if let Some(title) = &title {
                     value.insert(fields.title.to_string(), json!(title));
                 }
@@ -44,19 +62,47 @@ impl Tangled {
                 }
                 Ok(())
             })
-            .await?;
-        if record.cid() == located.issue.record.cid() {
+            .await?
+        } else {
+            located.issue.record.clone()
+        };
+        let edited = record.cid() != located.issue.record.cid();
+        if !edited && labels.is_none() {
             return Ok(unchanged(self.view_issue_fresh(&located).await?));
         }
-        let told = self
-            .ingestion(&located.repository, Seen::Issue, &record)
-            .await;
+        let mut ingestion = Ingestion::Immediate;
+        if let Some(new) = labels {
+            let did = self.session.viewer().await?.identity.did.clone();
+            let written = match self.undeclared(repository).await {
+                Ok(undeclared) => {
+                    self.create_records(undeclared, std::slice::from_ref(&new))
+                        .await
+                }
+                Err(e) => Err(e),
+            };
+            let cids = written.map_err(|e| match edited {
+                true => half_done(
+                    &format!("{uri} has the new text"),
+                    "the change of its labels",
+                    e,
+                ),
+                false => e,
+            })?;
+            let seen = Seen::About(kinds::label_ops(names), &uri);
+            let written = new.written(&did, cids);
+            let told = self.ingestion(repository, seen, &written).await;
+            ingestion = worse(ingestion, told.ingestion);
+        }
+        if edited {
+            let told = self.ingestion(repository, Seen::Issue, &record).await;
+            ingestion = worse(ingestion, told.ingestion);
+        }
         let located = Located {
             issue: Stored::parse(record, self.fields())?,
             ..located
         };
         let mut outcome = Outcome::immediate(self.view_issue_fresh(&located).await?);
-        outcome.ingestion = told.ingestion;
+        outcome.ingestion = ingestion;
         Ok(outcome)
     }
 
@@ -68,6 +114,12 @@ impl Tangled {
     ) -> Result<Outcome<Issue>> {
         let ticket = &located.issue.record;
         let names = &self.settings.dialects;
+        if !edit.labels.is_empty() {
+            check_list(ticket, names)?;
+        }
+        let add = self
+            .labels_in_use(&located.repository, &edit.labels.add)
+            .await?;
         let changed = self
             .change_ticket(&located.repository, ticket, None, |map| {
                 if let Some(title) = &title {
@@ -76,6 +128,7 @@ impl Tangled {
                 if let Some(text) = &edit.body {
                     describe(map, text, names);
                 }
+                relabel(map, &add, &edit.labels.remove, names);
             })
             .await?;
         let repository = std::sync::Arc::clone(&located.repository);

@@ -4,7 +4,7 @@ use forge_core::{
     Error, PageReq,
     model::{
         EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason, IssueState,
-        NewIssue, SetIssueState,
+        NewIssue, SetChange, SetIssueState,
     },
 };
 
@@ -16,6 +16,7 @@ pub(super) fn cases(set: &mut Set) {
     cases![set;
         an_issue_is_read_back [IssueCreate, IssueView];
         labels_and_assignees_come_with_it [IssueCreate, IssueView, LabelEdit];
+        its_labels_can_be_changed [IssueCreate, IssueView, IssueEdit, LabelEdit];
         an_empty_title [IssueCreate];
         a_label_that_does_not_exist [IssueCreate, IssueList];
         one_that_does_not_exist [IssueView];
@@ -101,6 +102,32 @@ async fn labels_and_assignees_come_with_it(fx: Fixture) {
         let assignees: Vec<_> = issue.assignees.iter().map(|a| &a.login).collect();
         assert_eq!(assignees, [&me]);
     }
+}
+
+async fn its_labels_can_be_changed(fx: Fixture) {
+    fx.define(&["bug", "later"]).await;
+    let new = NewIssue {
+        title: "It breaks".into(),
+        labels: vec!["bug".into()],
+        ..NewIssue::default()
+    };
+    let id = fx.author.create_issue(&new).await.unwrap().value.id;
+    let labels = |add: &str, remove: &str| EditIssue {
+        labels: SetChange {
+            add: vec![add.into()],
+            remove: vec![remove.into()],
+        },
+        ..EditIssue::default()
+    };
+    let edited = fx.author.edit_issue(&id, &labels("Later", "BUG")).await;
+    for issue in [edited.unwrap().value, view(&fx, &id).await] {
+        let names: Vec<_> = issue.labels.iter().map(|l| l.name.as_str()).collect();
+        assert_eq!(names, ["later"]);
+        assert_eq!(issue.title, "It breaks");
+    }
+    let unknown = labels("nothing-like-it", "later");
+    invalid(fx.author.edit_issue(&id, &unknown).await, "labels");
+    assert_eq!(view(&fx, &id).await.labels.len(), 1);
 }
 
 async fn an_empty_title(fx: Fixture) {

@@ -31,6 +31,8 @@ pub enum Type {
     Identifier,
     /// One line that is not empty.
     Text,
+    /// The beginning of a line, to the letter: a space at its end counts.
+    Prefix,
     /// A command line; empty for "none".
     Command,
 }
@@ -61,6 +63,7 @@ impl Type {
             Self::Nsid => "an NSID, such as `org.example.repo.merge`".to_owned(),
             Self::Identifier => "a word, such as `createdAt`".to_owned(),
             Self::Text => "one line of text".to_owned(),
+            Self::Prefix => "one line of text, whose last space counts".to_owned(),
             Self::Command => "a command line, or an empty text for none".to_owned(),
         }
     }
@@ -95,6 +98,9 @@ impl Type {
             Self::Identifier => dialect::is_word(word).then(|| word.to_owned()),
             Self::Text => {
                 (!word.is_empty() && !word.contains(char::is_control)).then(|| word.to_owned())
+            }
+            Self::Prefix => {
+                (!word.is_empty() && !text.contains(char::is_control)).then(|| text.to_owned())
             }
             Self::Command => (!text.contains(['\0', '\n', '\r'])).then(|| word.to_owned()),
         }
@@ -136,7 +142,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
     /// The dotted name; `<host>` stands for a host, `<nsid>` and `<word>` for what a protocol has a
-    /// name for.
+    /// name for, `<state>` for a state of the workflow.
     pub name: &'static str,
     /// What it takes.
     pub ty: Type,
@@ -365,6 +371,38 @@ pub const KEYS: &[Key] = &[
         ..DEFAULTS
     },
     Key {
+        name: "workflow.label_prefix",
+        ty: Type::Prefix,
+        doc: "What the label of a workflow state begins with, such as `state: `: an issue with the label `state: In Review` is in review. Without it issues have no workflow states.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "workflow.preset",
+        ty: Type::Word(&["ralph"]),
+        default: Some("ralph"),
+        doc: "Which states there are, and what an intent such as `__CLOSE__` means.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "workflow.on_merge.from.<state>",
+        doc: "Where an issue in this state goes when a pull request that closes it is merged: a state, or an intent such as `__CLOSE__`. With one such key, an issue in a state that has none stays as it is; without any, all go where `__CLOSE__` leads.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "workflow.on_merge.only_default_branch",
+        ty: Type::Bool,
+        default: Some("true"),
+        doc: "Only a merge into the default branch moves issues.",
+        ..DEFAULTS
+    },
+    Key {
+        name: "workflow.on_merge.force",
+        ty: Type::Bool,
+        default: Some("false"),
+        doc: "A merge moves every issue to where `__CLOSE__` leads, whatever `workflow.on_merge.from` says.",
+        ..DEFAULTS
+    },
+    Key {
         name: "timeout_s",
         ty: Type::Seconds,
         default: Some("120"),
@@ -465,6 +503,7 @@ impl Name {
                     "<host>" => true,
                     "<nsid>" => NSIDS.contains(is),
                     "<word>" => WORDS.contains(is),
+                    "<state>" => *is != "<state>",
                     part => part == *is,
                 })
         })?;
@@ -626,6 +665,7 @@ mod tests {
             (Type::Address, "127.0.0.1:5353", "127.0.0.1:5353"),
             (Type::Address, "[::1]:5353", "[::1]:5353"),
             (Type::Command, "", ""),
+            (Type::Prefix, "state: ", "state: "),
             (Type::Nsid, "a.b.mergeIt", "a.b.mergeIt"),
             (Type::Nsid, "a.b.c#inline", "a.b.c#inline"),
             (Type::Identifier, "x-tngl-", "x-tngl-"),
@@ -649,6 +689,8 @@ mod tests {
             (Type::Address, "127.0.0.1:"),
             (Type::Address, "127.0.0.1:70000"),
             (Type::Text, "  "),
+            (Type::Prefix, " "),
+            (Type::Prefix, "a\n"),
             (Type::Command, "a\nb"),
             (Type::Nsid, "merge"),
             (Type::Nsid, "a.b"),

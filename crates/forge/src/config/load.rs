@@ -183,25 +183,40 @@ impl Config {
         Ok(self.entry(&Self::name(name)?))
     }
 
-    /// Every key that has no `<host>` in it, and those with a host that some file sets.
+    /// Every key that is one by itself, and those with a host or a state that some file sets.
     #[must_use]
     pub fn list(&self) -> Vec<Entry> {
-        let mut hosts: Vec<&Name> = self
-            .user
-            .settings
-            .iter()
-            .map(|s| &s.name)
-            .filter(|n| n.path.len() >= 3)
-            .collect();
-        hosts.sort_by(|a, b| a.path.cmp(&b.path));
+        let named = self.named();
         let plain: Vec<Name> = KEYS
             .iter()
             .filter_map(|key| Name::parse(key.name))
             .collect();
         plain
             .iter()
-            .chain(hosts)
+            .chain(named)
             .map(|name| self.entry(name))
+            .collect()
+    }
+
+    /// The keys with a host or a state in them that some file sets, each once.
+    fn named(&self) -> Vec<&Name> {
+        let settings = self.user.settings.iter().chain(&self.repo.settings);
+        let mut names: Vec<&Name> = settings
+            .map(|s| &s.name)
+            .filter(|name| name.key.name.contains('<'))
+            .collect();
+        names.sort_by(|a, b| a.path.cmp(&b.path));
+        names.dedup_by(|a, b| a.path == b.path);
+        names
+    }
+
+    /// The values of the keys below `section` that end with a state, by state.
+    pub(super) fn by_state(&self, section: &str) -> Vec<(String, String)> {
+        let keys = self.named().into_iter().filter_map(|name| {
+            let (state, path) = name.path.split_last()?;
+            (path.join(".") == section).then_some((state, name))
+        });
+        keys.filter_map(|(state, name)| Some((state.clone(), self.entry(name).value?)))
             .collect()
     }
 
@@ -394,6 +409,28 @@ mod tests {
                 .into_iter()
                 .chain(more.iter().copied()),
         )
+    }
+
+    #[test]
+    fn states_of_both_files_are_one_table() {
+        let (dir, cwd) = setup(
+            "[workflow]\nlabel_prefix = \"state: \"\n\
+             [workflow.on_merge]\nforce = true\n[workflow.on_merge.from]\n\"In Review\" = \"Done\"\nBacklog = \"__CLOSE__\"",
+            "[workflow.on_merge.from]\n\"In Review\" = \"Human Needed\"",
+        );
+        let config = Config::load(env(&dir, &[]), &cwd).unwrap();
+        assert_eq!(config.workflow_label_prefix().as_deref(), Some("state: "));
+        assert!(config.workflow_only_default_branch() && config.workflow_force());
+        let from = config.workflow_from();
+        let from: Vec<_> = from.iter().map(|(a, b)| (&**a, &**b)).collect();
+        assert_eq!(
+            from,
+            [("Backlog", "__CLOSE__"), ("In Review", "Human Needed")]
+        );
+        let listed: Vec<_> = config.list().into_iter().map(|e| e.name).collect();
+        let once = |name: &str| listed.iter().filter(|n| *n == name).count() == 1;
+        assert!(once("workflow.on_merge.from.In Review") && once("workflow.on_merge.force"));
+        assert!(!listed.iter().any(|name| name.contains('<')), "{listed:?}");
     }
 
     #[test]

@@ -78,6 +78,38 @@ impl Config {
         self.value("pr.base")
     }
 
+    /// `workflow.label_prefix`: what the label of a workflow state begins with; `None` where issues
+    /// have no workflow states.
+    #[must_use]
+    pub fn workflow_label_prefix(&self) -> Option<String> {
+        self.value("workflow.label_prefix")
+    }
+
+    /// `workflow.preset`: the name of the definition of the workflow.
+    #[must_use]
+    pub fn workflow_preset(&self) -> Option<String> {
+        self.value("workflow.preset")
+    }
+
+    /// `workflow.on_merge.from`: from which state a merge leads to which state or intent.
+    #[must_use]
+    pub fn workflow_from(&self) -> Vec<(String, String)> {
+        self.by_state("workflow.on_merge.from")
+    }
+
+    /// `workflow.on_merge.only_default_branch`: whether only a merge into the default branch moves
+    /// issues.
+    #[must_use]
+    pub fn workflow_only_default_branch(&self) -> bool {
+        self.flag("workflow.on_merge.only_default_branch")
+    }
+
+    /// `workflow.on_merge.force`: whether a merge moves every issue, from whatever state.
+    #[must_use]
+    pub fn workflow_force(&self) -> bool {
+        self.flag("workflow.on_merge.force")
+    }
+
     /// The command that edits texts; `None` when neither configuration nor environment has one.
     #[must_use]
     pub fn editor(&self) -> Option<String> {

@@ -23,6 +23,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
     let edit = EditIssue {
         title: args.title.clone(),
         body: body::read(&args.body, &selected.repo)?,
+        ..EditIssue::default()
     };
     let edited = selected.repo.edit_issue(&selected.id, &edit).await?;
     let edited = ctx.ui.outcome(edited)?;

@@ -1,0 +1,130 @@
+//! The workflow states of issues that a merge moves, where the configuration keeps such states.
+
+use forge::Config;
+use forge_core::{
+    Capability, Error, ErrorKind, Repo,
+    model::{Issue, IssueFields, IssueId, IssueReason, IssueState, SetIssueState},
+};
+use forge_workflow::{Definition, LabelStore, Policy, Rule, Terminal};
+
+/// What moves an issue from one state into another.
+pub(super) struct States {
+    definition: Definition,
+    policy: Policy,
+    store: LabelStore,
+}
+
+/// What is to be done with one issue.
+#[derive(Debug)]
+pub(super) struct Move {
+    from: String,
+    to: String,
+    /// Set where it is to be closed with that.
+    closes: Option<IssueReason>,
+}
+
+impl Move {
+    /// `In Review -> Done (closed)`.
+    pub fn in_words(&self) -> String {
+        let closed = match self.closes {
+            Some(_) => " (closed)",
+            None => "",
+        };
+        match self.from == self.to {
+            true => format!("{}{closed}", self.to),
+            false => format!("{} -> {}{closed}", self.from, self.to),
+        }
+    }
+}
+
+impl States {
+    /// Those of the configuration; `None` where it has none.
+    ///
+    /// # Errors
+    /// `config` for states that there are not.
+    pub fn of(config: &Config) -> Result<Option<Self>, Error> {
+        let Some(prefix) = config.workflow_label_prefix() else {
+            return Ok(None);
+        };
+        let definition = Definition::preset(&config.workflow_preset().unwrap_or_default())?;
+        let rule = Rule {
+            from: config.workflow_from(),
+            only_default_branch: config.workflow_only_default_branch(),
+            force: config.workflow_force(),
+        };
+        Ok(Some(Self {
+            policy: Policy::new(&definition, &rule)?,
+            store: LabelStore::new(prefix),
+            definition,
+        }))
+    }
+
+    /// Whether a merge into another than the default branch moves nothing.
+    pub fn only_default_branch(&self) -> bool {
+        self.policy.only_default_branch()
+    }
+
+    /// What a merge does with an issue.
+    ///
+    /// # Errors
+    /// With the reason, where it does nothing.
+    pub fn plan(&self, issue: &Issue) -> Result<Move, String> {
+        let closed = issue.state == IssueState::Closed;
+        let standing = self.store.standing(&self.definition, issue);
+        let given_up = matches!(
+            issue.state_reason,
+            Some(IssueReason::NotPlanned | IssueReason::Duplicate)
+        );
+        if closed && given_up {
+            return Err("it was closed, and not because it is done".to_owned());
+        }
+        if closed && standing.state().is_some_and(|s| s.terminal.is_some()) {
+            return Err(format!("it was closed before, as {standing}"));
+        }
+        let to = self.policy.goal(&self.definition, &standing)?;
+        if standing.state() == Some(to) && to.terminal.is_none() {
+            return Err(format!("it is {standing} already"));
+        }
+        Ok(Move {
+            from: standing.to_string(),
+            to: to.name.clone(),
+            closes: to.terminal.map(|end| match end {
+                Terminal::Completed => IssueReason::Completed,
+                Terminal::Abandoned => IssueReason::NotPlanned,
+            }),
+        })
+    }
+
+    /// Moves an issue, then closes it where that is where it ends. What the forge has closed by then
+    /// is not closed again.
+    ///
+    /// # Errors
+    /// `conflict` where it has moved since it was planned; those of the edit and of the closing.
+    pub async fn carry_out(&self, repo: &Repo, id: &IssueId, step: &Move) -> Result<(), Error> {
+        let issue = repo.issue(id, IssueFields::default()).await?;
+        let standing = self.store.standing(&self.definition, &issue).to_string();
+        if standing != step.from {
+            return Err(Error::new(
+                ErrorKind::Conflict {
+                    expected: step.from.clone(),
+                    actual: standing.clone(),
+                },
+                format!("it went from {} to {standing} meanwhile", step.from),
+            )
+            .with_hint("pr_merge again looks at it anew"));
+        }
+        let definition = &self.definition;
+        if let Some(to) = definition.state(&step.to) {
+            self.store.set(repo, id, &issue, definition, to).await?;
+        }
+        let Some(reason) = step.closes.filter(|_| issue.state == IssueState::Open) else {
+            return Ok(());
+        };
+        let keeps = repo.client().forge().capabilities();
+        let close = SetIssueState {
+            reason: keeps.has(Capability::IssueReason).then_some(reason),
+            ..SetIssueState::to(IssueState::Closed)
+        };
+        repo.set_issue_state(id, &close).await.map(drop)
+    }
+}
