@@ -114,7 +114,12 @@ impl Tool for PrCreate {
             None => (None, args.base.or_else(|| config.pr_base())),
         };
         let req = CreatePull {
-            description: with_closing_lines(args.body.unwrap_or_default(), &args.closes),
+            description: with_closing_lines(
+                args.body.unwrap_or_default(),
+                &args.closes,
+                repo.id(),
+                hosts,
+            ),
             base,
             head,
             draft: args.draft,
