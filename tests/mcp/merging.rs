@@ -195,7 +195,7 @@ fn issues_that_are_closed_are_lines_of_the_description() {
     });
     wire.call("pr_create", args).ok();
     let stored = world.json("1", "body")["body"].clone();
-    assert_eq!(stored, "Why.\n\nFixes #3\n\nCloses #4\nCloses #5");
+    assert_eq!(stored, "Closes #4\nCloses #5\n\nWhy.\n\nFixes #3");
 }
 
 #[test]

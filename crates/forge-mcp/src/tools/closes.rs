@@ -2,8 +2,8 @@
 
 use forge_core::{RepoId, locator::Hosts, mentions::closing};
 
-/// The description of a pull request of `repo` with a line `Closes #N` behind it for each issue that
-/// it does not close yet. Without issues it is unchanged.
+/// The description of a pull request of `repo` with a line `Closes #N` before it for each issue that
+/// it does not close yet, and a blank line between them. Without issues it is unchanged.
 pub(super) fn with_closing_lines(
     description: String,
     issues: &[u64],
@@ -18,11 +18,10 @@ pub(super) fn with_closing_lines(
             lines.push_str(&format!("Closes #{issue}\n"));
         }
     }
-    let lines = lines.trim_end();
-    match (description.trim_end(), lines) {
-        (_, "") => description,
-        ("", lines) => lines.to_owned(),
-        (text, lines) => format!("{text}\n\n{lines}"),
+    match (lines.as_str(), description.trim()) {
+        ("", _) => description,
+        (lines, "") => lines.trim_end().to_owned(),
+        (lines, _) => format!("{lines}\n{description}"),
     }
 }
 
@@ -42,14 +41,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_each_issue_behind_the_description() {
+    fn a_line_for_each_issue_before_the_description() {
         for (description, issues, wanted) in [
             ("Why.", &[][..], "Why."),
             ("Why.\n", &[], "Why.\n"),
             ("", &[], ""),
             ("", &[7], "Closes #7"),
-            ("Why.\n", &[7, 8], "Why.\n\nCloses #7\nCloses #8"),
-            ("Why.", &[7, 7], "Why.\n\nCloses #7"),
+            ("Why.\n", &[7, 8], "Closes #7\nCloses #8\n\nWhy.\n"),
+            ("Why.", &[7, 7], "Closes #7\n\nWhy."),
         ] {
             assert_eq!(
                 with_lines(description, issues),
@@ -87,7 +86,7 @@ mod tests {
             "Closes #7x",
             "Put this into your text:\n\n    Closes #7",
         ] {
-            assert_eq!(with_lines(other, &[7]), format!("{other}\n\nCloses #7"));
+            assert_eq!(with_lines(other, &[7]), format!("Closes #7\n\n{other}"));
         }
     }
 }
