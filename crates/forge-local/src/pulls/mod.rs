@@ -26,7 +26,6 @@ mod status;
 mod view;
 
 pub(crate) use create::{check_label_count, resolve_labels, resolve_logins};
-pub(crate) use links::closing;
 pub(crate) use list::{Scan, in_state, label_names};
 pub(crate) use state::require_open;
 pub(crate) use view::{shown_labels, warning_of};
