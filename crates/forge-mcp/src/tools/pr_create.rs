@@ -1,5 +1,5 @@
 use forge_core::{
-    Error, PrSelector, locator,
+    Capability, Error, PrSelector, Support, Warning, locator,
     model::{CreatePull, FileEdit, HeadRef, Reviewer},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -131,7 +131,14 @@ impl Tool for PrCreate {
             depends_on,
             ..CreatePull::new("", args.title)
         };
-        let outcome = repo.create(&req).await?;
+        let mut outcome = repo.create(&req).await?;
+        let table = repo.client().forge().capabilities();
+        if let Support::No { why, instead } = table.get(Capability::PrCreateCloses)
+            && !args.closes.is_empty()
+        {
+            let warning = Warning::new(format!("the merge will close no issue: {why}"));
+            outcome.warnings.push(warning.with_hint(instead));
+        }
         call.server.learn(&outcome.value);
         Ok(reviewers::answer(call, "opened", &req.reviewers, &outcome))
     }
