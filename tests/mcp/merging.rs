@@ -193,9 +193,10 @@ fn issues_that_are_closed_are_lines_of_the_description() {
     let args = json!({
         "title": "Work", "head": "work", "body": "Why.\n\nFixes #3", "linkedIssueNumbers": [3, "4", 5]
     });
-    wire.call("pr_create", args).ok();
+    let made = wire.call("pr_create", args).ok();
+    assert!(!made.text().contains("close no issue"), "{}", made.text());
     let stored = world.json("1", "body")["body"].clone();
-    assert_eq!(stored, "Why.\n\nFixes #3\n\nCloses #4\nCloses #5");
+    assert_eq!(stored, "Closes #4\nCloses #5\n\nWhy.\n\nFixes #3");
 }
 
 #[test]

@@ -46,8 +46,11 @@ fn the_life_of_a_pull_request() {
         let second = patch(&t, "elsewhere", &["two.txt"]);
         t.repo.git.delete_branch("elsewhere");
         let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), era);
-        let args = json!({"repo": WIDGET, "title": "Work", "body": "Why.", "patch": first});
-        let made = is_confirmed(wire.call("pr_create", args));
+        let args = json!({
+            "repo": WIDGET, "title": "Work", "body": "Why.", "patch": first, "closes": [1]
+        });
+        let made = is_confirmed(wire.call("pr_create", args))
+            .says("the merge will close no issue: tangled has no words that close an issue");
         let number = made.data()["number"].clone();
         let head = made.data()["head_oid"].clone();
         assert!(number.as_str().unwrap().starts_with("at://"), "{number}");

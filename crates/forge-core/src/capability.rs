@@ -46,6 +46,8 @@ capabilities! {
     PrCreateEdits = "pr.create.edits", "Opening a pull request from edits of files";
     /// Open it on top of another one.
     PrCreateDependent = "pr.create.dependent", "Opening a pull request that depends on another";
+    /// Say in its description which issues its merge closes.
+    PrCreateCloses = "pr.create.closes", "Naming the issues that a pull request closes";
     /// List pull requests.
     PrList = "pr.list", "Listing pull requests";
     /// Free text and qualifiers in a list.

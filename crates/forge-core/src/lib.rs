@@ -9,6 +9,7 @@ mod client;
 mod error;
 mod forge;
 pub mod locator;
+pub mod markdown;
 pub mod mentions;
 pub mod model;
 pub mod near;

@@ -112,6 +112,21 @@ pub fn mentions(text: &str, hosts: &Hosts) -> Vec<Mention> {
     found
 }
 
+/// The issues that a pull request of `repo` with this description closes, each once, in order.
+#[must_use]
+pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
+    let mut issues = Vec::new();
+    for mention in mentions(text, hosts).iter().filter(|m| m.closes) {
+        if let Some((kind, number)) = mention.named.number_in(repo)
+            && kind != Some(SubjectKind::PullRequest)
+            && !issues.contains(&number)
+        {
+            issues.push(number);
+        }
+    }
+    issues
+}
+
 /// The words of a Markdown text without its code, with the addresses of its links.
 fn prose(text: &str) -> String {
     let (text, _) = crate::text::truncate_chars(text, READ);
@@ -236,23 +251,17 @@ mod tests {
             .collect()
     }
 
-    fn closing(text: &str) -> Vec<u64> {
-        mentions(text, &Hosts::builtin())
-            .into_iter()
-            .filter(|m| m.closes)
-            .filter_map(|m| match m.named {
-                Named::Number(n) => Some(n),
-                _ => None,
-            })
-            .collect()
+    fn closed(text: &str) -> Vec<u64> {
+        closing(text, &RepoId::local("/own"), &Hosts::builtin())
     }
 
     #[test]
     fn nine_words_close_and_nothing_else_does() {
         for word in CLOSING {
-            assert_eq!(closing(&format!("It {word} #7.")), [7], "{word}");
+            assert_eq!(closed(&format!("It {word} #7.")), [7], "{word}");
         }
-        assert_eq!(closing("Fixes: #3, CLOSES #2\n(resolves #3)"), [3, 2, 3]);
+        assert_eq!(closed("Fixes: #3, CLOSES #2\n(resolves #3)"), [3, 2]);
+        assert_eq!(closed("Fixes file:///own#3 and closes /own#2"), [3]);
         for text in [
             "",
             "#7",
@@ -266,8 +275,9 @@ mod tests {
             "fixes `x` #7",
             "fixes (#7)",
             "fixes #99999999999999999999",
+            "fixes file:///other#7",
         ] {
-            assert_eq!(closing(text), [0; 0], "{text}");
+            assert_eq!(closed(text), [0; 0], "{text}");
         }
     }
 

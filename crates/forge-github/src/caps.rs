@@ -68,6 +68,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         yes(PrCreateEdits),
         // By GitHub's stacks, a public preview since 2026-07-30: docs.github.com/en/rest/pulls/stacks.
         yes(PrCreateDependent),
+        yes(PrCreateCloses),
         yes(PrList),
         yes(PrListSearch),
         yes(PrListApp),

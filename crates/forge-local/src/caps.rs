@@ -30,6 +30,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
         (C::PrCreatePatch, Native),
         (C::PrCreateEdits, Native),
         (C::PrCreateDependent, Native),
+        (C::PrCreateCloses, Native),
         (C::PrList, Native),
         (
             C::PrListSearch,

@@ -3,14 +3,14 @@
 use forge_core::{
     PrKey, Result, Warning,
     locator::Hosts,
-    mentions::{Mention, mentions},
+    mentions::{Mention, closing, mentions},
     model::{IssueId, Link, LinkState, Links, PrState, StateFilter, Subject, SubjectKind},
 };
 use forge_git::CatFile;
 
 use crate::{
     Local,
-    pulls::{Scan, closing, warning_of},
+    pulls::{Scan, warning_of},
     store::{Pull, Read, Snapshot, StoredIssue},
 };
 
@@ -260,7 +260,7 @@ impl Local {
             };
             let closes = kind == SubjectKind::Issue
                 && of == SubjectKind::PullRequest
-                && closing(&other.description).contains(&number);
+                && closing(&other.description, self.id(), &hosts).contains(&number);
             if closes {
                 links.closed_by.push(other.link);
             } else if other.texts().any(is_named) {

@@ -52,6 +52,11 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             },
         ),
         yes(PrCreateDependent),
+        no(
+            PrCreateCloses,
+            "tangled has no words that close an issue",
+            "close the issue yourself once the pull request is merged",
+        ),
         yes(PrList),
         no(
             PrListSearch,

@@ -143,7 +143,7 @@ impl Definition {
                 "takes an NSID, and '{}' is none",
                 one_line(v)
             ))
-            .with_hint("an NSID is a name such as sh.tangled.repo.pull")),
+            .with_hint("an NSID is a name such as org.example.repo.item")),
             (_, Some(v)) if !self.allowed.is_empty() && !self.allowed.iter().any(|a| a == v) => {
                 Err(
                     refused(&format!("has no value '{v}'")).with_hint(near::hint(

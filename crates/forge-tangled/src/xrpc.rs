@@ -236,19 +236,20 @@ impl Xrpc {
             input,
             encoding: encoding.map(str::to_owned),
         };
-        self.send_xrpc::<Params<'_>, Value, O, Failure>(&request)
-            .await
-            .map_err(|e| {
-                self.failed(
-                    nsid,
-                    e,
-                    |f| Failure {
-                        error: f.error.clone(),
-                        message: f.message.clone(),
-                    },
-                    write,
-                )
-            })
+        // Boxed: an operation holds dozens of these, one in another, and a thread's stack would not
+        // hold it.
+        let sent = Box::pin(self.send_xrpc::<Params<'_>, Value, O, Failure>(&request));
+        sent.await.map_err(|e| {
+            self.failed(
+                nsid,
+                e,
+                |f| Failure {
+                    error: f.error.clone(),
+                    message: f.message.clone(),
+                },
+                write,
+            )
+        })
     }
 }
 

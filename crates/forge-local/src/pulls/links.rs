@@ -3,7 +3,7 @@
 use forge_core::{
     Result, Warning,
     locator::Hosts,
-    mentions::{Named, mentions},
+    mentions::closing,
     model::{IssueId, IssueState, LinkedIssue},
 };
 use forge_git::CatFile;
@@ -11,7 +11,7 @@ use forge_git::CatFile;
 use super::warning_of;
 use crate::{Local, store::Pull};
 
-/// More issues than a description is read for.
+/// More issues of one description are not looked up.
 const MOST: usize = 100;
 
 impl Local {
@@ -21,7 +21,8 @@ impl Local {
         cat: &mut CatFile,
         pull: &Pull,
     ) -> Result<(Vec<LinkedIssue>, Vec<Warning>)> {
-        let numbers = closing(&pull.snapshot.description);
+        let mut numbers = closing(&pull.snapshot.description, self.id(), &Hosts::builtin());
+        numbers.truncate(MOST);
         let (mut linked, mut warnings) = (Vec::new(), Vec::new());
         for read in self.store.read_issues(cat, &numbers).await? {
             match read {
@@ -39,33 +40,5 @@ impl Local {
             }
         }
         Ok((linked, warnings))
-    }
-}
-
-/// The numbers behind closing words: `Fixes #7`, `closes: #7`; each once, in order.
-pub(crate) fn closing(text: &str) -> Vec<u64> {
-    let mut numbers = Vec::new();
-    for mention in mentions(text, &Hosts::builtin()) {
-        if let (true, Named::Number(number)) = (mention.closes, mention.named)
-            && !numbers.contains(&number)
-        {
-            numbers.push(number);
-        }
-    }
-    numbers.truncate(MOST);
-    numbers
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_issue_is_closed_once() {
-        assert_eq!(closing("Fixes: #3, CLOSES #2\n(resolves #3)"), [3, 2]);
-        assert_eq!(
-            closing("See #7. Fixes octo/tools#8 and `fixes #9`."),
-            [0; 0]
-        );
     }
 }

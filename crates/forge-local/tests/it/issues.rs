@@ -127,21 +127,24 @@ async fn one_damaged_issue_leaves_the_others_and_keeps_its_number() {
 async fn a_description_names_the_issues_that_it_closes() {
     let repo = Repo::new();
     let local = repo.open().await;
-    for title in ["One", "Two", "Three"] {
+    for title in ["One", "Two", "Three", "Four"] {
         open(&local, title).await;
     }
     let close = SetIssueState::to(IssueState::Closed);
     local.set_issue_state(&id(&local, 3), &close).await.unwrap();
     repo.branch("topic", "new.txt", "new\n");
     let req = CreatePull {
-        description: "Fixes #3, see #2.\n\nCloses: #1, resolves #9".into(),
+        description: format!(
+            "Fixes #3, see #2.\n\nCloses: #1, resolves #9. Also fixes {}#4.",
+            local.id()
+        ),
         ..CreatePull::new("topic", "T")
     };
     let made = local.create(local.id(), &req).await.unwrap().value;
     let view = local.view(&made.id, PrFields::LINKED_ISSUES).await.unwrap();
     let linked: Vec<_> = view.linked_issues.unwrap();
     let linked: Vec<_> = linked.iter().map(|i| (i.number, i.open)).collect();
-    assert_eq!(linked, [(3, false), (1, true)]);
+    assert_eq!(linked, [(3, false), (1, true), (4, true)]);
     let plain = local.view(&made.id, PrFields::NONE).await.unwrap();
     assert!(plain.linked_issues.is_none());
 }

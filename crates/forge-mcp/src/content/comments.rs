@@ -1,68 +1,19 @@
 //! HTML comments in markdown: what a forge's page does not show.
 
+use forge_core::markdown::html_comments;
+
 /// A text with a marker in the place of each HTML comment, and how many there were.
-///
-/// Comments in fenced code and in code spans are shown by every forge, so they stay. A comment that
-/// is never closed hides the rest of the text where it begins a line (`CommonMark` 0.31, HTML blocks,
-/// condition 2), and is plain text elsewhere.
 pub(super) fn mark(text: &str) -> (String, usize) {
-    if !text.contains("<!--") {
-        return (text.to_owned(), 0);
-    }
+    let comments = html_comments(text);
     let mut out = String::with_capacity(text.len());
-    let mut count = 0;
-    let mut rest = text;
-    let mut fence: Option<&str> = None;
-    let mut at_line_start = true;
-    while !rest.is_empty() {
-        if at_line_start {
-            let line = rest.split_inclusive('\n').next().unwrap_or(rest);
-            if let Some(after) = fence_line(line, &mut fence) {
-                take(&mut out, &mut rest, after);
-                continue;
-            }
-        }
-        let here = rest.find(['`', '\n', '<']).unwrap_or(rest.len());
-        let blank = rest.get(..here).is_some_and(|s| s.trim().is_empty());
-        let line_began = at_line_start && blank;
-        take(&mut out, &mut rest, here);
-        match rest.chars().next() {
-            Some('`') => {
-                at_line_start = false;
-                let length = code_span(rest);
-                take(&mut out, &mut rest, length);
-            }
-            Some('<') if rest.starts_with("<!--") => {
-                let inner = rest.get(4..).unwrap_or_default();
-                // `<!-->` and `<!--->` are comments of their own.
-                let closed = match inner {
-                    i if i.starts_with('>') => Some((0, 1)),
-                    i if i.starts_with("->") => Some((0, 2)),
-                    i => i.find("-->").map(|at| (at, at + 3)),
-                };
-                match closed {
-                    Some((hidden, length)) => {
-                        marker(&mut out, inner.get(..hidden).unwrap_or_default());
-                        rest = inner.get(length..).unwrap_or_default();
-                        count += 1;
-                    }
-                    None if line_began => {
-                        marker(&mut out, inner);
-                        rest = "";
-                        count += 1;
-                    }
-                    None => take(&mut out, &mut rest, 4),
-                }
-                at_line_start = false;
-            }
-            Some(c) => {
-                at_line_start = c == '\n';
-                take(&mut out, &mut rest, 1);
-            }
-            None => {}
-        }
+    let mut done = 0;
+    for comment in &comments {
+        out.push_str(text.get(done..comment.start).unwrap_or_default());
+        marker(&mut out, text.get(comment.clone()).unwrap_or_default());
+        done = comment.end;
     }
-    (out, count)
+    out.push_str(text.get(done..).unwrap_or_default());
+    (out, comments.len())
 }
 
 /// How the marker begins.
@@ -76,16 +27,13 @@ pub(crate) fn has_marker(text: &str) -> bool {
 
 /// Whether a page of the forge hides a comment of this text.
 pub(crate) fn has_comments(text: &str) -> bool {
-    mark(text).1 > 0
+    !html_comments(text).is_empty()
 }
 
-fn take(out: &mut String, rest: &mut &str, length: usize) {
-    let (taken, left) = rest.split_at_checked(length).unwrap_or((rest, ""));
-    out.push_str(taken);
-    *rest = left;
-}
-
-fn marker(out: &mut String, hidden: &str) {
+fn marker(out: &mut String, comment: &str) {
+    let end = comment.strip_suffix("-->").unwrap_or(comment).len();
+    // Of `<!-->` the hyphens are those of both ends.
+    let hidden = comment.get("<!--".len()..end).unwrap_or_default();
     let length = hidden.trim().chars().count();
     let unit = if length == 1 {
         "character"
@@ -93,66 +41,6 @@ fn marker(out: &mut String, hidden: &str) {
         "characters"
     };
     out.push_str(&format!("{MARK}{length} {unit}]"));
-}
-
-/// How much of a line belongs to fenced code: all of it, the fences among it.
-fn fence_line<'a>(line: &'a str, fence: &mut Option<&'a str>) -> Option<usize> {
-    let indented = line.trim_start_matches(' ');
-    let mark = |c: char| {
-        let length = indented.len() - indented.trim_start_matches(c).len();
-        (length >= 3 && line.len() - indented.len() <= 3)
-            .then(|| indented.get(..length).unwrap_or_default())
-    };
-    let found = mark('`').or_else(|| mark('~'));
-    match (*fence, found) {
-        (Some(open), Some(close)) if close.starts_with(open) => {
-            let after = indented.get(close.len()..).unwrap_or_default();
-            if after.trim().is_empty() {
-                *fence = None;
-            }
-            Some(line.len())
-        }
-        (Some(_), _) => Some(line.len()),
-        (None, Some(open)) => {
-            // The info string of a fence of backticks has none in it.
-            let info = indented.get(open.len()..).unwrap_or_default();
-            if open.starts_with('`') && info.contains('`') {
-                return None;
-            }
-            *fence = Some(open);
-            Some(line.len())
-        }
-        (None, None) => None,
-    }
-}
-
-/// The length of the code span that `text` begins with; of its backticks alone where it is none. A
-/// blank line, a fence and a comment at the beginning of a line end the paragraph, and any span.
-fn code_span(text: &str) -> usize {
-    let ends = |line: &str| {
-        let line = line.trim_start_matches(' ');
-        line.trim().is_empty() || ["<!--", "```", "~~~"].iter().any(|s| line.starts_with(s))
-    };
-    let paragraph = text
-        .match_indices('\n')
-        .find(|(at, _)| {
-            let next = text.get(at + 1..).unwrap_or_default();
-            ends(next.lines().next().unwrap_or_default())
-        })
-        .map_or(text.len(), |(at, _)| at);
-    let text = text.get(..paragraph).unwrap_or(text);
-    let run = |s: &str| s.len() - s.trim_start_matches('`').len();
-    let open = run(text);
-    let mut at = open;
-    while let Some(found) = text.get(at..).and_then(|s| s.find('`')) {
-        at += found;
-        let length = run(text.get(at..).unwrap_or_default());
-        at += length;
-        if length == open {
-            return at;
-        }
-    }
-    open
 }
 
 #[cfg(test)]
@@ -204,6 +92,27 @@ mod tests {
                 "```a`b\n<!-- a -->",
                 "```a`b\n[html comment removed: 1 character]",
             ),
+            (
+                "- ```sh\n  make\n  ```\n\nText. <!-- a -->",
+                "- ```sh\n  make\n  ```\n\nText. [html comment removed: 1 character]",
+            ),
+            (
+                "- ```\n\nText. <!-- a -->",
+                "- ```\n\nText. [html comment removed: 1 character]",
+            ),
+            (
+                "\\`<!-- a -->\\`",
+                "\\`[html comment removed: 1 character]\\`",
+            ),
+            (
+                "<div>\n`<!-- a -->`\n</div>",
+                "<div>\n`[html comment removed: 1 character]`\n</div>",
+            ),
+            (
+                "- ```html\n  <!-- a -->\n  ```",
+                "- ```html\n  <!-- a -->\n  ```",
+            ),
+            ("- x\n\n      <!-- a -->", "- x\n\n      <!-- a -->"),
         ] {
             assert_eq!(mark(text).0, shown, "{text}");
         }

@@ -1,5 +1,5 @@
 use forge_core::{
-    Error, PrSelector, locator,
+    Capability, Error, PrSelector, Support, Warning, locator,
     model::{CreatePull, FileEdit, HeadRef, Reviewer},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -114,7 +114,12 @@ impl Tool for PrCreate {
             None => (None, args.base.or_else(|| config.pr_base())),
         };
         let req = CreatePull {
-            description: with_closing_lines(args.body.unwrap_or_default(), &args.closes),
+            description: with_closing_lines(
+                args.body.unwrap_or_default(),
+                &args.closes,
+                repo.id(),
+                hosts,
+            ),
             base,
             head,
             draft: args.draft,
@@ -126,7 +131,14 @@ impl Tool for PrCreate {
             depends_on,
             ..CreatePull::new("", args.title)
         };
-        let outcome = repo.create(&req).await?;
+        let mut outcome = repo.create(&req).await?;
+        let table = repo.client().forge().capabilities();
+        if let Support::No { why, instead } = table.get(Capability::PrCreateCloses)
+            && !args.closes.is_empty()
+        {
+            let warning = Warning::new(format!("the merge will close no issue: {why}"));
+            outcome.warnings.push(warning.with_hint(instead));
+        }
         call.server.learn(&outcome.value);
         Ok(reviewers::answer(call, "opened", &req.reviewers, &outcome))
     }
