@@ -16,6 +16,7 @@
 //! | a confirmation sent twice | `a_replayed_confirmation` |
 //! | a confirmation for something else, or altered | `an_altered_confirmation` |
 //! | a head that moves behind the confirmation | `a_moved_head` |
+//! | a base branch that is changed behind the confirmation | `another_base` |
 //! | a private repository that somebody's text names | `a_private_repository_named_in_a_body` |
 //! | one whose own text names what is read | `a_private_repository_that_names_an_issue` |
 //! | a record at a host of the caller's choice | `strangers.rs` |
@@ -517,6 +518,38 @@ fn a_moved_head() {
             );
         }
         assert_eq!(wire.asked.len(), 3);
+    }
+}
+
+#[test]
+fn another_base() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_feature();
+        world.feature("other");
+        let mut wire = world.server(era, &["--write"]);
+        let tips = || ["main", "other", "feature"].map(|branch| world.git.oid(branch));
+        let before = tips();
+        for (tool, args, base) in [
+            ("pr_merge", json!({"number": 1}), "other"),
+            (
+                "pr_update_branch",
+                json!({"number": 1, "method": "rebase"}),
+                "main",
+            ),
+        ] {
+            // While the user reads the question.
+            let edit = world.forge(&["pr", "edit", "1", "--base", base]);
+            wire.meanwhile = Some(Box::new(move || edit.ok()));
+            let refused = wire.call(tool, args);
+            match era {
+                LEGACY => refused.fails("conflict").says(&format!("found {base}")),
+                _ => refused.fails("invalid_input").says("has changed since"),
+            };
+            assert_eq!(tips(), before, "{era} {tool}");
+        }
+        assert_eq!(wire.asked.len(), 2);
+        let view = wire.call("pr_view", json!({"number": 1})).ok();
+        assert_eq!(view.data()["pull_request"]["state"], "open");
     }
 }
 

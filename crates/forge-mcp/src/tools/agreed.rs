@@ -126,6 +126,24 @@ pub(super) fn same_head(expected: Option<&str>, head: Option<&str>) -> Result<()
     )))
 }
 
+/// Fails when the pull request goes into another branch than `agreed`.
+///
+/// # Errors
+/// `conflict` with the branch that was found.
+pub(super) fn same_base(agreed: &str, base: &str) -> Result<(), Error> {
+    if agreed == base {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Conflict {
+            expected: agreed.to_owned(),
+            actual: base.to_owned(),
+        },
+        format!("the base branch was changed meanwhile: expected {agreed}, found {base}"),
+    )
+    .with_hint("look at it with pr_view, then make the call again: the user is asked anew"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{TITLE, short};

@@ -11,7 +11,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Question, Said, agreed, can, same_head, titled},
+    agreed::{Question, Said, agreed, can, same_base, same_head, titled},
     linked::{Linked, Plan},
     written,
 };
@@ -115,15 +115,14 @@ impl Tool for PrMerge {
             plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
             left_over(call, &target, &pull)
         };
-        let bound = plan.bound();
+        let by_word = by.map(MergeMethod::as_str);
+        let bound = format!("{:?}", (&pull.base_branch, by_word, plan.bound()));
         let question = Question {
             text: &question,
             besides: &bound,
         };
         agreed(call, &target, &pull, &said, question).await?;
-        if pull.state == PrState::Merged {
-            still_merged(&target).await?;
-        }
+        still_so(&target, &pull).await?;
         let req = MergeReq {
             method: by,
             // What was looked at and agreed to is what is merged, and what is deleted.
@@ -385,9 +384,13 @@ fn is_approved(pull: &PullRequest) -> bool {
     }
 }
 
-/// Whoever agreed to a deletion has agreed to no merge.
-async fn still_merged(target: &Target) -> Result<(), Error> {
+/// The user may have thought for minutes. Whoever agreed to a deletion has agreed to no merge, and
+/// whoever agreed to a merge has agreed to one into that branch alone.
+async fn still_so(target: &Target, pull: &PullRequest) -> Result<(), Error> {
     let now = target.repo.view(&target.id, PrFields::ROW).await?;
+    if pull.state == PrState::Open {
+        return same_base(&pull.base_branch, &now.base_branch);
+    }
     if now.state == PrState::Merged {
         return Ok(());
     }
