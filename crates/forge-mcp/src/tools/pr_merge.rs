@@ -103,7 +103,7 @@ impl Tool for PrMerge {
             }
             PrState::Merged | PrState::Open => same_head(said.head, pull.head_oid.as_deref())?,
         }
-        let mut warnings = Vec::new();
+        let mut warnings = unread(&pull);
         let mut plan = Plan::of(&target, &pull).await;
         let mut by = None;
         let question = if pull.state == PrState::Open {
@@ -113,7 +113,7 @@ impl Tool for PrMerge {
             question(call, &target, &pull, &args, by, &plan, &warnings)
         } else {
             plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
-            left_over(call, &target, &pull)
+            left_over(call, &target, &pull) + &warned(call, &warnings)
         };
         let by_word = by.map(MergeMethod::as_str);
         let bound = format!("{:?}", (&pull.base_branch, by_word, plan.bound()));
@@ -206,12 +206,14 @@ async fn merged_before(
     pull: PullRequest,
     said: &Said<'_>,
 ) -> Result<Answer<Out>, Stop> {
+    let warnings = unread(&pull);
     let mut plan = Plan::of(target, &pull).await;
     plan = plan.without_reopened(target).await;
     let issues = plan.in_words();
     if !issues.is_empty() {
         let title = titled(call, &pull);
-        let text = format!("{} \"{title}\" is merged. Close {issues}?", target.id);
+        let mut text = format!("{} \"{title}\" is merged. Close {issues}?", target.id);
+        text.push_str(&warned(call, &warnings));
         let bound = plan.bound();
         let question = Question {
             text: &text,
@@ -230,6 +232,7 @@ async fn merged_before(
     let commit = pull.merge_commit.clone();
     let mut out = Outcome::immediate(pull);
     out.unchanged = linked.is_unchanged();
+    out.warnings = warnings;
     let Answer { text, data } = written::of_pull(call, "was merged before", &out);
     Ok(Answer {
         text: text + &linked.text(),
@@ -244,6 +247,31 @@ async fn merged_before(
             written: data,
         },
     })
+}
+
+/// The fields of the model that say whether a pull request is to be merged, and what that closes.
+const TELLING: [&str; 5] = [
+    "checks",
+    "latest_reviews",
+    "linked_issues",
+    "mergeability",
+    "reviews",
+];
+
+/// What could not be read of [`TELLING`]: whoever agrees has to know.
+fn unread(pull: &PullRequest) -> Vec<Warning> {
+    let tells = |w: &&Warning| w.section.is_some_and(|s| TELLING.contains(&s));
+    pull.warnings.iter().filter(tells).cloned().collect()
+}
+
+/// Warnings, behind a question.
+fn warned(call: &Call, warnings: &[Warning]) -> String {
+    let mut text = String::new();
+    for warning in warnings {
+        let message = call.cleaner.line(&warning.message);
+        text.push_str(&format!(" Warning: {message}."));
+    }
+    text
 }
 
 /// Refuses one whose state the forge gives as somebody's word: neither is it to be taken for merged,
@@ -343,8 +371,11 @@ fn ready(
         _ => {}
     }
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
-    let checks = pull.checks.as_ref();
-    let checks = checks.map_or_else(|| "none".to_owned(), checks_word);
+    let checks = match &pull.checks {
+        Some(checks) => checks_word(checks),
+        None if warnings.iter().any(|w| w.section == Some("checks")) => "not read".to_owned(),
+        None => "none".to_owned(),
+    };
     let checks = format!("checks: {checks}");
     // What nobody has checked has not passed.
     if args.require_checks && overall != Some(CheckRollup::Success) {
@@ -449,8 +480,5 @@ fn question(
     if !issues.is_empty() {
         question.push_str(&format!(" Closes {issues}."));
     }
-    for warning in warnings {
-        question.push_str(&format!(" Warning: {}.", warning.message));
-    }
-    question
+    question + &warned(call, warnings)
 }
