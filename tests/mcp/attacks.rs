@@ -112,6 +112,13 @@ fn hostile_titles() {
     wire.call("pr_merge", json!({"number": 1}))
         .fails("cancelled");
     assert!(!wire.asked[0].contains(HIDDEN), "{:?}", wire.asked);
+    // What is to be done stands before it, and it ends where its quotes end.
+    let head = world.git.oid("evil-\u{202e}branch").unwrap();
+    let ask = format!(
+        " into main by squash? Head {}. Title \"Fix <T> [31m #2 merged 'ok'\", by @",
+        &head[..12]
+    );
+    assert!(wire.asked[0].contains(&ask), "{:?}", wire.asked);
 }
 
 #[test]

@@ -60,9 +60,10 @@ pub(super) async fn agreed(
 /// How much of a title a question has, in characters.
 const TITLE: usize = 200;
 
-/// A title in a question: however long its author has made it, what is asked stands behind it.
+/// A title in a question: however long its author has made it, and whatever is in it, the quotes
+/// around it are where it ends.
 pub(super) fn titled(call: &Call, pull: &PullRequest) -> String {
-    short(call.cleaner.line(&pull.title).as_str())
+    short(call.cleaner.line(&pull.title).as_str()).replace('"', "'")
 }
 
 fn short(title: &str) -> String {

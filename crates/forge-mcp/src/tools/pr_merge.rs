@@ -469,12 +469,12 @@ fn question(
         ""
     };
     let mut question = format!(
-        "Merge {} \"{}\" by @{} into {} by {how}{when}{delete}? Head {}.",
+        "Merge {} into {} by {how}{when}{delete}? Head {}. Title \"{}\", by @{}.",
         target.id,
-        titled(call, pull),
-        call.cleaner.line(&pull.author.login),
         call.cleaner.line(&pull.base_branch),
         short_head(pull),
+        titled(call, pull),
+        call.cleaner.line(&pull.author.login),
     );
     let issues = plan.in_words();
     if !issues.is_empty() {
