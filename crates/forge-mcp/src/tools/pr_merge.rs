@@ -1,10 +1,10 @@
 use std::time::Duration;
 
 use forge_core::{
-    Capability, Error, Outcome, Precondition, Warning,
+    Capability, Error, Outcome, PrId, Precondition, Warning,
     model::{
-        CheckRollup, MergeMethod, MergeReq, MergeState, PrFields, PrState, PullRequest,
-        ReviewDecision,
+        CheckRollup, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState,
+        PullRequest, ReviewDecision,
     },
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -337,6 +337,35 @@ fn needs(by: Option<MergeMethod>, args: &Args) -> Vec<Capability> {
     [by, auto, branch].into_iter().flatten().collect()
 }
 
+/// Refuses conflicts; a state that stays unknown is a warning.
+fn mergeable(
+    id: &PrId,
+    base: &str,
+    found: Option<&Mergeability>,
+) -> Result<Option<Warning>, Error> {
+    let Some(found) = found else {
+        return Ok(None);
+    };
+    match found.state {
+        MergeState::Mergeable => Ok(None),
+        MergeState::Unknown => Ok(Some(Warning::new(
+            "the forge has not worked out whether it can be merged; it decides when it tries",
+        ))),
+        MergeState::Conflicting => {
+            let files = &found.conflicts;
+            let named = match files.is_empty() {
+                true => String::new(),
+                false => format!(" in {}", files.join(", ")),
+            };
+            Err(Error::precondition(
+                Precondition::Conflicts(files.clone()),
+                format!("cannot merge {id}: it has conflicts with {base}{named}"),
+            )
+            .with_hint("merge the base branch into the head branch and push, then try again"))
+        }
+    }
+}
+
 fn ready(
     target: &Target,
     pull: &PullRequest,
@@ -349,27 +378,11 @@ fn ready(
                 .with_hint("pr_edit with draft=false makes it ready"),
         );
     }
-    match pull.mergeability.as_ref().map(|m| (m.state, &m.conflicts)) {
-        Some((MergeState::Conflicting, files)) => {
-            let named = if files.is_empty() {
-                String::new()
-            } else {
-                format!(" in {}", files.join(", "))
-            };
-            return Err(Error::precondition(
-                Precondition::Conflicts(files.clone()),
-                format!(
-                    "cannot merge {}: it has conflicts with {}{named}",
-                    target.id, pull.base_branch
-                ),
-            )
-            .with_hint("merge the base branch into the head branch and push, then try again"));
-        }
-        Some((MergeState::Unknown, _)) => warnings.push(Warning::new(
-            "the forge has not worked out whether it can be merged; it decides when it tries",
-        )),
-        _ => {}
-    }
+    warnings.extend(mergeable(
+        &target.id,
+        &pull.base_branch,
+        pull.mergeability.as_ref(),
+    )?);
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
     let checks = match &pull.checks {
         Some(checks) => checks_word(checks),
@@ -481,4 +494,35 @@ fn question(
         question.push_str(&format!(" Closes {issues}."));
     }
     question + &warned(call, warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::{PrKey, RepoId};
+
+    use super::*;
+
+    #[test]
+    fn a_merge_state_that_stays_unknown_is_a_warning_and_conflicts_are_an_error() {
+        let id = PrId {
+            repo: RepoId::local("/srv/git/x"),
+            key: PrKey::Number(7),
+        };
+        let found = |state, conflicts: &[&str]| Mergeability {
+            state,
+            status: String::new(),
+            conflicts: conflicts.iter().map(|&file| file.to_owned()).collect(),
+            head_oid: String::new(),
+            base_oid: String::new(),
+        };
+        let says = |found: &Mergeability| mergeable(&id, "main", Some(found));
+        let unknown = says(&found(MergeState::Unknown, &[])).unwrap().unwrap();
+        let said = "the forge has not worked out whether it can be merged";
+        assert!(unknown.message.starts_with(said), "{unknown:?}");
+        assert_eq!(says(&found(MergeState::Mergeable, &[])).unwrap(), None);
+        assert_eq!(mergeable(&id, "main", None).unwrap(), None);
+        let e = says(&found(MergeState::Conflicting, &["a.rs"])).unwrap_err();
+        let said = "it has conflicts with main in a.rs";
+        assert!(e.message().ends_with(said), "{e}");
+    }
 }
