@@ -536,12 +536,13 @@ fn another_base() {
         let mut wire = world.server(era, &["--write"]);
         let tips = || ["main", "other", "feature"].map(|branch| world.git.oid(branch));
         let before = tips();
-        for (tool, args, base) in [
-            ("pr_merge", json!({"number": 1}), "other"),
+        for (tool, args, base, asks) in [
+            ("pr_merge", json!({"number": 1}), "other", " into other by "),
             (
                 "pr_update_branch",
                 json!({"number": 1, "method": "rebase"}),
                 "main",
+                " on top of main?",
             ),
         ] {
             // While the user reads the question.
@@ -550,7 +551,10 @@ fn another_base() {
             let refused = wire.call(tool, args);
             match era {
                 LEGACY => refused.fails("conflict").says(&format!("found {base}")),
-                _ => refused.fails("invalid_input").says("has changed since"),
+                _ => refused
+                    .fails("invalid_input")
+                    .says("has changed since")
+                    .says(asks),
             };
             assert_eq!(tips(), before, "{era} {tool}");
         }
