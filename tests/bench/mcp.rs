@@ -5,6 +5,8 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     process::{Child, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -19,6 +21,10 @@ use crate::page::{Page, mb, ms};
 /// How many calls a rate is measured with.
 const CALLS: u32 = 3_000;
 
+/// How many clients call at once where memory is looked at, and how often all of them together.
+const CLIENTS: usize = 32;
+const CALLS_AT_ONCE: u32 = 20_000;
+
 pub fn measure(page: &mut Page) {
     let scratch = Scratch::new();
     let git = scratch.repository("repo");
@@ -32,7 +38,7 @@ pub fn measure(page: &mut Page) {
         "MCP server",
         "What a client gives its model are the tools without the schemas of their results, and on that \
          is the limit; the whole answer to `tools/list` has those as well. A call is `forge_status`, one after \
-         another, by one client. Memory is resident memory, here that of the server alone.",
+         another, by one client unless there are more. Memory is resident memory, here that of the server alone.",
         &["What", "Measured"],
     );
     for (mode, args, most) in [
@@ -95,10 +101,7 @@ pub fn measure(page: &mut Page) {
         mb(memory(wire.child.id())),
     ]);
     drop(wire);
-    page.row(&[
-        "calls a second, HTTP".into(),
-        http(&server(&["--http", "127.0.0.1:0"])),
-    ]);
+    over_http(page, &server(&["--http", "127.0.0.1:0"]));
     let (calls, requests, bytes) = task();
     page.row(&[
         "find my failing pull request, read the failing check and the open threads, answer and \
@@ -265,31 +268,76 @@ impl Drop for Wire {
     }
 }
 
-fn http(run: &Run) -> String {
-    let mut server = run.command().stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
-    let url = said.next().unwrap().unwrap();
-    let address = url
-        .strip_prefix("listening on http://")
-        .unwrap()
-        .strip_suffix("/mcp")
-        .unwrap();
-    let token = said.next().unwrap().unwrap();
-    let call = json!({"name": "forge_status", "arguments": {}, "_meta": meta()});
-    let body =
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).to_string();
-    let request = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {address}\r\n{token}\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
-         Mcp-Method: tools/call\r\nMcp-Name: forge_status\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_nodelay(true).unwrap();
+/// One client first, then many at once, each with a connection of its own.
+fn over_http(page: &mut Page, run: &Run) {
+    let http = Http::start(run);
+    let mut one = http.connect();
     let begun = Instant::now();
-    let mut buffer = vec![0; 64 * 1024];
     for _ in 0..CALLS {
-        stream.write_all(request.as_bytes()).unwrap();
+        http.call(&mut one);
+    }
+    page.row(&["calls a second, HTTP".into(), rate(begun)]);
+    drop(one);
+    let mut clients: Vec<_> = (0..CLIENTS).map(|_| http.connect()).collect();
+    let before = memory(http.child.id());
+    let quarter = CALLS_AT_ONCE / 4;
+    http.call_at_once(&mut clients, quarter);
+    let early = memory(http.child.id());
+    http.call_at_once(&mut clients, CALLS_AT_ONCE - quarter);
+    let late = memory(http.child.id());
+    page.row(&[
+        format!(
+            "memory with {CLIENTS} clients at once, HTTP: before, after {quarter} and after \
+             {CALLS_AT_ONCE} calls of theirs"
+        ),
+        format!("{}, {}, {}", mb(before), mb(early), mb(late)),
+    ]);
+}
+
+/// A server of HTTP.
+struct Http {
+    child: Child,
+    address: String,
+    /// A call, as it is sent.
+    request: String,
+}
+
+impl Http {
+    fn start(run: &Run) -> Self {
+        let mut child = run.command().stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        let url = said.next().unwrap().unwrap();
+        let address = url
+            .strip_prefix("listening on http://")
+            .unwrap()
+            .strip_suffix("/mcp")
+            .unwrap();
+        let token = said.next().unwrap().unwrap();
+        let call = json!({"name": "forge_status", "arguments": {}, "_meta": meta()});
+        let body =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).to_string();
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {address}\r\n{token}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+             Mcp-Method: tools/call\r\nMcp-Name: forge_status\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        Self {
+            child,
+            address: address.to_owned(),
+            request,
+        }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream
+    }
+
+    fn call(&self, stream: &mut TcpStream) {
+        stream.write_all(self.request.as_bytes()).unwrap();
+        let mut buffer = [0; 16 * 1024];
         let mut got = Vec::new();
         while !is_whole(&got) {
             let read = stream.read(&mut buffer).unwrap();
@@ -302,10 +350,27 @@ fn http(run: &Run) -> String {
             "{answer}"
         );
     }
-    let rate = rate(begun);
-    let _ = server.kill();
-    let _ = server.wait();
-    rate
+
+    /// So many calls by all clients together.
+    fn call_at_once(&self, clients: &mut [TcpStream], calls: u32) {
+        let begun = &AtomicU32::new(0);
+        thread::scope(|scope| {
+            for stream in clients {
+                scope.spawn(move || {
+                    while begun.fetch_add(1, Ordering::Relaxed) < calls {
+                        self.call(stream);
+                    }
+                });
+            }
+        });
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// Whether an answer of HTTP/1.1 is there to its end.

@@ -16,6 +16,7 @@
 //! | a confirmation sent twice | `a_replayed_confirmation` |
 //! | a confirmation for something else, or altered | `an_altered_confirmation` |
 //! | a head that moves behind the confirmation | `a_moved_head` |
+//! | a base branch that is changed behind the confirmation | `another_base` |
 //! | a private repository that somebody's text names | `a_private_repository_named_in_a_body` |
 //! | one whose own text names what is read | `a_private_repository_that_names_an_issue` |
 //! | a record at a host of the caller's choice | `strangers.rs` |
@@ -112,6 +113,13 @@ fn hostile_titles() {
     wire.call("pr_merge", json!({"number": 1}))
         .fails("cancelled");
     assert!(!wire.asked[0].contains(HIDDEN), "{:?}", wire.asked);
+    // What is to be done stands before it, and it ends where its quotes end.
+    let head = world.git.oid("evil-\u{202e}branch").unwrap();
+    let ask = format!(
+        " into main by squash? Head {}. Title \"Fix <T> [31m #2 merged 'ok'\", by @",
+        &head[..12]
+    );
+    assert!(wire.asked[0].contains(&ask), "{:?}", wire.asked);
 }
 
 #[test]
@@ -521,6 +529,42 @@ fn a_moved_head() {
             );
         }
         assert_eq!(wire.asked.len(), 3);
+    }
+}
+
+#[test]
+fn another_base() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_feature();
+        world.feature("other");
+        let mut wire = world.server(era, &["--write"]);
+        let tips = || ["main", "other", "feature"].map(|branch| world.git.oid(branch));
+        let before = tips();
+        for (tool, args, base, asks) in [
+            ("pr_merge", json!({"number": 1}), "other", " into other by "),
+            (
+                "pr_update_branch",
+                json!({"number": 1, "method": "rebase"}),
+                "main",
+                " on top of main?",
+            ),
+        ] {
+            // While the user reads the question.
+            let edit = world.forge(&["pr", "edit", "1", "--base", base]);
+            wire.meanwhile = Some(Box::new(move || edit.ok()));
+            let refused = wire.call(tool, args);
+            match era {
+                LEGACY => refused.fails("conflict").says(&format!("found {base}")),
+                _ => refused
+                    .fails("invalid_input")
+                    .says("has changed since")
+                    .says(asks),
+            };
+            assert_eq!(tips(), before, "{era} {tool}");
+        }
+        assert_eq!(wire.asked.len(), 2);
+        let view = wire.call("pr_view", json!({"number": 1})).ok();
+        assert_eq!(view.data()["pull_request"]["state"], "open");
     }
 }
 

@@ -89,7 +89,9 @@ fn a_view_with_everything_is_one_request() {
     assert_eq!(pull["reviews"]["approved"], 20);
     assert_eq!(pull["reviews"]["details"].as_array().unwrap().len(), 21);
     assert_eq!(pull["reviews"]["commented"], 1);
-    let counts = json!({"total": 90, "passed": 80, "failed": 10, "pending": 0, "skipped": 0});
+    let counts = json!({
+        "total": 90, "success": 80, "failure": 10, "pending": 0, "skipped": 0, "neutral": 0
+    });
     assert_eq!(pull["check_counts"], counts);
     assert_eq!(view.data()["bodies_in_text"], true);
     let view = view

@@ -125,6 +125,29 @@ fn an_answer_is_worth_nothing_once_other_issues_would_be_closed() {
     assert_eq!(state(&world, "3"), "OPEN");
 }
 
+/// An issue that cannot be read is not closed: whoever agrees is told, and so is who reads the result.
+#[test]
+fn what_cannot_be_read_is_said_with_the_question_and_with_the_result() {
+    for merged in [false, true] {
+        let world = world("main", "Fixes #1. Fixes #3.");
+        if merged {
+            world.forge(&["pr", "merge", "1", "--merge"]).ok();
+        }
+        let garbage = ["hash-object", "-w", "--stdin"];
+        let garbage = world.git.run(garbage).stdin("garbage").text();
+        let damage = ["update-ref", "refs/forge/issues/1", garbage.trim()];
+        world.git.run(damage).ok();
+        let mut wire = world.server(MODERN, &["--write"]);
+        let said = wire.call("pr_merge", json!({"number": 1})).ok();
+        assert_eq!(said.data()["linked_issues_transitioned"], json!(["#3"]));
+        let (asked, warnings) = (&wire.asked[0], said.data()["warnings"].to_string());
+        for place in [asked.split_once("Warning: ").unwrap().1, &warnings] {
+            assert!(place.contains("refs/forge/issues/1"), "{place}");
+        }
+        assert!(asked.contains("#3") && !asked.contains("#1, #3"), "{asked}");
+    }
+}
+
 #[test]
 fn only_a_merge_into_the_default_branch_closes_issues() {
     let world = world("release", "Fixes #1.");

@@ -115,15 +115,25 @@ fn the_method_is_named_configured_or_the_repositorys_own() {
     let asks = |args: serde_json::Value| {
         let mut wire = hub.server(&["--write"]);
         wire.user = User::Declines;
+        hub.double.reset_record();
         wire.call("pr_merge", args).fails("cancelled");
         wire.asked.remove(0)
+    };
+    let looks = || {
+        let requests = hub.double.requests();
+        let documents = requests.iter().filter_map(|r| r.document.as_deref());
+        documents.filter(|d| d.contains("mergeStateStatus")).count()
     };
     let plain = json!({"repo": REPO, "number": 1});
     // The double's repository allows all three, and has a merge commit as its default.
     let question = asks(plain.clone());
     assert!(question.contains(" by merge?"), "{question}");
+    // It did not know at first whether it can be merged, and was asked again before the user was.
+    assert!(!question.contains("Warning"), "{question}");
+    assert_eq!(looks(), 3, "two for the question, one for the answer");
     let named = asks(json!({"repo": REPO, "number": 1, "method": "squash"}));
     assert!(named.contains(" by squash?"), "{named}");
+    assert_eq!(looks(), 2, "one for each");
     hub.forge(&["config", "set", "merge.method", "rebase"]).ok();
     let configured = asks(plain);
     assert!(configured.contains(" by rebase?"), "{configured}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forge_testkit::tangled::{Fault, Moods};
+use forge_testkit::tangled::{Fault, Moods, SpindleDouble};
 use serde_json::json;
 
 use crate::{
@@ -336,6 +336,38 @@ fn what_cannot_be_read_of_a_row_is_said() {
     let list = wire.call("pr_list", json!({"repo": WIDGET})).ok();
     assert!(list.data()["warnings"].is_array(), "{}", list.data());
     list.says("Warning: read from the backlinks at");
+}
+
+/// A spindle has checks without logs, and can be down.
+#[test]
+fn what_a_spindle_does_not_give_hides_nothing_else() {
+    let t = Tangled::new();
+    let spindle = SpindleDouble::start().unwrap();
+    let pds = t.world.pds();
+    let (_, mut record) = pds.record(&t.repo.uri).unwrap();
+    record["spindle"] = json!(spindle.host().authority());
+    pds.put(&t.alice.did, "sh.tangled.repo", "widget", record);
+    let uri = t.open("topic");
+    let head = t.repo.git.oid("topic").unwrap();
+    spindle.run(&t.repo.did, &head, "push", &[("build.yml", "failed")]);
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let logs = json!({"repo": WIDGET, "number": uri, "logs": true});
+    let checks = wire.call("pr_checks", logs).ok().says("\n  log: ");
+    assert_eq!(checks.data()["checks"][0]["name"], "build.yml");
+    checks.says("by a subscription alone");
+    let down = Fault::error(400, "InvalidRequest", "no");
+    spindle.host().fault(down.always());
+    let view = json!({"repo": WIDGET, "number": uri, "include": ["checks"]});
+    let view = wire.call("pr_view", view).ok().says("Warning: the checks ");
+    assert!(!view.text().contains("has none"), "{}", view.text());
+    wire.user = User::Declines;
+    wire.call("pr_merge", json!({"repo": WIDGET, "number": uri}))
+        .fails("cancelled");
+    assert!(
+        wire.asked[0].contains(" Warning: the checks "),
+        "{:?}",
+        wire.asked
+    );
 }
 
 #[test]

@@ -319,6 +319,7 @@ pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str
         "labels" => Some("labels"),
         "assignees" => Some("assignees"),
         "milestone" => Some("milestone"),
+        "mergeable" | "mergeStateStatus" => Some("mergeability"),
         "reviewRequests" => Some(REVIEWERS),
         "latestReviews" | "latestOpinionatedReviews" => Some(LATEST),
         _ => None,

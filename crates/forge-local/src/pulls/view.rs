@@ -150,7 +150,10 @@ impl Local {
         if wants(PrFields::MERGEABILITY) && pull.is_open() {
             match self.mergeability_of(pull).await {
                 Ok(mergeability) => view.mergeability = Some(mergeability),
-                Err(e) => keep(e),
+                Err(e) => {
+                    let unread = warning_of(&e).of_section("mergeability");
+                    view.warnings.push(unread);
+                }
             }
         }
         if wants(PrFields::LINKED_ISSUES) {
@@ -159,7 +162,10 @@ impl Local {
                     view.linked_issues = Some(linked);
                     view.warnings.extend(unread);
                 }
-                Err(e) => keep(e),
+                Err(e) => {
+                    let unread = warning_of(&e).of_section("linked_issues");
+                    view.warnings.push(unread);
+                }
             }
         }
         let talk = [PrFields::COMMENTS, PrFields::REVIEWS, PrFields::THREADS];

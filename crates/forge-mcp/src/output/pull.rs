@@ -1,6 +1,4 @@
-use forge_core::model::{
-    CheckRollup, CheckStatus, ChecksReport, PrState, PullRequest, ReviewState,
-};
+use forge_core::model::{CheckRollup, ChecksReport, PrState, PullRequest, ReviewState};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
@@ -90,23 +88,32 @@ impl Reviews {
 /// How many checks stand where.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckCounts {
-    pub total: usize,
-    pub passed: usize,
+    pub total: u64,
+    /// Skipped and neutral ones too
+    pub success: u64,
     /// Cancelled ones too
-    pub failed: usize,
-    pub pending: usize,
-    pub skipped: usize,
+    pub failure: u64,
+    pub pending: u64,
+    /// Of success
+    pub skipped: u64,
+    /// Of success
+    pub neutral: u64,
+    /// There are more, and they could not be read
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
 }
 
 impl CheckCounts {
     pub fn of(report: &ChecksReport) -> Self {
-        let count = |status| report.checks.iter().filter(|c| c.status == status).count();
+        let counts = report.counts;
         Self {
-            total: report.checks.len(),
-            passed: count(CheckStatus::Success),
-            failed: count(CheckStatus::Failure) + count(CheckStatus::Cancelled),
-            pending: count(CheckStatus::Pending),
-            skipped: count(CheckStatus::Skipped),
+            total: counts.total,
+            success: counts.success,
+            failure: counts.failure,
+            pending: counts.pending,
+            skipped: counts.skipped,
+            neutral: counts.neutral,
+            truncated: report.truncated,
         }
     }
 }
@@ -424,20 +431,22 @@ pub(crate) fn checks_word(report: &ChecksReport) -> String {
         CheckRollup::Pending => "pending",
         CheckRollup::Neutral => "none",
     };
-    let count = |status| report.checks.iter().filter(|c| c.status == status).count();
-    let counts: Vec<String> = [
-        (CheckStatus::Failure, "failed"),
-        (CheckStatus::Cancelled, "cancelled"),
-        (CheckStatus::Pending, "pending"),
-        (CheckStatus::Success, "passed"),
-        (CheckStatus::Skipped, "skipped"),
-    ]
-    .into_iter()
-    .filter_map(|(status, word)| match count(status) {
-        0 => None,
-        n => Some(format!("{n} {word}")),
-    })
-    .collect();
+    let counts = report.counts;
+    let passed = counts
+        .success
+        .saturating_sub(counts.skipped + counts.neutral);
+    let counts = [
+        (counts.failure, "failed"),
+        (counts.pending, "pending"),
+        (passed, "passed"),
+        (counts.skipped, "skipped"),
+        (counts.neutral, "neutral"),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let mut counts: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
+    if report.truncated {
+        counts.push("more not read".to_owned());
+    }
     if counts.is_empty() {
         overall.to_owned()
     } else {
@@ -449,5 +458,48 @@ fn head_label(pull: &PullRequest) -> String {
     match pull.head_repo.as_ref().and_then(|r| r.owner_and_name()) {
         Some((owner, _)) => format!("{owner}:{}", pull.head_branch),
         None => pull.head_branch.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::model::{Check, CheckStatus, ChecksReport};
+    use serde_json::json;
+
+    use super::{CheckCounts, checks_word};
+
+    #[test]
+    fn what_was_skipped_is_counted_apart_and_has_succeeded() {
+        let check = |name: &str, status, conclusion: Option<&str>| Check {
+            name: name.to_owned(),
+            status,
+            progress: None,
+            conclusion: conclusion.map(str::to_owned),
+            workflow: None,
+            event: None,
+            url: None,
+            started_at: None,
+            completed_at: None,
+            summary: None,
+            required: None,
+        };
+        let checks = vec![
+            check("a", CheckStatus::Success, None),
+            check("b", CheckStatus::Skipped, Some("SKIPPED")),
+            check("c", CheckStatus::Skipped, Some("NEUTRAL")),
+        ];
+        let report = ChecksReport::of("abc".to_owned(), checks);
+        let mut counts = json!({
+            "total": 3, "success": 3, "failure": 0, "pending": 0, "skipped": 1, "neutral": 1
+        });
+        let told = |report: &ChecksReport| serde_json::to_value(CheckCounts::of(report)).unwrap();
+        assert_eq!(told(&report), counts);
+        let word = "success (1 passed, 1 skipped, 1 neutral)";
+        assert_eq!(checks_word(&report), word);
+        let cut = report.cut();
+        counts["truncated"] = json!(true);
+        assert_eq!(told(&cut), counts);
+        let word = "pending (1 passed, 1 skipped, 1 neutral, more not read)";
+        assert_eq!(checks_word(&cut), word);
     }
 }

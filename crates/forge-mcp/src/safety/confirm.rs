@@ -123,7 +123,6 @@ impl Seals {
     fn open(&self, bind: &str, state: &str) -> Result<()> {
         let refused = |why: &str| {
             Error::invalid("confirm", format!("the confirmation does not count: {why}"))
-                .with_hint("make the call again without it; the user is asked anew")
         };
         let another = "it was given for another call, or the pull request has changed since";
         let sealed: Sealed = self
@@ -162,7 +161,12 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
     let bind = bind(call, &ask);
     if modern {
         if let Some(state) = &call.params.request_state {
-            call.server.seals().open(&bind, state)?;
+            call.server.seals().open(&bind, state).map_err(|e| {
+                e.with_hint(format!(
+                    "make the call again without it; the user is asked anew: {}",
+                    ask.question
+                ))
+            })?;
             return match answered(call.params.input_responses.as_ref()) {
                 true => Ok(()),
                 false => Err(declined(&ask).into()),

@@ -60,9 +60,10 @@ pub(super) async fn agreed(
 /// How much of a title a question has, in characters.
 const TITLE: usize = 200;
 
-/// A title in a question: however long its author has made it, what is asked stands behind it.
+/// A title in a question: however long its author has made it, and whatever is in it, the quotes
+/// around it are where it ends.
 pub(super) fn titled(call: &Call, pull: &PullRequest) -> String {
-    short(call.cleaner.line(&pull.title).as_str())
+    short(call.cleaner.line(&pull.title).as_str()).replace('"', "'")
 }
 
 fn short(title: &str) -> String {
@@ -124,6 +125,24 @@ pub(super) fn same_head(expected: Option<&str>, head: Option<&str>) -> Result<()
     .with_hint(format!(
         "read what has changed with pr_diff, then pass expected_head={actual}"
     )))
+}
+
+/// Fails when the pull request goes into another branch than `agreed`.
+///
+/// # Errors
+/// `conflict` with the branch that was found.
+pub(super) fn same_base(agreed: &str, base: &str) -> Result<(), Error> {
+    if agreed == base {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Conflict {
+            expected: agreed.to_owned(),
+            actual: base.to_owned(),
+        },
+        format!("the base branch was changed meanwhile: expected {agreed}, found {base}"),
+    )
+    .with_hint("look at it with pr_view, then make the call again: the user is asked anew"))
 }
 
 #[cfg(test)]

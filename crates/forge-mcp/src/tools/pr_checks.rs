@@ -168,14 +168,27 @@ async fn log(call: &Call, target: &Target, check: &Check, n: usize) -> Result<St
             Ok(format!("  {what}:\n{}", quote(&text)))
         }
         Ok(None) => Ok("  log: this check keeps none here; see its page\n".to_owned()),
-        // The checks are there all the same: a token can have the right to them and none to logs.
-        Err(e) if e.is_not_found() || matches!(e.kind(), ErrorKind::PermissionDenied { .. }) => {
+        Err(e) if is_of_the_log(&e) => {
             let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
             let why = call.cleaner.line(&format!("{}{hint}", e.message()));
             Ok(format!("  log: {why}\n"))
         }
         Err(e) => Err(e),
     }
+}
+
+/// Whether the checks are there all the same: a token can have the right to them and none to logs, a
+/// forge can have them and hand out no logs, and logs come from storage that can be down.
+fn is_of_the_log(e: &Error) -> bool {
+    matches!(
+        e.kind(),
+        ErrorKind::NotFound { .. }
+            | ErrorKind::PermissionDenied { .. }
+            | ErrorKind::Unsupported { .. }
+            | ErrorKind::Upstream { .. }
+            | ErrorKind::Network
+            | ErrorKind::Timeout { .. }
+    )
 }
 
 /// A log without the sequences that colour a terminal, which would be left as `[31m`.
@@ -191,6 +204,34 @@ fn without_colours(log: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use forge_core::{Capability, Error, ErrorKind};
+
+    #[test]
+    fn a_log_that_is_not_to_be_had_leaves_the_checks() {
+        let upstream = ErrorKind::Upstream {
+            status: 503,
+            request_id: None,
+        };
+        let late = ErrorKind::Timeout {
+            after: Duration::from_secs(30),
+        };
+        for (kind, stays) in [
+            (upstream, true),
+            (late, true),
+            (ErrorKind::Network, true),
+            (ErrorKind::Cancelled, false),
+            (ErrorKind::Protocol, false),
+        ] {
+            let e = Error::new(kind, "no");
+            assert_eq!(super::is_of_the_log(&e), stays, "{e:?}");
+        }
+        // A spindle's, for one.
+        let none = Error::unsupported(Capability::CheckLogs, "why", "instead");
+        assert!(super::is_of_the_log(&none));
+    }
+
     #[test]
     fn colours_are_taken_out_of_a_log() {
         let log = "\u{1b}[36;1mrun\u{1b}[0m a[1] \u{1b}[K\u{1b}";

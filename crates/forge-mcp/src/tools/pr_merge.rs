@@ -1,17 +1,17 @@
 use std::time::Duration;
 
 use forge_core::{
-    Capability, Error, Outcome, Precondition, Warning,
+    Capability, Error, Outcome, PrId, Precondition, Warning,
     model::{
-        CheckRollup, MergeMethod, MergeReq, MergeState, PrFields, PrState, PullRequest,
-        ReviewDecision,
+        CheckRollup, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState,
+        PullRequest, ReviewDecision,
     },
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Question, Said, agreed, can, same_head, titled},
+    agreed::{Question, Said, agreed, can, same_base, same_head, titled},
     linked::{Linked, Plan, told},
     written,
 };
@@ -103,7 +103,7 @@ impl Tool for PrMerge {
             }
             PrState::Merged | PrState::Open => same_head(said.head, pull.head_oid.as_deref())?,
         }
-        let mut warnings = Vec::new();
+        let mut warnings = unread(&pull);
         let mut plan = Plan::of(call, &target, &pull).await?;
         let mut by = None;
         let question = if pull.state == PrState::Open {
@@ -113,17 +113,16 @@ impl Tool for PrMerge {
             question(call, &target, &pull, &args, by, &plan, &warnings)
         } else {
             plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
-            left_over(call, &target, &pull)
+            left_over(call, &target, &pull) + &warned(call, &warnings)
         };
-        let bound = plan.bound();
+        let by_word = by.map(MergeMethod::as_str);
+        let bound = format!("{:?}", (&pull.base_branch, by_word, plan.bound()));
         let question = Question {
             text: &question,
             besides: &bound,
         };
         agreed(call, &target, &pull, &said, question).await?;
-        if pull.state == PrState::Merged {
-            still_merged(&target).await?;
-        }
+        still_so(&target, &pull).await?;
         let req = MergeReq {
             method: by,
             // What was looked at and agreed to is what is merged, and what is deleted.
@@ -207,16 +206,18 @@ async fn merged_before(
     pull: PullRequest,
     said: &Said<'_>,
 ) -> Result<Answer<Out>, Stop> {
+    let warnings = unread(&pull);
     let mut plan = Plan::of(call, target, &pull).await?;
     plan = plan.without_reopened(target).await;
     let issues = plan.in_words();
     if !issues.is_empty() {
         let title = titled(call, &pull);
-        let text = format!(
+        let mut text = format!(
             "{} \"{title}\" is merged. {} {issues}?",
             target.id,
             plan.verb()
         );
+        text.push_str(&warned(call, &warnings));
         let bound = plan.bound();
         let question = Question {
             text: &text,
@@ -232,6 +233,7 @@ async fn merged_before(
     let commit = pull.merge_commit.clone();
     let mut out = Outcome::immediate(pull);
     out.unchanged = linked.is_unchanged();
+    out.warnings = warnings;
     let Answer { text, data } = written::of_pull(call, "was merged before", &out);
     Ok(Answer {
         text: text + &linked.text(),
@@ -246,6 +248,31 @@ async fn merged_before(
             written: data,
         },
     })
+}
+
+/// The fields of the model that say whether a pull request is to be merged, and what that closes.
+const TELLING: [&str; 5] = [
+    "checks",
+    "latest_reviews",
+    "linked_issues",
+    "mergeability",
+    "reviews",
+];
+
+/// What could not be read of [`TELLING`]: whoever agrees has to know.
+fn unread(pull: &PullRequest) -> Vec<Warning> {
+    let tells = |w: &&Warning| w.section.is_some_and(|s| TELLING.contains(&s));
+    pull.warnings.iter().filter(tells).cloned().collect()
+}
+
+/// Warnings, behind a question.
+fn warned(call: &Call, warnings: &[Warning]) -> String {
+    let mut text = String::new();
+    for warning in warnings {
+        let message = call.cleaner.line(&warning.message);
+        text.push_str(&format!(" Warning: {message}."));
+    }
+    text
 }
 
 /// Refuses one whose state the forge gives as somebody's word: neither is it to be taken for merged,
@@ -311,6 +338,35 @@ fn needs(by: Option<MergeMethod>, args: &Args) -> Vec<Capability> {
     [by, auto, branch].into_iter().flatten().collect()
 }
 
+/// Refuses conflicts; a state that stays unknown is a warning.
+fn mergeable(
+    id: &PrId,
+    base: &str,
+    found: Option<&Mergeability>,
+) -> Result<Option<Warning>, Error> {
+    let Some(found) = found else {
+        return Ok(None);
+    };
+    match found.state {
+        MergeState::Mergeable => Ok(None),
+        MergeState::Unknown => Ok(Some(Warning::new(
+            "the forge has not worked out whether it can be merged; it decides when it tries",
+        ))),
+        MergeState::Conflicting => {
+            let files = &found.conflicts;
+            let named = match files.is_empty() {
+                true => String::new(),
+                false => format!(" in {}", files.join(", ")),
+            };
+            Err(Error::precondition(
+                Precondition::Conflicts(files.clone()),
+                format!("cannot merge {id}: it has conflicts with {base}{named}"),
+            )
+            .with_hint("merge the base branch into the head branch and push, then try again"))
+        }
+    }
+}
+
 fn ready(
     target: &Target,
     pull: &PullRequest,
@@ -323,30 +379,17 @@ fn ready(
                 .with_hint("pr_edit with draft=false makes it ready"),
         );
     }
-    match pull.mergeability.as_ref().map(|m| (m.state, &m.conflicts)) {
-        Some((MergeState::Conflicting, files)) => {
-            let named = if files.is_empty() {
-                String::new()
-            } else {
-                format!(" in {}", files.join(", "))
-            };
-            return Err(Error::precondition(
-                Precondition::Conflicts(files.clone()),
-                format!(
-                    "cannot merge {}: it has conflicts with {}{named}",
-                    target.id, pull.base_branch
-                ),
-            )
-            .with_hint("merge the base branch into the head branch and push, then try again"));
-        }
-        Some((MergeState::Unknown, _)) => warnings.push(Warning::new(
-            "the forge has not worked out whether it can be merged; it decides when it tries",
-        )),
-        _ => {}
-    }
+    warnings.extend(mergeable(
+        &target.id,
+        &pull.base_branch,
+        pull.mergeability.as_ref(),
+    )?);
     let overall = pull.checks.as_ref().map(|checks| checks.overall);
-    let checks = pull.checks.as_ref();
-    let checks = checks.map_or_else(|| "none".to_owned(), checks_word);
+    let checks = match &pull.checks {
+        Some(checks) => checks_word(checks),
+        None if warnings.iter().any(|w| w.section == Some("checks")) => "not read".to_owned(),
+        None => "none".to_owned(),
+    };
     let checks = format!("checks: {checks}");
     // What nobody has checked has not passed.
     if args.require_checks && overall != Some(CheckRollup::Success) {
@@ -386,9 +429,13 @@ fn is_approved(pull: &PullRequest) -> bool {
     }
 }
 
-/// Whoever agreed to a deletion has agreed to no merge.
-async fn still_merged(target: &Target) -> Result<(), Error> {
+/// The user may have thought for minutes. Whoever agreed to a deletion has agreed to no merge, and
+/// whoever agreed to a merge has agreed to one into that branch alone.
+async fn still_so(target: &Target, pull: &PullRequest) -> Result<(), Error> {
     let now = target.repo.view(&target.id, PrFields::ROW).await?;
+    if pull.state == PrState::Open {
+        return same_base(&pull.base_branch, &now.base_branch);
+    }
     if now.state == PrState::Merged {
         return Ok(());
     }
@@ -436,19 +483,47 @@ fn question(
         ""
     };
     let mut question = format!(
-        "Merge {} \"{}\" by @{} into {} by {how}{when}{delete}? Head {}.",
+        "Merge {} into {} by {how}{when}{delete}? Head {}. Title \"{}\", by @{}.",
         target.id,
-        titled(call, pull),
-        call.cleaner.line(&pull.author.login),
         call.cleaner.line(&pull.base_branch),
         short_head(pull),
+        titled(call, pull),
+        call.cleaner.line(&pull.author.login),
     );
     let issues = plan.in_words();
     if !issues.is_empty() {
         question.push_str(&format!(" {}s {issues}.", plan.verb()));
     }
-    for warning in warnings {
-        question.push_str(&format!(" Warning: {}.", warning.message));
+    question + &warned(call, warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::{PrKey, RepoId};
+
+    use super::*;
+
+    #[test]
+    fn a_merge_state_that_stays_unknown_is_a_warning_and_conflicts_are_an_error() {
+        let id = PrId {
+            repo: RepoId::local("/srv/git/x"),
+            key: PrKey::Number(7),
+        };
+        let found = |state, conflicts: &[&str]| Mergeability {
+            state,
+            status: String::new(),
+            conflicts: conflicts.iter().map(|&file| file.to_owned()).collect(),
+            head_oid: String::new(),
+            base_oid: String::new(),
+        };
+        let says = |found: &Mergeability| mergeable(&id, "main", Some(found));
+        let unknown = says(&found(MergeState::Unknown, &[])).unwrap().unwrap();
+        let said = "the forge has not worked out whether it can be merged";
+        assert!(unknown.message.starts_with(said), "{unknown:?}");
+        assert_eq!(says(&found(MergeState::Mergeable, &[])).unwrap(), None);
+        assert_eq!(mergeable(&id, "main", None).unwrap(), None);
+        let e = says(&found(MergeState::Conflicting, &["a.rs"])).unwrap_err();
+        let said = "it has conflicts with main in a.rs";
+        assert!(e.message().ends_with(said), "{e}");
     }
-    question
 }

@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Question, Said, agreed, can, titled},
+    agreed::{Question, Said, agreed, can, same_base, titled},
     written,
 };
 use crate::{
@@ -69,8 +69,14 @@ impl Tool for PrUpdateBranch {
                 head: args.expected_head.as_deref(),
                 confirm: args.confirm.as_deref(),
             };
-            agreed(call, &target, &pull, &said, Question::of(&question)).await?;
-            // What was agreed to is what is rewritten.
+            let question = Question {
+                text: &question,
+                besides: &pull.base_branch,
+            };
+            agreed(call, &target, &pull, &said, question).await?;
+            // What was agreed to is what is rewritten, and on top of what it is.
+            let now = target.repo.view(&target.id, PrFields::ROW).await?;
+            same_base(&pull.base_branch, &now.base_branch)?;
             req.expected_head = pull.head_oid;
         }
         let outcome = target.repo.update_branch(&target.id, &req).await?;

@@ -124,7 +124,8 @@ impl Tool for PrView {
             true => history(&target, &mut notes, &mut warnings).await?,
             false => None,
         };
-        if include.contains(&Section::Checks) && pull.checks.is_none() {
+        let unread = warnings.iter().any(|w| w.section == Some("checks"));
+        if include.contains(&Section::Checks) && pull.checks.is_none() && !unread {
             notes.push_str("checks: this forge has none\n");
         }
         let warnings = WarningOut::all(&warnings, &call.cleaner);

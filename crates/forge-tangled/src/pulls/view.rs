@@ -433,7 +433,10 @@ impl Tangled {
         if fields.contains(PrFields::MERGEABILITY) && checked {
             match self.mergeability_of(located, patch).await {
                 Ok(found) => view.mergeability = Some(found),
-                Err(e) => view.warnings.push(unread("whether it can be merged", &e)),
+                Err(e) => {
+                    let unread = unread("whether it can be merged", &e);
+                    view.warnings.push(unread.of_section("mergeability"));
+                }
             }
         }
     }
