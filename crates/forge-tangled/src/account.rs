@@ -152,9 +152,9 @@ impl Tangled {
         method: &str,
         input: &Value,
     ) -> Result<Value> {
-        let known = self.audiences.cell(repository.knot.as_str());
+        let known = self.audiences.cell(repository.knot().as_str());
         let knot = self.knot(repository).await?;
-        let host = repository.knot.service_did();
+        let host = repository.knot().service_did();
         let did = repository.did.clone().unwrap_or_default();
         let (usual, other) = match self.settings.dialects.audience {
             Audience::Knot => (host, did),

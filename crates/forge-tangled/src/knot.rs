@@ -127,7 +127,7 @@ impl Answer for CheckAnswer {
 
 impl Tangled {
     pub(crate) async fn knot(&self, repository: &Repository) -> Result<Xrpc> {
-        self.identities.service(repository.knot.clone()).await
+        self.identities.service(repository.knot().clone()).await
     }
 
     /// A branch; `None` when it is not there.
@@ -264,7 +264,7 @@ impl Tangled {
         input: &Value,
     ) -> Result<Value> {
         let knot = self.knot(repository).await?;
-        let audience = repository.knot.service_did();
+        let audience = repository.knot().service_did();
         let token = self.session.service_token(&audience, method).await?;
         knot.with_token(token)
             .with_class(Class::Write)
@@ -283,7 +283,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let method = &names.methods.knot.hidden_ref;
         let knot = self.knot(fork).await?.with_class(Class::Replay);
-        let audience = fork.knot.service_did();
+        let audience = fork.knot().service_did();
         let token = self.session.service_token(&audience, method).await?;
         let of = &names.inputs.knot;
         let input = json!({

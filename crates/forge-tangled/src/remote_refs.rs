@@ -76,7 +76,7 @@ impl Tangled {
     pub(crate) async fn remote_refs(&self, repository: &Repository) -> Result<Refs> {
         // Addresses that are not contacted are refused there.
         self.knot(repository).await?;
-        let url = format!("{}/{}", repository.knot, repository.knot_name());
+        let url = format!("{}/{}", repository.knot(), repository.knot_name());
         let git = at_nobodys(&url);
         let args = [
             "-c".to_owned(),
@@ -112,7 +112,7 @@ impl Tangled {
         }
         let said = output.error("ls-remote");
         if said.message().contains(&format!("'{url}/' not found")) {
-            let host = one_line(repository.knot.host()).into_owned();
+            let host = one_line(repository.knot().host()).into_owned();
             let message = format!("the knot {host} serves no repository {}", repository.id);
             return Err(Error::not_found(Noun::Repo, message));
         }

@@ -127,7 +127,7 @@ impl Repos for Tangled {
         all.sort_by(|a, b| a.name.cmp(&b.name));
         let mut page = page::of("tangled-branches", repository.target(), all, &page)?;
         page.warnings.extend(cut.then(|| {
-            let host = repository.knot.host();
+            let host = repository.knot().host();
             Warning::new(format!(
                 "the knot {host} has {BRANCHES_MOST} branches or more; only these were read"
             ))

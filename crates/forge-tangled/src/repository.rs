@@ -20,6 +20,8 @@ use crate::{
 
 /// More repositories than an account has.
 pub(crate) const REPOS_MOST: usize = 2000;
+/// What to do where whose a repository is was not found out.
+const AGAIN: &str = "try again later, or look on the web whose it is";
 
 /// A repository that has been found.
 #[derive(Clone, Debug)]
@@ -32,12 +34,15 @@ pub(crate) struct Repository {
     pub record: Record,
     /// The repository's own DID; those of 2025 have none.
     pub did: Option<String>,
-    pub knot: Origin,
+    /// The knot that its record names; in 1.0, its own identity.
+    recorded_knot: Origin,
+    /// Filled where its own identity names another knot.
+    moved_to: OnceCell<Origin>,
     /// Why it need not be the owner's, where nobody but the owner's declaration says that it is.
     declared_alone: Option<Warning>,
     /// Filled once the knot has not said that it is somebody else's.
     confirmed: OnceCell<()>,
-    /// Filled where the knot could not be asked.
+    /// Filled where the right knot could not be asked.
     unconfirmed: OnceCell<Warning>,
 }
 
@@ -45,8 +50,39 @@ pub(crate) struct Repository {
 enum Unconfirmed {
     /// It is not to be asked, or says that it is another's.
     Refused(Error),
+    /// It does not know the question.
+    Old(Error),
     /// It does not answer.
     Silent(Error),
+    /// The repository's own identity does not say which knot it is.
+    Unplaced(Error),
+}
+
+impl Unconfirmed {
+    /// What is told to who reads all the same, and the failure behind it.
+    ///
+    /// # Errors
+    /// Where it was refused.
+    fn doubt(self, repository: &Repository) -> Result<(Warning, Error)> {
+        let (what, why) = match self {
+            Self::Refused(e) => return Err(e),
+            Self::Old(e) | Self::Silent(e) => {
+                let host = repository.knot().host();
+                (format!("its knot {host} does not say whose it is"), e)
+            }
+            Self::Unplaced(e) => {
+                let what = "its own identity does not say on which knot it is";
+                (what.to_owned(), e)
+            }
+        };
+        let told = Warning::new(format!(
+            "that {} is {}'s is taken from their record alone: {what} ({})",
+            repository.target(),
+            repository.owner.name(),
+            why.message()
+        ));
+        Ok((told.with_hint(AGAIN), why))
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -77,6 +113,11 @@ impl Repository {
             warning.filter(|_| !self.confirmed.initialized())
         };
         self.declared_alone.as_ref().or_else(silent).cloned()
+    }
+
+    /// Where it is: the knot of its own identity once that is known, else of its record.
+    pub fn knot(&self) -> &Origin {
+        self.moved_to.get().unwrap_or(&self.recorded_knot)
     }
 
     /// What the knot's queries take as `repo`.
@@ -241,73 +282,99 @@ impl Tangled {
             name,
             record,
             did,
-            knot,
+            recorded_knot: knot,
+            moved_to: OnceCell::new(),
             declared_alone: None,
             confirmed: OnceCell::new(),
             unconfirmed: OnceCell::new(),
         })
     }
 
-    /// Anybody can write a record that claims a repository; the knot knows whose it is. Where it
-    /// does not answer, reading goes on, and [`Repository::doubt`] says so.
+    /// Anybody can write a record that claims a repository; the knot that the repository's own
+    /// identity names knows whose it is. Where that is not found out, reading goes on, and
+    /// [`Repository::doubt`] says so.
     pub(crate) async fn confirm_owner(&self, repository: &Repository) -> Result<()> {
         // A knot that does not answer is not waited for each time.
         if repository.unconfirmed.initialized() {
             return Ok(());
         }
-        match self.ask_owner(repository).await {
-            Ok(()) => Ok(()),
-            Err(Unconfirmed::Refused(e)) => Err(e),
-            Err(Unconfirmed::Silent(e)) => {
-                // Who was here at the same time has said the same.
-                let _ = repository.unconfirmed.set(unconfirmed(repository, &e));
-                Ok(())
-            }
+        if let Err(why) = self.ask_owner(repository).await {
+            let (told, _) = why.doubt(repository)?;
+            // Who was here at the same time has said the same.
+            let _ = repository.unconfirmed.set(told);
         }
+        Ok(())
     }
 
-    /// As [`Self::confirm_owner`], for what writes: a knot that does not answer is a failure.
+    /// As [`Self::confirm_owner`], for what writes: what is not found out is a failure.
     pub(crate) async fn owner_confirmed(&self, repository: &Repository) -> Result<()> {
-        self.ask_owner(repository).await.map_err(|why| match why {
-            Unconfirmed::Refused(e) => e,
-            Unconfirmed::Silent(e) => {
-                let told = unconfirmed(repository, &e);
-                let error = Error::new(
-                    e.kind().clone(),
-                    format!("{}; this was not written", told.message),
-                );
-                error
-                    .with_retry(e.retry())
-                    .with_hint("try again when the knot answers")
-                    .with_source(e)
-            }
-        })
+        let Err(why) = self.ask_owner(repository).await else {
+            return Ok(());
+        };
+        let (told, e) = why.doubt(repository)?;
+        let error = Error::new(
+            e.kind().clone(),
+            format!("{}; this was not written", told.message),
+        );
+        Err(error.with_retry(e.retry()).with_hint(AGAIN).with_source(e))
     }
 
-    /// A knot that does not know the question is older than repository DIDs, and the record is
-    /// believed. A declaration of 1.0 was confirmed when it was found.
+    /// A declaration of 1.0 was confirmed when it was found.
     async fn ask_owner(&self, repository: &Repository) -> Result<(), Unconfirmed> {
-        let owner = &repository.owner;
         let did = match (&repository.did, repository.era) {
             (Some(did), Era::Sh2026) => did.as_str(),
             _ => return Ok(()),
         };
+        let owner = &repository.owner;
         let asked = repository.confirmed.get_or_try_init(|| async {
-            let knot = self.identities.service(repository.knot.clone()).await;
-            let knot = knot.map_err(Unconfirmed::Refused)?;
-            match self.ask_whose(&knot, did).await {
-                Ok(said) if said.owner_did != owner.did => Err(Unconfirmed::Refused(claimed(
-                    owner,
-                    did,
-                    &said.owner_did,
-                    knot.origin(),
-                ))),
-                Ok(_) => Ok(()),
-                Err(e) if fault::is_unknown_method(&e) => Ok(()),
-                Err(e) => Err(Unconfirmed::Silent(e)),
-            }
+            // Most are on the knot of their record: nobody waits for the document to ask there.
+            let (named, said) = future::join(
+                self.identities.knot(did),
+                self.ask_knot(&repository.recorded_knot, owner, did),
+            )
+            .await;
+            let knot = match (named, said) {
+                (Ok(knot), said) if knot == repository.recorded_knot => {
+                    return match said {
+                        // It is older than repository DIDs, and the record is believed.
+                        Err(Unconfirmed::Old(_)) => Ok(()),
+                        said => said,
+                    };
+                }
+                (Ok(knot), _) => knot,
+                (Err(_), Err(Unconfirmed::Refused(e))) => return Err(Unconfirmed::Refused(e)),
+                (Err(e), _) => return Err(Unconfirmed::Unplaced(e)),
+            };
+            // It moved, or the record is of somebody who would choose who is asked.
+            let _ = repository.moved_to.set(knot.clone());
+            self.ask_knot(&knot, owner, did).await
         });
         asked.await.copied()
+    }
+
+    /// Whether a knot says that a repository is `owner`'s.
+    async fn ask_knot(
+        &self,
+        knot: &Origin,
+        owner: &Identity,
+        did: &str,
+    ) -> Result<(), Unconfirmed> {
+        let service = self.identities.service(knot.clone()).await;
+        let service = service.map_err(Unconfirmed::Refused)?;
+        match self.ask_whose(&service, did).await {
+            Ok(said) if said.owner_did != owner.did => Err(Unconfirmed::Refused(claimed(
+                owner,
+                did,
+                &said.owner_did,
+                knot,
+            ))),
+            Ok(_) => Ok(()),
+            Err(e) if fault::name(&e) == Some("RepoNotFound") => {
+                Err(Unconfirmed::Refused(not_there(owner, did, knot)))
+            }
+            Err(e) if fault::is_unknown_method(&e) => Err(Unconfirmed::Old(e)),
+            Err(e) => Err(Unconfirmed::Silent(e)),
+        }
     }
 
     async fn declared(&self, owner: Identity, record: Record) -> Result<Repository> {
@@ -342,7 +409,8 @@ impl Tangled {
             record,
             declared_alone: doubt,
             did: Some(did),
-            knot,
+            recorded_knot: knot,
+            moved_to: OnceCell::new(),
             confirmed: OnceCell::new(),
             unconfirmed: OnceCell::new(),
         })
@@ -461,18 +529,6 @@ fn declared_alone(owner: &Identity, did: &str, why: &str) -> Warning {
     .with_hint("look on the web whose it is")
 }
 
-/// The warning of a record that its knot does not confirm.
-fn unconfirmed(repository: &Repository, why: &Error) -> Warning {
-    Warning::new(format!(
-        "that {} is {}'s is taken from their record alone: its knot {} does not say whose it is ({})",
-        repository.target(),
-        repository.owner.name(),
-        repository.knot.host(),
-        why.message()
-    ))
-    .with_hint("try again when the knot answers")
-}
-
 fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {
     Error::not_found(
         Noun::Repo,
@@ -483,6 +539,18 @@ fn claimed(owner: &Identity, did: &str, whose: &str, knot: &Origin) -> Error {
             knot.host()
         ),
     )
+}
+
+fn not_there(owner: &Identity, did: &str, knot: &Origin) -> Error {
+    Error::not_found(
+        Noun::Repo,
+        format!(
+            "{} claims the repository {did}, which its knot {} does not have",
+            owner.name(),
+            knot.host()
+        ),
+    )
+    .with_hint("it may have been deleted or moved; look on the web whether it is there")
 }
 
 #[cfg(test)]

@@ -733,7 +733,7 @@ impl Tangled {
         }
         let subject = repository.target();
         let asked = async {
-            let knot = self.identities.service(repository.knot.clone()).await?;
+            let knot = self.identities.service(repository.knot().clone()).await?;
             self.collaborators_of_knot(&knot, subject).await
         };
         let doubt = |by: &str, why: &str| {

@@ -157,6 +157,11 @@ impl Identities {
         self.service(origin).await
     }
 
+    /// The knot that a repository's own document names.
+    pub async fn knot(&self, did: &str) -> Result<Origin> {
+        self.document_of(did).await?.knot(self.settings.reach)
+    }
+
     /// A service that a document named, once its address is known to be a public one.
     pub async fn service(&self, origin: Origin) -> Result<Xrpc> {
         self.guard.check(&origin).await?;

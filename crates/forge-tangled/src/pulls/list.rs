@@ -599,7 +599,7 @@ fn perhaps(branch: &str, warnings: &[Warning]) -> Error {
 
 /// What the knot of a repository of 1.0 is called in an answer that it gave.
 pub(crate) fn knot_name(repository: &Repository) -> String {
-    format!("the knot {}", repository.knot.host())
+    format!("the knot {}", repository.knot().host())
 }
 
 /// The mark of a state that nobody has checked: the index counts whoever has set it last.

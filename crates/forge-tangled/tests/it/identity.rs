@@ -4,12 +4,13 @@ use forge_core::{
     model::{PrFields, PullQuery},
 };
 use forge_tangled::{Era, Reach, Settings};
-use forge_testkit::tangled::Fault;
+use forge_testkit::tangled::{Fault, KnotOptions};
 use serde_json::json;
 
 use crate::stage::Stage;
 
 const DECLARATION: &str = "org.tangled.repo.declaration";
+const DESCRIBE: &str = "sh.tangled.repo.describeRepo";
 
 fn id(path: RepoPath) -> RepoId {
     RepoId {
@@ -109,6 +110,86 @@ async fn a_repository_that_somebody_else_claims_is_not_theirs() {
             );
         }
     }
+}
+
+/// Whoever claims a repository writes the name of a knot, too: one that does not have it, or one of
+/// their own, which lies.
+#[tokio::test]
+async fn which_knot_says_whose_a_repository_is_is_not_for_its_claimant_to_choose() {
+    let stage = Stage::new();
+    let (pds, directory) = (stage.world.pds(), stage.world.directory());
+    let mallory = pds.account("mallory.test", crate::stage::PASSWORD);
+    let theirs = stage.world.another_knot(KnotOptions::default()).unwrap();
+    let (_, mut record) = pds.record(&stage.repo.uri).unwrap();
+    record["knot"] = theirs.host().authority().into();
+    pds.put(&mallory.did, "sh.tangled.repo", "mine-now", record);
+    let claimed = named("mallory.test", "mine-now");
+    let did = stage.repo.did.as_str();
+    let lie = json!({ "ownerDid": mallory.did, "repoDid": did, "rkey": "mine-now" });
+    let lie = Fault::answer(
+        200,
+        &[("content-type", "application/json")],
+        lie.to_string(),
+    );
+    let lie = lie.on(DESCRIBE).always();
+    for (lies, is_known, refused) in [
+        (false, true, Some("belongs to alice")),
+        (true, true, Some("belongs to alice")),
+        (false, false, Some("does not have")),
+        (true, false, None),
+    ] {
+        theirs.host().clear_faults();
+        if lies {
+            theirs.host().fault(lie.clone());
+        }
+        if !is_known {
+            directory.forget(did);
+        }
+        let forge = stage.tangled(&stage.bob);
+        let all = PullQuery::default();
+        let listed = forge.list(&claimed, &all, PageReq::first(30)).await;
+        match (listed, refused) {
+            (Err(e), Some(why)) => {
+                let why = why.replace("alice", &stage.alice.did);
+                assert!(e.is_not_found() && e.message().contains(&why), "{e:?}");
+            }
+            (Ok(page), None) => {
+                let told = |w: &Warning| w.message.contains("does not say on which knot it is");
+                assert!(page.warnings.iter().any(told), "{:?}", page.warnings);
+            }
+            (listed, _) => panic!("{lies} {is_known}: {listed:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_repository_that_moved_is_read_where_its_identity_says() {
+    let stage = Stage::new();
+    let (pds, knot) = (stage.world.pds(), stage.world.knot().host());
+    let old = stage.world.another_knot(KnotOptions::default()).unwrap();
+    let (_, mut record) = pds.record(&stage.repo.uri).unwrap();
+    record["knot"] = old.host().authority().into();
+    pds.put(&stage.alice.did, "sh.tangled.repo", "widget", record);
+    stage
+        .repo
+        .git
+        .commit("main", "First", &[("a", Some("x\n"))]);
+    let forge = stage.tangled(&stage.bob);
+    let page = forge
+        .branches(&stage.id(), PageReq::first(9))
+        .await
+        .unwrap();
+    assert_eq!((page.items.len(), page.warnings.len()), (1, 0));
+    assert_eq!(old.host().count(), old.host().count_of(DESCRIBE));
+    // One that cannot be asked whose it is does not confirm its claimant by that.
+    let fault = Fault::error(501, "MethodNotImplemented", "No.");
+    knot.fault(fault.on(DESCRIBE).always());
+    let forge = stage.tangled(&stage.bob);
+    let told = forge.repo(&stage.id()).await.unwrap().warnings;
+    assert!(
+        told[0].message.contains("does not say whose it is"),
+        "{told:?}"
+    );
 }
 
 #[tokio::test]
@@ -286,7 +367,7 @@ async fn a_knot_that_does_not_say_whose_a_repository_is_is_told_of() {
         (503, false),
     ] {
         let fault = Fault::error(status, "Odd", "No.");
-        knot.fault(fault.on("sh.tangled.repo.describeRepo").always());
+        knot.fault(fault.on(DESCRIBE).always());
         let forge = stage.tangled(&stage.bob);
         let page = forge.list(&stage.id(), &all, PageReq::first(9)).await;
         let view = forge.view(&made, PrFields::NONE).await.unwrap();
