@@ -118,6 +118,7 @@ impl Tangled {
             let (records, mut warnings) = self
                 .ticket_comments(&located.repository, &pull.record)
                 .await?;
+            warnings.extend(located.repository.doubt());
             warnings.extend(skipped::told(&records, broken));
             return Ok((sorted(records, fields), warnings));
         }
@@ -133,6 +134,7 @@ impl Tangled {
         .await;
         let found = own.over_found(found)?;
         let mut warnings = found.warnings;
+        warnings.extend(located.repository.doubt());
         warnings.extend(skipped::told(&found.value, broken));
         Ok((sorted(found.value, fields), warnings))
     }

@@ -714,6 +714,7 @@ impl Labels for Tangled {
             .collect();
         labels.sort_by_key(|l| l.name.to_lowercase());
         let mut page = page::of("tangled-labels", &repository.record.uri, labels, &req)?;
+        page.warnings.extend(repository.doubt());
         page.warnings.extend(definitions.warnings());
         Ok(page)
     }

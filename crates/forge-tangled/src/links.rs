@@ -157,6 +157,7 @@ impl Tangled {
         };
         let own = Ticket::new(subject.kind(), own, None, texts, names);
         let mut links = Links::default();
+        links.warnings.extend(repository.doubt());
         let (said, others) = future::join(
             self.said_about(&repository, &own.record),
             self.tickets_of(&repository),

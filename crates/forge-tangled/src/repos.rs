@@ -126,6 +126,7 @@ impl Repos for Tangled {
         let cut = repository.era != Era::Org10 && all.len() >= BRANCHES_MOST;
         all.sort_by(|a, b| a.name.cmp(&b.name));
         let mut page = page::of("tangled-branches", repository.target(), all, &page)?;
+        page.warnings.extend(repository.doubt());
         page.warnings.extend(cut.then(|| {
             let host = repository.knot().host();
             Warning::new(format!(

@@ -67,6 +67,7 @@ impl Tangled {
         events.sort_by_key(|e| e.created_at);
         let mut page = page::of("tangled-history", uri, events, &req)?;
         page.warnings = warnings;
+        page.warnings.extend(repository.doubt());
         Ok(page)
     }
 }

@@ -1,6 +1,6 @@
 use forge_core::{
-    Capability, ForgeKind, PageReq, PullRequests, RepoId, RepoPath, Repos, Reviews, Warning,
-    locator,
+    Capability, ForgeKind, Labels, PageReq, PullRequests, RepoId, RepoPath, Repos, Reviews,
+    Warning, locator,
     model::{PrFields, PullQuery},
 };
 use forge_tangled::{Era, Reach, Settings};
@@ -373,6 +373,15 @@ async fn a_knot_that_does_not_say_whose_a_repository_is_is_told_of() {
         let view = forge.view(&made, PrFields::NONE).await.unwrap();
         assert_eq!(told(&page.unwrap().warnings), !is_old, "{status}");
         assert_eq!(told(&view.warnings), !is_old, "{status}");
+        let first = || PageReq::first(9);
+        for warnings in [
+            forge.labels(&stage.id(), first()).await.unwrap().warnings,
+            forge.comments(&made, first()).await.unwrap().warnings,
+            forge.history(&made, first()).await.unwrap().warnings,
+            forge.branches(&stage.id(), first()).await.unwrap().warnings,
+        ] {
+            assert_eq!(told(&warnings), !is_old, "{status}: {warnings:?}");
+        }
         let said = forge.comment(&made, "So?", None).await;
         assert_eq!(said.is_ok(), is_old, "{status}: {said:?}");
         if let Err(e) = said {
