@@ -814,7 +814,13 @@ impl Labels for Tangled {
         let uri = defined.uri.clone();
         let added = uri.clone();
         let subscribed = self
-            .subscribe(&repository, move |list| list.push(json!(added)))
+            .subscribe(&repository, move |list| {
+                let added = json!(added);
+                // Who found the definition begun may have listed it first.
+                if !list.contains(&added) {
+                    list.push(added);
+                }
+            })
             .await
             .map_err(|e| {
                 let done = format!("the definition of '{name}' is written ({uri})");

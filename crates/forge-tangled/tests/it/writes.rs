@@ -145,6 +145,16 @@ async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
     forge.delete_label(&other, "docs").await.unwrap();
     forge.define_label(&other, &label("docs")).await.unwrap();
     assert_eq!(count("docs"), 2);
+    // One that is listed by somebody else meanwhile is listed once.
+    let conflict = Fault::error(400, "InvalidSwap", "no").committed();
+    let conflict = conflict.on("com.atproto.repo.putRecord");
+    pds.host().fault(conflict);
+    let defined = forge.define_label(stage.repo_id(), &label("late")).await;
+    let late = defined.unwrap().value.id;
+    let repo = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
+    let (_, record) = pds.record(&repo).unwrap();
+    let listed = record["labels"].as_array().unwrap().iter();
+    assert_eq!(listed.filter(|uri| **uri == late).count(), 1);
 }
 
 #[tokio::test]
