@@ -192,6 +192,30 @@ impl Definitions {
     pub fn warnings(&self) -> Vec<Warning> {
         self.unread.iter().map(Unread::warning).collect()
     }
+
+    /// The at-uri of the definition of that name, or of that at-uri, read or not.
+    fn uri_of(&self, name: &str) -> Result<&str> {
+        let is_named = |d: &&Definition| d.name.eq_ignore_ascii_case(name) || d.uri == name;
+        let read = self.read.iter().find(is_named).map(|d| d.uri.as_str());
+        let mut unread = self.unread.iter().map(|unread| unread.uri.as_str());
+        if let Some(uri) = read.or_else(|| unread.find(|uri| *uri == name)) {
+            return Ok(uri);
+        }
+        let name = one_line(name);
+        if self.unread.is_empty() {
+            let names = self.read.iter().map(|d| d.name.as_str());
+            let none = Error::not_found(Noun::Label, format!("there is no label '{name}'"));
+            return Err(none.with_hint(near::hint(&name, names, "labels")));
+        }
+        // It may be one of those.
+        let told: Vec<String> = self.warnings().into_iter().map(|w| w.message).collect();
+        let why = format!(
+            "whether there is a label '{name}' cannot be told: {}",
+            told.join("; ")
+        );
+        Err(Error::new(ErrorKind::Network, why)
+            .with_hint("try again later, or name the label by its at-uri"))
+    }
 }
 
 impl Unread {
@@ -406,6 +430,11 @@ impl Tangled {
         if wanted(&known) {
             return Ok(known);
         }
+        self.definitions_now(repository).await
+    }
+
+    /// The same, read anew.
+    async fn definitions_now(&self, repository: &Repository) -> Result<Arc<Definitions>> {
         self.definitions.forget(&repository.record.uri);
         self.definitions(repository).await
     }
@@ -700,8 +729,7 @@ impl Labels for Tangled {
         if repository.era == Era::Org10 {
             return self.labels_of_tickets(&repository, &req).await;
         }
-        self.definitions.forget(&repository.record.uri);
-        let definitions = self.definitions(&repository).await?;
+        let definitions = self.definitions_now(&repository).await?;
         let mut labels: Vec<Label> = definitions
             .iter()
             .filter(|d| !d.is_assignee())
@@ -738,7 +766,7 @@ impl Labels for Tangled {
         self.speaks_2026(&repository, Capability::LabelEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "define the labels")?;
-        let definitions = self.definitions(&repository).await?;
+        let definitions = self.definitions_now(&repository).await?;
         let said = |mut outcome: Outcome<Label>| {
             // One of these may have the same name.
             outcome.warnings.extend(definitions.warnings());
@@ -815,7 +843,13 @@ impl Labels for Tangled {
         let uri = defined.uri.clone();
         let added = uri.clone();
         let subscribed = self
-            .subscribe(&repository, move |list| list.push(json!(added)))
+            .subscribe(&repository, move |list| {
+                let added = json!(added);
+                // Who found the definition begun may have listed it first.
+                if !list.contains(&added) {
+                    list.push(added);
+                }
+            })
             .await
             .map_err(|e| {
                 let done = format!("the definition of '{name}' is written ({uri})");
@@ -844,19 +878,8 @@ impl Labels for Tangled {
         self.speaks_2026(&repository, Capability::LabelEdit)?;
         self.session.viewer().await?;
         self.own_definition(&repository, "delete a label")?;
-        let definitions = self.definitions(&repository).await?;
-        let Some(found) = definitions
-            .iter()
-            .find(|d| d.name.eq_ignore_ascii_case(name) || d.uri == name)
-        else {
-            let names = definitions.iter().map(|d| d.name.as_str());
-            return Err(Error::not_found(
-                Noun::Label,
-                format!("there is no label '{}'", forge_core::text::one_line(name)),
-            )
-            .with_hint(near::hint(name, names, "labels")));
-        };
-        let uri = found.uri.clone();
+        let definitions = self.definitions_now(&repository).await?;
+        let uri = definitions.uri_of(name)?.to_owned();
         let record = self
             .subscribe(&repository, move |list| {
                 list.retain(|v| v.as_str() != Some(&uri))

@@ -300,15 +300,24 @@ impl Tangled {
         repository: &Repository,
         list: &List<'_>,
     ) -> Result<(Vec<Ticket>, Vec<Warning>)> {
+        let [records, states] = list.collections;
+        self.takes_in([records])?;
+        // Without them the list is whole all the same.
+        let states = self.takes_in([states]);
         let of = &*self.settings.dialects.inputs.index.subject;
         let params = vec![(of, repository.target())];
         let index = self.index_or_others();
         let mut walk = Walk::new(index, list.query, params, None, PAGE);
         let (mut found, mut warnings) = (Vec::new(), Vec::new());
+        if let Err(e) = &states {
+            let told = format!("links have no state here: {}", e.message());
+            warnings.push(Warning::new(told));
+        }
         while let Some(row) = walk.next().await? {
             match Item::parse(row, "record", &self.settings.dialects.inputs.index) {
                 Ok(item) => {
-                    let state = list.words.state_of(item.state()).map(LinkState::from);
+                    let state = list.words.state_of(item.state());
+                    let state = state.filter(|_| states.is_ok()).map(LinkState::from);
                     let names = &self.settings.dialects;
                     let texts = texts(self.fields());
                     found.push(Ticket::new(list.kind, item.record, state, texts, names));

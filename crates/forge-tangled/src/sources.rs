@@ -208,6 +208,19 @@ impl Tangled {
         }
     }
 
+    /// Fails as an index that is down would where this one is known not to take in one of the
+    /// collections: what it shows of them, if anything, is not all.
+    pub(crate) fn takes_in<const N: usize>(&self, collections: [&str; N]) -> Result<()> {
+        let mut names = collections.into_iter();
+        match names.find(|name| self.settings.not_ingested(name).is_some()) {
+            None => Ok(()),
+            Some(name) => {
+                let why = format!("this index does not take in {name}");
+                Err(Error::new(ErrorKind::Network, why).with_hint("begin the list anew"))
+            }
+        }
+    }
+
     /// All records of `kind` about `subject`. `accounts` are asked, and even looked for, only when
     /// no index answers.
     pub(crate) async fn about(
@@ -216,10 +229,9 @@ impl Tangled {
         subject: &str,
         accounts: impl Future<Output = BTreeSet<String>>,
     ) -> Result<Found<Vec<Record>>> {
-        let why = if self.settings.not_ingested(&kind.collection).is_some() {
-            format!("this index does not take in {}", kind.collection)
-        } else {
-            match self.ask_index(&kind.query, subject).await {
+        let why = match self.takes_in([&kind.collection]) {
+            Err(e) => e.message().to_owned(),
+            Ok(()) => match self.ask_index(&kind.query, subject).await {
                 Ok(listing) => {
                     return Ok(Found {
                         value: listing.records,
@@ -228,7 +240,7 @@ impl Tangled {
                 }
                 Err(e) if is_down(&e) => no_answer(&e),
                 Err(e) => return Err(e),
-            }
+            },
         };
         let older = kind.older_of(subject);
         if let Ok(links) = self.linked(kind, older, subject).await {
@@ -643,7 +655,11 @@ impl Tangled {
         let ([subjects, statuses], ()) = future::join(read, self.learn_names(&accounts)).await;
         cuts.extend(statuses.warnings);
         let is_all = answered && cuts.is_empty() && subjects.warnings.is_empty();
-        let found = self.second_best(&no_answer(down), subjects, source.clone());
+        let why = match self.takes_in(names) {
+            Err(e) => e.message().to_owned(),
+            Ok(()) => no_answer(down),
+        };
+        let found = self.second_best(&why, subjects, source.clone());
         let mut warnings = found.warnings;
         for warning in cuts {
             // An account that cannot be read at all is told of once.

@@ -105,8 +105,15 @@ impl Tangled {
             found.warnings.extend(repository.doubt());
             found
         } else {
-            let page = self.issues_of_index(&repository, query, &people, position, req.limit);
-            match page.await {
+            let names = &self.settings.dialects.sh;
+            let page = match self.takes_in([&names.issue, &names.issue_state]) {
+                Ok(()) => {
+                    self.issues_of_index(&repository, query, &people, position, req.limit)
+                        .await
+                }
+                Err(e) => Err(e),
+            };
+            match page {
                 Ok(found) => found,
                 Err(e) if is_down(&e) && req.cursor.is_none() => {
                     return self

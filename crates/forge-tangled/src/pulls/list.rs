@@ -134,17 +134,13 @@ impl Tangled {
                 warnings,
             });
         }
-        let pulls = &self.settings.dialects.sh.pull;
-        let first = match self.settings.not_ingested(pulls) {
-            // What it shows of them, if anything, is not all of them.
-            Some(_) => Err(Error::new(
-                ErrorKind::Network,
-                format!("{} does not take in {pulls}", self.settings.index.host()),
-            )),
-            None => {
+        let names = &self.settings.dialects.sh;
+        let first = match self.takes_in([&names.pull, &names.status]) {
+            Ok(()) => {
                 self.index_page(repository, query, &filters, position, req.limit)
                     .await
             }
+            Err(e) => Err(e),
         };
         let (rows, next, scanned, mut warnings) = match first {
             Ok((rows, next, scanned, warnings)) => {

@@ -116,6 +116,53 @@ async fn what_is_not_shown_is_pending_and_what_is_not_taken_in_is_pds_only() {
 }
 
 #[tokio::test]
+async fn a_list_does_not_believe_an_index_that_takes_in_no_states() {
+    let stage = Stage::new();
+    let issue = open(&stage, "One").await;
+    let pull = stage.open(&stage.handle(&stage.alice), "topic").await;
+    stage.world.index().set_moods(Moods {
+        statuses: false,
+        ..Moods::default()
+    });
+    let old = Settings {
+        not_ingested: forge_tangled::not_ingested_in(
+            "2026-06",
+            &forge_tangled::Dialects::default(),
+        ),
+        ..stage.settings()
+    };
+    let forge = stage.tangled_with(old, Some(&stage.alice));
+    let close = to(IssueState::Closed);
+    forge.set_issue_state(&issue.id, &close).await.unwrap();
+    forge.close(&pull.id, &CloseReq::default()).await.unwrap();
+    for (state, pulls, count) in [
+        (IssueFilter::Closed, StateFilter::Closed, 1),
+        (IssueFilter::Open, StateFilter::Open, 0),
+    ] {
+        let query = IssueQuery {
+            state,
+            ..IssueQuery::default()
+        };
+        let page = forge.issues(&stage.id(), &query, PageReq::first(9)).await;
+        let page = page.unwrap();
+        assert_eq!(page.items.len(), count, "{page:?}");
+        assert_eq!(page.total, Some(count as u64));
+        let told = "because this index does not take in sh.tangled.repo.issue.state";
+        assert!(said(&page.warnings, told), "{:?}", page.warnings);
+        let query = PullQuery {
+            state: pulls,
+            ..PullQuery::default()
+        };
+        let page = forge.list(&stage.id(), &query, PageReq::first(9)).await;
+        let page = page.unwrap();
+        assert_eq!(page.items.len(), count, "{page:?}");
+        assert_eq!(page.total, Some(count as u64));
+        let told = "because this index does not take in sh.tangled.repo.pull.status";
+        assert!(said(&page.warnings, told), "{:?}", page.warnings);
+    }
+}
+
+#[tokio::test]
 async fn what_the_index_lost_is_put_once_more() {
     let stage = Stage::new();
     stage.world.index().lose_next(ISSUE, 1);

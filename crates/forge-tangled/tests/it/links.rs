@@ -4,6 +4,7 @@ use forge_core::{
     Issues, PrKey, Warning,
     model::{CreatePull, Issue, IssueId, Link, LinkState, NewIssue, Subject, SubjectKind},
 };
+use forge_tangled::{Dialects, Settings, not_ingested_in};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -63,6 +64,16 @@ async fn references_of_records_are_links_in_both_directions() {
     assert_eq!(two.state, Some(LinkState::Open));
     assert_eq!(two.to_string(), uri);
     assert!(said(&found.warnings, "comments elsewhere"), "{found:?}");
+    // An index that takes in no states is not believed about them.
+    let old = Settings {
+        not_ingested: not_ingested_in("2026-06", &Dialects::default()),
+        ..stage.settings()
+    };
+    let forge = stage.tangled_with(old, Some(&stage.alice));
+    let found = forge.links(&of(&issue)).await.unwrap();
+    assert_eq!(titles(&found.mentioned_by), ["Two"]);
+    assert_eq!(found.mentioned_by[0].state, None);
+    assert!(said(&found.warnings, "links have no state"), "{found:?}");
 }
 
 #[tokio::test]

@@ -145,6 +145,45 @@ async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
     forge.delete_label(&other, "docs").await.unwrap();
     forge.define_label(&other, &label("docs")).await.unwrap();
     assert_eq!(count("docs"), 2);
+    // One that is listed by somebody else meanwhile is listed once.
+    let conflict = Fault::error(400, "InvalidSwap", "no").committed();
+    let conflict = conflict.on("com.atproto.repo.putRecord");
+    pds.host().fault(conflict);
+    let defined = forge.define_label(stage.repo_id(), &label("late")).await;
+    let late = defined.unwrap().value.id;
+    let repo = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
+    let (_, record) = pds.record(&repo).unwrap();
+    let listed = record["labels"].as_array().unwrap().iter();
+    assert_eq!(listed.filter(|uri| **uri == late).count(), 1);
+}
+
+#[tokio::test]
+async fn a_label_is_deleted_by_what_is_there_now_and_one_that_was_not_read_may_be_it() {
+    let stage = Stage::new();
+    let (forge, other) = (stage.tangled(&stage.alice), stage.handle(&stage.alice));
+    let label = |name: &str| NewLabel {
+        name: name.to_owned(),
+        ..NewLabel::default()
+    };
+    let e = forge.delete_label(stage.repo_id(), "bug").await;
+    assert_eq!(e.unwrap_err().code(), "not_found");
+    // Another process defines it meanwhile.
+    other.define_label(&label("bug")).await.unwrap();
+    forge.delete_label(stage.repo_id(), "bug").await.unwrap();
+    let docs = other.define_label(&label("docs")).await.unwrap().value.id;
+    let unread = Fault::error(400, "InvalidRequest", "no").on("com.atproto.repo.getRecord");
+    let rkey = docs.rsplit('/').next().unwrap();
+    stage.world.pds().host().fault(unread.about(rkey).always());
+    let e = forge.delete_label(stage.repo_id(), "docs").await;
+    let e = e.unwrap_err();
+    assert_eq!(e.code(), "network", "{e:?}");
+    assert!(e.message().contains(&docs), "{e:?}");
+    // By its at-uri it is known without its record.
+    forge.delete_label(stage.repo_id(), &docs).await.unwrap();
+    let repo = format!("at://{}/sh.tangled.repo/widget", stage.alice.did);
+    let (_, record) = stage.world.pds().record(&repo).unwrap();
+    let mut listed = record["labels"].as_array().unwrap().iter();
+    assert!(listed.all(|uri| *uri != docs), "{record}");
 }
 
 #[tokio::test]
