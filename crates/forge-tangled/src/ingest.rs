@@ -10,7 +10,8 @@ use crate::{
     ShFields, Tangled,
     declaration::Undeclared,
     fault,
-    records::Record,
+    pulls::status::{self, Status},
+    records::{self, Record},
     repository::Repository,
     sources::{Items, Kind, MOST},
 };
@@ -67,6 +68,48 @@ impl Tangled {
         seen: Seen<'_>,
         record: &Record,
     ) -> Told {
+        // A repository's record is changed for nobody's sake.
+        let put_for = (!matches!(seen, Seen::Repository)).then_some(repository);
+        self.told(put_for, seen, record).await
+    }
+
+    /// The same of a record that a command found as it was to be: what is stored need not be shown.
+    /// Such a command writes nothing, so the record is not put once more.
+    pub(crate) async fn ingestion_as_found(&self, seen: Seen<'_>, record: &Record) -> Ingestion {
+        self.told(None, seen, record).await.ingestion
+    }
+
+    /// The same of a state that was so already: of the status that decides it, or where there is
+    /// none, of what has it.
+    pub(crate) async fn ingestion_of_state(
+        &self,
+        kind: Kind,
+        statuses: &[Status],
+        subject: (Seen<'_>, &Record),
+    ) -> Ingestion {
+        let (seen, about) = subject;
+        let Some(decides) = status::winner(statuses) else {
+            return self.ingestion_as_found(seen, about).await;
+        };
+        let found = async {
+            let uri = AtUri::parse(&decides.uri)?;
+            let pds = self.identities.pds(&uri.authority).await?;
+            records::get_uri(&pds, &uri).await
+        };
+        match found.await {
+            Ok(record) => {
+                let seen = Seen::About(kind, &about.uri);
+                self.ingestion_as_found(seen, &record).await
+            }
+            Err(_) => Ingestion::Pending {
+                uri: Some(decides.uri.clone()),
+                waited: Duration::ZERO,
+            },
+        }
+    }
+
+    /// As [`Self::ingestion`]; without a repository nothing is put once more.
+    async fn told(&self, put_for: Option<&Repository>, seen: Seen<'_>, record: &Record) -> Told {
         let mut cid = record.cid().to_owned();
         let uri = record.uri.clone();
         let Ok(at) = AtUri::parse(&uri) else {
@@ -92,10 +135,11 @@ impl Tangled {
             return Told { ingestion, cid };
         }
         let mut look = self.watch(wait / 2, &seen, &uri, &cid).await;
-        // A repository's record is changed for nobody's sake.
+        let left = wait.saturating_sub(begun.elapsed());
         if matches!(look, Look::Absent | Look::Other(_))
-            && !matches!(seen, Seen::Repository)
-            && let Ok(undeclared) = self.undeclared(repository).await
+            && let Some(repository) = put_for
+            && let Ok(Ok(undeclared)) =
+                tokio::time::timeout(left, self.undeclared(repository)).await
             && let Ok(again) = self.put_changed(undeclared, &at, &cid).await
         {
             cid = again;

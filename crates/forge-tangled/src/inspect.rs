@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use forge_core::{
-    AtUri, Error, ErrorKind, Ingestion, Noun, Precondition, Result, Timestamp, text::one_line,
+    AtUri, Error, ErrorKind, ForgeKind, Ingestion, Noun, Precondition, RepoId, RepoPath, Result,
+    Timestamp, text::one_line,
 };
 use serde::Serialize;
 
@@ -75,7 +76,7 @@ pub enum IndexShows {
 
 impl Tangled {
     /// Looks where a record is: a pull request, an issue, a status of either, a comment, a change of
-    /// labels, the definition of a label.
+    /// labels, the definition of a label, a repository, which names its labels.
     ///
     /// # Errors
     /// `not_found` for a record that is not in its account; `invalid_input` for a record of another
@@ -200,11 +201,18 @@ impl Tangled {
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri).await?;
         let about = match self.subject(&record) {
-            Some(Seen::Pull | Seen::Issue) => uri.clone(),
+            Some(Seen::Pull | Seen::Issue | Seen::Repository) => uri.clone(),
             Some(Seen::About(_, subject)) => AtUri::parse(subject)?,
             _ => return Ok(Undeclared::of_no_repository()),
         };
-        let id = if about.collection == self.settings.dialects.sh.issue {
+        let names = &self.settings.dialects.sh;
+        let id = if about.collection == names.repo {
+            RepoId {
+                kind: ForgeKind::TANGLED,
+                host: self.settings.host.clone(),
+                path: RepoPath::Record(about),
+            }
+        } else if about.collection == names.issue {
             self.issue_of_record(&about).await?.repo
         } else {
             self.pull_of_record(&about).await?.repo
@@ -263,6 +271,7 @@ impl Tangled {
             &names.comment,
             &names.label_op,
             &names.label,
+            &names.repo,
         ];
         if all.iter().any(|name| **name == collection) {
             return Ok(Known::Yes);
@@ -271,7 +280,7 @@ impl Tangled {
         Err(Error::invalid(
             "uri",
             format!(
-                "a record of {} is no part of a pull request or an issue",
+                "a record of {} is no part of a pull request, an issue or a repository",
                 one_line(collection)
             ),
         )
@@ -290,6 +299,9 @@ impl Tangled {
         }
         if collection == dialects.sh.label {
             return Some(Seen::Definition(record.author()));
+        }
+        if collection == dialects.sh.repo {
+            return Some(Seen::Repository);
         }
         let kinds = [
             kinds::statuses(dialects),

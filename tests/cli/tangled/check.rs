@@ -5,7 +5,7 @@ use std::time::Duration;
 use forge_testkit::tangled::{Fault, Moods};
 use serde_json::json;
 
-use super::world::{PULL, STATUS, Tangled};
+use super::world::{PULL, STATUS, Tangled, WIDGET};
 
 fn check(t: &Tangled, uri: &str, more: &[&str]) -> forge_testkit::Output {
     t.forge(&t.alice, &[&["tangled", "ingestion", uri], more].concat())
@@ -156,6 +156,32 @@ fn labels_count_from_those_who_may_push() {
         );
         let json = check(&t, &op, &["--json"]).exits(code).json();
         assert_eq!(json["ingestion"]["state"], word, "{json}");
+    }
+}
+
+/// It is the repository's record that names the label, or no longer does.
+#[test]
+fn what_a_label_says_to_look_with_does_look_and_puts_again() {
+    let t = Tangled::new();
+    let repo = format!("at://{}/sh.tangled.repo/widget", t.alice.did);
+    // What it has by then is not what it loses.
+    assert!(t.world.index().knows(&repo).is_some());
+    for (verb, more, wait) in [("create", None, "1"), ("delete", Some("--yes"), "0")] {
+        t.world.index().lose_next("sh.tangled.repo", 1);
+        let args = ["label", verb, "bug", "-R", WIDGET].into_iter().chain(more);
+        let written = t.forge(&t.alice, &args.collect::<Vec<_>>());
+        let written = written.env("FORGE_WAIT", wait);
+        let said = written.output().exits(0).stderr_text();
+        let (_, printed) = said.split_once("look again with `forge ").expect(&said);
+        let (printed, _) = printed.split_once('`').unwrap();
+        let words: Vec<&str> = printed.split(' ').collect();
+        assert_eq!(words, ["tangled", "ingestion", &repo], "{said}");
+        for (flag, word) in [(None, "pending"), (Some("--put-again"), "confirmed")] {
+            let again = words.iter().copied().chain(flag).chain(["--json"]);
+            let looked = t.forge(&t.alice, &again.collect::<Vec<_>>());
+            let json = looked.output().exits(0).json();
+            assert_eq!(json["ingestion"]["state"], word, "{verb}: {json}");
+        }
     }
 }
 

@@ -68,7 +68,12 @@ impl Tangled {
         };
         let edited = record.cid() != located.issue.record.cid();
         if !edited && labels.is_none() {
-            return Ok(unchanged(self.view_issue_fresh(&located).await?));
+            let ingestion = self.ingestion_as_found(Seen::Issue, &record).await;
+            let view = self.view_issue_fresh(&located).await?;
+            return Ok(Outcome {
+                ingestion,
+                ..unchanged(view)
+            });
         }
         let mut ingestion = Ingestion::Immediate;
         if let Some(new) = labels {

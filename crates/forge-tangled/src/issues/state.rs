@@ -63,8 +63,14 @@ impl Tangled {
             }
         }
         let mut outcome = if standing.state == state {
+            let kind = kinds::issue_states(&self.settings.dialects);
+            let subject = (Seen::Issue, record);
+            let ingestion = self.ingestion_of_state(kind, &statuses, subject).await;
             let view = self.view_issue_fresh(&located).await?;
-            Outcome::unchanged(view, already(&record.uri, req.state))
+            Outcome {
+                ingestion,
+                ..Outcome::unchanged(view, already(&record.uri, req.state))
+            }
         } else {
             let written = self.write_issue_state(&located, req.state, standing).await;
             written.map_err(|e| match &req.comment {

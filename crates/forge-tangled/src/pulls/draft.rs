@@ -72,10 +72,9 @@ impl Tangled {
             (true, None) => create::title(&marker.put(&pull.title))?,
             (false, Some(title)) => title.to_owned(),
             _ => {
-                let view = self.view_fresh(&located, PrFields::NONE).await?;
                 let is = if draft { "a draft" } else { "ready" };
                 let warning = Warning::new(format!("{uri} is {is} already"));
-                return Ok(Outcome::unchanged(view, warning));
+                return self.unchanged_pull(&located, warning).await;
             }
         };
         let undeclared = self.undeclared(&located.repository).await?;

@@ -35,6 +35,22 @@ fn behind_text(uri: &str, edit: &EditPull, error: Error) -> Error {
 }
 
 impl Tangled {
+    /// The outcome of a change that the record of a pull request has already.
+    pub(super) async fn unchanged_pull(
+        &self,
+        located: &Located,
+        warning: Warning,
+    ) -> Result<Outcome<PullRequest>> {
+        let ingestion = self
+            .ingestion_as_found(Seen::Pull, &located.pull.record)
+            .await;
+        let view = self.view_fresh(located, PrFields::NONE).await?;
+        Ok(Outcome {
+            ingestion,
+            ..Outcome::unchanged(view, warning)
+        })
+    }
+
     /// See [`forge_core::PullRequests::edit`].
     pub(crate) async fn edit_pull(
         &self,
@@ -123,11 +139,8 @@ impl Tangled {
             ..located
         };
         if !edited && written.is_none() {
-            let view = self.view_fresh(&located, PrFields::NONE).await?;
-            return Ok(Outcome::unchanged(
-                view,
-                Warning::new("there was nothing to change"),
-            ));
+            let warning = Warning::new("there was nothing to change");
+            return self.unchanged_pull(&located, warning).await;
         }
         let mut ingestion = Ingestion::Immediate;
         if edited {

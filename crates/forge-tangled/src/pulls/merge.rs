@@ -17,6 +17,7 @@ use super::{
     landed::{Landed, Until, bare, subject_of},
     said_merged::{is_proved, said_merged},
     state::Standing,
+    status::Status,
     view::Located,
 };
 use crate::{
@@ -49,7 +50,7 @@ impl Tangled {
         if let Some(said) = said_merged(&statuses) {
             let names = names(req, &located);
             return match self.landed_as_said(&located, said, &names).await? {
-                Landed::Yes => self.merged_already(&located, req, standing).await,
+                Landed::Yes => self.merged_already(&located, req, &statuses).await,
                 landed => Err(self
                     .unproved(&located, said, &landed, "nothing was merged")
                     .await),
@@ -321,8 +322,9 @@ impl Tangled {
         &self,
         located: &Located,
         req: &MergeReq,
-        merged: Standing,
+        statuses: &[Status],
     ) -> Result<Outcome<Merge>> {
+        let ingestion = self.ingestion_of_pull_state(located, statuses).await;
         let mut view = self.view_fresh(located, PrFields::NONE).await?;
         is_proved(&mut view);
         let (mut steps, mut warnings) = (Vec::new(), Vec::new());
@@ -331,7 +333,10 @@ impl Tangled {
             located.pull.record.uri
         )));
         let branch_deleted = req.delete_branch
-            && match self.is_what_was_merged(located, req, merged).await {
+            && match self
+                .is_what_was_merged(located, req, Standing::of(statuses))
+                .await
+            {
                 Ok(()) => self.delete_head(located, &mut steps, &mut warnings).await,
                 Err(e) => {
                     steps.push(head_branch::step(false));
@@ -349,6 +354,7 @@ impl Tangled {
             branch_deleted,
         };
         let mut outcome = Outcome::immediate(merge);
+        outcome.ingestion = ingestion;
         outcome.unchanged = !branch_deleted;
         outcome.steps = steps;
         outcome.warnings = warnings;

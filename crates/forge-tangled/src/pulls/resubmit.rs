@@ -201,8 +201,7 @@ impl Tangled {
         if latest.is_ok_and(|latest| latest.raw == patch.raw) {
             let warning =
                 Warning::new("the newest round has these very changes; nothing was submitted");
-            let view = self.view_fresh(located, PrFields::NONE).await?;
-            return Ok(Outcome::unchanged(view, warning));
+            return self.unchanged_pull(located, warning).await;
         }
         let blob = self
             .upload(&undeclared, "application/gzip", patch::pack(&patch.raw)?)

@@ -175,9 +175,13 @@ impl Tangled {
             steps.push(step("comment"));
         }
         let mut outcome = if state == PrState::Closed {
+            let ingestion = self.ingestion_of_pull_state(&located, &statuses).await;
             let view = self.view_fresh(&located, PrFields::NONE).await?;
             let warning = Warning::new(format!("{} is closed already", located.pull.record.uri));
-            Outcome::unchanged(view, warning)
+            Outcome {
+                ingestion,
+                ..Outcome::unchanged(view, warning)
+            }
         } else {
             let set = self.set_state(&located, PrState::Closed, standing).await;
             set.map_err(|e| behind_comment(&located, req.comment.as_deref(), e))?
@@ -239,9 +243,13 @@ impl Tangled {
             None => Ingestion::Immediate,
         };
         let mut outcome = if state == PrState::Open {
+            let ingestion = self.ingestion_of_pull_state(&located, &statuses).await;
             let view = self.view_fresh(&located, PrFields::NONE).await?;
             let warning = Warning::new(format!("{} is open already", located.pull.record.uri));
-            Outcome::unchanged(view, warning)
+            Outcome {
+                ingestion,
+                ..Outcome::unchanged(view, warning)
+            }
         } else {
             let set = self.set_state(&located, PrState::Open, standing).await;
             set.map_err(|e| behind_comment(&located, comment, e))?
@@ -271,6 +279,17 @@ impl Tangled {
         let counting = statuses.iter().filter(|s| s.authority.is_some());
         let last = counting.rev().find(|s| !mine(s));
         Ok(last.map(|s| s.at))
+    }
+
+    /// Who can see a state that was so already.
+    pub(super) async fn ingestion_of_pull_state(
+        &self,
+        located: &Located,
+        statuses: &[Status],
+    ) -> Ingestion {
+        let kind = kinds::statuses(&self.settings.dialects);
+        let subject = (Seen::Pull, &located.pull.record);
+        self.ingestion_of_state(kind, statuses, subject).await
     }
 
     /// Writes the status, and waits for it to be seen.

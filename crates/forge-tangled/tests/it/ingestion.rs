@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forge_core::{
     Ingestion, Labels, PullRequests, Reviews,
-    model::{CloseReq, CommentId, NewLabel, PrState},
+    model::{CloseReq, CommentId, EditPull, NewLabel, PrState, Resubmit},
 };
 use forge_tangled::Settings;
 use forge_testkit::tangled::{Fault, Moods};
@@ -116,6 +116,49 @@ async fn what_the_index_lost_is_told_once_more() {
     let (cid, record) = stage.world.pds().record(&made.value.node_id).unwrap();
     assert_eq!(cid, made.value.version);
     assert_eq!(record["mentions"], serde_json::json!([]));
+}
+
+/// A command that was cut off behind its write, and is run again.
+#[tokio::test]
+async fn what_was_so_already_is_pending_where_the_index_lost_it() {
+    const PULL: &str = "sh.tangled.repo.pull";
+    const STATUS: &str = "sh.tangled.repo.pull.status";
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let (pds, index) = (stage.world.pds(), stage.world.index());
+    let forge = stage.tangled_with(impatient(&stage), Some(&stage.alice));
+    stage
+        .repo
+        .git
+        .commit("topic", "More", &[("more", Some("y\n"))]);
+    index.lose_next(PULL, 99);
+    index.lose_next(STATUS, 99);
+    let (round, close) = (Resubmit::default(), CloseReq::default());
+    let same = EditPull {
+        title: Some(made.title.clone()),
+        ..EditPull::default()
+    };
+    let first = forge.resubmit(&made.id, &round).await.unwrap();
+    assert!(!first.unchanged);
+    let stored = pds.record(&made.node_id);
+    let again = forge.resubmit(&made.id, &round).await.unwrap();
+    let edited = forge.edit(&made.id, &same).await.unwrap();
+    forge.close(&made.id, &close).await.unwrap();
+    let closed = forge.close(&made.id, &close).await.unwrap();
+    let statuses = pds.records(&stage.alice.did, STATUS);
+    assert_eq!(statuses.len(), 1);
+    for (outcome, of) in [
+        (again, &made.node_id),
+        (edited, &made.node_id),
+        (closed, &statuses[0].0),
+    ] {
+        assert!(outcome.unchanged, "{outcome:?}");
+        let Ingestion::Pending { uri, .. } = &outcome.ingestion else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(uri.as_ref(), Some(of));
+    }
+    assert_eq!(pds.record(&made.node_id), stored, "nothing was written");
 }
 
 #[tokio::test]

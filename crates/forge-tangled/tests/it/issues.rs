@@ -84,7 +84,11 @@ async fn every_write_has_a_word() {
     let (_, state) = stage.world.pds().record(&states[0].0).unwrap();
     assert_eq!(state["state"], "sh.tangled.repo.issue.state.closed");
     assert!(state["createdAt"].is_string(), "{state}");
-    assert!(forge.set_issue_state(&id, &close).await.unwrap().unchanged);
+    let again = forge.set_issue_state(&id, &close).await.unwrap();
+    assert_eq!(
+        (again.unchanged, again.ingestion.word()),
+        (true, "confirmed")
+    );
 }
 
 #[tokio::test]

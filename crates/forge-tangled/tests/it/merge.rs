@@ -91,6 +91,7 @@ async fn a_merge_lands_and_is_recorded_by_whoever_made_it() {
     assert_eq!(view.merged_by.unwrap().login, "bob.test");
     let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     assert!(again.unchanged && again.value.already_merged);
+    assert_eq!(again.ingestion.word(), "confirmed");
 }
 
 #[tokio::test]

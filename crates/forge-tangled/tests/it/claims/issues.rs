@@ -112,9 +112,7 @@ impl Writes {
             (Doing::Title(made, text), Done::Issue(outcome)) => {
                 self.claim_of_issue(at, made, &outcome.value);
                 assert_eq!(&outcome.value.title, text, "{at}");
-                if !outcome.unchanged {
-                    self.seen(at, &outcome.ingestion, &[(&made.uri, None)]);
-                }
+                self.seen(at, &outcome.ingestion, &[(&made.uri, None)]);
             }
             (Doing::State(made, state), Done::Issue(outcome)) => {
                 self.claim_of_issue(at, made, &outcome.value);

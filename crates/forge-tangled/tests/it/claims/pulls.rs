@@ -243,19 +243,15 @@ impl Writes {
             (Doing::Title(made, text), Done::Pull(outcome)) => {
                 self.claim(at, made, &outcome.value);
                 assert_eq!(&outcome.value.title, text, "{at}");
-                if !outcome.unchanged {
-                    let cid = Some(outcome.value.version.as_str());
-                    self.seen(at, &outcome.ingestion, &[(&made.uri, cid)]);
-                }
+                let cid = Some(outcome.value.version.as_str());
+                self.seen(at, &outcome.ingestion, &[(&made.uri, cid)]);
             }
             (Doing::Resubmit(made), Done::Pull(outcome)) => {
                 self.claim(at, made, &outcome.value);
                 let tip = self.stage.repo.git.oid(&made.branch);
                 assert_eq!(outcome.value.head_oid, tip, "{at}");
-                if !outcome.unchanged {
-                    let cid = Some(outcome.value.version.as_str());
-                    self.seen(at, &outcome.ingestion, &[(&made.uri, cid)]);
-                }
+                let cid = Some(outcome.value.version.as_str());
+                self.seen(at, &outcome.ingestion, &[(&made.uri, cid)]);
             }
             (Doing::Close(made) | Doing::Reopen(made), Done::Pull(outcome)) => {
                 self.claim(at, made, &outcome.value);
