@@ -6,7 +6,7 @@
 //! for is tried out, every write is read back, and what cannot be known is refused.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Outcome, Precondition, Result, Warning,
+    AtUri, Capability, Error, ErrorKind, Outcome, Precondition, Result, Warning,
     model::{CreatePull, EditPull, PrFields, PrState, PullRequest},
     text::one_line,
 };
@@ -134,6 +134,7 @@ impl Tangled {
                 self.change_ticket(&repository, &begun.record, None, |map| {
                     describe(map, &req.description, names);
                     set_labels(map, labels.clone(), names);
+                    Ok(())
                 })
                 .await?;
                 uri
@@ -153,7 +154,7 @@ impl Tangled {
                 self.put_new(&repository, &record).await?.uri
             }
         };
-        let uri = forge_core::AtUri::parse(&uri)?;
+        let uri = AtUri::parse(&uri)?;
         let mut told = Vec::new();
         let round = self
             .submit(
@@ -276,6 +277,7 @@ impl Tangled {
                     describe(map, text, names);
                 }
                 relabel(map, &add, remove, names);
+                Ok(())
             })
             .await?;
         if !changed {
@@ -336,21 +338,36 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Writes the state of a ticket; what there is to say of its word.
+    /// Writes the state of a ticket, unless another one than it had is there by now; what there is
+    /// to say of its word.
     pub(crate) async fn write_state(
         &self,
         repository: &Repository,
         ticket: &Record,
         spelling: Spelling,
     ) -> Result<Vec<Warning>> {
-        let field = &self.settings.dialects.fields.state;
+        let uri = AtUri::parse(&ticket.uri)?;
+        let names = &self.settings.dialects;
+        let field = &*names.fields.state;
         let mut told = Vec::new();
         let word = spelling.tell(&mut told);
+        let before = tickets::state_in(ticket.value.get(field), names).0;
+        let to = tickets::state(&word, names).0;
         let written = self.change_ticket(repository, ticket, None, |map| {
-            map.insert(field.to_string(), json!(word));
+            let now = tickets::state_in(map.get(field), names).0;
+            if now == before {
+                map.insert(field.to_owned(), json!(word));
+            } else if now != to {
+                // Above all a merge is not overruled.
+                let [before, now] = [before, now].map(|it| names.org.state(it));
+                return Err(write::stale(&uri, before, now));
+            }
+            Ok(())
         });
         let written = written.await;
-        written.map_err(|e| spelling::with_guesses(e, &told))?;
+        if !written.map_err(|e| spelling::with_guesses(e, &told))? {
+            told.clear();
+        }
         Ok(told)
     }
 
@@ -512,12 +529,7 @@ impl Tangled {
     }
 
     /// Erases a ticket whose patch was refused. That needs the right to push, so it may stay.
-    async fn take_back(
-        &self,
-        repository: &Repository,
-        ticket: &forge_core::AtUri,
-        why: Error,
-    ) -> Error {
+    async fn take_back(&self, repository: &Repository, ticket: &AtUri, why: Error) -> Error {
         let finish = format!(
             "the same command again finishes it or finds it; or close it: `forge pr close {ticket}`"
         );
