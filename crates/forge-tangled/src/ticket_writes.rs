@@ -51,7 +51,8 @@ struct Ends {
 
 impl Tangled {
     /// Opens a pull request: the ticket, then its first patch. A ticket whose patch is refused is
-    /// taken back.
+    /// taken back, unless it was there before: its stamp names who edited it last, and somebody else
+    /// may have opened it.
     pub(crate) async fn create_ticket(
         &self,
         repository: std::sync::Arc<Repository>,
@@ -123,6 +124,7 @@ impl Tangled {
             let mine = editor(&p.record, names) == Some(viewer);
             p.rounds.is_empty() && p.title == title && mine
         });
+        let is_new = begun.is_none();
         let mut warnings = vec![experimental()];
         let uri = match begun {
             Some(begun) => {
@@ -131,9 +133,14 @@ impl Tangled {
                     "a command that was cut off had begun this pull request, and it was finished: \
                      {uri}"
                 )));
+                if !labels.is_empty() {
+                    check_list(&begun.record, names)?;
+                }
                 self.change_ticket(&repository, &begun.record, None, |map| {
-                    describe(map, &req.description, names);
-                    set_labels(map, labels.clone(), names);
+                    if !req.description.trim().is_empty() {
+                        describe(map, &req.description, names);
+                    }
+                    relabel(map, &labels, &[], names);
                     Ok(())
                 })
                 .await?;
@@ -166,7 +173,7 @@ impl Tangled {
             )
             .await;
         if let Err(e) = round {
-            let why = self.take_back(&repository, &uri, e).await;
+            let why = self.take_back(&repository, &uri, is_new, e).await;
             return Err(spelling::with_guesses(why, &told));
         }
         warnings.extend(told);
@@ -528,8 +535,15 @@ impl Tangled {
         }
     }
 
-    /// Erases a ticket whose patch was refused. That needs the right to push, so it may stay.
-    async fn take_back(&self, repository: &Repository, ticket: &AtUri, why: Error) -> Error {
+    /// Erases a ticket whose patch was refused, where it is new. That needs the right to push, so
+    /// it may stay.
+    async fn take_back(
+        &self,
+        repository: &Repository,
+        ticket: &AtUri,
+        is_new: bool,
+        why: Error,
+    ) -> Error {
         let finish = format!(
             "the same command again finishes it or finds it; or close it: `forge pr close {ticket}`"
         );
@@ -542,12 +556,11 @@ impl Tangled {
             "collection": ticket.collection,
             "rkey": ticket.rkey,
         });
-        let erased = self
-            .account_call(repository, "com.atproto.repo.deleteRecord", &input)
-            .await;
+        let method = "com.atproto.repo.deleteRecord";
+        let erased = is_new && self.account_call(repository, method, &input).await.is_ok();
         match erased {
-            Ok(_) => why,
-            Err(_) => why.with_hint(format!(
+            true => why,
+            false => why.with_hint(format!(
                 "its ticket is there without any changes: {ticket}; {finish}"
             )),
         }
