@@ -66,14 +66,14 @@ impl Tangled {
     }
 
     /// Reads the ticket, changes it and puts it back unless somebody was faster: then all of it
-    /// again, or with `expected` a conflict. Fields that we do not know stay. Whether there was
-    /// anything to change.
+    /// again, or with `expected` a conflict. Fields that we do not know stay. What `change` refuses
+    /// is not written. Whether there was anything to change.
     pub(crate) async fn change_ticket(
         &self,
         repository: &Repository,
         ticket: &Record,
         expected: Option<&str>,
-        change: impl Fn(&mut Map<String, Value>),
+        change: impl Fn(&mut Map<String, Value>) -> Result<()>,
     ) -> Result<bool> {
         let did = repository.did.clone().unwrap_or_default();
         let names = &self.settings.dialects;
@@ -89,10 +89,7 @@ impl Tangled {
                     .with_context("uri", ticket.uri.clone()),
                 None => e,
             })?;
-            let new = write::changed(&uri, &old, |map| {
-                change(map);
-                Ok(())
-            })?;
+            let new = write::changed(&uri, &old, &change)?;
             if new == old.value {
                 // With a lost answer it was ours that arrived.
                 return Ok(lost.is_some());

@@ -433,16 +433,26 @@ impl Reviews for Tangled {
             return Err(caps::refusal(Capability::ReviewInline));
         }
         let located = self.locate(pr).await?;
-        self.speaks_2026(&located.repository, Capability::Comments)?;
-        let patch = self
-            .latest_patch(&located.repository, &located.pull)
-            .await?;
-        let head = patch.head().unwrap_or_default();
+        let is_ticket = located.repository.era == Era::Org10;
+        if is_ticket && verdict {
+            return Err(Error::unsupported(
+                Capability::ReviewVerdict,
+                "how Tangled 1.0 writes a verdict is not known",
+                "say it in a comment: `forge pr comment`",
+            ));
+        }
+        let head = if is_ticket {
+            located.pull.source_sha.clone().unwrap_or_default()
+        } else {
+            self.speaks_2026(&located.repository, Capability::Comments)?;
+            let patch = self.latest_patch(&located.repository, &located.pull);
+            patch.await?.head().unwrap_or_default().to_owned()
+        };
         if let Some(expected) = review.expected_head.as_deref().filter(|e| *e != head) {
             return Err(Error::new(
                 forge_core::ErrorKind::Conflict {
                     expected: expected.to_owned(),
-                    actual: head.to_owned(),
+                    actual: head.clone(),
                 },
                 format!("the head of the newest round is {head}, not {expected}"),
             )
@@ -452,7 +462,10 @@ impl Reviews for Tangled {
             true => self.verdict_text(&located, review).await?,
             false => review.body.clone(),
         };
-        let commented = self.comment_on(&located, &text, None).await?;
+        let commented = match is_ticket {
+            true => self.comment_on_ticket(&located, &text, None).await?,
+            false => self.comment_on(&located, &text, None).await?,
+        };
         let outcome = commented.map(|comment| Review {
             id: comment.id,
             author: comment.author,
@@ -464,7 +477,7 @@ impl Reviews for Tangled {
             },
             body: (!review.body.is_empty()).then(|| review.body.clone()),
             submitted_at: comment.created_at,
-            commit: (!head.is_empty()).then(|| head.to_owned()),
+            commit: (!head.is_empty()).then_some(head),
             round: comment.round,
             comments: Vec::new(),
             reactions: std::collections::BTreeMap::new(),

@@ -332,7 +332,7 @@ impl Tangled {
         let repository = &located.repository;
         let (others, _) = self.tickets(repository).await?;
         let names = &self.settings.dialects;
-        let (field, open) = (&*names.fields.state, names.org.state(PrState::Open));
+        let field = &*names.fields.state;
         let others = others.iter().map(|p| &p.record);
         let spelling = spelling::of_state(others, PrState::Merged, names);
         let word = spelling.tell(told);
@@ -340,9 +340,10 @@ impl Tangled {
         let changed = self
             .change_ticket(repository, ticket, None, |map| {
                 // Somebody who closed it meanwhile is not overruled.
-                if map.get(field).and_then(|s| s.as_str()) == Some(open) {
+                if tickets::state_in(map.get(field), names).0 == PrState::Open {
                     map.insert(field.to_owned(), json!(word));
                 }
+                Ok(())
             })
             .await?;
         let now = self.again(located).await;

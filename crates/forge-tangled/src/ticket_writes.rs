@@ -6,7 +6,7 @@
 //! for is tried out, every write is read back, and what cannot be known is refused.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Outcome, Precondition, Result, Warning,
+    AtUri, Capability, Error, ErrorKind, Outcome, Precondition, Result, Warning,
     model::{CreatePull, EditPull, PrFields, PrState, PullRequest},
     text::one_line,
 };
@@ -51,7 +51,8 @@ struct Ends {
 
 impl Tangled {
     /// Opens a pull request: the ticket, then its first patch. A ticket whose patch is refused is
-    /// taken back.
+    /// taken back, unless it was there before: its stamp names who edited it last, and somebody else
+    /// may have opened it.
     pub(crate) async fn create_ticket(
         &self,
         repository: std::sync::Arc<Repository>,
@@ -123,6 +124,7 @@ impl Tangled {
             let mine = editor(&p.record, names) == Some(viewer);
             p.rounds.is_empty() && p.title == title && mine
         });
+        let is_new = begun.is_none();
         let mut warnings = vec![experimental()];
         let uri = match begun {
             Some(begun) => {
@@ -131,9 +133,15 @@ impl Tangled {
                     "a command that was cut off had begun this pull request, and it was finished: \
                      {uri}"
                 )));
+                if !labels.is_empty() {
+                    check_list(&begun.record, names)?;
+                }
                 self.change_ticket(&repository, &begun.record, None, |map| {
-                    describe(map, &req.description, names);
-                    set_labels(map, labels.clone(), names);
+                    if !req.description.trim().is_empty() {
+                        describe(map, &req.description, names);
+                    }
+                    relabel(map, &labels, &[], names);
+                    Ok(())
                 })
                 .await?;
                 uri
@@ -153,7 +161,7 @@ impl Tangled {
                 self.put_new(&repository, &record).await?.uri
             }
         };
-        let uri = forge_core::AtUri::parse(&uri)?;
+        let uri = AtUri::parse(&uri)?;
         let mut told = Vec::new();
         let round = self
             .submit(
@@ -165,7 +173,7 @@ impl Tangled {
             )
             .await;
         if let Err(e) = round {
-            let why = self.take_back(&repository, &uri, e).await;
+            let why = self.take_back(&repository, &uri, is_new, e).await;
             return Err(spelling::with_guesses(why, &told));
         }
         warnings.extend(told);
@@ -276,6 +284,7 @@ impl Tangled {
                     describe(map, text, names);
                 }
                 relabel(map, &add, remove, names);
+                Ok(())
             })
             .await?;
         if !changed {
@@ -336,21 +345,36 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// Writes the state of a ticket; what there is to say of its word.
+    /// Writes the state of a ticket, unless another one than it had is there by now; what there is
+    /// to say of its word.
     pub(crate) async fn write_state(
         &self,
         repository: &Repository,
         ticket: &Record,
         spelling: Spelling,
     ) -> Result<Vec<Warning>> {
-        let field = &self.settings.dialects.fields.state;
+        let uri = AtUri::parse(&ticket.uri)?;
+        let names = &self.settings.dialects;
+        let field = &*names.fields.state;
         let mut told = Vec::new();
         let word = spelling.tell(&mut told);
+        let before = tickets::state_in(ticket.value.get(field), names).0;
+        let to = tickets::state(&word, names).0;
         let written = self.change_ticket(repository, ticket, None, |map| {
-            map.insert(field.to_string(), json!(word));
+            let now = tickets::state_in(map.get(field), names).0;
+            if now == before {
+                map.insert(field.to_owned(), json!(word));
+            } else if now != to {
+                // Above all a merge is not overruled.
+                let [before, now] = [before, now].map(|it| names.org.state(it));
+                return Err(write::stale(&uri, before, now));
+            }
+            Ok(())
         });
         let written = written.await;
-        written.map_err(|e| spelling::with_guesses(e, &told))?;
+        if !written.map_err(|e| spelling::with_guesses(e, &told))? {
+            told.clear();
+        }
         Ok(told)
     }
 
@@ -511,11 +535,13 @@ impl Tangled {
         }
     }
 
-    /// Erases a ticket whose patch was refused. That needs the right to push, so it may stay.
+    /// Erases a ticket whose patch was refused, where it is new. That needs the right to push, so
+    /// it may stay.
     async fn take_back(
         &self,
         repository: &Repository,
-        ticket: &forge_core::AtUri,
+        ticket: &AtUri,
+        is_new: bool,
         why: Error,
     ) -> Error {
         let finish = format!(
@@ -530,12 +556,11 @@ impl Tangled {
             "collection": ticket.collection,
             "rkey": ticket.rkey,
         });
-        let erased = self
-            .account_call(repository, "com.atproto.repo.deleteRecord", &input)
-            .await;
+        let method = "com.atproto.repo.deleteRecord";
+        let erased = is_new && self.account_call(repository, method, &input).await.is_ok();
         match erased {
-            Ok(_) => why,
-            Err(_) => why.with_hint(format!(
+            true => why,
+            false => why.with_hint(format!(
                 "its ticket is there without any changes: {ticket}; {finish}"
             )),
         }

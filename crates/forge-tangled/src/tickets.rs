@@ -72,6 +72,12 @@ pub(crate) fn state(word: &str, names: &Dialects) -> (PrState, Option<Warning>) 
     }
 }
 
+/// The state by the field of a ticket; without a word in it the ticket is open.
+pub(crate) fn state_in(field: Option<&Value>, names: &Dialects) -> (PrState, Option<Warning>) {
+    let word = field.and_then(Value::as_str);
+    state(word.unwrap_or(names.org.state(PrState::Open)), names)
+}
+
 /// What stands in a ticket beside title, body and branch.
 pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
     let value = &record.value;
@@ -118,8 +124,7 @@ pub(crate) fn inline(record: &Record, names: &Dialects) -> Inline {
             odd(format!("{} {what}", all - read));
         }
     }
-    let word = record.text(&fields.state);
-    let (state, told) = state(word.unwrap_or(names.org.state(PrState::Open)), names);
+    let (state, told) = state_in(state_of, names);
     warnings.extend(told);
     Inline {
         state: Some(state),

@@ -134,6 +134,7 @@ impl Tangled {
                     describe(map, text, names);
                 }
                 relabel(map, &add, &edit.labels.remove, names);
+                Ok(())
             })
             .await?;
         let repository = std::sync::Arc::clone(&located.repository);

@@ -2,7 +2,7 @@
 
 use forge_core::{
     Issues, PullRequests, RepoId, Reviews,
-    model::{CommentId, CreatePull, EditIssue, EditPull, NewIssue, SetChange},
+    model::{CloseReq, CommentId, CreatePull, EditIssue, EditPull, NewIssue, SetChange},
 };
 use forge_testkit::tangled::{Fault, KnotOptions, PdsOptions, Repository, World};
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::stage::Stage;
 
 const TICKET: &str = "org.tangled.track.ticket";
+const GET: &str = "com.atproto.repo.getRecord";
 const PUT: &str = "com.atproto.repo.putRecord";
 
 fn ground(stage: &Stage) -> (Repository, RepoId) {
@@ -101,6 +102,34 @@ async fn edits_of_two_at_once_are_both_there() {
         let now = record(&stage, &repo, &made.node_id);
         assert_eq!(now["title"]["text"], title.as_str());
         assert_eq!(now["body"]["text"], text.as_str());
+    }
+}
+
+#[tokio::test]
+async fn a_merge_in_between_is_not_overruled() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let knot = stage.world.knot();
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let made = made.unwrap().value;
+    let rkey = made.node_id.rsplit('/').next().unwrap();
+    for before in ["open", "closed"] {
+        let mut value = record(&stage, &repo, &made.node_id);
+        value["state"] = json!(before);
+        let (uri, cid) = knot.put_record(&repo.did, TICKET, rkey, value.clone());
+        let old = json!({"uri": uri, "cid": cid, "value": value}).to_string();
+        value["state"] = json!("merged");
+        knot.put_record(&repo.did, TICKET, rkey, value);
+        // The first read is of the version before the merge.
+        let old = Fault::answer(200, &[("content-type", "application/json")], old);
+        knot.host().fault(old.on(GET).about(rkey));
+        let set = match before {
+            "open" => forge.close(&made.id, &CloseReq::default()).await,
+            _ => forge.reopen(&made.id, None).await,
+        };
+        assert_eq!(set.unwrap_err().code(), "conflict", "{before}");
+        assert_eq!(record(&stage, &repo, &made.node_id)["state"], "merged");
     }
 }
 

@@ -150,6 +150,14 @@ async fn commits_that_stand_where_they_belong_stay_what_they_are() {
     });
     let knot = ground.stage.world.knot();
     knot.put_record(&ground.repo.did, TICKET, "3mkuuamwfj322", spelled);
+    // One without a state is open.
+    let key = ground.pr.key.to_string();
+    let records = knot.records(&ground.repo.did, TICKET);
+    let ours = records.into_iter().find(|(uri, ..)| *uri == key);
+    let mut stateless = ours.unwrap().2;
+    stateless.as_object_mut().unwrap().remove("state").unwrap();
+    let rkey = key.rsplit('/').next().unwrap();
+    knot.put_record(&ground.repo.did, TICKET, rkey, stateless);
     let head = ground.repo.git.oid("topic");
     let req = MergeReq {
         expected_head: head.clone(),

@@ -3,10 +3,11 @@
 use forge_core::{
     Labels, PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos, Reviews, Warning,
     model::{
-        CreatePull, EditPull, Permission, PrFields, PrState, PullQuery, Resubmit, SetChange,
-        StateFilter,
+        CreatePull, EditPull, NewReview, Permission, PrFields, PrState, PullQuery, Resubmit,
+        ReviewState, SetChange, StateFilter, Verdict,
     },
 };
+use forge_tangled::Settings;
 use forge_testkit::tangled::{Audience, Fault, KnotOptions, PdsOptions, World};
 use serde_json::{Value, json};
 
@@ -383,6 +384,40 @@ async fn a_ticket_whose_patch_is_refused_is_taken_back() {
     // The guess may be why.
     assert!(e.hint().unwrap().contains("'repo', which is a guess"));
     assert!(stage.world.knot().records(&repo.did, TICKET).is_empty());
+}
+
+#[tokio::test]
+async fn a_review_of_a_ticket_is_a_comment_without_a_verdict() {
+    let stage = Stage::new();
+    let (repo, id) = stage.repo_1_0();
+    let head = repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
+    let settings = Settings {
+        verdict_comments: true,
+        ..stage.settings()
+    };
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    let remark = NewReview::new(Verdict::Comment, "Nice.");
+    let stale = NewReview {
+        expected_head: Some("0123456789".to_owned()),
+        ..remark.clone()
+    };
+    let approval = NewReview::new(Verdict::Approve, "Good.");
+    for (review, code) in [(&stale, "conflict"), (&approval, "unsupported")] {
+        let e = forge.submit_review(&pr, review).await.unwrap_err();
+        assert_eq!(e.code(), code, "{e:?}");
+        let verdict = code == "unsupported";
+        assert_eq!(e.hint().unwrap().contains("`forge pr comment`"), verdict);
+    }
+    let given = forge.submit_review(&pr, &remark).await.unwrap();
+    assert!(given.warnings[0].message.contains("experimental"));
+    assert_eq!(given.value.state, ReviewState::Commented);
+    assert_eq!(given.value.commit, Some(head));
+    let knot = stage.world.knot();
+    let said = knot.records(&repo.did, "org.tangled.feed.comment");
+    assert_eq!(said.len(), 1);
+    assert_eq!(said[0].2["body"]["text"], "Nice.");
 }
 
 #[tokio::test]

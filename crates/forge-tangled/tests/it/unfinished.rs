@@ -94,6 +94,30 @@ async fn only_the_viewers_own_of_the_same_title_is_finished() {
     }
 }
 
+/// Whoever edited it last need not have opened it.
+#[tokio::test]
+async fn what_was_begun_earlier_is_neither_erased_nor_emptied() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let knot = stage.world.knot();
+    let uri = begun(&stage, &repo, &stage.alice.did, "One");
+    let ticket = || knot.records(&repo.did, TICKET).remove(0).2;
+    let mut labelled = ticket();
+    labelled["tangledLabels"] = json!([{"key": "bug"}]);
+    let rkey = uri.rsplit('/').next().unwrap();
+    knot.put_record(&repo.did, TICKET, rkey, labelled.clone());
+    let refusal = Fault::error(400, "InvalidRequest", "no");
+    knot.host().fault(refusal.on(SUBMIT));
+    let req = CreatePull::new("topic", "One");
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.create(&id, &req).await.unwrap_err();
+    assert!(e.hint().unwrap().contains(&uri), "{e:?}");
+    assert_eq!((count(&stage, &repo, TICKET), ticket()), (1, labelled));
+    let made = forge.create(&id, &req).await.unwrap().value;
+    assert_eq!((made.node_id, made.description.as_str()), (uri, "Old"));
+    assert_eq!(ticket()["tangledLabels"], json!([{"key": "bug"}]));
+}
+
 #[tokio::test]
 async fn a_ticket_without_a_round_gets_one_from_a_branch_that_is_named() {
     let stage = Stage::new();
