@@ -3,11 +3,14 @@
 //! A text is Markdown. Fences, code spans and HTML comments name nothing; an address counts whether
 //! it is bare or behind a link. Nobody is asked, so a number that does not exist is found as well.
 
+use std::ops::Range;
+
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::{
     AtUri, Locator, PrId, PrKey, RepoId,
     locator::{self, Hosts},
+    markdown::html_comments,
     model::{IssueId, Link, SubjectKind},
 };
 
@@ -127,17 +130,19 @@ pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
     issues
 }
 
-/// The words of a Markdown text without its code, with the addresses of its links.
+/// The words of a Markdown text without its code and its comments, with the addresses of its links.
 fn prose(text: &str) -> String {
     let (text, _) = crate::text::truncate_chars(text, READ);
+    let comments = html_comments(&text);
+    let is_hidden = |at: usize| from_on(&comments, at).next().is_some_and(|c| c.start <= at);
     let mut prose = String::new();
     let mut html = String::new();
     // How many links, images and code blocks are open: what they show is not looked at.
     let mut inside = 0_usize;
-    for event in Parser::new(&text) {
+    for (event, range) in Parser::new(&text).into_offset_iter() {
         match event {
             Event::Start(Tag::Link { dest_url, .. }) => {
-                if inside == 0 {
+                if inside == 0 && !is_hidden(range.start) {
                     prose.push(' ');
                     prose.push_str(&dest_url);
                     prose.push(' ');
@@ -152,13 +157,21 @@ fn prose(text: &str) -> String {
                 inside = inside.saturating_sub(1);
             }
             Event::Start(Tag::HtmlBlock) => html.clear(),
-            Event::Html(part) => html.push_str(&part),
+            Event::Html(_) => {
+                let mut from = range.start;
+                for comment in from_on(&comments, from).take_while(|c| c.start < range.end) {
+                    html.push_str(text.get(from..comment.start).unwrap_or_default());
+                    html.push(' ');
+                    from = comment.end;
+                }
+                html.push_str(text.get(from..range.end).unwrap_or_default());
+            }
             Event::End(TagEnd::HtmlBlock) => {
                 prose.push(' ');
                 prose.push_str(&shown_of_html(&html));
                 prose.push(' ');
             }
-            Event::Text(part) if inside == 0 => prose.push_str(&part),
+            Event::Text(part) if inside == 0 && !is_hidden(range.start) => prose.push_str(&part),
             Event::Code(_) => prose.push_str(GAP),
             Event::Text(_) => {}
             // The end of a line or of a block, or a tag in a line.
@@ -168,7 +181,13 @@ fn prose(text: &str) -> String {
     prose
 }
 
-/// What a block of HTML shows: without comments, tags and preformatted text.
+/// The comments that end behind `at`.
+fn from_on(comments: &[Range<usize>], at: usize) -> impl Iterator<Item = &Range<usize>> {
+    let before = comments.partition_point(|comment| comment.end <= at);
+    comments.iter().skip(before)
+}
+
+/// What a block of HTML without comments shows: without tags and preformatted text.
 fn shown_of_html(html: &str) -> String {
     let start = html.trim_start().get(..4).unwrap_or_default();
     if start.eq_ignore_ascii_case("<pre") {
@@ -179,12 +198,7 @@ fn shown_of_html(html: &str) -> String {
     while let Some((before, behind)) = rest.split_once('<') {
         shown.push_str(before);
         shown.push(' ');
-        let end = if behind.starts_with("!--") {
-            "-->"
-        } else {
-            ">"
-        };
-        rest = behind.split_once(end).map_or("", |(_, rest)| rest);
+        rest = behind.split_once('>').map_or("", |(_, rest)| rest);
     }
     shown.push_str(rest);
     shown
@@ -262,6 +276,8 @@ mod tests {
         }
         assert_eq!(closed("Fixes: #3, CLOSES #2\n(resolves #3)"), [3, 2]);
         assert_eq!(closed("Fixes file:///own#3 and closes /own#2"), [3]);
+        let around = "<p>\nfixes #3\n<!--\n\nfixes #7\n\n<p>\n--> fixes #2\n</p>";
+        assert_eq!(closed(around), [3, 2]);
         for text in [
             "",
             "#7",
@@ -276,6 +292,8 @@ mod tests {
             "fixes (#7)",
             "fixes #99999999999999999999",
             "fixes file:///other#7",
+            "<div>\n<!--\n\nfixes #7\n\n-->\n</div>",
+            "> <!-- a\n\nfixes #7 and fixes [it](/own#7)",
         ] {
             assert_eq!(closed(text), [0; 0], "{text}");
         }

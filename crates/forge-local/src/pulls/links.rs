@@ -9,22 +9,36 @@ use forge_core::{
 use forge_git::CatFile;
 
 use super::warning_of;
-use crate::{Local, store::Pull};
+use crate::{
+    Local,
+    store::{Pull, Read},
+};
 
 /// More issues of one description are not looked up.
 const MOST: usize = 100;
 
 impl Local {
-    /// The issues that `pull` says it closes, and what could not be read of them.
+    /// The issues that `pull` says it closes, and what could not be read of them, was not looked up
+    /// or is not there.
     pub(crate) async fn linked_issues(
         &self,
         cat: &mut CatFile,
         pull: &Pull,
     ) -> Result<(Vec<LinkedIssue>, Vec<Warning>)> {
         let mut numbers = closing(&pull.snapshot.description, self.id(), &Hosts::builtin());
-        numbers.truncate(MOST);
         let (mut linked, mut warnings) = (Vec::new(), Vec::new());
-        for read in self.store.read_issues(cat, &numbers).await? {
+        if numbers.len() > MOST {
+            let cut = Warning::new(format!(
+                "the description closes {} issues; the first {MOST} were looked up",
+                numbers.len()
+            ));
+            let hint = "close the others by hand, or name them in another pull request";
+            warnings.push(cut.with_hint(hint).of_section("linked_issues"));
+            numbers.truncate(MOST);
+        }
+        let mut missing = Vec::new();
+        let read = self.store.read_issues(cat, &numbers).await?;
+        for (number, read) in numbers.iter().zip(read) {
             match read {
                 Some(Ok(issue)) => linked.push(LinkedIssue {
                     id: String::new(),
@@ -36,9 +50,29 @@ impl Local {
                     url: IssueId::number(self.id().clone(), issue.number()).to_string(),
                 }),
                 Some(Err(e)) => warnings.push(warning_of(&e).of_section("linked_issues")),
-                None => {}
+                None => missing.push(*number),
             }
         }
+        warnings.extend(self.nothing_has(cat, &missing).await?);
         Ok((linked, warnings))
+    }
+
+    /// Says which of the numbers, which no issue has, no pull request has either.
+    async fn nothing_has(&self, cat: &mut CatFile, numbers: &[u64]) -> Result<Option<Warning>> {
+        let read = self.store.read_many(cat, numbers).await?;
+        let missing = numbers.iter().zip(read);
+        let missing: Vec<_> = missing
+            .filter(|(_, read)| matches!(read, Read::Missing))
+            .map(|(number, _)| format!("#{number}"))
+            .collect();
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let warning = Warning::new(format!(
+            "the description closes what is not there: {}",
+            missing.join(", ")
+        ));
+        let hint = "correct the description; forge issue list --state all shows those that exist";
+        Ok(Some(warning.with_hint(hint).of_section("linked_issues")))
     }
 }

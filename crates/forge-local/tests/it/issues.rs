@@ -3,10 +3,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use forge_core::{
-    Issues, PageReq, PullRequests,
+    Issues, PageReq, PullRequests, Warning,
     model::{
-        CreatePull, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueState, NewIssue,
-        PrFields, SetIssueState,
+        CreatePull, EditPull, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueState,
+        NewIssue, PrFields, SetIssueState,
     },
 };
 use forge_local::Local;
@@ -145,6 +145,26 @@ async fn a_description_names_the_issues_that_it_closes() {
     let linked: Vec<_> = view.linked_issues.unwrap();
     let linked: Vec<_> = linked.iter().map(|i| (i.number, i.open)).collect();
     assert_eq!(linked, [(3, false), (1, true), (4, true)]);
+    let said = |warnings: &[Warning]| -> Vec<String> {
+        let of = warnings
+            .iter()
+            .filter(|w| w.section == Some("linked_issues"));
+        of.map(|w| w.message.clone()).collect()
+    };
+    let gone = ["the description closes what is not there: #9"];
+    assert_eq!(said(&view.warnings), gone);
+    // The first number is left to the pull request alone; what is not looked up is said.
+    repo.git(&["update-ref", "-d", "refs/forge/issues/1"]);
+    let edit = EditPull {
+        description: Some((1..=101).map(|n| format!("Fixes #{n}. ")).collect()),
+        ..EditPull::default()
+    };
+    local.edit(&made.id, &edit).await.unwrap();
+    let view = local.view(&made.id, PrFields::LINKED_ISSUES).await.unwrap();
+    let said = said(&view.warnings);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("101 issues; the first 100"), "{said:?}");
+    assert!(said[1].contains(" there: #5, ") && said[1].ends_with(", #100"));
     let plain = local.view(&made.id, PrFields::NONE).await.unwrap();
     assert!(plain.linked_issues.is_none());
 }

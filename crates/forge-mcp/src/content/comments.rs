@@ -1,4 +1,4 @@
-//! HTML comments in markdown: what a forge's page does not show.
+//! HTML comments in markdown and what is hidden like them: what a forge's page does not show.
 
 use forge_core::markdown::html_comments;
 
@@ -31,9 +31,15 @@ pub(crate) fn has_comments(text: &str) -> bool {
 }
 
 fn marker(out: &mut String, comment: &str) {
-    let end = comment.strip_suffix("-->").unwrap_or(comment).len();
+    // A page hides `<?…>` and `<!…>` as well.
+    let (begin, ends) = match comment.starts_with("<!--") {
+        true => ("<!--", &["-->", "--!>"][..]),
+        false => ("<!", &[">"][..]),
+    };
+    let end = ends.iter().find_map(|end| comment.strip_suffix(*end));
     // Of `<!-->` the hyphens are those of both ends.
-    let hidden = comment.get("<!--".len()..end).unwrap_or_default();
+    let hidden = comment.get(begin.len()..end.unwrap_or(comment).len());
+    let hidden = hidden.unwrap_or_default();
     let length = hidden.trim().chars().count();
     let unit = if length == 1 {
         "character"
@@ -64,6 +70,13 @@ mod tests {
                 "[html comment removed: 7 characters]\nx",
             ),
             ("<!-->x", "[html comment removed: 0 characters]x"),
+            ("<!--12--!>x", "[html comment removed: 2 characters]x"),
+            ("a <?12?> b", "a [html comment removed: 3 characters] b"),
+            ("<!X 1>\n\ny", "[html comment removed: 3 characters]\n\ny"),
+            (
+                "<div title=\"<!--\">\nshown\n</div>",
+                "<div title=\"<!--\">\nshown\n</div>",
+            ),
             (
                 "x\n  <!-- never closed\nsecret",
                 "x\n  [html comment removed: 19 characters]",
