@@ -278,7 +278,7 @@ fn why_not(
 /// What became of the issues that a merged pull request closes.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct Linked {
-    /// Issues that it closes, and that are closed now
+    /// Issues that it closed or moved
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_transitioned: Vec<Clean>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -290,7 +290,7 @@ pub(super) struct Linked {
     moved: bool,
 }
 
-/// An issue that the merge has not closed.
+/// An issue that was not closed or moved.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Left {
     issue: Clean,
