@@ -1,5 +1,7 @@
 //! What a merge does with the issues that its pull request closes.
 
+use std::fs;
+
 use forge_testkit::{
     Scratch,
     github::{Fault, PullSeed},
@@ -287,6 +289,49 @@ fn issues_go_from_state_to_state_as_the_table_says() {
 }
 
 #[test]
+fn a_second_call_moves_no_issue_one_state_further() {
+    let world = staged("main");
+    keep_states(
+        &world.scratch,
+        "from.\"In Review\" = \"__CLOSE__\"\nfrom.\"In Progress\" = \"In Review\"",
+    );
+    let mut wire = world.server(MODERN, &["--write"]);
+    let merged = merge(&mut wire);
+    let moved = [
+        "#1: In Review -> Done (closed)",
+        "#2: In Progress -> In Review",
+    ];
+    assert_eq!(merged["linked_issues_transitioned"], json!(moved));
+    let again = merge(&mut wire);
+    assert_eq!(again["unchanged"], true);
+    assert_eq!(
+        again["linked_issues_skipped"][2],
+        json!({"issue": "#2", "reason": "the merge may have moved it to In Review"})
+    );
+    assert_eq!(stands(&world, "2"), json!(["OPEN", ["state: In Review"]]));
+    assert_eq!(wire.asked.len(), 1);
+}
+
+#[test]
+fn the_file_of_a_repository_says_nothing_about_others() {
+    for own in [false, true] {
+        let (world, other) = (staged("main"), World::new());
+        let start = if own { &world } else { &other };
+        let file = start.git.path().join(".forge.toml");
+        fs::write(file, "[workflow]\nlabel_prefix = \"state: \"\n").unwrap();
+        let mut wire = start.server(MODERN, &["--write"]);
+        let args = json!({"repo": world.name(), "number": 1});
+        let merged = wire.call("pr_merge", args).ok();
+        let (did, label) = match own {
+            true => ("#1: In Review -> Done (closed)", "state: Done"),
+            false => ("#1", "state: In Review"),
+        };
+        assert_eq!(merged.data()["linked_issues_transitioned"][0], did);
+        assert_eq!(stands(&world, "1"), json!(["CLOSED", [label]]));
+    }
+}
+
+#[test]
 fn another_branch_and_force_are_for_the_configuration_to_say() {
     let world = staged("release");
     let table = "from.\"In Review\" = \"Done\"\n";
@@ -327,6 +372,9 @@ fn states_that_there_are_not_are_refused_before_anybody_is_asked() {
         .says("`workflow.on_merge.from.Reviewed`: the states are Backlog, ");
     assert!(wire.asked.is_empty());
     assert_eq!(world.json("1", "state")["state"], "OPEN");
+    // What moves no issue is merged all the same.
+    world.propose("other", "Other", "Closes nothing.");
+    wire.call("pr_merge", json!({"number": 2})).ok();
 }
 
 #[test]
@@ -354,6 +402,68 @@ fn an_issue_that_github_closes_gets_its_state_all_the_same() {
         ["createLabel", "addLabelsToLabelable", "closeIssue"].map(sent),
         [1, 1, 0]
     );
+}
+
+/// The names of the labels of issue 1.
+fn labels(hub: &Hub) -> Vec<Value> {
+    let view = ["issue", "view", "1", "-R", REPO, "--json", "labels"];
+    let shown = hub.forge(&view).output().success().json();
+    let labels = shown["labels"].as_array().unwrap().iter();
+    labels.map(|label| label["name"].clone()).collect()
+}
+
+#[test]
+fn an_issue_that_github_closes_gets_no_state_that_needs_it_open() {
+    let hub = hub();
+    keep_states(&hub.scratch, "from.\"In Progress\" = \"In Review\"");
+    let label = "state: In Progress";
+    hub.double.seed().label(REPO, label);
+    hub.forge(&["issue", "edit", "1", "-R", REPO, "--add-label", label])
+        .ok();
+    let mut wire = hub.server(&["--write"]);
+    for told in ["could not move", "not moved"] {
+        let why = "it is closed; a state that is not the end needs it open";
+        wire.call("pr_merge", json!({"repo": REPO, "number": 2}))
+            .ok()
+            .says(&format!("{told}: #1 ({why})"));
+        assert_eq!(labels(&hub), [label]);
+    }
+    assert_eq!(wire.asked.len(), 1);
+}
+
+#[test]
+fn an_issue_that_is_given_up_while_the_user_is_asked_stays_as_it_is() {
+    let hub = hub();
+    keep_states(&hub.scratch, "");
+    let close = ["issue", "close", "1", "-R", REPO, "-r", "not planned"];
+    let close = hub.forge(&close);
+    let mut wire = hub.server(&["--write"]);
+    wire.meanwhile = Some(Box::new(move || close.ok()));
+    wire.call("pr_merge", json!({"repo": REPO, "number": 2}))
+        .ok()
+        .says("could not move: #1 (it was closed, and not because it is done)");
+    assert_eq!(labels(&hub).len(), 0);
+}
+
+#[test]
+fn a_repository_that_cannot_be_read_fails_what_needs_it() {
+    for (counts, told) in [
+        (
+            true,
+            "could not move: #1 (the repository could not be read: ",
+        ),
+        (false, "moved: #1: no state -> Done (closed)"),
+    ] {
+        let hub = hub();
+        keep_states(&hub.scratch, &format!("only_default_branch = {counts}"));
+        let headers = [("content-type", "application/json; charset=utf-8")];
+        let refusal = r#"{"data":{"repository":null},"errors":[{"type":"FORBIDDEN","path":["repository"],"message":"Resource not accessible by personal access token"}]}"#;
+        let fault = Fault::answer(200, &headers, refusal);
+        hub.double.fault(fault.on_operation("Repository").always());
+        let mut wire = hub.server(&["--write"]);
+        let args = json!({"repo": REPO, "number": 2, "method": "squash"});
+        wire.call("pr_merge", args).ok().says(told);
+    }
 }
 
 #[test]

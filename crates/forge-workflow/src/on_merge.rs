@@ -81,6 +81,17 @@ impl Policy {
         goal.and_then(|name| definition.state(name))
             .ok_or_else(|| format!("a merge leads nowhere from {standing}"))
     }
+
+    /// Whether the table of a rule leads to where an issue stands: then a merge may have brought it
+    /// there, and to move it once more would be a step that nobody has merged anything for. Without
+    /// a table every issue goes to one state, and there is no second step.
+    #[must_use]
+    pub fn leads_to(&self, standing: &Standing<'_>) -> bool {
+        match (&self.from, standing.state()) {
+            (Some(from), Some(state)) => from.values().any(|to| *to == state.name),
+            _ => false,
+        }
+    }
 }
 
 fn wrong(state: &str, why: &str, hint: &str) -> Error {
@@ -130,6 +141,24 @@ mod tests {
             (table, true, None, "Done"),
         ] {
             assert_eq!(goal(&rule(from, force), state), wanted, "{state:?} {force}");
+        }
+    }
+
+    #[test]
+    fn a_merge_may_have_led_to_the_goals_of_the_table_alone() {
+        let ralph = Definition::preset("ralph").unwrap();
+        let table = &[("In Review", "__CLOSE__"), ("In Progress", "In Review")][..];
+        for (from, force, state, wanted) in [
+            (table, false, Some("In Review"), true),
+            (table, false, Some("Done"), true),
+            (table, false, Some("In Progress"), false),
+            (table, false, None, false),
+            (table, true, Some("In Review"), false),
+            (&[], false, Some("In Review"), false),
+        ] {
+            let policy = Policy::new(&ralph, &rule(from, force)).unwrap();
+            let standing = Standing::of(state.map(|name| ralph.state(name).unwrap()));
+            assert_eq!(policy.leads_to(&standing), wanted, "{state:?} {force}");
         }
     }
 

@@ -123,7 +123,7 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
 }
 
 /// Whole seconds, rounded up.
-fn seconds(wait: Duration) -> u64 {
+pub(crate) fn seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 

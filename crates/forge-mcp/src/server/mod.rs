@@ -23,6 +23,7 @@ pub use extension::Extension;
 pub use route::Route;
 pub(crate) use {
     call::{Call, Target},
+    failure::seconds,
     route::{Answer, Effect, Spec, Stop, Tool},
 };
 
@@ -197,6 +198,15 @@ impl Server {
     pub(crate) async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
         let place = Place::at(&self.0.options.dir);
         self.0.forges.clone_of(&place, repo).await
+    }
+
+    /// Whether the server was started in this repository, or in a clone of it: then the
+    /// `.forge.toml` of there is about it.
+    pub(crate) async fn was_started_in(&self, repo: &Repo) -> bool {
+        let place = Place::at(&self.0.options.dir);
+        let here = forge_git::root(place.git()).await;
+        here.is_ok_and(|root| RepoId::local(root) == *repo.id())
+            || self.clone_of(repo).await.is_some()
     }
 
     /// Whether a repository of that name may be read. Nothing is sent.

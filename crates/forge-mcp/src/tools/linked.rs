@@ -10,12 +10,13 @@
 use forge_core::{
     Error,
     model::{
-        IssueFields, IssueId, IssueReason, IssueState, LinkedIssue, PrState, PullRequest, RepoInfo,
-        SetIssueState,
+        Issue, IssueFields, IssueId, IssueReason, IssueState, LinkedIssue, PrState, PullRequest,
+        RepoInfo, SetIssueState,
     },
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
+use tokio::sync::OnceCell;
 
 use super::states::{Move, States};
 use crate::{
@@ -61,25 +62,29 @@ impl Plan {
     /// `config` where the workflow states that are configured cannot be.
     pub async fn of(call: &Call, target: &Target, pull: &PullRequest) -> Result<Self, Error> {
         let linked = pull.linked_issues.as_deref().unwrap_or_default();
-        let mut plan = Self {
-            states: States::of(call.server.forges().config())?,
-            ..Self::default()
-        };
+        let mut plan = Self::default();
+        // States that cannot be keep no pull request that moves nothing from being merged.
         if linked.is_empty() {
             return Ok(plan);
         }
-        let info = target.repo.info().await;
+        plan.states = States::of(&call.server, &target.repo).await?;
+        let info = OnceCell::new();
         for issue in linked {
-            let why = match &info {
-                Ok(info) => why_not(issue, pull, info, plan.states.as_ref()),
-                Err(e) => Some(format!(
-                    "the default branch could not be read: {}",
-                    e.message()
-                )),
+            let states = plan.states.as_ref();
+            let why = if was_closed(issue, pull, states) {
+                Ok(Some("it was closed before".to_owned()))
+            } else if needs_info(issue, pull, states) {
+                match info.get_or_init(|| target.repo.info()).await {
+                    Ok(info) => Ok(why_not(issue, pull, info, states)),
+                    Err(e) => Err(format!("the repository could not be read: {}", told(e))),
+                }
+            } else {
+                Ok(None)
             };
             match why {
-                None => plan.take(target, issue.number).await,
-                Some(why) => plan.left.push((name(issue, pull), why)),
+                Ok(None) => plan.take(target, issue.number).await,
+                Ok(Some(why)) => plan.left.push((name(issue, pull), why)),
+                Err(why) => plan.failed.push((name(issue, pull), why)),
             }
         }
         Ok(plan)
@@ -104,24 +109,34 @@ impl Plan {
         self.steps.push(step);
     }
 
-    /// Without those that somebody has opened again, for a pull request that was merged before.
-    pub async fn without_reopened(mut self, target: &Target) -> Self {
+    /// Without those that somebody has opened again, and those that the merge may have moved where
+    /// they are: for a pull request that was merged before.
+    pub async fn without_done(mut self, target: &Target) -> Self {
         for step in std::mem::take(&mut self.steps) {
             let number = step.number;
             let id = IssueId::number(target.repo.id().clone(), number);
             let why = match target.repo.issue(&id, IssueFields::default()).await {
-                Ok(issue) if issue.state_reason == Some(IssueReason::Reopened) => {
-                    "it was opened again".to_owned()
-                }
-                Ok(_) => {
-                    self.steps.push(step);
-                    continue;
-                }
+                Ok(issue) => match self.done_before(&issue, &step) {
+                    Some(why) => why,
+                    None => {
+                        self.steps.push(step);
+                        continue;
+                    }
+                },
                 Err(e) => e.message().to_owned(),
             };
             self.left.push((format!("#{number}"), why));
         }
         self
+    }
+
+    /// Why a merge that was before has had its effect on an issue, and somebody his say.
+    fn done_before(&self, issue: &Issue, step: &Step) -> Option<String> {
+        if issue.state_reason == Some(IssueReason::Reopened) {
+            return Some("it was opened again".to_owned());
+        }
+        let moved = step.moved.as_ref()?;
+        self.states.as_ref()?.moved_before(issue, moved)
     }
 
     /// None of them is closed or moved, for this reason.
@@ -217,23 +232,36 @@ fn name(issue: &LinkedIssue, pull: &PullRequest) -> String {
     }
 }
 
-/// Why the merge leaves an issue alone; `None` where it closes or moves it.
+/// Whether an issue was closed before the merge, or there are no states to move.
 ///
 /// One that is closed may have been closed by the forge, with the merge: its state is still to move.
+fn was_closed(issue: &LinkedIssue, pull: &PullRequest, states: Option<&States>) -> bool {
+    let may_be_closed = states.is_some() && pull.state == PrState::Merged;
+    !issue.open && !may_be_closed
+}
+
+/// Whether the branch counts.
+fn branch_counts(states: Option<&States>) -> bool {
+    states.is_none_or(States::only_default_branch)
+}
+
+/// Whether it takes a look at the repository to say what the merge does with an issue: for its
+/// default branch, or because the issue may be of the same repository by another name.
+fn needs_info(issue: &LinkedIssue, pull: &PullRequest, states: Option<&States>) -> bool {
+    branch_counts(states) || issue.repo.comparison_key() != pull.id.repo.comparison_key()
+}
+
+/// Why the merge leaves an issue alone; `None` where it closes or moves it.
 fn why_not(
     issue: &LinkedIssue,
     pull: &PullRequest,
     info: &RepoInfo,
     states: Option<&States>,
 ) -> Option<String> {
-    let may_be_closed = states.is_some() && pull.state == PrState::Merged;
-    if !issue.open && !may_be_closed {
-        return Some("it was closed before".to_owned());
-    }
     if issue.repo.comparison_key() != info.id.comparison_key() {
         return Some("it is in another repository".to_owned());
     }
-    if states.is_some_and(|states| !states.only_default_branch()) {
+    if !branch_counts(states) {
         return None;
     }
     let does = match states {
@@ -250,7 +278,7 @@ fn why_not(
 /// What became of the issues that a merged pull request closes.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(super) struct Linked {
-    /// Issues that it closes, and that are closed now
+    /// Issues that it closed or moved
     #[serde(skip_serializing_if = "Vec::is_empty")]
     linked_issues_transitioned: Vec<Clean>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -262,7 +290,7 @@ pub(super) struct Linked {
     moved: bool,
 }
 
-/// An issue that the merge has not closed.
+/// An issue that was not closed or moved.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Left {
     issue: Clean,

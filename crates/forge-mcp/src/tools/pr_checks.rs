@@ -1,5 +1,5 @@
 use forge_core::{
-    Error, ErrorKind, fingerprint,
+    Error, ErrorKind, Retry, fingerprint,
     model::{Check, CheckStatus},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -9,7 +9,7 @@ use crate::{
     budget::{self, Lengths, Position, cursor},
     content::quote,
     output::{CheckCounts, CheckOut, Format, Part, checks_word, word},
-    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
+    server::{Answer, Call, Effect, Spec, Stop, Target, Tool, seconds},
 };
 
 pub(super) struct PrChecks;
@@ -169,16 +169,26 @@ async fn log(call: &Call, target: &Target, check: &Check, n: usize) -> Result<St
         }
         Ok(None) => Ok("  log: this check keeps none here; see its page\n".to_owned()),
         Err(e) if is_of_the_log(&e) => {
-            let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
-            let why = call.cleaner.line(&format!("{}{hint}", e.message()));
+            let why = call.cleaner.line(&why_no_log(&e));
             Ok(format!("  log: {why}\n"))
         }
         Err(e) => Err(e),
     }
 }
 
+/// What happened, how long to wait where the forge says so, and what to do next.
+fn why_no_log(e: &Error) -> String {
+    let wait = match e.retry() {
+        Retry::After(wait) => format!("; wait {} s", seconds(wait)),
+        _ => String::new(),
+    };
+    let hint = e.hint().map_or(String::new(), |hint| format!("; {hint}"));
+    format!("{}{wait}{hint}", e.message())
+}
+
 /// Whether the checks are there all the same: a token can have the right to them and none to logs, a
-/// forge can have them and hand out no logs, and logs come from storage that can be down.
+/// forge can have them and hand out no logs, logs come from storage that can be down, and a limit can
+/// be reached with them.
 fn is_of_the_log(e: &Error) -> bool {
     matches!(
         e.kind(),
@@ -186,6 +196,7 @@ fn is_of_the_log(e: &Error) -> bool {
             | ErrorKind::PermissionDenied { .. }
             | ErrorKind::Unsupported { .. }
             | ErrorKind::Upstream { .. }
+            | ErrorKind::RateLimited { .. }
             | ErrorKind::Network
             | ErrorKind::Timeout { .. }
     )
@@ -206,7 +217,7 @@ fn without_colours(log: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use forge_core::{Capability, Error, ErrorKind};
+    use forge_core::{Capability, Error, ErrorKind, Retry};
 
     #[test]
     fn a_log_that_is_not_to_be_had_leaves_the_checks() {
@@ -217,8 +228,18 @@ mod tests {
         let late = ErrorKind::Timeout {
             after: Duration::from_secs(30),
         };
+        let slow = ErrorKind::RateLimited {
+            bucket: "core".to_owned(),
+            reset: None,
+        };
+        let limited = Error::new(slow.clone(), "slow down")
+            .with_retry(Retry::After(Duration::from_secs(40)))
+            .with_hint("ask for less");
+        let said = super::why_no_log(&limited);
+        assert_eq!(said, "slow down; wait 40 s; ask for less");
         for (kind, stays) in [
             (upstream, true),
+            (slow, true),
             (late, true),
             (ErrorKind::Network, true),
             (ErrorKind::Cancelled, false),

@@ -208,7 +208,7 @@ async fn merged_before(
 ) -> Result<Answer<Out>, Stop> {
     let warnings = unread(&pull);
     let mut plan = Plan::of(call, target, &pull).await?;
-    plan = plan.without_reopened(target).await;
+    plan = plan.without_done(target).await;
     let issues = plan.in_words();
     if !issues.is_empty() {
         let title = titled(call, &pull);

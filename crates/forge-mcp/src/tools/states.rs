@@ -1,11 +1,14 @@
 //! The workflow states of issues that a merge moves, where the configuration keeps such states.
 
-use forge::Config;
+use std::borrow::Cow;
+
 use forge_core::{
     Capability, Error, ErrorKind, Repo,
     model::{Issue, IssueFields, IssueId, IssueReason, IssueState, SetIssueState},
 };
 use forge_workflow::{Definition, LabelStore, Policy, Rule, Terminal};
+
+use crate::server::Server;
 
 /// What moves an issue from one state into another.
 pub(super) struct States {
@@ -38,11 +41,20 @@ impl Move {
 }
 
 impl States {
-    /// Those of the configuration; `None` where it has none.
+    /// Those of the configuration for `repo`; `None` where it has none.
     ///
     /// # Errors
     /// `config` for states that there are not.
-    pub fn of(config: &Config) -> Result<Option<Self>, Error> {
+    pub async fn of(server: &Server, repo: &Repo) -> Result<Option<Self>, Error> {
+        let config = server.forges().config();
+        // Most set none, and need no look at where the server was started.
+        if config.workflow_label_prefix().is_none() {
+            return Ok(None);
+        }
+        let config = match server.was_started_in(repo).await {
+            true => Cow::Borrowed(config),
+            false => Cow::Owned(config.without_repo_file()),
+        };
         let Some(prefix) = config.workflow_label_prefix() else {
             return Ok(None);
         };
@@ -69,21 +81,36 @@ impl States {
     /// # Errors
     /// With the reason, where it does nothing.
     pub fn plan(&self, issue: &Issue) -> Result<Move, String> {
+        let standing = self.store.standing(&self.definition, issue);
+        let ended = standing.state().is_some_and(|s| s.terminal.is_some());
+        if issue.state == IssueState::Closed && ended && !is_given_up(issue) {
+            return Err(format!("it was closed before, as {standing}"));
+        }
+        self.step(issue)
+    }
+
+    /// Why `step` would be one too many for an open issue whose pull request is merged: the merge
+    /// may have moved it to where it stands. To close it there is no further step.
+    pub fn moved_before(&self, issue: &Issue, step: &Move) -> Option<String> {
+        let standing = self.store.standing(&self.definition, issue);
+        let further = issue.state == IssueState::Open && step.from != step.to;
+        (further && self.policy.leads_to(&standing))
+            .then(|| format!("the merge may have moved it to {standing}"))
+    }
+
+    /// What is to be done with an issue that is open, or that the merge itself may have closed.
+    fn step(&self, issue: &Issue) -> Result<Move, String> {
         let closed = issue.state == IssueState::Closed;
         let standing = self.store.standing(&self.definition, issue);
-        let given_up = matches!(
-            issue.state_reason,
-            Some(IssueReason::NotPlanned | IssueReason::Duplicate)
-        );
-        if closed && given_up {
+        if is_given_up(issue) {
             return Err("it was closed, and not because it is done".to_owned());
-        }
-        if closed && standing.state().is_some_and(|s| s.terminal.is_some()) {
-            return Err(format!("it was closed before, as {standing}"));
         }
         let to = self.policy.goal(&self.definition, &standing)?;
         if standing.state() == Some(to) && to.terminal.is_none() {
             return Err(format!("it is {standing} already"));
+        }
+        if closed && to.terminal.is_none() {
+            return Err("it is closed; a state that is not the end needs it open".to_owned());
         }
         Ok(Move {
             from: standing.to_string(),
@@ -99,7 +126,8 @@ impl States {
     /// is not closed again.
     ///
     /// # Errors
-    /// `conflict` where it has moved since it was planned; those of the edit and of the closing.
+    /// `conflict` where it has moved since it was planned, or was closed in a way that leaves nothing
+    /// to do; those of the edit and of the closing.
     pub async fn carry_out(&self, repo: &Repo, id: &IssueId, step: &Move) -> Result<(), Error> {
         let issue = repo.issue(id, IssueFields::default()).await?;
         let standing = self.store.standing(&self.definition, &issue).to_string();
@@ -112,6 +140,11 @@ impl States {
                 format!("it went from {} to {standing} meanwhile", step.from),
             )
             .with_hint("pr_merge again looks at it anew"));
+        }
+        if let Err(why) = self.step(&issue) {
+            let expected = step.in_words();
+            let actual = why.clone();
+            return Err(Error::new(ErrorKind::Conflict { expected, actual }, why));
         }
         let definition = &self.definition;
         if let Some(to) = definition.state(&step.to) {
@@ -127,4 +160,11 @@ impl States {
         };
         repo.set_issue_state(id, &close).await.map(drop)
     }
+}
+
+/// Whether an issue was closed without being done.
+fn is_given_up(issue: &Issue) -> bool {
+    let why = issue.state_reason;
+    issue.state == IssueState::Closed
+        && matches!(why, Some(IssueReason::NotPlanned | IssueReason::Duplicate))
 }

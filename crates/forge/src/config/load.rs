@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeSet,
     env, fmt,
     path::{Path, PathBuf},
 };
@@ -128,6 +129,16 @@ impl Config {
         Ok(config)
     }
 
+    /// The same without `.forge.toml`, for work on another repository than the one whose file it is.
+    #[must_use]
+    pub fn without_repo_file(&self) -> Self {
+        Self {
+            root: None,
+            repo: File::default(),
+            ..self.clone()
+        }
+    }
+
     /// What is wrong with the files and the variables.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
@@ -198,10 +209,17 @@ impl Config {
             .collect()
     }
 
-    /// The keys with a host or a state in them that some file sets, each once.
+    /// The keys with a host or a state in them that some file sets, each once. As states are, they
+    /// are the same in upper and lower case, and the repository's file wins; one file that spells
+    /// such a key in two ways keeps both.
     fn named(&self) -> Vec<&Name> {
-        let settings = self.user.settings.iter().chain(&self.repo.settings);
-        let mut names: Vec<&Name> = settings
+        let folded = |name: &Name| name.text().to_lowercase();
+        let settings = &self.repo.settings;
+        let of_repo: BTreeSet<String> = settings.iter().map(|s| folded(&s.name)).collect();
+        let of_user = self.user.settings.iter();
+        let of_user = of_user.filter(|s| !of_repo.contains(&folded(&s.name)));
+        let mut names: Vec<&Name> = of_user
+            .chain(settings)
             .map(|s| &s.name)
             .filter(|name| name.key.name.contains('<'))
             .collect();
@@ -416,7 +434,7 @@ mod tests {
         let (dir, cwd) = setup(
             "[workflow]\nlabel_prefix = \"state: \"\n\
              [workflow.on_merge]\nforce = true\n[workflow.on_merge.from]\n\"In Review\" = \"Done\"\nBacklog = \"__CLOSE__\"",
-            "[workflow.on_merge.from]\n\"In Review\" = \"Human Needed\"",
+            "[workflow.on_merge.from]\n\"In Review\" = \"Human Needed\"\nbacklog = \"__CANCEL__\"",
         );
         let config = Config::load(env(&dir, &[]), &cwd).unwrap();
         assert_eq!(config.workflow_label_prefix().as_deref(), Some("state: "));
@@ -425,8 +443,10 @@ mod tests {
         let from: Vec<_> = from.iter().map(|(a, b)| (&**a, &**b)).collect();
         assert_eq!(
             from,
-            [("Backlog", "__CLOSE__"), ("In Review", "Human Needed")]
+            [("In Review", "Human Needed"), ("backlog", "__CANCEL__")]
         );
+        let elsewhere = config.without_repo_file().workflow_from();
+        assert_eq!(elsewhere[1], ("In Review".into(), "Done".into()));
         let listed: Vec<_> = config.list().into_iter().map(|e| e.name).collect();
         let once = |name: &str| listed.iter().filter(|n| *n == name).count() == 1;
         assert!(once("workflow.on_merge.from.In Review") && once("workflow.on_merge.force"));
