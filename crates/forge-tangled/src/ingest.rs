@@ -70,13 +70,13 @@ impl Tangled {
     ) -> Told {
         // A repository's record is changed for nobody's sake.
         let put_for = (!matches!(seen, Seen::Repository)).then_some(repository);
-        self.told(put_for, seen, record).await
+        self.word_of(put_for, seen, record).await
     }
 
     /// The same of a record that a command found as it was to be: what is stored need not be shown.
     /// Such a command writes nothing, so the record is not put once more.
     pub(crate) async fn ingestion_as_found(&self, seen: Seen<'_>, record: &Record) -> Ingestion {
-        self.told(None, seen, record).await.ingestion
+        self.word_of(None, seen, record).await.ingestion
     }
 
     /// The same of a state that was so already: of the status that decides it, or where there is
@@ -109,7 +109,7 @@ impl Tangled {
     }
 
     /// As [`Self::ingestion`]; without a repository nothing is put once more.
-    async fn told(&self, put_for: Option<&Repository>, seen: Seen<'_>, record: &Record) -> Told {
+    async fn word_of(&self, put_for: Option<&Repository>, seen: Seen<'_>, record: &Record) -> Told {
         let mut cid = record.cid().to_owned();
         let uri = record.uri.clone();
         let Ok(at) = AtUri::parse(&uri) else {
