@@ -405,8 +405,8 @@ fn an_issue_that_github_closes_gets_its_state_all_the_same() {
 }
 
 /// The names of the labels of issue 1.
-fn labels(hub: &Hub) -> Vec<Value> {
-    let view = ["issue", "view", "1", "-R", REPO, "--json", "labels"];
+fn labels(hub: &Hub, issue: &str) -> Vec<Value> {
+    let view = ["issue", "view", issue, "-R", REPO, "--json", "labels"];
     let shown = hub.forge(&view).output().success().json();
     let labels = shown["labels"].as_array().unwrap().iter();
     labels.map(|label| label["name"].clone()).collect()
@@ -418,15 +418,19 @@ fn an_issue_that_github_closes_gets_no_state_that_needs_it_open() {
     keep_states(&hub.scratch, "from.\"In Progress\" = \"In Review\"");
     let label = "state: In Progress";
     hub.double.seed().label(REPO, label);
-    hub.forge(&["issue", "edit", "1", "-R", REPO, "--add-label", label])
+    let issue = [
+        "issue", "create", "-R", REPO, "-t", "It waits", "-b", "Long.", "-l", label,
+    ];
+    hub.forge(&issue).ok();
+    hub.forge(&["pr", "edit", "2", "-R", REPO, "-b", "Fixes #3."])
         .ok();
     let mut wire = hub.server(&["--write"]);
     for told in ["could not move", "not moved"] {
         let why = "it is closed; a state that is not the end needs it open";
         wire.call("pr_merge", json!({"repo": REPO, "number": 2}))
             .ok()
-            .says(&format!("{told}: #1 ({why})"));
-        assert_eq!(labels(&hub), [label]);
+            .says(&format!("{told}: #3 ({why})"));
+        assert_eq!(labels(&hub, "3"), [label]);
     }
     assert_eq!(wire.asked.len(), 1);
 }
@@ -437,12 +441,12 @@ fn an_issue_that_is_given_up_while_the_user_is_asked_stays_as_it_is() {
     keep_states(&hub.scratch, "");
     let close = ["issue", "close", "1", "-R", REPO, "-r", "not planned"];
     let close = hub.forge(&close);
-    let mut wire = hub.server(&["--write"]);
+    let mut wire = hub.server_of(LEGACY, &["--write"]);
     wire.meanwhile = Some(Box::new(move || close.ok()));
     wire.call("pr_merge", json!({"repo": REPO, "number": 2}))
         .ok()
         .says("could not move: #1 (it was closed, and not because it is done)");
-    assert_eq!(labels(&hub).len(), 0);
+    assert_eq!(labels(&hub, "1").len(), 0);
 }
 
 #[test]

@@ -166,11 +166,11 @@ fn what_a_label_says_to_look_with_does_look_and_puts_again() {
     let repo = format!("at://{}/sh.tangled.repo/widget", t.alice.did);
     // What it has by then is not what it loses.
     assert!(t.world.index().knows(&repo).is_some());
-    for (verb, more, wait) in [("create", None, "1"), ("delete", Some("--yes"), "0")] {
+    for (verb, more) in [("create", None), ("delete", Some("--yes"))] {
         t.world.index().lose_next("sh.tangled.repo", 1);
         let args = ["label", verb, "bug", "-R", WIDGET].into_iter().chain(more);
         let written = t.forge(&t.alice, &args.collect::<Vec<_>>());
-        let written = written.env("FORGE_WAIT", wait);
+        let written = written.env("FORGE_WAIT", "1");
         let said = written.output().exits(0).stderr_text();
         let (_, printed) = said.split_once("look again with `forge ").expect(&said);
         let (printed, _) = printed.split_once('`').unwrap();
