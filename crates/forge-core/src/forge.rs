@@ -218,7 +218,8 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// - Either all of it happens or nothing; a conflict names the files and changes nothing.
-    /// - Merging a merged one changes nothing and answers `already_merged`.
+    /// - Merging a merged one answers `already_merged` and merges nothing.
+    /// - With [`MergeReq::only_left_over`] one that is not merged is refused.
     ///
     /// # Errors
     /// `precondition_failed` (draft, closed, conflicts, nothing to merge, a rule of the forge);

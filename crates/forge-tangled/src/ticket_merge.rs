@@ -65,7 +65,7 @@ impl Tangled {
                         .with_hint("reopen it first"),
                 );
             }
-            Some(PrState::Open) | None => {}
+            Some(PrState::Open) | None => req.may_merge(uri)?,
         }
         let head = pull.source_sha.as_deref().ok_or_else(|| {
             Error::precondition(

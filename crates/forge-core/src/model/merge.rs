@@ -1,7 +1,9 @@
+use std::fmt::Display;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Actor, LocalClone, PullRequest};
-use crate::Timestamp;
+use crate::{Error, Precondition, Result, Timestamp};
 
 /// How to merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -91,8 +93,28 @@ pub struct MergeReq {
     pub auto: bool,
     /// Merge past unmet requirements.
     pub admin: bool,
+    /// Merge nothing: of one that is merged already, do what its merge left over (a record, the
+    /// head branch with `delete_branch`). For callers who agreed to that alone.
+    pub only_left_over: bool,
     /// A clone on this machine, for forges where a merge is a push.
     pub clone: Option<LocalClone>,
+}
+
+impl MergeReq {
+    /// To be asked before `pr`, which is not merged, is merged.
+    ///
+    /// # Errors
+    /// `precondition_failed` where [`Self::only_left_over`] was asked for.
+    pub fn may_merge(&self, pr: &impl Display) -> Result<()> {
+        if !self.only_left_over {
+            return Ok(());
+        }
+        Err(Error::precondition(
+            Precondition::Open,
+            format!("{pr} is not merged, and only what a merge leaves over was to be done"),
+        )
+        .with_hint("somebody may have opened it again: look at it once more"))
+    }
 }
 
 /// A merge that was made, or was there.

@@ -172,7 +172,8 @@ pub(super) const PLAIN: &[(PrFields, &str)] = &[
     ),
     (
         PrFields::TO_CHANGE,
-        "headRef { id } baseRef { id } baseRepository { defaultBranchRef { name } } \
+        "headRef { id target { oid } } baseRef { id } \
+         baseRepository { defaultBranchRef { name } } \
          newestComment: comments(last: 1) { nodes { id } } \
          newestReview: reviews(last: 1) { nodes { id } }",
     ),

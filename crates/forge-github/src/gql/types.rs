@@ -189,7 +189,7 @@ wire! {
         auto_merge_request: Option<AutoMerge>, maintainer_can_modify: Option<bool>,
         full_database_id: Option<String>, potential_merge_commit: Option<Oid>,
         reaction_groups: Vec<ReactionGroup>,
-        is_merge_queue_enabled: bool, is_in_merge_queue: bool, head_ref: Option<Id>,
+        is_merge_queue_enabled: bool, is_in_merge_queue: bool, head_ref: Option<HeadRef>,
         base_ref: Option<BaseRef>, base_repository: Option<Repo>, newest_comment: Nodes<Id>, newest_review: Nodes<Id>,
         recent_comments: Nodes<Comment>, recent_reviews: Nodes<Review>,
         timeline_items: Option<Nodes<Event>>,
@@ -200,6 +200,8 @@ wire! {
         pull_state: String, repository: RepoName,
     }
     CrossReference { source: Option<LinkEnd>, }
+    /// A head branch that is there.
+    HeadRef { id: String, target: Option<Oid>, }
     /// A base branch, and the pull requests whose head it is.
     BaseRef { associated_pull_requests: Nodes<LinkEnd>, }
     /// An issue or a pull request whose links are asked for.

@@ -7,6 +7,7 @@ use forge_core::{
     model::{
         Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState, PullRequest,
     },
+    text::one_line,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -85,8 +86,9 @@ impl GitHub {
         }
         let Ready { repo, pull, unread } = prepared;
         if pull.state == "MERGED" {
-            return self.already_merged(pr, pull, unread);
+            return self.already_merged(pr, req, pull, unread).await;
         }
+        req.may_merge(pr)?;
         if pull.state != "OPEN" {
             return Err(not_open(pr, &pull.state));
         }
@@ -194,14 +196,17 @@ impl GitHub {
         }
     }
 
-    fn already_merged(
+    /// One that was merged before. gh leaves its branch, also with `-d`: it goes where only that is
+    /// asked for.
+    async fn already_merged(
         &self,
         pr: &PrId,
+        req: &MergeReq,
         pull: wire::Pull,
         unread: Vec<Warning>,
     ) -> Result<Outcome<Merge>> {
-        let pull_request = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
-        let value = Merge {
+        let pull_request = self.domain(&pr.repo, pull.clone(), PrFields::NONE, unread)?;
+        let mut value = Merge {
             commit: pull_request.merge_commit.clone(),
             pull_request,
             method: None,
@@ -210,8 +215,21 @@ impl GitHub {
             queue_position: None,
             branch_deleted: false,
         };
-        let warning = Warning::new(format!("{pr} was merged before; nothing was changed"));
-        Ok(Outcome::unchanged(value, warning))
+        if !(req.only_left_over && req.delete_branch) {
+            let warning = Warning::new(format!("{pr} was merged before; nothing was changed"));
+            return Ok(Outcome::unchanged(value, warning));
+        }
+        let (mut steps, mut warnings) = (Vec::new(), Vec::new());
+        if let Some(kept) = kept(pr, &pull) {
+            warnings.push(kept);
+        } else {
+            value.branch_deleted = self.delete_head(pr, &pull, &mut steps, &mut warnings).await;
+        }
+        let mut outcome = Outcome::immediate(value);
+        outcome.unchanged = !outcome.value.branch_deleted;
+        outcome.steps = steps;
+        outcome.warnings = warnings;
+        Ok(outcome)
     }
 
     fn queued_before(
@@ -415,6 +433,26 @@ pub(super) fn not_open(pr: &PrId, state: &str) -> Error {
     }
     Error::precondition(Precondition::Closed, format!("{pr} is closed"))
         .with_hint("reopen it first with 'forge pr reopen'")
+}
+
+/// Why the branch of one that is merged is not to go: it is a fork's, or has commits that nobody
+/// merged.
+fn kept(pr: &PrId, pull: &wire::Pull) -> Option<Warning> {
+    if pull.is_cross_repository {
+        return Some(kept_in_fork(pr));
+    }
+    let tip = pull.head_ref.as_ref()?.target.as_ref().map(|tip| &tip.oid);
+    if tip.is_some() && tip == pull.head_ref_oid.as_ref() {
+        return None;
+    }
+    let tip = tip.map_or("a commit that was not read", String::as_str);
+    let name = one_line(&pull.head_ref_name);
+    Some(
+        Warning::new(format!(
+            "the branch '{name}' was not deleted: it is at {tip} now, and not at what was merged"
+        ))
+        .with_hint("if its commits are not needed, delete it with git"),
+    )
 }
 
 pub(super) fn moved(pr: &PrId, expected: &str, actual: &str) -> Error {

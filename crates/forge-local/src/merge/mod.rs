@@ -81,6 +81,7 @@ impl Local {
                 drop(attempts);
                 return self.merged_before(&mut cat, pull, req).await;
             }
+            req.may_merge(&format_args!("#{number}"))?;
             self.check_mergeable(&pull, req).await?;
             self.check_below(&mut cat, &pull).await?;
             let intent = self.prepare(&mut cat, &pull, method, req, &by).await?;
@@ -193,6 +194,7 @@ impl Local {
             let deletion = self.delete_merged_head(cat, &pull).await?;
             let deleted = matches!(deletion, Some(Ok(())));
             let mut answer = Outcome::immediate(self.present(cat, pull, PrFields::NONE).await?);
+            answer.unchanged = !deleted && followed.steps.is_empty();
             answer.warnings.extend(deletion.and_then(Result::err));
             (answer, deleted)
         } else if followed.steps.is_empty() {

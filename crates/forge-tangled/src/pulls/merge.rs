@@ -56,6 +56,7 @@ impl Tangled {
                     .await),
             };
         }
+        req.may_merge(&pull.record.uri)?;
         match standing.state {
             PrState::Closed => {
                 return Err(Error::precondition(

@@ -34,6 +34,7 @@ pub(super) fn cases(set: &mut Set) {
         a_merged_one [MergeCommit];
         a_merged_one_at_a_stale_head [MergeCommit, MergeExpectedHead];
         delete_the_branch [MergeCommit, PrDeleteBranch];
+        only_what_a_merge_left_over [MergeRebase, PrDeleteBranch];
         nothing_left_to_merge [MergeCommit];
         a_head_that_is_gone [MergeCommit];
         the_base_has_moved [MergeCommit];
@@ -392,6 +393,39 @@ async fn delete_the_branch(fx: Fixture) {
     assert!(merge.branch_deleted);
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
     assert_eq!(fx.view(&pr).await.head_oid, head);
+}
+
+async fn only_what_a_merge_left_over(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let tip = fx.git.oid("feature").unwrap();
+    let left_over = MergeReq {
+        only_left_over: true,
+        delete_branch: true,
+        ..MergeReq::default()
+    };
+    let before = fx.git.refs();
+    refused(
+        fx.author.merge(&pr, &left_over).await,
+        "precondition_failed",
+    );
+    assert_eq!(fx.git.refs(), before);
+    let rebase = by(MergeMethod::Rebase);
+    fx.author.merge(&pr, &rebase).await.unwrap();
+    // What nobody has merged stays.
+    let elsewhere = fx
+        .git
+        .commit("feature", "Later", &[("later.txt", Some("later\n"))]);
+    let kept = fx.author.merge(&pr, &left_over).await.unwrap();
+    assert!(kept.value.already_merged && !kept.value.branch_deleted);
+    assert!(kept.unchanged && !kept.warnings.is_empty(), "{kept:?}");
+    assert_eq!(fx.git.oid("refs/heads/feature"), Some(elsewhere));
+    fx.git.set_branch("feature", &tip);
+    let gone = fx.author.merge(&pr, &left_over).await.unwrap();
+    assert!(gone.value.already_merged && gone.value.branch_deleted);
+    assert!(!gone.unchanged, "{gone:?}");
+    assert_eq!(fx.git.oid("refs/heads/feature"), None);
+    let again = fx.author.merge(&pr, &left_over).await.unwrap();
+    assert!(again.unchanged && !again.value.branch_deleted, "{again:?}");
 }
 
 async fn nothing_left_to_merge(fx: Fixture) {

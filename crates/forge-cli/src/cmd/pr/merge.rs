@@ -56,6 +56,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         delete_branch: args.delete_branch || ctx.config()?.merge_delete_branch(),
         auto: args.auto,
         admin: args.admin,
+        only_left_over: false,
         clone: select::clone(ctx, &selected.repo).await,
     };
     let outcome = selected.repo.merge(&selected.id, &req).await?;
