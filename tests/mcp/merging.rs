@@ -43,6 +43,31 @@ fn the_branch_of_a_merged_one_goes_after_a_question_alone() {
 }
 
 #[test]
+fn the_branch_of_a_merged_one_goes_on_github_too() {
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let merge = json!({"repo": REPO, "number": 1});
+    wire.call("pr_merge", merge.clone()).ok();
+    hub.double.reset_record();
+    let again = wire.call("pr_merge", merge).ok();
+    assert_eq!(again.data()["unchanged"], true);
+    // It is looked at, and the forge says what is left.
+    assert_eq!(hub.double.counts().api, 2, "{:?}", hub.double.requests());
+    let delete = json!({"repo": REPO, "number": 1, "delete_branch": true});
+    let gone = wire.call("pr_merge", delete.clone()).ok();
+    assert!(
+        wire.asked[1].contains("Delete its branch"),
+        "{:?}",
+        wire.asked
+    );
+    assert_eq!(gone.data()["branch_deleted"], true, "{}", gone.text());
+    assert_eq!(gone.data()["unchanged"], false);
+    let again = wire.call("pr_merge", delete).ok().says("is gone already");
+    assert_eq!(again.data()["branch_deleted"], false);
+    assert_eq!(again.data()["unchanged"], true);
+}
+
+#[test]
 fn who_cannot_ask_names_what_is_deleted_too() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);

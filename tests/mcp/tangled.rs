@@ -135,6 +135,32 @@ fn a_branch_that_went_on_is_kept_also_by_who_agrees() {
     assert_eq!(t.world.pds().records(&t.alice.did, PULL).len(), 2);
 }
 
+/// Also one that was merged before: by then the index may have lost the record of it.
+#[test]
+fn one_that_was_merged_before_asks_the_index_who_sees_it() {
+    let t = Tangled::new();
+    let mut wire = impatient(&t);
+    let mut merge = |uri: &str| {
+        let args = json!({"repo": WIDGET, "number": uri});
+        wire.call("pr_merge", args).ok()
+    };
+    let seen = t.open("seen");
+    is_confirmed(merge(&seen));
+    let lost = t.open("lost");
+    t.world.index().lose_next(STATUS, 99);
+    assert_eq!(merge(&lost).data()["ingestion"], "pending");
+    let statuses = t.world.pds().records(&t.alice.did, STATUS).len();
+    for (uri, word) in [(&seen, "confirmed"), (&lost, "pending")] {
+        let again = merge(uri);
+        assert_eq!(again.data()["ingestion"], word, "{}", again.text());
+        assert_eq!(again.data()["unchanged"], true);
+        assert_eq!(again.data()["already_merged"], true);
+        assert_eq!(again.data()["state"], "merged");
+    }
+    assert_eq!(wire.asked.len(), 2, "{:?}", wire.asked);
+    assert_eq!(t.world.pds().records(&t.alice.did, STATUS).len(), statuses);
+}
+
 #[test]
 fn a_head_that_nobody_knows_needs_no_name() {
     let t = Tangled::new();

@@ -3,7 +3,7 @@ use std::time::Duration;
 use forge_core::{
     Capability, Error, Outcome, PrId, Precondition, Warning,
     model::{
-        CheckRollup, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState,
+        CheckRollup, Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState,
         PullRequest, ReviewDecision,
     },
 };
@@ -87,19 +87,22 @@ impl Tool for PrMerge {
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
-        let pull = settled(call, &target).await?;
+        let mut pull = settled(call, &target).await?;
         let said = Said {
             head: args.expected_head.as_deref(),
             confirm: args.confirm.as_deref(),
         };
         if pull.state == PrState::Merged {
             is_proved(&target, &pull)?;
+        } else if has_conflicts(&pull) && left_over(call, &target).await.is_ok() {
+            // Whatever shows it is behind: what is merged conflicts with itself.
+            pull.state = PrState::Merged;
         }
         match pull.state {
             // Somebody may open it again meanwhile: nobody was asked whether that is to be merged.
             PrState::Closed => return Err(closed(&target).into()),
             PrState::Merged if !args.delete_branch => {
-                return merged_before(call, &target, pull, &said).await;
+                return merged_before(call, &target, &pull, &said).await;
             }
             PrState::Merged | PrState::Open => same_head(said.head, pull.head_oid.as_deref())?,
         }
@@ -113,7 +116,7 @@ impl Tool for PrMerge {
             question(call, &target, &pull, &args, by, &plan, &warnings)
         } else {
             plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
-            left_over(call, &target, &pull) + &warned(call, &warnings)
+            about_branch(call, &target, &pull) + &warned(call, &warnings)
         };
         let by_word = by.map(MergeMethod::as_str);
         let bound = format!("{:?}", (&pull.base_branch, by_word, plan.bound()));
@@ -131,6 +134,8 @@ impl Tool for PrMerge {
             body: args.body,
             delete_branch: args.delete_branch,
             auto: args.auto,
+            // Whoever agreed to a deletion has agreed to no merge.
+            only_left_over: pull.state == PrState::Merged,
             clone: call.server.clone_of(&target.repo).await,
             ..MergeReq::default()
         };
@@ -148,7 +153,6 @@ impl Tool for PrMerge {
         out.state = crate::output::state_word(&merge.pull_request).to_owned();
         out.url = Some(call.cleaner.line(&merge.pull_request.url));
         out.id = merge.commit.clone();
-        out.unchanged |= merge.already_merged && !merge.branch_deleted;
         let mut all = WarningOut::all(&warnings, &call.cleaner);
         all.append(&mut out.warnings);
         out.warnings = all;
@@ -198,20 +202,21 @@ async fn settled(call: &Call, target: &Target) -> Result<PullRequest, Error> {
     Ok(pull)
 }
 
-/// One that is merged. What it left open is closed if somebody agrees: its description may have
-/// been changed since, and whoever agreed to the merge has not seen that.
+/// One that is merged. The forge says who sees that. What it left open is closed if somebody agrees:
+/// its description may have been changed since, and whoever agreed to the merge has not seen that.
 async fn merged_before(
     call: &Call,
     target: &Target,
-    pull: PullRequest,
+    pull: &PullRequest,
     said: &Said<'_>,
 ) -> Result<Answer<Out>, Stop> {
-    let warnings = unread(&pull);
-    let mut plan = Plan::of(call, target, &pull).await?;
+    let warnings = unread(pull);
+    let mut out = left_over(call, target).await?;
+    let mut plan = Plan::of(call, target, pull).await?;
     plan = plan.without_done(target).await;
     let issues = plan.in_words();
     if !issues.is_empty() {
-        let title = titled(call, &pull);
+        let title = titled(call, pull);
         let mut text = format!(
             "{} \"{title}\" is merged. {} {issues}?",
             target.id,
@@ -223,17 +228,21 @@ async fn merged_before(
             text: &text,
             besides: &bound,
         };
-        match agreed(call, target, &pull, said, question).await {
+        match agreed(call, target, pull, said, question).await {
             Ok(()) => {}
             Err(Stop::Failed(e)) => plan = plan.left_alone(&told(&e)),
             Err(ask @ Stop::Ask(_)) => return Err(ask),
         }
     }
+    if out.unchanged && !out.warnings.is_empty() {
+        // The first one says what the answer says anyway.
+        out.warnings.remove(0);
+    }
+    out.warnings.splice(0..0, warnings);
     let linked = plan.carry_out(call, target).await;
-    let commit = pull.merge_commit.clone();
-    let mut out = Outcome::immediate(pull);
-    out.unchanged = linked.is_unchanged();
-    out.warnings = warnings;
+    out.unchanged &= linked.is_unchanged();
+    let commit = out.value.commit.clone();
+    let out = out.map(|merge| merge.pull_request);
     let Answer { text, data } = written::of_pull(call, "was merged before", &out);
     Ok(Answer {
         text: text + &linked.text(),
@@ -248,6 +257,21 @@ async fn merged_before(
             written: data,
         },
     })
+}
+
+/// Merges nothing, and fails where it is not merged.
+async fn left_over(call: &Call, target: &Target) -> Result<Outcome<Merge>, Error> {
+    let req = MergeReq {
+        only_left_over: true,
+        clone: call.server.clone_of(&target.repo).await,
+        ..MergeReq::default()
+    };
+    target.repo.merge(&target.id, &req).await
+}
+
+fn has_conflicts(pull: &PullRequest) -> bool {
+    let found = pull.mergeability.as_ref();
+    pull.state == PrState::Open && found.is_some_and(|m| m.state == MergeState::Conflicting)
 }
 
 /// The fields of the model that say whether a pull request is to be merged, and what that closes.
@@ -429,25 +453,17 @@ fn is_approved(pull: &PullRequest) -> bool {
     }
 }
 
-/// The user may have thought for minutes. Whoever agreed to a deletion has agreed to no merge, and
-/// whoever agreed to a merge has agreed to one into that branch alone.
+/// The user may have thought for minutes, and has agreed to a merge into that branch alone.
 async fn still_so(target: &Target, pull: &PullRequest) -> Result<(), Error> {
-    let now = target.repo.view(&target.id, PrFields::ROW).await?;
-    if pull.state == PrState::Open {
-        return same_base(&pull.base_branch, &now.base_branch);
-    }
-    if now.state == PrState::Merged {
+    if pull.state == PrState::Merged {
         return Ok(());
     }
-    Err(Error::precondition(
-        Precondition::Open,
-        format!("{} was opened again while the user was asked", target.id),
-    )
-    .with_hint("look at it again with pr_view"))
+    let now = target.repo.view(&target.id, PrFields::ROW).await?;
+    same_base(&pull.base_branch, &now.base_branch)
 }
 
 /// The question about the branch of one that is merged.
-fn left_over(call: &Call, target: &Target, pull: &PullRequest) -> String {
+fn about_branch(call: &Call, target: &Target, pull: &PullRequest) -> String {
     format!(
         "{} \"{}\" is merged. Delete its branch {}? Head {}.",
         target.id,
