@@ -35,6 +35,8 @@ pub(crate) enum Section {
     Checks,
     LinkedIssues,
     Projects,
+    LatestReviews,
+    LatestOpinions,
 }
 
 impl Section {
@@ -47,11 +49,13 @@ impl Section {
         Self::Checks,
         Self::LinkedIssues,
         Self::Projects,
+        Self::LatestReviews,
+        Self::LatestOpinions,
     ];
 
-    /// The bit that asks for it.
-    pub const fn field(self) -> PrFields {
-        match self {
+    /// The bit that asks for it; the latest reviews come unasked, by the fragment `PullReviews`.
+    pub const fn field(self) -> Option<PrFields> {
+        Some(match self {
             Self::Comments => PrFields::COMMENTS,
             Self::Reviews => PrFields::REVIEWS,
             Self::Threads => PrFields::THREADS,
@@ -60,7 +64,13 @@ impl Section {
             Self::Checks => PrFields::CHECKS,
             Self::LinkedIssues => PrFields::LINKED_ISSUES,
             Self::Projects => PrFields::PROJECTS,
-        }
+            Self::LatestReviews | Self::LatestOpinions => return None,
+        })
+    }
+
+    /// Whether `fields` ask for it.
+    fn is_in(self, fields: PrFields) -> bool {
+        self.field().is_some_and(|field| fields.contains(field))
     }
 
     /// Its key in the answer.
@@ -74,6 +84,8 @@ impl Section {
             Self::Checks => "head",
             Self::LinkedIssues => "closingIssuesReferences",
             Self::Projects => "projectItems",
+            Self::LatestReviews => "latestReviews",
+            Self::LatestOpinions => "latestOpinionatedReviews",
         }
     }
 
@@ -88,6 +100,7 @@ impl Section {
             Self::Checks => "checks",
             Self::LinkedIssues => "linked issues",
             Self::Projects => "projects",
+            Self::LatestReviews | Self::LatestOpinions => "latest reviews",
         }
     }
 
@@ -96,6 +109,7 @@ impl Section {
         match self {
             Self::Threads => "threads",
             Self::LinkedIssues => "linked_issues",
+            Self::LatestReviews | Self::LatestOpinions => "latest_reviews",
             _ => self.title(),
         }
     }
@@ -119,6 +133,7 @@ impl Section {
             Self::Files => "FileNode",
             Self::LinkedIssues => "IssueLink",
             Self::Projects => "ProjectItemNode",
+            Self::LatestReviews | Self::LatestOpinions => "ReviewNode",
             Self::Checks => return checks(&first, required),
         };
         // Of the reviews, those that are not submitted are for their authors alone.
@@ -219,7 +234,7 @@ pub(crate) fn selection(base: Base, fields: PrFields, required: Required) -> Str
     for (_, plain) in PLAIN.iter().filter(|(field, _)| fields.contains(*field)) {
         let _ = write!(text, " {plain}");
     }
-    for section in Section::ALL.iter().filter(|s| fields.contains(s.field())) {
+    for section in Section::ALL.iter().filter(|s| s.is_in(fields)) {
         let _ = write!(text, " {}", section.selection(None, required));
     }
     text
@@ -245,5 +260,5 @@ pub(crate) fn is_heavy(fields: PrFields) -> bool {
     fields.contains(PrFields::MERGEABILITY)
         || fields.contains(PrFields::TO_MERGE)
         || fields.contains(PrFields::POTENTIAL_MERGE)
-        || Section::ALL.iter().any(|s| fields.contains(s.field()))
+        || Section::ALL.iter().any(|s| s.is_in(fields))
 }

@@ -125,7 +125,7 @@ fn every_combination_of_sections() {
     let plain = plain.into_iter().fold(PrFields::NONE, |sum, f| sum | f);
     let all = [plain]
         .into_iter()
-        .chain(Section::ALL.iter().map(|s| s.field()));
+        .chain(Section::ALL.iter().filter_map(|s| s.field()));
     let all: Vec<PrFields> = all.collect();
     for mask in 0..1_u32 << all.len() {
         let fields = all
@@ -174,8 +174,11 @@ fn what_nobody_looks_at_is_left_out() {
 }
 
 #[test]
-fn every_combination_of_further_pages() {
-    for mask in 1..1_u32 << Section::ALL.len() {
+fn further_pages_of_any_two_sections_and_of_all() {
+    let all = Section::ALL.len();
+    // What is wrong with a combination is wrong with two of it.
+    let special = |mask: &u32| mask.count_ones() <= 2 || mask.count_ones() as usize == all;
+    for mask in (1..1_u32 << all).filter(special) {
         let mut document = Document::query("PullMore");
         let mut parts = Vec::new();
         for (i, section) in Section::ALL

@@ -137,7 +137,7 @@ impl GitHub {
         let Some(Prepared {
             repository:
                 Some(PreparedRepo {
-                    pull_request: Some(pull),
+                    pull_request: Some(mut pull),
                     rest: repo,
                 }),
             rest,
@@ -148,10 +148,11 @@ impl GitHub {
         if let Some(e) = answer.errors.iter().find(|e| !is_spare(edit, e)) {
             return Err(self.api.error(&answer, e));
         }
-        let unread = self
+        let mut unread = self
             .api
             .warnings(&answer, |e| (view::title(e, 2), view::model_field(e, 2)));
         self.knows_teams(edit, &pull)?;
+        unread.extend(self.complete(&mut pull).await);
         let pull = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
         if let Some(base) = &edit.base {
             if !lookups::branch_exists(&repo, "newBase") {

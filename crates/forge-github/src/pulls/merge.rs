@@ -84,7 +84,12 @@ impl GitHub {
             self.api.http.settings().retry.wait(pause).await;
             prepared = self.prepare_merge(pr).await?;
         }
-        let Ready { repo, pull, unread } = prepared;
+        let Ready {
+            repo,
+            mut pull,
+            mut unread,
+        } = prepared;
+        unread.extend(self.complete(&mut pull).await);
         if pull.state == "MERGED" {
             return self.already_merged(pr, req, pull, unread).await;
         }

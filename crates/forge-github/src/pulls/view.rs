@@ -54,7 +54,7 @@ impl GitHub {
             Base::Core
         };
         let select = |fields| fields::selection(base, fields, Required::Number);
-        let (mut pull, mut warnings) = match self.lookup(pr, &select(fields)).await {
+        let (pull, warnings) = match self.lookup(pr, &select(fields)).await {
             Err(error) if is_without_projects(fields, &error) => {
                 let rest = select(fields.without(PrFields::PROJECTS));
                 let (pull, mut warnings) = self.lookup(pr, &rest).await?;
@@ -63,11 +63,11 @@ impl GitHub {
             }
             found => found?,
         };
-        warnings.extend(self.complete(&mut pull).await);
         self.domain(&pr.repo, pull, fields, warnings)
     }
 
-    /// A pull request with a selection of one's own. What could not be read is a warning.
+    /// A pull request with a selection of one's own, each section of it in full. What could not be
+    /// read is a warning.
     pub(crate) async fn lookup(
         &self,
         pr: &PrId,
@@ -79,7 +79,9 @@ impl GitHub {
             .api
             .query(&document.text(), &pr_variables(pr)?.into())
             .await?;
-        self.pull_of(pr, &mut answer)
+        let (mut pull, mut warnings) = self.pull_of(pr, &mut answer)?;
+        warnings.extend(self.complete(&mut pull).await);
+        Ok((pull, warnings))
     }
 
     /// Takes the pull request out of an answer; what of it could not be read is a warning.
@@ -116,7 +118,7 @@ impl GitHub {
         fields: PrFields,
         mut warnings: Vec<Warning>,
     ) -> Result<PullRequest> {
-        warnings.extend(self.shown_missing(&pull));
+        warnings.extend(self.shown_missing(&pull, &warnings));
         let unread = |field| warnings.iter().any(|w| w.section == Some(field));
         let checks_unread = unread(Section::Checks.model_field());
         let mut pull = map::pull(&self.info.host, repo, pull, fields, checks_unread)?;
@@ -124,7 +126,8 @@ impl GitHub {
         Ok(pull)
     }
 
-    fn shown_missing(&self, pull: &wire::Pull) -> Vec<Warning> {
+    /// What `pull` shows to be missing, and `said` does not say already.
+    fn shown_missing(&self, pull: &wire::Pull, said: &[Warning]) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let asked = pull.review_requests.nodes.iter().flatten().flatten();
         let mut asked = asked.filter_map(|r| r.requested_reviewer.as_ref());
@@ -137,15 +140,17 @@ impl GitHub {
             let hint = error.hint().unwrap_or_default().to_owned();
             warnings.push(warning.of_section(REVIEWERS).with_hint(hint));
         }
+        let latest = Section::LatestReviews.model_field();
+        let said = said.iter().any(|w| w.section == Some(latest));
         let more = |reviews: &Nodes<wire::Review>| reviews.next().is_some();
-        if more(&pull.latest_reviews) || more(&pull.latest_opinionated_reviews) {
+        if !said && (more(&pull.latest_reviews) || more(&pull.latest_opinionated_reviews)) {
             let warning = Warning::new(
-                "more than a hundred people reviewed it: the latest reviews and their counts are \
-                 of the first hundred",
+                "more people reviewed it than could be read: the latest reviews and their counts \
+                 are of a part of them",
             );
             warnings.push(
                 warning
-                    .of_section(LATEST)
+                    .of_section(latest)
                     .with_hint("'forge pr view --json reviews' has every review"),
             );
         }
@@ -195,6 +200,8 @@ impl GitHub {
                 .filter(|section| !open.contains(section))
                 .collect();
         }
+        // The latest reviews are two lists, which fail together.
+        warnings.dedup();
         warnings.extend(self.complete_comments(pull).await);
         warnings
     }
@@ -321,15 +328,12 @@ pub(crate) fn model_field(error: &GqlError, depth: usize) -> Option<&'static str
         "milestone" => Some("milestone"),
         "mergeable" | "mergeStateStatus" => Some("mergeability"),
         "reviewRequests" => Some(REVIEWERS),
-        "latestReviews" | "latestOpinionatedReviews" => Some(LATEST),
         _ => None,
     }
 }
 
 /// The field of the model with who was asked for a review.
 pub(crate) const REVIEWERS: &str = "pending_reviewers";
-/// The field of the model with the latest reviews.
-const LATEST: &str = "latest_reviews";
 
 fn section(error: &GqlError, depth: usize) -> Option<Section> {
     error
@@ -412,6 +416,11 @@ fn unfinished(pull: &mut wire::Pull) -> Vec<(Section, String)> {
             Section::Projects,
             pull.project_items.as_ref().and_then(Nodes::next),
         ),
+        (Section::LatestReviews, pull.latest_reviews.next()),
+        (
+            Section::LatestOpinions,
+            pull.latest_opinionated_reviews.next(),
+        ),
     ]
     .into_iter()
     .filter_map(|(section, next)| Some((section, next?)))
@@ -425,6 +434,12 @@ fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
             have.extend(page.unwrap_or_default());
         }
     }
+    // What is added up must not pass for whole: without its page it stays to be read.
+    fn add<T>(have: Option<&mut Nodes<T>>, page: Option<Nodes<T>>) {
+        if let (Some(have), Some(page)) = (have.filter(|h| h.next().is_some()), page) {
+            have.extend(page);
+        }
+    }
     let checks = contexts(&mut further).map(std::mem::take);
     put(&mut pull.all_comments, further.all_comments);
     put(&mut pull.reviews, further.reviews);
@@ -436,8 +451,11 @@ fn extend(pull: &mut wire::Pull, mut further: wire::Pull) {
         further.closing_issues_references,
     );
     put(&mut pull.project_items, further.project_items);
-    // Checks that did not come stay to be read: what they add up to must not pass for whole.
-    if let (Some(have), Some(checks)) = (contexts(pull).filter(|h| h.next().is_some()), checks) {
-        have.extend(checks);
-    }
+    add(contexts(pull), checks);
+    let came = |page: Nodes<wire::Review>| Some(page).filter(|p| p.nodes.is_some());
+    add(Some(&mut pull.latest_reviews), came(further.latest_reviews));
+    add(
+        Some(&mut pull.latest_opinionated_reviews),
+        came(further.latest_opinionated_reviews),
+    );
 }

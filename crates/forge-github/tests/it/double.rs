@@ -8,8 +8,8 @@ use forge_core::{
     model::{
         CheckRollup, CloseReq, CommentId, CreatePull, DiffReq, EditPull, FileEdit, HeadRef,
         MergeMethod, MergeReq, MergeState, NewLabel, NewReview, NewThread, PrFields, PrState,
-        PullQuery, Reviewer, SetChange, Side, StateFilter, ThreadFilter, ThreadId, UpdateBranch,
-        Verdict,
+        PullQuery, PullRequest, ReviewDecision, Reviewer, SetChange, Side, StateFilter,
+        ThreadFilter, ThreadId, UpdateBranch, Verdict,
     },
 };
 use forge_github::{FixedToken, GitHub};
@@ -18,7 +18,7 @@ use forge_testkit::{
     LogWatch,
     github::{
         ALL_SCOPES, Fault, GitHubDouble, Options, PullSeed,
-        state::{Permission, Protection},
+        state::{Permission, Protection, ReviewState},
     },
     watch_logs,
 };
@@ -750,6 +750,65 @@ async fn large_ones_are_read_past_a_hundred() {
     let text: Vec<Vec<u8>> = diff.body.try_collect().await.unwrap();
     let text = String::from_utf8(text.concat()).unwrap();
     assert_eq!(text.matches("diff --git").count(), 350);
+}
+
+#[tokio::test]
+async fn everyone_who_reviewed_is_counted() {
+    let world = World::new();
+    let id = world.open("feature");
+    let approve = |readers: std::ops::Range<usize>| {
+        let mut seed = world.double.seed();
+        for n in readers {
+            let reader = format!("reader{n}");
+            seed.review(REPO, 1, &reader, ReviewState::Approved, "Good.");
+        }
+    };
+    let view = || world.count(world.ada.view(&id, PrFields::NONE));
+    approve(0..100);
+    let (seen, n) = view().await;
+    assert_eq!((seen.unwrap().approvals, n), (100, 1));
+
+    approve(100..128);
+    {
+        // Her comment does not take back what she asked for, and is the later review.
+        let mut seed = world.double.seed();
+        seed.review(REPO, 1, "grace", ReviewState::ChangesRequested, "No.");
+        seed.review(REPO, 1, "linus", ReviewState::Commented, "Hm.");
+        seed.review(REPO, 1, "grace", ReviewState::Commented, "Still no.");
+    }
+    let whole = |pull: &PullRequest| {
+        assert_eq!(pull.warnings, []);
+        assert_eq!((pull.approvals, pull.changes_requested), (128, 1));
+        assert_eq!(pull.latest_reviews.len(), 130);
+        assert_eq!(pull.review_counts().commented, 1);
+        let decision = pull.review_decision;
+        assert_eq!(decision, Some(ReviewDecision::ChangesRequested));
+    };
+    let (seen, n) = view().await;
+    whole(&seen.unwrap());
+    assert_eq!(n, 2);
+    let query = PullQuery::default();
+    let (rows, n) = world
+        .count(world.ada.list(&query, PageReq::first(10)))
+        .await;
+    whole(&rows.unwrap().items[0]);
+    assert_eq!(n, 2);
+
+    // What is told after a change is told of everyone as well.
+    let title = EditPull {
+        title: Some("New".into()),
+        ..EditPull::default()
+    };
+    let (edited, n) = world.count(world.ada.edit(&id, &title)).await;
+    whole(&edited.unwrap().value);
+    assert_eq!(n, 3);
+    let req = CloseReq::default();
+    let (closed, n) = world.count(world.ada.close(&id, &req)).await;
+    whole(&closed.unwrap().value);
+    assert_eq!(n, 3);
+    world.ada.reopen(&id, None).await.unwrap();
+    let merged = world.ada.merge(&id, &MergeReq::default()).await.unwrap();
+    whole(&merged.value.pull_request);
 }
 
 #[tokio::test]

@@ -532,18 +532,34 @@ async fn pages_of_a_section_show_what_could_be_read() {
 }
 
 #[tokio::test]
-async fn more_reviewers_than_a_page_holds_are_said() {
-    let many = page(vec![review("R_1", "grace", "APPROVED")], "c1");
-    let answer = changed(7, json!({ "latestOpinionatedReviews": many }));
-    let script = Script::play(vec![data("PullView", one(answer))]).await;
-    let seen = script
-        .repo
-        .view(&script.pr(), PrFields::NONE)
-        .await
-        .unwrap();
-    assert_eq!((seen.approvals, seen.warnings.len()), (1, 1));
-    assert_eq!(seen.warnings[0].section, Some("latest_reviews"));
-    assert_eq!(seen.review_counts().approved, 1);
+async fn reviewers_who_cannot_be_read_are_said() {
+    let first = || {
+        let some = page(vec![review("R_1", "grace", "APPROVED")], "c1");
+        let other = json!({ "latestReviews": some, "latestOpinionatedReviews": some });
+        data("PullView", one(changed(7, other)))
+    };
+    let more = |opinions: Value| {
+        let latest = nodes(vec![]);
+        let node = json!({
+            "id": "PR_7", "latestReviews": latest, "latestOpinionatedReviews": opinions,
+        });
+        data("PullMore", json!({ "node": node }))
+    };
+    let stuck = page(vec![review("R_2", "linus", "APPROVED")], "c1");
+    let mut steps = vec![first(), more(stuck), first(), more(Value::Null), first()];
+    steps.extend((0..4).map(|_| gateway("PullMore")));
+    let script = Script::play(steps).await;
+    for approvals in [2, 1, 1] {
+        let seen = script
+            .repo
+            .view(&script.pr(), PrFields::NONE)
+            .await
+            .unwrap();
+        assert_eq!(seen.warnings.len(), 1, "{:?}", seen.warnings);
+        assert_eq!(seen.warnings[0].section, Some("latest_reviews"));
+        assert_eq!(seen.approvals, approvals);
+        assert_eq!(seen.review_counts().approved, approvals);
+    }
     script.sent();
 }
 

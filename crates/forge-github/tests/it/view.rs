@@ -158,6 +158,8 @@ async fn further_hundreds_of_all_sections_come_together() {
             "files": page(vec![file("a")], "f1"),
             "head": head(page(vec![check_run("a", "SUCCESS")], "h1")),
             "closingIssuesReferences": nodes(vec![]),
+            "latestReviews": page(vec![review("PRR_1", "grace", "COMMENTED")], "l1"),
+            "latestOpinionatedReviews": page(vec![review("PRR_3", "linus", "APPROVED")], "o1"),
         }),
     );
     let second = json!({ "node": { "__typename": "PullRequest", "id": "PR_7",
@@ -166,6 +168,8 @@ async fn further_hundreds_of_all_sections_come_together() {
         "commits": nodes(vec![commit(2)]),
         "files": nodes(vec![file("b")]),
         "head": head(nodes(vec![check_run("b", "FAILURE")])),
+        "latestReviews": nodes(vec![review("PRR_4", "eve", "COMMENTED")]),
+        "latestOpinionatedReviews": nodes(vec![review("PRR_2", "grace", "APPROVED")]),
     }});
     let third = json!({ "node": { "__typename": "PullRequest", "id": "PR_7",
         "allComments": nodes(vec![comment("IC_3", "ada", "3")]),
@@ -178,6 +182,8 @@ async fn further_hundreds_of_all_sections_come_together() {
     .await;
     let pull = script.repo.view(&script.pr(), everything()).await.unwrap();
     assert!(pull.warnings.is_empty(), "{:?}", pull.warnings);
+    let counts = pull.review_counts();
+    assert_eq!((counts.approved, counts.commented), (2, 1));
     assert_eq!(pull.comments.unwrap().len(), 3);
     assert_eq!(pull.reviews.unwrap().len(), 2);
     assert_eq!(pull.commits.unwrap().len(), 2);
@@ -190,7 +196,10 @@ async fn further_hundreds_of_all_sections_come_together() {
     let sent = script.sent();
     assert_eq!(
         sent[1].1,
-        json!({ "id": "PR_7", "after0": "c1", "after1": "r1", "after2": "k1", "after3": "f1", "after4": "h1" })
+        json!({
+            "id": "PR_7", "after0": "c1", "after1": "r1", "after2": "k1", "after3": "f1",
+            "after4": "h1", "after5": "l1", "after6": "o1",
+        })
     );
     assert_eq!(sent[2].1, json!({ "id": "PR_7", "after0": "c2" }));
 }
