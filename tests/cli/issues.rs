@@ -1,6 +1,12 @@
-//! `forge issue` on issues that are kept in a git repository.
+//! `forge issue` on issues that are kept in a git repository, and labels on GitHub's too.
 
-use crate::world::{DATE, World, rows};
+use forge_testkit::Run;
+use serde_json::json;
+
+use crate::{
+    hub::{Hub, REPO},
+    world::{DATE, World, rows},
+};
 
 /// With issue 1.
 fn world() -> World {
@@ -95,6 +101,48 @@ fn title_and_body_are_edited() {
     );
     let out = world.forge(&["issue", "edit", "1"]).output().exits(1);
     assert!(out.stderr_text().contains("nothing to change was named"));
+}
+
+/// Labels of issue 1, which come and go with `run`; there are `bug`, `help wanted` and `question`.
+fn labels_come_and_go(run: impl Fn(&[&str]) -> Run) {
+    let edit = |flags: &[&str]| run(&[&["issue", "edit", "1"][..], flags].concat());
+    let is = |title: &str, labels: &[&str]| {
+        let view = run(&["issue", "view", "1", "--json", "title,labels,url"]);
+        let issue = view.output().success().json();
+        let names = issue["labels"].as_array().unwrap();
+        let mut names: Vec<_> = names.iter().map(|l| l["name"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        assert_eq!((&issue["title"], names), (&json!(title), labels.to_vec()));
+        format!("{}\n", issue["url"].as_str().unwrap())
+    };
+    let lists = ["--add-label", "bug,Question", "--add-label", "help wanted"];
+    let said = edit(&lists).text();
+    assert_eq!(said, is("It breaks", &["bug", "help wanted", "question"]));
+    let lists = ["-t", "New", "--add-label", "bug", "--remove-label"];
+    edit(&[&lists[..], &["BUG,help wanted"]].concat()).ok();
+    is("New", &["question"]);
+    // A label that does not exist is found out before anything is written.
+    let unknown = edit(&["-t", "Newer", "--add-label", "bug,bgu"]);
+    assert!(unknown.output().exits(1).says("bgu").stdout.is_empty());
+    is("New", &["question"]);
+    assert_eq!(
+        edit(&["--add-label", "", "--remove-label", "bug"]).text(),
+        is("New", &["question"])
+    );
+}
+
+#[test]
+fn labels_come_and_go_here_and_on_github() {
+    let world = world();
+    labels_come_and_go(|line| world.forge(line));
+    let hub = Hub::new();
+    let mut seed = hub.double.seed();
+    for label in ["help wanted", "question"] {
+        seed.label(REPO, label);
+    }
+    seed.open_issue(REPO, "grace", "It breaks", "Often.");
+    drop(seed);
+    labels_come_and_go(|line| hub.forge(&[line, &["-R", REPO]].concat()));
 }
 
 #[test]

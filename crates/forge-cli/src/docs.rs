@@ -77,8 +77,8 @@ are different on purpose:
   tangled the word on who shows it goes to stderr.
 - There is no `pr checkout`, `lock`, `unlock` and `revert`.
 - `forge issue` has `list`, `view`, `create`, `edit`, `close`, `reopen` and `comment`, each with those
-  of gh's flags that are listed below. `issue list` does not search, `issue edit` changes title and
-  body, and `--body` with `--editor` is refused.
+  of gh's flags that are listed below. `issue list` does not search, `issue edit` changes title, body
+  and labels of one issue, and `--body` with `--editor` is refused.
 - `--json` prints `null` for a time that is not known.
 - `--jq` has no `env`, `input` and `halt`, and lacks some words that are rare, such as `JOIN`,
   `fromstream`, `@base32`, `$__loc__` and `?//`; `--template` has no `regexMatch`, and numbers are

@@ -34,7 +34,7 @@ pub enum IssueCommand {
     Close(IssueCloseArgs),
     /// Comment on an issue
     Comment(IssueCommentArgs),
-    /// Edit title and body of an issue
+    /// Edit title, body and labels of an issue
     Edit(IssueEditArgs),
     /// Reopen an issue
     Reopen(IssueReopenArgs),
@@ -186,9 +186,15 @@ pub struct IssueEditArgs {
     /// Number or URL
     #[arg(value_name = "issue")]
     pub selector: String,
+    /// Add labels by name
+    #[arg(long, value_name = "name", value_delimiter = ',')]
+    pub add_label: Vec<String>,
     /// The text.
     #[command(flatten)]
     pub body: BodyArgs,
+    /// Take labels off
+    #[arg(long, value_name = "name", value_delimiter = ',')]
+    pub remove_label: Vec<String>,
     /// The new title
     #[arg(short, long, value_name = "text")]
     pub title: Option<String>,

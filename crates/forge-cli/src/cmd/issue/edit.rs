@@ -1,11 +1,17 @@
 //! `forge issue edit`.
 
-use forge_core::{Error, Result, model::EditIssue};
+use forge_core::{
+    Error, Result,
+    model::{EditIssue, SetChange},
+};
 
 use super::shared::select;
 use crate::{
     args::issue::IssueEditArgs,
-    cmd::{Ctx, pr::body},
+    cmd::{
+        Ctx,
+        pr::{body, shared::names},
+    },
     exit::Exit,
 };
 
@@ -15,15 +21,20 @@ use crate::{
 /// When nothing is named that is to change, or the forge refuses it.
 pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<Exit> {
     let has_body = args.body.body.is_some() || args.body.body_file.is_some();
-    if args.title.is_none() && !has_body {
+    // Lists that were given with nothing in them change nothing, and are no mistake.
+    let has_labels = !args.add_label.is_empty() || !args.remove_label.is_empty();
+    if args.title.is_none() && !has_body && !has_labels {
         return Err(Error::invalid("title", "nothing to change was named")
-            .with_hint("pass --title, --body or --body-file"));
+            .with_hint("pass --title, --body, --body-file, --add-label or --remove-label"));
     }
     let selected = select(ctx, repo, &args.selector).await?;
     let edit = EditIssue {
         title: args.title.clone(),
         body: body::read(&args.body, &selected.repo)?,
-        ..EditIssue::default()
+        labels: SetChange {
+            add: names(&args.add_label),
+            remove: names(&args.remove_label),
+        },
     };
     let edited = selected.repo.edit_issue(&selected.id, &edit).await?;
     let edited = ctx.ui.outcome(edited)?;
