@@ -3,12 +3,12 @@
 //! A text is Markdown. Fences, code spans and HTML comments name nothing; an address counts whether
 //! it is bare or behind a link. Nobody is asked, so a number that does not exist is found as well.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::{
-    AtUri, Locator, PrId, PrKey, RepoId,
+    AtUri, Locator, PrId, PrKey, RepoId, Warning,
     locator::{self, Hosts},
     markdown::html_comments,
     model::{IssueId, Link, SubjectKind},
@@ -21,7 +21,7 @@ const CLOSING: [&str; 9] = [
 ];
 /// More of a text is not read, in bytes: four times the longest that a forge takes.
 const READ: usize = 256 * 1024;
-/// More than so many are not looked for in one text.
+/// More places of one text are left out.
 const MOST: usize = 500;
 /// Stands where something is that names nothing, so that what is around it does not join.
 const GAP: &str = " \u{fffc} ";
@@ -92,25 +92,22 @@ pub struct Mention {
     pub closes: bool,
 }
 
-/// What `text` names, in order; `hosts` says what is at which host, and where `owner/name` is.
+/// What `text` names, in order; `hosts` says what is at which host, and where `owner/name` is. A text
+/// in which more than 500 places name something is told in `warnings`, once for all texts, and has
+/// the first 500.
 #[must_use]
-pub fn mentions(text: &str, hosts: &Hosts) -> Vec<Mention> {
-    let mut found = Vec::new();
-    let mut after_closing = false;
-    for word in prose(text).split_whitespace() {
-        if let Some(named) = named(word, hosts) {
-            found.push(Mention {
-                named,
-                closes: after_closing
-                    && word.starts_with(|c: char| c == '#' || c.is_alphanumeric()),
-            });
-            if found.len() == MOST {
-                break;
-            }
+pub fn mentions(text: &str, hosts: &Hosts, warnings: &mut Vec<Warning>) -> Vec<Mention> {
+    let prose = prose(text);
+    let mut all = places(&prose, hosts);
+    let found = all.by_ref().take(MOST).collect();
+    if all.next().is_some() {
+        let cut = Warning::new(format!(
+            "one text names more than {MOST} pull requests and issues; those after the first {MOST} \
+             were left out"
+        ));
+        if !warnings.contains(&cut) {
+            warnings.push(cut);
         }
-        let bare = word.trim_start_matches(|c: char| !c.is_alphanumeric());
-        let bare = bare.strip_suffix(':').unwrap_or(bare).to_lowercase();
-        after_closing = CLOSING.contains(&bare.as_str());
     }
     found
 }
@@ -118,16 +115,28 @@ pub fn mentions(text: &str, hosts: &Hosts) -> Vec<Mention> {
 /// The issues that a pull request of `repo` with this description closes, each once, in order.
 #[must_use]
 pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
-    let mut issues = Vec::new();
-    for mention in mentions(text, hosts).iter().filter(|m| m.closes) {
-        if let Some((kind, number)) = mention.named.number_in(repo)
-            && kind != Some(SubjectKind::PullRequest)
-            && !issues.contains(&number)
-        {
-            issues.push(number);
-        }
-    }
-    issues
+    let prose = prose(text);
+    let mut seen = BTreeSet::new();
+    places(&prose, hosts)
+        .filter(|mention| mention.closes)
+        .filter_map(|mention| mention.named.number_in(repo))
+        .filter(|(kind, _)| *kind != Some(SubjectKind::PullRequest))
+        .map(|(_, number)| number)
+        .filter(|number| seen.insert(*number))
+        .collect()
+}
+
+/// Every place of a text without code that names something, in order.
+fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
+    let mut after_closing = false;
+    prose.split_whitespace().filter_map(move |word| {
+        let closes = after_closing && word.starts_with(|c: char| c == '#' || c.is_alphanumeric());
+        let bare = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let bare = bare.strip_suffix(':').unwrap_or(bare).to_lowercase();
+        after_closing = CLOSING.contains(&bare.as_str());
+        let named = named(word, hosts)?;
+        Some(Mention { named, closes })
+    })
 }
 
 /// The words of a Markdown text without its code and its comments, with the addresses of its links.
@@ -198,10 +207,28 @@ fn shown_of_html(html: &str) -> String {
     while let Some((before, behind)) = rest.split_once('<') {
         shown.push_str(before);
         shown.push(' ');
-        rest = behind.split_once('>').map_or("", |(_, rest)| rest);
+        rest = behind_tag(behind);
     }
     shown.push_str(rest);
     shown
+}
+
+/// What follows a tag whose `<` is read. A `>` in a quoted value does not end it.
+fn behind_tag(html: &str) -> &str {
+    let (mut quote, mut before) = (None, ' ');
+    for (at, c) in html.char_indices() {
+        match quote {
+            None if c == '>' => return html.get(at + 1..).unwrap_or_default(),
+            // Elsewhere a quote is a character like others.
+            None if before == '=' && matches!(c, '"' | '\'') => quote = Some(c),
+            Some(open) if open == c => quote = None,
+            _ => {}
+        }
+        if !c.is_whitespace() {
+            before = c;
+        }
+    }
+    ""
 }
 
 /// What a word names, without the punctuation around it.
@@ -250,7 +277,7 @@ mod tests {
 
     fn of(text: &str) -> Vec<String> {
         let own = RepoId::local("/own");
-        mentions(text, &Hosts::builtin())
+        mentions(text, &Hosts::builtin(), &mut Vec::new())
             .iter()
             .map(|m| {
                 let link = m.named.link(&own);
@@ -334,9 +361,26 @@ mod tests {
                 "<details>\n<b>#7</b>\n</details>\n\nx <i>#8</i>",
                 &["#7", "#8"],
             ),
+            (
+                "<details open title=\"> #7\">\n#8\n<p title = 'a\" > #7' class=it's>#9</p>\n</details>",
+                &["#8", "#9"],
+            ),
         ] {
             assert_eq!(of(text), found, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_left_out_is_said_once_and_all_that_is_closed_counts() {
+        let mut said = Vec::new();
+        let many = "#1 ".repeat(MOST);
+        let mut found = |text: &str| mentions(text, &Hosts::builtin(), &mut said).len();
+        assert_eq!(found(&many), MOST);
+        let more = format!("{many} fixes #7, fixes #7, fixes #2");
+        assert_eq!((found(&more), found(&more)), (MOST, MOST));
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].message.contains("more than 500"), "{said:?}");
+        assert_eq!(closed(&more), [7, 2]);
     }
 
     #[test]
@@ -373,7 +417,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let text = "#1 Octo/Tools#2 https://github.com/octo/tools/issues/3 octo/other#4";
-        let found: Vec<_> = mentions(text, &Hosts::builtin())
+        let found: Vec<_> = mentions(text, &Hosts::builtin(), &mut Vec::new())
             .iter()
             .map(|m| m.named.number_in(&own))
             .collect();
@@ -387,7 +431,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read(text in "(?s).{0,200}") {
-            for mention in mentions(&text, &Hosts::builtin()) {
+            for mention in mentions(&text, &Hosts::builtin(), &mut Vec::new()) {
                 if let Named::Number(n) = mention.named {
                     prop_assert!(n > 0);
                 }

@@ -109,7 +109,8 @@ impl GitHub {
     async fn named_in(&self, repo: &RepoId, texts: &[String], links: &mut Links) -> Result<()> {
         let hosts = Hosts::builtin().with_default_host(&self.info.host);
         let (mut numbers, mut others) = (Vec::new(), Vec::new());
-        for mention in texts.iter().flat_map(|text| mentions(text, &hosts)) {
+        let read = |text: &String| mentions(text, &hosts, &mut links.warnings);
+        for mention in texts.iter().flat_map(read) {
             match mention.named.number_in(repo) {
                 // A page of a pull request is that of the issue with its number, and the reverse.
                 Some((_, number)) => {

@@ -156,7 +156,8 @@ impl Local {
     ) -> Result<Vec<Link>> {
         let hosts = Hosts::builtin();
         let (mut ours, mut others) = (Vec::new(), Vec::new());
-        for mention in own.texts().flat_map(|text| mentions(text, &hosts)) {
+        let read = |text| mentions(text, &hosts, warnings);
+        for mention in own.texts().flat_map(read) {
             match self.number_of(&mention) {
                 Some(named) if ours.contains(&named) => {}
                 Some(named) => ours.push(named),
@@ -244,8 +245,8 @@ impl Local {
             )));
             candidates.truncate(NAMING);
         }
-        let is_named = |text: &str| {
-            mentions(text, &hosts).iter().any(|mention| {
+        let is_named = |text: &str, warnings: &mut Vec<Warning>| {
+            mentions(text, &hosts, warnings).iter().any(|mention| {
                 let named = self.number_of(mention);
                 named.is_some_and(|(k, n)| n == number && k.is_none_or(|k| k == kind))
             })
@@ -263,7 +264,7 @@ impl Local {
                 && closing(&other.description, self.id(), &hosts).contains(&number);
             if closes {
                 links.closed_by.push(other.link);
-            } else if other.texts().any(is_named) {
+            } else if other.texts().any(|t| is_named(t, &mut links.warnings)) {
                 links.mentioned_by.push(other.link);
             }
         }

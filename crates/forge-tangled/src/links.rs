@@ -177,10 +177,20 @@ impl Tangled {
         };
         let home = self.home(&repository);
         let mut mentioned = Mentioned::default();
-        mentioned.read(own.body(), references(&own.record, fields), &home);
+        mentioned.read(
+            own.body(),
+            references(&own.record, fields),
+            &home,
+            &mut links.warnings,
+        );
         for comment in &said.0 {
             let text = comments::text(&comment.value, fields).unwrap_or_default();
-            mentioned.read(text, references(comment, fields), &home);
+            mentioned.read(
+                text,
+                references(comment, fields),
+                &home,
+                &mut links.warnings,
+            );
         }
         let pages = self
             .records_of_pages(&repository, &mentioned.pages, &mut links.warnings)
@@ -197,7 +207,12 @@ impl Tangled {
                 continue;
             }
             let mut mentioned = Mentioned::default();
-            mentioned.read(other.body(), references(&other.record, fields), &home);
+            mentioned.read(
+                other.body(),
+                references(&other.record, fields),
+                &home,
+                &mut links.warnings,
+            );
             let by_uri = mentioned
                 .records
                 .iter()
@@ -452,7 +467,13 @@ impl Tangled {
 
 impl Mentioned {
     /// Reads a text, and the references that came with it.
-    fn read<'a>(&mut self, text: &str, references: impl Iterator<Item = &'a str>, home: &Home) {
+    fn read<'a>(
+        &mut self,
+        text: &str,
+        references: impl Iterator<Item = &'a str>,
+        home: &Home,
+        warnings: &mut Vec<Warning>,
+    ) {
         let is_own = |repo: &RepoId| home.names.contains(&repo.comparison_key());
         let mut page = |kind, key: &PrKey| {
             if let PrKey::Number(number) = key
@@ -461,7 +482,7 @@ impl Mentioned {
                 self.pages.push((kind, *number));
             }
         };
-        for mention in mentions(text, &home.hosts) {
+        for mention in mentions(text, &home.hosts, warnings) {
             match mention.named {
                 Named::Number(_) => {}
                 Named::InRepo(repo, _) if is_own(&repo) => {}

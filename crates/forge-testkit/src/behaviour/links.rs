@@ -1,7 +1,7 @@
 //! Links between pull requests and issues.
 
 use forge_core::{
-    Capability, PrKey,
+    Capability, PrKey, Warning,
     model::{
         CreatePull, EditIssue, Issue, Link, LinkState, Links, NewIssue, PullRequest, Subject,
         SubjectKind,
@@ -22,6 +22,7 @@ pub(super) fn cases(set: &mut Set) {
         code_names_nothing [IssueCreate, Links];
         a_number_that_nothing_has [Links];
         other_repositories_are_not_asked [Links];
+        more_than_is_looked_at [IssueCreate, Links];
         a_circle_of_names [IssueCreate, IssueEdit, Links];
         one_on_top_of_another [Links];
     ];
@@ -207,6 +208,16 @@ async fn other_repositories_are_not_asked(fx: Fixture) {
     for link in found {
         assert_eq!((link.title, link.state), (None, None));
     }
+}
+
+async fn more_than_is_looked_at(fx: Fixture) {
+    let address = |n| format!("https://github.com/octo/elsewhere/issues/{n}");
+    let many: Vec<String> = (1..=501).map(address).collect();
+    let many = issue(&fx, "Many", &many.join(" ")).await;
+    let found = of_issue(&fx, &many).await;
+    assert_eq!(found.mentions.len(), 500);
+    let said = |w: &&Warning| w.message.contains("more than 500");
+    assert_eq!(found.warnings.iter().filter(said).count(), 1, "{found:?}");
 }
 
 async fn a_circle_of_names(fx: Fixture) {
