@@ -147,22 +147,18 @@ fn run_status(status: &str, conclusion: Option<&str>) -> CheckStatus {
 
 fn check(c: wire::Check) -> Check {
     if c.kind == "StatusContext" {
+        let status = match c.state.as_str() {
+            "SUCCESS" => CheckStatus::Success,
+            "FAILURE" | "ERROR" => CheckStatus::Failure,
+            _ => CheckStatus::Pending,
+        };
         return Check {
-            name: c.context,
-            status: match c.state.as_str() {
-                "SUCCESS" => CheckStatus::Success,
-                "FAILURE" | "ERROR" => CheckStatus::Failure,
-                _ => CheckStatus::Pending,
-            },
-            progress: None,
             conclusion: Some(c.state),
-            workflow: None,
-            event: None,
             url: c.target_url.filter(|u| !u.is_empty()),
             started_at: c.created_at,
-            completed_at: None,
             summary: c.description.filter(|d| !d.is_empty()),
             required: c.is_required,
+            ..Check::new(c.context, status)
         };
     }
     let run = c.check_suite.workflow_run;

@@ -231,17 +231,12 @@ impl Pipeline {
         let check = |workflow: Workflow| {
             let (status, word) = status(&workflow.status, names);
             Check {
-                status,
-                progress: None,
                 conclusion: Some(word.to_uppercase()),
-                workflow: None,
                 event: event.clone(),
-                url: None,
                 started_at: workflow.started_at.or(begun),
                 completed_at: workflow.finished_at,
                 summary: workflow.error.filter(|e| !e.is_empty()),
-                required: None,
-                name: workflow.name,
+                ..Check::new(workflow.name, status)
             }
         };
         self.workflows.into_iter().map(check).collect()

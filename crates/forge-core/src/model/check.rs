@@ -46,6 +46,25 @@ pub struct Check {
     pub required: Option<bool>,
 }
 
+impl Check {
+    /// One of which nothing else is known.
+    pub fn new(name: impl Into<String>, status: CheckStatus) -> Self {
+        Self {
+            name: name.into(),
+            status,
+            progress: None,
+            conclusion: None,
+            workflow: None,
+            event: None,
+            url: None,
+            started_at: None,
+            completed_at: None,
+            summary: None,
+            required: None,
+        }
+    }
+}
+
 /// The end of what a check has printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CheckLog {
@@ -223,17 +242,8 @@ mod tests {
 
     fn check(name: &str, status: CheckStatus, conclusion: Option<&str>) -> Check {
         Check {
-            name: name.to_owned(),
-            status,
-            progress: None,
             conclusion: conclusion.map(str::to_owned),
-            workflow: None,
-            event: None,
-            url: None,
-            started_at: None,
-            completed_at: None,
-            summary: None,
-            required: None,
+            ..Check::new(name, status)
         }
     }
 

@@ -12,17 +12,12 @@ const LOG: &str = "GET /repos/octo/tools/actions/jobs/345/logs";
 /// A check run of GitHub Actions.
 fn run() -> Check {
     Check {
-        name: "build".into(),
-        status: CheckStatus::Failure,
         progress: Some("COMPLETED".into()),
         conclusion: Some("FAILURE".into()),
         workflow: Some("CI".into()),
         event: Some("push".into()),
         url: Some("https://github.com/octo/tools/actions/runs/12/job/345?pr=7".into()),
-        started_at: None,
-        completed_at: None,
-        summary: None,
-        required: None,
+        ..Check::new("build", CheckStatus::Failure)
     }
 }
 

@@ -471,17 +471,8 @@ mod tests {
     #[test]
     fn what_was_skipped_is_counted_apart_and_has_succeeded() {
         let check = |name: &str, status, conclusion: Option<&str>| Check {
-            name: name.to_owned(),
-            status,
-            progress: None,
             conclusion: conclusion.map(str::to_owned),
-            workflow: None,
-            event: None,
-            url: None,
-            started_at: None,
-            completed_at: None,
-            summary: None,
-            required: None,
+            ..Check::new(name, status)
         };
         let checks = vec![
             check("a", CheckStatus::Success, None),

@@ -329,7 +329,10 @@ async fn ask(repo: &Repo, pr: &PrId, capability: Capability) -> Option<Error> {
         }
         C::ThreadResolve => refusal(repo.resolve_thread(&thread, true).await),
         C::Checks => refusal(repo.checks(pr).await),
-        C::CheckLogs => refusal(repo.check_log(pr, &a_check(), 1).await),
+        C::CheckLogs => refusal(
+            repo.check_log(pr, &Check::new("test", CheckStatus::Failure), 1)
+                .await,
+        ),
         C::IssueReason => {
             let req = SetIssueState {
                 reason: Some(IssueReason::NotPlanned),
@@ -360,22 +363,5 @@ fn by(method: MergeMethod) -> MergeReq {
     MergeReq {
         method: Some(method),
         ..Default::default()
-    }
-}
-
-/// A check of no forge.
-fn a_check() -> Check {
-    Check {
-        name: "test".to_owned(),
-        status: CheckStatus::Failure,
-        progress: None,
-        conclusion: None,
-        workflow: None,
-        event: None,
-        url: None,
-        started_at: None,
-        completed_at: None,
-        summary: None,
-        required: None,
     }
 }

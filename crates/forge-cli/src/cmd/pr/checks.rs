@@ -189,17 +189,11 @@ mod tests {
 
     fn check(name: &str, status: CheckStatus) -> Check {
         Check {
-            name: name.into(),
-            status,
-            progress: None,
-            conclusion: None,
-            workflow: None,
-            event: None,
             url: Some("https://ci".into()),
             started_at: "2026-11-21T10:00:00Z".parse().ok(),
             completed_at: "2026-11-21T10:01:26Z".parse().ok(),
             summary: Some("a\tb\nc".into()),
-            required: None,
+            ..Check::new(name, status)
         }
     }
 
