@@ -11,7 +11,7 @@ use std::{
 };
 
 use forge_testkit::{
-    Identity, Run, Scratch,
+    HttpServer, Identity, Run, Scratch,
     github::{ALL_SCOPES, GitHubDouble, Options, PullSeed, state::Permission},
 };
 use serde_json::{Value, json};
@@ -279,12 +279,12 @@ fn over_http(page: &mut Page, run: &Run) {
     page.row(&["calls a second, HTTP".into(), rate(begun)]);
     drop(one);
     let mut clients: Vec<_> = (0..CLIENTS).map(|_| http.connect()).collect();
-    let before = memory(http.child.id());
+    let before = memory(http.server.pid());
     let quarter = CALLS_AT_ONCE / 4;
     http.call_at_once(&mut clients, quarter);
-    let early = memory(http.child.id());
+    let early = memory(http.server.pid());
     http.call_at_once(&mut clients, CALLS_AT_ONCE - quarter);
-    let late = memory(http.child.id());
+    let late = memory(http.server.pid());
     page.row(&[
         format!(
             "memory with {CLIENTS} clients at once, HTTP: before, after {quarter} and after \
@@ -296,41 +296,30 @@ fn over_http(page: &mut Page, run: &Run) {
 
 /// A server of HTTP.
 struct Http {
-    child: Child,
-    address: String,
+    server: HttpServer,
     /// A call, as it is sent.
     request: String,
 }
 
 impl Http {
     fn start(run: &Run) -> Self {
-        let mut child = run.command().stdout(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url = said.next().unwrap().unwrap();
-        let address = url
-            .strip_prefix("listening on http://")
-            .unwrap()
-            .strip_suffix("/mcp")
-            .unwrap();
-        let token = said.next().unwrap().unwrap();
+        let server = HttpServer::start(run);
+        let HttpServer { address, token, .. } = &server;
         let call = json!({"name": "forge_status", "arguments": {}, "_meta": meta()});
         let body =
             json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).to_string();
         let request = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {address}\r\n{token}\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
-             Mcp-Method: tools/call\r\nMcp-Name: forge_status\r\nContent-Length: {}\r\n\r\n{body}",
+            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: forge_status\r\n\
+             Content-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        Self {
-            child,
-            address: address.to_owned(),
-            request,
-        }
+        Self { server, request }
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(&self.address).unwrap();
+        let stream = TcpStream::connect(&self.server.address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream
     }
@@ -363,13 +352,6 @@ impl Http {
                 });
             }
         });
-    }
-}
-
-impl Drop for Http {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -355,8 +355,8 @@ fn an_evil_host() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let version = format!("MCP-Protocol-Version: {LEGACY}\r\n");
-    let port = http.address.rsplit(':').next().unwrap();
-    for host in [http.address.clone(), format!("localhost:{port}")] {
+    let port = http.server.address.rsplit(':').next().unwrap();
+    for host in [http.server.address.clone(), format!("localhost:{port}")] {
         assert_eq!(
             http.send(&http.head(&host, &version), HELLO).0,
             200,
@@ -381,15 +381,15 @@ fn an_evil_origin() {
     let world = World::with_feature();
     let http = Http::start(&world, &[]);
     let version = format!("MCP-Protocol-Version: {LEGACY}\r\n");
-    let own = http.head(&http.address, &version);
-    let same = format!("{own}Origin: http://{}\r\n", http.address);
+    let own = http.head(&http.server.address, &version);
+    let same = format!("{own}Origin: http://{}\r\n", http.server.address);
     assert_eq!(http.send(&same, HELLO).0, 200);
     for origin in [
         "https://evil.example".to_owned(),
         "http://localhost:1".to_owned(),
         "null".to_owned(),
-        format!("https://{}", http.address),
-        format!("http://{}.evil.example", http.address),
+        format!("https://{}", http.server.address),
+        format!("http://{}.evil.example", http.server.address),
     ] {
         let (status, text) = http.send(&format!("{own}Origin: {origin}\r\n"), HELLO);
         assert_eq!(status, 403, "{origin}: {text}");

@@ -105,7 +105,7 @@ fn over_http_by_going_away() {
             "tools/call",
             json!({"name": "pr_diff", "arguments": {"repo": REPO, "number": 1}}),
         );
-        let mut stream = TcpStream::connect(&http.address).unwrap();
+        let mut stream = TcpStream::connect(&http.server.address).unwrap();
         stream.write_all(call.as_bytes()).unwrap();
         has_begun(&hub);
         if !stays {

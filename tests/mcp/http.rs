@@ -3,19 +3,16 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
-    process::{Child, Stdio},
 };
 
-use forge_testkit::{CANARY, Identity, Run};
+use forge_testkit::{CANARY, HttpServer, Identity, Run};
 use serde_json::{Value, json};
 
 use crate::world::{LEGACY, MODERN, World};
 
 /// A server that listens, and its token.
 pub struct Http {
-    child: Child,
-    pub address: String,
-    token: String,
+    pub server: HttpServer,
 }
 
 impl Http {
@@ -29,31 +26,13 @@ impl Http {
 
     /// Of a command that serves over HTTP.
     pub fn of(run: &Run) -> Self {
-        let mut command = run.command();
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut line = || lines.next().unwrap().unwrap();
-        let url = line();
-        let address = url
-            .strip_prefix("listening on http://")
-            .unwrap()
-            .strip_suffix("/mcp")
-            .unwrap()
-            .to_owned();
-        let token = line()
-            .strip_prefix("Authorization: Bearer ")
-            .unwrap()
-            .to_owned();
-        assert_eq!(token.len(), 64);
-        Self {
-            child,
-            address,
-            token,
-        }
+        let server = HttpServer::start(run);
+        assert_eq!(server.token.len(), 64);
+        Self { server }
     }
 
     pub fn send(&self, head: &str, body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut stream = TcpStream::connect(&self.server.address).unwrap();
         let request = format!(
             "{head}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
             body.len()
@@ -74,7 +53,7 @@ impl Http {
         format!(
             "POST /mcp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
              Accept: application/json, text/event-stream\r\n{more}",
-            self.token
+            self.server.token
         )
     }
 
@@ -97,7 +76,7 @@ impl Http {
         }
         let body =
             json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        (self.head(&self.address, &more), body)
+        (self.head(&self.server.address, &more), body)
     }
 
     /// A request as it goes over the wire.
@@ -128,8 +107,8 @@ impl Http {
         });
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})
             .to_string();
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let head = self.head(&self.address, "");
+        let mut stream = TcpStream::connect(&self.server.address).unwrap();
+        let head = self.head(&self.server.address, "");
         let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
         stream.write_all(request.as_bytes()).unwrap();
         let lines = BufReader::new(stream).lines();
@@ -139,15 +118,11 @@ impl Http {
             .unwrap();
         let done = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
         let more = format!("Mcp-Session-Id: {id}\r\n");
-        assert_eq!(self.send(&self.head(&self.address, &more), &done).0, 202);
+        assert_eq!(
+            self.send(&self.head(&self.server.address, &more), &done).0,
+            202
+        );
         id
-    }
-}
-
-impl Drop for Http {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -193,18 +168,18 @@ fn who_may_come_in() {
     let http = Http::start(&world, &[]);
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
     let version = format!("MCP-Protocol-Version: {LEGACY}\r\n");
-    let own = http.head(&http.address, &version);
+    let own = http.head(&http.server.address, &version);
     assert_eq!(http.send(&own, body).0, 200);
     for (what, head, status) in [
-        ("no token", own.replace(&http.token, ""), 401),
+        ("no token", own.replace(&http.server.token, ""), 401),
         (
             "another token",
-            own.replace(&http.token, &"0".repeat(64)),
+            own.replace(&http.server.token, &"0".repeat(64)),
             401,
         ),
         (
             "a part of the token",
-            own.replace(&http.token, &http.token[..63]),
+            own.replace(&http.server.token, &http.server.token[..63]),
             401,
         ),
         ("basic", own.replace("Bearer", "Basic"), 401),
@@ -212,28 +187,28 @@ fn who_may_come_in() {
     ] {
         let (got, text) = http.send(&head, body);
         assert_eq!(got, status, "{what}: {text}");
-        assert!(!text.contains(&http.token));
+        assert!(!text.contains(&http.server.token));
     }
     // Every character of the token counts, and there is none before or behind it.
-    let mut others: Vec<String> = (0..http.token.len())
+    let mut others: Vec<String> = (0..http.server.token.len())
         .map(|at| {
-            let mut other = http.token.clone();
+            let mut other = http.server.token.clone();
             let digit = if &other[at..=at] == "0" { "1" } else { "0" };
             other.replace_range(at..=at, digit);
             other
         })
         .collect();
     assert_eq!(others.len(), 64);
-    others.push(format!("{}0", http.token));
-    others.push(format!("0{}", http.token));
-    others.push(http.token[1..].to_owned());
+    others.push(format!("{}0", http.server.token));
+    others.push(format!("0{}", http.server.token));
+    others.push(http.server.token[1..].to_owned());
     for other in others {
-        let (got, text) = http.send(&own.replace(&http.token, &other), body);
+        let (got, text) = http.send(&own.replace(&http.server.token, &other), body);
         assert_eq!(got, 401, "{other}: {text}");
-        assert!(!text.contains(&http.token));
+        assert!(!text.contains(&http.server.token));
     }
     let large = format!("{{\"x\":\"{}\"}}", "x".repeat(5 << 20));
-    let mut stream = TcpStream::connect(&http.address).unwrap();
+    let mut stream = TcpStream::connect(&http.server.address).unwrap();
     let _ = stream.write_all(format!("{own}Content-Length: {}\r\n\r\n", large.len()).as_bytes());
     let _ = stream.write_all(large.as_bytes());
     let mut answer = [0; 16];
@@ -251,22 +226,9 @@ fn a_token_can_be_chosen_and_is_then_not_printed() {
     let token = format!("{CANARY}-and-more-of-it");
     let run = world
         .forge_as(&Identity::GRACE, &[])
-        .args(["mcp", "--http", "127.0.0.1:0"])
-        .env("FORGE_MCP_TOKEN", &token);
-    let mut child = run.command().stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let url = lines.next().unwrap().unwrap();
-    let address = url
-        .strip_prefix("listening on http://")
-        .unwrap()
-        .strip_suffix("/mcp")
-        .unwrap()
-        .to_owned();
-    let http = Http {
-        child,
-        address,
-        token,
-    };
+        .args(["mcp", "--http", "127.0.0.1:0"]);
+    let server = HttpServer::with_token(&run, &token);
+    let http = Http { server };
     let list = http.call(MODERN, "tools/list", json!({}));
     assert!(list["result"]["tools"].is_array());
     let weak = world

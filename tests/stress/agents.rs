@@ -4,7 +4,6 @@ use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
-    process::Stdio,
     sync::{
         Barrier,
         atomic::{AtomicUsize, Ordering},
@@ -12,7 +11,7 @@ use std::{
     thread,
 };
 
-use forge_testkit::{Identity, Scratch};
+use forge_testkit::{HttpServer, Identity, Scratch};
 use serde_json::{Value, json};
 
 const CLIENTS: usize = 32;
@@ -201,30 +200,20 @@ fn thirty_two_clients_and_twenty_thousand_calls() {
     forge()
         .args(["pr", "create", "-H", "feature", "-t", "Title", "-b", ""])
         .ok();
-    let mut command = forge().args(["mcp", "--http", "127.0.0.1:0"]).command();
-    let mut server = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(server.stdout.take().unwrap()).lines();
-    let url = said.next().unwrap().unwrap();
-    let address = url
-        .strip_prefix("listening on http://")
-        .unwrap()
-        .strip_suffix("/mcp")
-        .unwrap();
-    let token = said.next().unwrap().unwrap();
-    let token = token.strip_prefix("Authorization: Bearer ").unwrap();
+    let server = HttpServer::start(&forge().args(["mcp", "--http", "127.0.0.1:0"]));
 
     let (made, warm) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let pid = server.id();
+    let pid = server.pid();
     let begin = Barrier::new(CLIENTS);
     thread::scope(|scope| {
-        let (made, warm, begin) = (&made, &warm, &begin);
+        let (made, warm, begin, server) = (&made, &warm, &begin, &server);
         for client in 0..CLIENTS {
             scope.spawn(move || {
                 let era = match client % 4 {
                     0 => Era::Y2025,
                     _ => Era::Y2026,
                 };
-                let mut client = Client::new(address, token, era);
+                let mut client = Client::new(&server.address, &server.token, era);
                 begin.wait();
                 loop {
                     let n = made.fetch_add(1, Ordering::Relaxed);
@@ -248,8 +237,6 @@ fn thirty_two_clients_and_twenty_thousand_calls() {
         }
     });
     let (warm, end) = (warm.into_inner(), memory(pid));
-    let _ = server.kill();
-    let _ = server.wait();
     println!("memory after a quarter of the calls {warm} kB, at the end {end} kB");
     assert!(
         end <= warm + warm / 4 + 4_096,

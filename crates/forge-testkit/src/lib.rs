@@ -25,6 +25,7 @@ mod random;
 mod run;
 mod scale;
 mod scratch;
+mod serving;
 mod shim;
 mod stream;
 #[cfg(feature = "tangled")]
@@ -42,6 +43,7 @@ pub use random::Random;
 pub use run::{Output, Run};
 pub use scale::many_pulls;
 pub use scratch::Scratch;
+pub use serving::HttpServer;
 pub use shim::{GitShim, ShimPlan};
 pub use stream::Reading;
 #[cfg(unix)]
