@@ -33,6 +33,7 @@ mod sessions;
 mod stage;
 mod ticket_claims;
 mod ticket_forks;
+mod ticket_ground;
 mod ticket_keeps;
 mod ticket_merge;
 mod ticket_records;

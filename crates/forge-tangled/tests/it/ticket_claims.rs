@@ -1,35 +1,19 @@
 //! Tangled 1.0: what a write says is what is there, field by field.
 
 use forge_core::{
-    Issues, PullRequests, RepoId, Reviews,
+    Issues, PullRequests, Reviews,
     model::{CloseReq, CommentId, CreatePull, EditIssue, EditPull, NewIssue, SetChange},
 };
-use forge_testkit::tangled::{Fault, KnotOptions, PdsOptions, Repository, World};
-use serde_json::{Value, json};
+use forge_testkit::tangled::{Fault, KnotOptions, PdsOptions, World};
+use serde_json::json;
 
-use crate::stage::Stage;
+use crate::{
+    stage::Stage,
+    ticket_ground::{TICKET, labelled_ground, opened, record},
+};
 
-const TICKET: &str = "org.tangled.track.ticket";
 const GET: &str = "com.atproto.repo.getRecord";
 const PUT: &str = "com.atproto.repo.putRecord";
-
-fn ground(stage: &Stage) -> (Repository, RepoId) {
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
-    let labelled = json!({
-        "title": {"text": "Labelled"}, "state": "open", "targetBranch": "other",
-        "tangledLabels": [{"key": "bug"}, {"key": "docs"}], "createdAt": "2026-11-01T00:00:00Z",
-    });
-    let knot = stage.world.knot();
-    knot.put_record(&repo.did, TICKET, "3mkuuamwfj322", labelled);
-    let id = stage.id_of(&repo);
-    (repo, id)
-}
-
-fn record(stage: &Stage, repo: &Repository, uri: &str) -> Value {
-    let all = stage.world.knot().records(&repo.did, TICKET);
-    all.into_iter().find(|(it, ..)| it == uri).unwrap().2
-}
 
 fn described(text: &str) -> EditPull {
     EditPull {
@@ -52,10 +36,9 @@ fn labelled(add: &[&str], remove: &[&str]) -> EditPull {
 #[tokio::test]
 async fn an_edit_keeps_what_it_does_not_know() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage);
+    let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let made = made.unwrap().value;
+    let made = opened(&forge, &id).await;
     let (pr, uri) = (made.id, made.node_id);
     let mut odd = record(&stage, &repo, &uri);
     odd["body"] = json!({"text": "B", "more": 1});
@@ -84,11 +67,10 @@ async fn an_edit_keeps_what_it_does_not_know() {
 #[tokio::test]
 async fn edits_of_two_at_once_are_both_there() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage);
+    let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);
     stage.world.knot().add_collaborator(&repo, &stage.bob.did);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let made = made.unwrap().value;
+    let made = opened(&forge, &id).await;
     let other = stage.tangled(&stage.bob);
     for n in 0..5 {
         let (title, text) = (format!("Title {n}"), format!("Text {n}"));
@@ -108,11 +90,10 @@ async fn edits_of_two_at_once_are_both_there() {
 #[tokio::test]
 async fn a_merge_in_between_is_not_overruled() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage);
+    let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let knot = stage.world.knot();
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let made = made.unwrap().value;
+    let made = opened(&forge, &id).await;
     let rkey = made.node_id.rsplit('/').next().unwrap();
     for before in ["open", "closed"] {
         let mut value = record(&stage, &repo, &made.node_id);
@@ -136,10 +117,9 @@ async fn a_merge_in_between_is_not_overruled() {
 #[tokio::test]
 async fn a_lost_answer_to_an_edit_is_decided_by_what_is_there() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage);
+    let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let made = made.unwrap().value;
+    let made = opened(&forge, &id).await;
     let host = stage.world.knot().host();
     for (n, fault) in [Fault::reset().committed(), Fault::reset()]
         .into_iter()
@@ -170,7 +150,7 @@ async fn a_field_that_did_not_survive_is_named() {
             ..KnotOptions::default()
         };
         let stage = Stage::of(World::with(PdsOptions::default(), options).unwrap());
-        let (repo, id) = ground(&stage);
+        let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
         let forge = stage.tangled(&stage.alice);
         let mut req = CreatePull::new("topic", "One");
         (req.description, req.labels) = ("Why".into(), vec!["bug".into()]);
@@ -211,10 +191,9 @@ async fn a_field_that_did_not_survive_is_named() {
 #[tokio::test]
 async fn an_answer_names_the_current_version_of_what_it_answers() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage);
+    let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let pr = made.unwrap().value.id;
+    let pr = opened(&forge, &id).await.id;
     let first = forge.comment(&pr, "First.", None).await.unwrap().value;
     let key = |key: &str| CommentId {
         pr: pr.clone(),
@@ -245,10 +224,9 @@ async fn an_answer_names_the_current_version_of_what_it_answers() {
 #[tokio::test]
 async fn a_comment_on_a_version_that_was_replaced_is_tried_on_the_new_one() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage);
+    let (repo, id) = labelled_ground(&stage, &["bug", "docs"]);
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let made = made.unwrap().value;
+    let made = opened(&forge, &id).await;
     let other = stage.tangled(&stage.bob);
     for n in 0..5 {
         let text = format!("Text {n}");

@@ -3,38 +3,19 @@
 use std::time::Duration;
 
 use forge_core::{
-    Issues, Labels, PullRequests, RepoId, Reviews,
+    Issues, Labels, PullRequests, Reviews,
     model::{
-        CommentId, CreatePull, EditIssue, EditPull, IssueState, NewIssue, NewLabel, Resubmit,
-        SetChange, SetIssueState,
+        CommentId, EditIssue, EditPull, IssueState, NewIssue, NewLabel, Resubmit, SetChange,
+        SetIssueState,
     },
 };
 use forge_tangled::Era;
-use forge_testkit::tangled::Repository;
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
-
-const TICKET: &str = "org.tangled.track.ticket";
-
-fn ground(stage: &Stage, labels: &[&str]) -> (Repository, RepoId) {
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
-    let tokens: Vec<Value> = labels.iter().map(|key| json!({ "key": key })).collect();
-    let labelled = json!({
-        "title": {"text": "Labelled"}, "state": "open", "targetBranch": "other",
-        "tangledLabels": tokens, "createdAt": "2026-11-01T00:00:00Z",
-    });
-    let knot = stage.world.knot();
-    knot.put_record(&repo.did, TICKET, "3mkuuamwfj322", labelled);
-    let id = stage.id_of(&repo);
-    (repo, id)
-}
-
-fn record(stage: &Stage, repo: &Repository, uri: &str) -> Value {
-    let all = stage.world.knot().records(&repo.did, TICKET);
-    all.into_iter().find(|(it, ..)| it == uri).unwrap().2
-}
+use crate::{
+    stage::Stage,
+    ticket_ground::{TICKET, labelled_ground, opened, record},
+};
 
 fn titled(text: &str) -> EditPull {
     EditPull {
@@ -77,7 +58,7 @@ fn older(stage: &Stage, did: &str) -> Vec<(String, String, Value)> {
 #[tokio::test]
 async fn no_write_touches_a_record_of_before() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage, &["bug"]);
+    let (repo, id) = labelled_ground(&stage, &["bug"]);
     // It was one of 2026, whose record is still there.
     let before_it = json!({
         "name": "new", "knot": stage.world.knot().host().authority(), "repoDid": repo.did,
@@ -97,8 +78,7 @@ async fn no_write_touches_a_record_of_before() {
 
     let forge = stage.tangled(&stage.alice);
     assert_eq!(forge.era(&id).await.unwrap(), Era::Org10);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let pr = made.unwrap().value.id;
+    let pr = opened(&forge, &id).await.id;
     same("create");
     forge.edit(&pr, &titled("Two")).await.unwrap();
     same("edit");
@@ -154,10 +134,9 @@ async fn no_write_touches_a_record_of_before() {
 #[tokio::test]
 async fn a_comment_that_cannot_be_changed_is_not_said_to_be_missing() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage, &[]);
+    let (repo, id) = labelled_ground(&stage, &[]);
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let pr = made.unwrap().value.id;
+    let pr = opened(&forge, &id).await.id;
     let said = forge.comment(&pr, "First.", None).await.unwrap().value;
     let key = CommentId { pr, key: said.id };
     let edited = forge.edit_comment(&key, "Other.").await;
@@ -173,10 +152,9 @@ async fn a_comment_that_cannot_be_changed_is_not_said_to_be_missing() {
 #[tokio::test]
 async fn fields_from_the_future_survive_every_change() {
     let stage = Stage::new();
-    let (repo, id) = ground(&stage, &["bug"]);
+    let (repo, id) = labelled_ground(&stage, &["bug"]);
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let made = made.unwrap().value;
+    let made = opened(&forge, &id).await;
     let issue = NewIssue {
         title: "Issue".into(),
         body: "Why".into(),
@@ -237,10 +215,9 @@ async fn of_eight_who_label_one_ticket_at_once_none_is_lost() {
     let stage = Stage::new();
     let names: Vec<String> = (0..8).map(|n| format!("label{n}")).collect();
     let keys: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (repo, id) = ground(&stage, &keys);
+    let (repo, id) = labelled_ground(&stage, &keys);
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let made = made.unwrap().value;
+    let made = opened(&forge, &id).await;
     let forges: Vec<_> = names.iter().map(|_| stage.tangled(&stage.alice)).collect();
     // All of them read it before the first has written.
     let host = stage.world.knot().host();

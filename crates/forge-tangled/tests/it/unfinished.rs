@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use forge_core::{
-    PullRequests, RepoId, Retry, Reviews,
+    PullRequests, Retry, Reviews,
     model::{CloseReq, CreatePull, PrState, Resubmit},
 };
 use forge_testkit::tangled::{Fault, Repository};
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::{
+    stage::Stage,
+    ticket_ground::{TICKET, ground, opened},
+};
 
-const TICKET: &str = "org.tangled.track.ticket";
 const PATCH: &str = "org.tangled.review.patch";
 const COMMENT: &str = "org.tangled.feed.comment";
 const SUBMIT: &str = "org.tangled.review.submitPatch";
@@ -19,13 +21,6 @@ const CREATE: &str = "com.atproto.repo.createRecord";
 const GET: &str = "com.atproto.repo.getRecord";
 const LIST: &str = "com.atproto.repo.listRecords";
 const PUT: &str = "com.atproto.repo.putRecord";
-
-fn ground(stage: &Stage) -> (Repository, RepoId) {
-    let repo = stage.world.repository_1_0(&stage.alice, "new");
-    repo.git.commit("topic", "Add a", &[("a", Some("1\n"))]);
-    let id = stage.id_of(&repo);
-    (repo, id)
-}
 
 fn count(stage: &Stage, repo: &Repository, collection: &str) -> usize {
     stage.world.knot().records(&repo.did, collection).len()
@@ -157,8 +152,7 @@ async fn a_comment_that_failed_is_a_warning_and_is_said_by_the_same_command() {
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let pr = made.unwrap().value.id;
+    let pr = opened(&forge, &id).await.id;
     let close = CloseReq {
         comment: Some("Not now.".into()),
         ..CloseReq::default()
@@ -216,8 +210,7 @@ async fn a_state_that_cannot_be_read_again_is_not_said_to_have_failed() {
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let pr = made.unwrap().value.id;
+    let pr = opened(&forge, &id).await.id;
     knot.host().fault(behind(PUT, GET, Fault::gateway(502)));
     let e = forge.close(&pr, &CloseReq::default()).await.unwrap_err();
     let told = format!("{} is written, and could not be read again", pr.key);
@@ -233,8 +226,7 @@ async fn a_comment_that_cannot_be_read_again_is_told_as_written() {
     let (repo, id) = ground(&stage);
     let knot = stage.world.knot();
     let forge = stage.tangled(&stage.alice);
-    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
-    let pr = made.unwrap().value.id;
+    let pr = opened(&forge, &id).await.id;
     let refusal = Fault::error(400, "InvalidRequest", "no");
     let refusal = refusal.on(GET).about(COMMENT).always();
     knot.host().fault(refusal);
