@@ -21,6 +21,11 @@ fn world(base: &str, text: &str) -> World {
         world.forge(&create).ok();
     }
     world.forge(&["issue", "close", "2"]).ok();
+    with_pull(world, base, text)
+}
+
+/// `world` with pull request 1 into `base`, which has this text.
+fn with_pull(world: World, base: &str, text: &str) -> World {
     world.feature("release");
     world.feature("work");
     let create = [
@@ -234,14 +239,7 @@ fn staged(base: &str) -> World {
     }
     let create = ["issue", "create", "-t", "Three", "-b", "Text."];
     world.forge(&create).ok();
-    world.feature("release");
-    world.feature("work");
-    let text = "Fixes #1, fixes #2, fixes #3.";
-    let create = [
-        "pr", "create", "-H", "work", "-B", base, "-t", "Work", "-b", text,
-    ];
-    world.forge(&create).ok();
-    world
+    with_pull(world, base, "Fixes #1, fixes #2, fixes #3.")
 }
 
 /// The state and the labels of an issue.
