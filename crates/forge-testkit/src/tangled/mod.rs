@@ -47,6 +47,7 @@ mod network;
 mod pds;
 mod real;
 mod spindle;
+mod worker;
 mod world;
 mod xrpc;
 

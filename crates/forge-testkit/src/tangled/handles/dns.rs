@@ -4,15 +4,11 @@ use std::{
     collections::BTreeMap,
     io,
     net::{Ipv4Addr, SocketAddr, UdpSocket},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::JoinHandle,
+    sync::{Arc, Mutex, atomic::Ordering},
     time::Duration,
 };
 
-use crate::tangled::host::lock;
+use crate::tangled::{host::lock, worker::Worker};
 
 /// How a name server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,8 +41,7 @@ struct State {
 pub struct DnsDouble {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _worker: Worker,
 }
 
 impl DnsDouble {
@@ -59,27 +54,23 @@ impl DnsDouble {
         socket.set_read_timeout(Some(Duration::from_millis(20)))?;
         let address = socket.local_addr()?;
         let state = Arc::new(Mutex::new(State::default()));
-        let stop = Arc::new(AtomicBool::new(false));
-        let (known, ended) = (Arc::clone(&state), Arc::clone(&stop));
-        let thread = std::thread::Builder::new()
-            .name("dns-double".to_owned())
-            .spawn(move || {
-                let mut buffer = [0; 512];
-                while !ended.load(Ordering::SeqCst) {
-                    let Ok((length, from)) = socket.recv_from(&mut buffer) else {
-                        continue;
-                    };
-                    for reply in replies(&known, &buffer[..length]) {
-                        // Who asked may be gone.
-                        let _ = socket.send_to(&reply, from);
-                    }
+        let known = Arc::clone(&state);
+        let worker = Worker::start("dns-double", move |ended| {
+            let mut buffer = [0; 512];
+            while !ended.load(Ordering::SeqCst) {
+                let Ok((length, from)) = socket.recv_from(&mut buffer) else {
+                    continue;
+                };
+                for reply in replies(&known, &buffer[..length]) {
+                    // Who asked may be gone.
+                    let _ = socket.send_to(&reply, from);
                 }
-            })?;
+            }
+        })?;
         Ok(Self {
             address,
             state,
-            stop,
-            thread: Some(thread),
+            _worker: worker,
         })
     }
 
@@ -105,15 +96,6 @@ impl DnsDouble {
     pub fn asked(&self, name: &str) -> usize {
         let state = lock(&self.state);
         state.questions.iter().filter(|it| *it == name).count()
-    }
-}
-
-impl Drop for DnsDouble {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

@@ -5,11 +5,7 @@ use std::{
     io::{self, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::PathBuf,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::JoinHandle,
+    sync::{Arc, Mutex, atomic::Ordering},
     time::Duration,
 };
 
@@ -19,7 +15,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 
-use crate::tangled::host::lock;
+use crate::tangled::{host::lock, worker::Worker};
 
 /// A certificate of `*.handles.example`, and its key.
 const SERVER: &[u8] = include_bytes!("server.pem");
@@ -91,8 +87,7 @@ struct State {
 pub struct HandleHosts {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    worker: Worker,
 }
 
 impl HandleHosts {
@@ -107,31 +102,27 @@ impl HandleHosts {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let state = Arc::new(Mutex::new(State::default()));
-        let stop = Arc::new(AtomicBool::new(false));
-        let (known, ended) = (Arc::clone(&state), Arc::clone(&stop));
+        let known = Arc::clone(&state);
         let tls = tls();
-        let thread = std::thread::Builder::new()
-            .name("handle-hosts".to_owned())
-            .spawn(move || {
-                for stream in listener.incoming() {
-                    if ended.load(Ordering::SeqCst) {
-                        return;
-                    }
-                    let Ok(stream) = stream else {
-                        continue;
-                    };
-                    let (known, tls) = (Arc::clone(&known), Arc::clone(&tls));
-                    std::thread::spawn(move || {
-                        // A client that goes away in the middle is no failure of ours.
-                        let _ = serve(stream, &known, tls);
-                    });
+        let worker = Worker::start("handle-hosts", move |ended| {
+            for stream in listener.incoming() {
+                if ended.load(Ordering::SeqCst) {
+                    return;
                 }
-            })?;
+                let Ok(stream) = stream else {
+                    continue;
+                };
+                let (known, tls) = (Arc::clone(&known), Arc::clone(&tls));
+                std::thread::spawn(move || {
+                    // A client that goes away in the middle is no failure of ours.
+                    let _ = serve(stream, &known, tls);
+                });
+            }
+        })?;
         Ok(Self {
             address,
             state,
-            stop,
-            thread: Some(thread),
+            worker,
         })
     }
 
@@ -168,12 +159,9 @@ impl HandleHosts {
 
 impl Drop for HandleHosts {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
         // It waits for a connection.
-        let woken = TcpStream::connect(self.address).is_ok();
-        if let Some(thread) = self.thread.take().filter(|_| woken) {
-            let _ = thread.join();
-        }
+        let address = self.address;
+        self.worker.stop(|| TcpStream::connect(address).is_ok());
     }
 }
 

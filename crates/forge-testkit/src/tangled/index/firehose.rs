@@ -5,11 +5,7 @@ use std::{
     collections::BTreeMap,
     io,
     net::TcpStream,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::JoinHandle,
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -22,6 +18,7 @@ use crate::tangled::{
     host,
     identities::Identities,
     network::{Change, Network},
+    worker::Worker,
 };
 
 /// Before a server that went away is asked again.
@@ -29,43 +26,20 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// How long a server may be away.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A thread that reads a firehose until it is dropped, also of a server that restarts.
-pub(super) struct Follower {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Follower {
-    pub(super) fn start(url: &str, network: Network, identities: Identities) -> io::Result<Self> {
-        let mut socket = connect(url, 0)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, url) = (Arc::clone(&stop), url.to_owned());
-        let thread = std::thread::Builder::new()
-            .name("firehose".to_owned())
-            .spawn(move || {
-                let mut cursor = 0;
-                while !stopped.load(Ordering::SeqCst) {
-                    follow(&mut socket, &mut cursor, &stopped, &network, &identities);
-                    std::thread::sleep(PAUSE);
-                    if let Ok(again) = connect(&url, cursor) {
-                        socket = again;
-                    }
-                }
-            })?;
-        Ok(Self {
-            stop,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+/// Reads a firehose until it is dropped, also of a server that restarts.
+pub(super) fn follower(url: &str, network: Network, identities: Identities) -> io::Result<Worker> {
+    let mut socket = connect(url, 0)?;
+    let url = url.to_owned();
+    Worker::start("firehose", move |stopped| {
+        let mut cursor = 0;
+        while !stopped.load(Ordering::SeqCst) {
+            follow(&mut socket, &mut cursor, stopped, &network, &identities);
+            std::thread::sleep(PAUSE);
+            if let Ok(again) = connect(&url, cursor) {
+                socket = again;
+            }
         }
-    }
+    })
 }
 
 /// Asks for what came behind the event of this number.

@@ -17,12 +17,12 @@ use std::{
 
 use serde_json::Value;
 
-use self::firehose::Follower;
 use super::{
     host::{Host, lock},
     identities::Identities,
     knot::Repos,
     network::{Change, Network},
+    worker::Worker,
 };
 
 /// How an index treats what it hears of. For one that answers 429, or nothing, see
@@ -99,7 +99,7 @@ pub struct IndexDouble {
     backlinks: Host,
     web: Host,
     index: Arc<Index>,
-    _follower: Option<Follower>,
+    _follower: Option<Worker>,
 }
 
 impl IndexDouble {
@@ -134,7 +134,7 @@ impl IndexDouble {
     pub(crate) fn follow(&mut self, firehose: &str) -> io::Result<()> {
         let network = self.index.network.clone();
         let identities = self.index.identities.clone();
-        self._follower = Some(Follower::start(firehose, network, identities)?);
+        self._follower = Some(firehose::follower(firehose, network, identities)?);
         Ok(())
     }
 

@@ -1,0 +1,48 @@
+//! Threads of doubles.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+/// A thread that is told to stop, and waited for, when this is dropped.
+pub(super) struct Worker {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    /// Starts it; `work` returns once what it is given is true.
+    pub(super) fn start(
+        name: &str,
+        work: impl FnOnce(&AtomicBool) + Send + 'static,
+    ) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || work(&stopped))?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Tells it to stop. `wake` lets it see that; one that was not woken is not waited for.
+    pub(super) fn stop(&mut self, wake: impl FnOnce() -> bool) {
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take().filter(|_| wake()) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.stop(|| true);
+    }
+}
