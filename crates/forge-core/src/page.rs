@@ -33,6 +33,15 @@ impl PageReq {
             cursor: Some(cursor),
         }
     }
+
+    /// The position of its cursor; `None` for the first page.
+    ///
+    /// # Errors
+    /// As [`Cursor::position`].
+    pub fn position(&self, scheme: &str, query: &impl Hash) -> Result<Option<&str>> {
+        let cursor = self.cursor.as_ref();
+        cursor.map(|c| c.position(scheme, query)).transpose()
+    }
 }
 
 /// One page.

@@ -54,11 +54,7 @@ struct LabelPayload {
 impl Labels for GitHub {
     async fn labels(&self, repo: &RepoId, page: PageReq) -> Result<Page<Label>> {
         let key = repo.comparison_key();
-        let cursor = page
-            .cursor
-            .as_ref()
-            .map(|c| c.position(SCHEME, &key))
-            .transpose()?;
+        let cursor = page.position(SCHEME, &key)?;
         let mut after = cursor.map(str::to_owned);
         let text = Document::query("Labels").text();
         let mut items = Vec::new();

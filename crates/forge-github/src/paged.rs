@@ -33,11 +33,7 @@ impl GitHub {
         what: &Paged<T>,
     ) -> Result<Page<T>> {
         let key = pr.to_string();
-        let cursor = page
-            .cursor
-            .as_ref()
-            .map(|c| c.position(what.scheme, &key))
-            .transpose()?;
+        let cursor = page.position(what.scheme, &key)?;
         let mut after = cursor.map(str::to_owned);
         let mut document = Document::query("PullView");
         document.variable("first", "Int!");

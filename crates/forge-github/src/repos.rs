@@ -78,11 +78,7 @@ impl Repos for GitHub {
 
     async fn branches(&self, repo: &RepoId, page: PageReq) -> Result<Page<Branch>> {
         let key = repo.comparison_key();
-        let cursor = page
-            .cursor
-            .as_ref()
-            .map(|c| c.position(BRANCHES, &key))
-            .transpose()?;
+        let cursor = page.position(BRANCHES, &key)?;
         let mut variables = repo_variables(repo)?;
         variables.insert("first".into(), json!(page.limit.clamp(1, LONGEST)));
         variables.insert("after".into(), json!(cursor));

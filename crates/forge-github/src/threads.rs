@@ -74,11 +74,7 @@ impl GitHub {
         page: PageReq,
     ) -> Result<Page<Thread>> {
         let key = (pr.to_string(), filter);
-        let cursor = page
-            .cursor
-            .as_ref()
-            .map(|c| c.position(SCHEME, &key))
-            .transpose()?;
+        let cursor = page.position(SCHEME, &key)?;
         let mut after = cursor.map(str::to_owned);
         let text = Document::query("Threads").text();
         let mut result = Page {

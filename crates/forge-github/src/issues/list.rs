@@ -51,8 +51,7 @@ impl GitHub {
         page: PageReq,
     ) -> Result<Page<Issue>> {
         let key = (repo.comparison_key(), query);
-        let cursor = page.cursor.as_ref().map(|c| c.position(SCHEME, &key));
-        let mut after = cursor.transpose()?.map(str::to_owned);
+        let mut after = page.position(SCHEME, &key)?.map(str::to_owned);
         let searches = needs_search(query);
         let name = if searches { "IssueSearch" } else { "IssueList" };
         let text = Document::query(name).text();

@@ -95,11 +95,7 @@ pub(crate) fn repo_route(repo: &RepoId) -> Result<String> {
 impl GitHub {
     pub(super) async fn pull_files(&self, pr: &PrId, page: PageReq) -> Result<Page<FileChange>> {
         let key = pr.to_string();
-        let cursor = page
-            .cursor
-            .as_ref()
-            .map(|c| c.position(SCHEME, &key))
-            .transpose()?;
+        let cursor = page.position(SCHEME, &key)?;
         // GitHub counts pages, so all pages of one reading have the size of the first.
         let (size, mut at) = match cursor {
             None => (page.limit.min(LONGEST), 1),

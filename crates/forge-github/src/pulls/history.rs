@@ -25,11 +25,7 @@ const OPENED: &str = "opened";
 impl GitHub {
     pub(super) async fn pull_history(&self, pr: &PrId, page: PageReq) -> Result<Page<StatusEvent>> {
         let key = pr.to_string();
-        let cursor = page
-            .cursor
-            .as_ref()
-            .map(|c| c.position(SCHEME, &key))
-            .transpose()?;
+        let cursor = page.position(SCHEME, &key)?;
         let mut after = cursor.filter(|c| *c != OPENED).map(str::to_owned);
         let mut begins = cursor.is_none();
         let text = Document::query("Timeline").text();

@@ -76,11 +76,7 @@ impl GitHub {
         page: PageReq,
     ) -> Result<Page<PullRequest>> {
         let key = (repo.comparison_key(), query);
-        let cursor = page
-            .cursor
-            .as_ref()
-            .map(|c| c.position(SCHEME, &key))
-            .transpose()?;
+        let cursor = page.position(SCHEME, &key)?;
         let mut after = cursor.map(str::to_owned);
         let searches = query::needs_search(query);
         let document = Document::query(if searches { "PullSearch" } else { "PullList" });
