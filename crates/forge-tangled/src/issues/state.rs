@@ -4,7 +4,6 @@ use forge_core::{
     Capability, Ingestion, Outcome, Result, Timestamp, Warning,
     model::{Issue, IssueFields, IssueId, IssueState, PrState, SetIssueState},
 };
-use futures::future;
 use serde_json::json;
 
 use super::view::Located;
@@ -14,7 +13,7 @@ use crate::{
     kinds,
     pulls::{
         state::Standing,
-        status::{self, Status, Words},
+        status::{Status, Words},
     },
     records::NewRecord,
     spelling::{self, Spelling},
@@ -86,25 +85,15 @@ impl Tangled {
         Ok(outcome)
     }
 
-    /// What was said of the state of an issue, oldest first: by the index's records, and those of
-    /// the accounts that may set it, which the index may not have yet.
+    /// See [`Self::statuses_about`].
     pub(super) async fn issue_statuses(&self, located: &Located) -> Result<Vec<Status>> {
         let Located {
             repository, issue, ..
         } = located;
-        let uri = issue.record.uri.as_str();
-        let accounts = self.known_accounts(repository, Some(&issue.author)).await;
         let names = &self.settings.dialects;
-        let kind = kinds::issue_states(names);
-        let (found, [fresh]) = future::join(
-            self.about(&kind, uri, future::ready(accounts.clone())),
-            self.fresh([&kind], uri, &accounts),
-        )
-        .await;
-        let writers = self.writers(repository).await;
-        let all = fresh.over(found?.value);
-        let words = Words::of_issues(names);
-        Ok(status::read_as(words, all, uri, &issue.author, &writers))
+        let (kind, words) = (kinds::issue_states(names), Words::of_issues(names));
+        let of = (issue.record.uri.as_str(), issue.author.as_str());
+        self.statuses_about(repository, &kind, words, of).await
     }
 
     /// Writes the state, later than the one that decides now, and waits for it to be seen.

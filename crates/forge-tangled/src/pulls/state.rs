@@ -12,7 +12,7 @@ use super::{
     landed::Landed,
     record::Pull,
     said_merged::said_merged,
-    status::{self, Status},
+    status::{self, Status, Words},
     view::Located,
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     kinds,
     records::NewRecord,
     repository::Repository,
+    sources::Kind,
     write,
 };
 
@@ -82,18 +83,30 @@ impl Tangled {
         repository: &Repository,
         pull: &Pull,
     ) -> Result<Vec<Status>> {
-        let uri = pull.record.uri.as_str();
-        let accounts = self.known_accounts(repository, Some(pull.author())).await;
         let names = &self.settings.dialects;
-        let kind = kinds::statuses(names);
+        let (kind, words) = (kinds::statuses(names), Words::of_pulls(names));
+        let of = (pull.record.uri.as_str(), pull.author());
+        self.statuses_about(repository, &kind, words, of).await
+    }
+
+    /// What was said of the state of a record with its author, oldest first: by the index's records,
+    /// and those of the accounts that may set it, which the index may not have yet.
+    pub(crate) async fn statuses_about(
+        &self,
+        repository: &Repository,
+        kind: &Kind,
+        words: Words<'_>,
+        (uri, author): (&str, &str),
+    ) -> Result<Vec<Status>> {
+        let accounts = self.known_accounts(repository, Some(author)).await;
         let (found, [fresh]) = future::join(
-            self.about(&kind, uri, future::ready(accounts.clone())),
-            self.fresh([&kind], uri, &accounts),
+            self.about(kind, uri, future::ready(accounts.clone())),
+            self.fresh([kind], uri, &accounts),
         )
         .await;
         let writers = self.writers(repository).await;
         let all = fresh.over(found?.value);
-        Ok(status::read(all, uri, pull.author(), &writers, names))
+        Ok(status::read_as(words, all, uri, author, &writers))
     }
 
     /// Refuses somebody whose status would not count, before it is written.
