@@ -467,7 +467,9 @@ impl Tangled {
         {
             return Ok(Change::default());
         }
-        self.may_label(repository).await?;
+        // The index drops what others change.
+        let why = "labels count only from accounts that may push";
+        self.may_push(repository, "label", why).await?;
         let definitions = self
             .definitions_with(repository, |known| {
                 let is_known = |name: &String| {
@@ -578,29 +580,6 @@ impl Tangled {
             return Ok(self.session.viewer().await?.identity.did.clone());
         }
         Ok(self.identities.account(name).await?.did)
-    }
-
-    /// Changes of labels by accounts that may not push are dropped by the index: they are refused
-    /// here, before they are written.
-    async fn may_label(&self, repository: &Repository) -> Result<()> {
-        let viewer = self.session.viewer().await?;
-        let writers = self.writers(repository).await;
-        if writers.may_write(&viewer.identity.did) {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::PermissionDenied {
-                missing: vec!["repo:push".to_owned()],
-                sso_url: None,
-            },
-            format!(
-                "{} may not label in {}: labels count only from accounts that may push{}",
-                viewer.identity.name(),
-                repository.id,
-                writers.aside()
-            ),
-        )
-        .with_hint("ask the owner of the repository to label it, or to add you as a collaborator"))
     }
 
     fn own_definition(&self, repository: &Repository, what: &str) -> Result<()> {

@@ -1,7 +1,7 @@
 //! From records to the model's pull request.
 
 use forge_core::{
-    ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Warning,
+    Error, ErrorKind, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Warning,
     model::{Actor, Label, PrState, PullRequest},
 };
 
@@ -175,6 +175,36 @@ impl Tangled {
             doubt: pushers.doubt,
             ..status::Writers::of(repository, &pushers.accounts)
         }
+    }
+
+    /// Refuses an account that may not push before anything is done; `what` it asked for, and `why`
+    /// that takes the right.
+    pub(crate) async fn may_push(
+        &self,
+        repository: &Repository,
+        what: &str,
+        why: &str,
+    ) -> Result<()> {
+        let viewer = self.session.viewer().await?;
+        let writers = self.writers(repository).await;
+        if writers.may_write(&viewer.identity.did) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::PermissionDenied {
+                missing: vec!["repo:push".to_owned()],
+                sso_url: None,
+            },
+            format!(
+                "{} may not {what} in {}: {why}{}",
+                viewer.identity.name(),
+                repository.id,
+                writers.aside()
+            ),
+        )
+        .with_hint(format!(
+            "ask the owner of the repository to {what} it, or to add you as a collaborator"
+        )))
     }
 }
 

@@ -26,7 +26,6 @@ use crate::{
     kinds,
     knot::{Branch, Checked, merge_input, no_branch},
     patch::Patch,
-    repository::Repository,
 };
 
 impl Tangled {
@@ -68,7 +67,8 @@ impl Tangled {
             PrState::Open | PrState::Merged => {}
         }
         self.not_a_draft(pull)?;
-        self.may_merge(repository).await?;
+        self.may_push(repository, "merge", "only its owner and collaborators may")
+            .await?;
         self.nothing_open_below(&located).await?;
         let patch = self.latest_patch(repository, pull).await?;
         expect_head(
@@ -110,26 +110,6 @@ impl Tangled {
         let after = self.landed(&located, &patch, &before, req, merged).await?;
         self.record_merge(&located, &after, req, standing, false)
             .await
-    }
-
-    async fn may_merge(&self, repository: &Repository) -> Result<()> {
-        let viewer = self.session.viewer().await?;
-        let writers = self.writers(repository).await;
-        if writers.may_write(&viewer.identity.did) {
-            return Ok(());
-        }
-        Err(Error::new(
-            ErrorKind::PermissionDenied {
-                missing: vec!["repo:push".to_owned()],
-                sso_url: None,
-            },
-            format!(
-                "{} may not merge in {}: only its owner and collaborators may{}",
-                viewer.identity.name(),
-                repository.id,
-                writers.aside()
-            ),
-        ))
     }
 
     /// A round that was added after we looked must not be merged unseen, nor the old one after it.
