@@ -62,6 +62,41 @@ fn a_form_that_does_not_say_yes_is_a_no() {
     }
 }
 
+/// What the forge would refuse, or leave as it is.
+#[test]
+fn what_is_not_going_to_be_done_is_not_asked_about() {
+    let world = World::with_feature();
+    world.propose("second", "Second", "");
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.call("pr_merge", json!({"number": 1, "subject": "a\nb"}))
+        .fails("invalid_input")
+        .says("not one line");
+    wire.call("pr_set_state", json!({"number": 2, "state": "closed"}))
+        .ok();
+    let close = |number: u64| json!({"number": number, "state": "closed", "delete_branch": true});
+    wire.call("pr_set_state", close(2))
+        .fails("precondition_failed")
+        .says("git push <remote> --delete <branch>");
+    assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    wire.call("pr_merge", json!({"number": 1})).ok();
+    wire.call("pr_set_state", close(1))
+        .fails("precondition_failed")
+        .says("pr_merge with delete_branch=true");
+    assert_eq!(wire.asked.len(), 1, "{:?}", wire.asked);
+    assert!(world.git.oid("feature").is_some() && world.git.oid("second").is_some());
+    // A merge conflicts where a rebase may not: whoever agrees has to know.
+    world
+        .git
+        .commit("main", "Other", &[("second.txt", Some("another\n"))]);
+    wire.call("pr_set_state", json!({"number": 2, "state": "open"}))
+        .ok();
+    wire.user = User::Declines;
+    wire.call("pr_update_branch", json!({"number": 2, "method": "rebase"}))
+        .fails("cancelled");
+    let warns = " Warning: a merge of the two has conflicts in second.txt,";
+    assert!(wire.asked[1].contains(warns), "{:?}", wire.asked);
+}
+
 #[test]
 fn a_client_that_cannot_ask_names_what_it_means() {
     let world = World::with_feature();

@@ -116,6 +116,24 @@ fn a_closed_one_is_not_given_to_the_forge_to_merge() {
 }
 
 #[test]
+fn a_rebase_that_github_refuses_asks_nobody() {
+    let hub = Hub::with_files(1);
+    let other = [("d/0000.txt", Some("other\n"))];
+    hub.double.seed().commit(REPO, "main", &other, "Other");
+    let mut wire = hub.server(&["--write"]);
+    // GitHub knows it once somebody has asked.
+    wire.call("pr_view", json!({"repo": REPO, "number": 1}))
+        .ok();
+    hub.double.reset_record();
+    let rebase = json!({"repo": REPO, "number": 1, "method": "rebase"});
+    wire.call("pr_update_branch", rebase)
+        .fails("precondition_failed")
+        .says("it has conflicts with main");
+    assert_eq!(hub.double.counts().api, 1, "{:?}", hub.double.requests());
+    assert!(wire.asked.is_empty());
+}
+
+#[test]
 fn an_edit_that_was_made_in_part_says_which_part() {
     let hub = Hub::with_files(1);
     let mut wire = hub.server(&["--write"]);

@@ -101,6 +101,20 @@ pub struct MergeReq {
 }
 
 impl MergeReq {
+    /// To be asked of a [`Self::subject`] before anything is looked at.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `subject`) for one that is blank, or has several lines.
+    pub fn check_subject(subject: &str) -> Result<()> {
+        if subject.trim().is_empty() || subject.contains(['\n', '\r']) {
+            return Err(
+                Error::invalid("subject", "the subject is not one line of text")
+                    .with_hint("give one line, and the rest as the body"),
+            );
+        }
+        Ok(())
+    }
+
     /// To be asked before `pr`, which is not merged, is merged.
     ///
     /// # Errors

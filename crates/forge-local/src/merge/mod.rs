@@ -336,12 +336,7 @@ fn both_there(pull: &Pull) -> Result<(&str, &str)> {
 /// The texts of a merge, before anything is looked at.
 fn check_request(req: &MergeReq) -> Result<()> {
     if let Some(subject) = &req.subject {
-        if subject.trim().is_empty() || subject.contains(['\n', '\r']) {
-            return Err(
-                Error::invalid("subject", "the subject is not one line of text")
-                    .with_hint("give one line, and the rest as the body"),
-            );
-        }
+        MergeReq::check_subject(subject)?;
         validate::body_size("subject", subject)?;
     }
     if let Some(body) = &req.body {

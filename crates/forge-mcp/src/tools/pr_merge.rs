@@ -86,6 +86,9 @@ impl Tool for PrMerge {
     type Out = Out;
 
     async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
+        if let Some(subject) = &args.subject {
+            MergeReq::check_subject(subject)?;
+        }
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let mut pull = settled(call, &target).await?;
         let said = Said {
@@ -290,7 +293,7 @@ fn unread(pull: &PullRequest) -> Vec<Warning> {
 }
 
 /// Warnings, behind a question.
-fn warned(call: &Call, warnings: &[Warning]) -> String {
+pub(super) fn warned(call: &Call, warnings: &[Warning]) -> String {
     let mut text = String::new();
     for warning in warnings {
         let message = call.cleaner.line(&warning.message);
@@ -301,7 +304,7 @@ fn warned(call: &Call, warnings: &[Warning]) -> String {
 
 /// Refuses one whose state the forge gives as somebody's word: neither is it to be taken for merged,
 /// nor is its branch to go.
-fn is_proved(target: &Target, pull: &PullRequest) -> Result<(), Error> {
+pub(super) fn is_proved(target: &Target, pull: &PullRequest) -> Result<(), Error> {
     let doubt = pull.warnings.iter().find(|w| w.section == Some("state"));
     let Some(doubt) = doubt else {
         return Ok(());
@@ -363,7 +366,7 @@ fn needs(by: Option<MergeMethod>, args: &Args) -> Vec<Capability> {
 }
 
 /// Refuses conflicts; a state that stays unknown is a warning.
-fn mergeable(
+pub(super) fn mergeable(
     id: &PrId,
     base: &str,
     found: Option<&Mergeability>,

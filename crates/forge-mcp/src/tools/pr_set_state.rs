@@ -1,17 +1,18 @@
 use forge_core::{
-    Error,
-    model::{CloseReq, PrFields},
+    Error, Precondition,
+    model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
     agreed::{Question, Said, agreed, same_head, titled},
+    pr_merge::is_proved,
     written,
 };
 use crate::{
     output::Written,
-    server::{Answer, Call, Effect, Spec, Stop, Tool},
+    server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
 pub(super) struct PrSetState;
@@ -79,6 +80,7 @@ impl Tool for PrSetState {
         }
         if args.delete_branch {
             let pull = target.repo.view(&target.id, LOOK).await?;
+            goes_with_it(&target, &pull).await?;
             let question = format!(
                 "Close {} \"{}\" and delete its branch {}?",
                 target.id,
@@ -93,6 +95,7 @@ impl Tool for PrSetState {
             // The user may have thought for minutes: what was looked at is what goes.
             let now = target.repo.view(&target.id, LOOK).await?;
             same_head(pull.head_oid.as_deref(), now.head_oid.as_deref())?;
+            goes_with_it(&target, &now).await?;
         }
         let req = CloseReq {
             comment: args.comment,
@@ -101,4 +104,30 @@ impl Tool for PrSetState {
         let outcome = target.repo.close(&target.id, &req).await?;
         Ok(written::of_pull(call, "closed", &outcome))
     }
+}
+
+/// Refuses one whose branch would not go, because it is not open: nobody is asked about it.
+async fn goes_with_it(target: &Target, pull: &PullRequest) -> Result<(), Error> {
+    let (why, what, hint) = match pull.state {
+        PrState::Open => return Ok(()),
+        PrState::Closed => (
+            Precondition::Closed,
+            "closed already, and its branch goes with the closing alone",
+            "if its commits are not needed, delete the branch with \
+             'git push <remote> --delete <branch>'",
+        ),
+        PrState::Merged => {
+            // What a record alone calls merged is closed where this does not find the change.
+            let found = target.repo.view(&target.id, PrFields::MERGEABILITY).await?;
+            if is_proved(target, &found).is_err() {
+                return Ok(());
+            }
+            (
+                Precondition::Merged,
+                "merged, so it cannot be closed",
+                "pr_merge with delete_branch=true deletes the branch that a merge left over",
+            )
+        }
+    };
+    Err(Error::precondition(why, format!("{} is {what}", target.id)).with_hint(hint))
 }

@@ -1,5 +1,5 @@
 use forge_core::{
-    Capability, Error, Precondition,
+    Capability, Error, Precondition, Warning,
     model::{PrFields, PrState, PullRequest, UpdateBranch, UpdateMethod},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::{
     agreed::{Question, Said, agreed, can, same_base, titled},
+    pr_merge::{mergeable, warned},
     written,
 };
 use crate::{
@@ -56,15 +57,17 @@ impl Tool for PrUpdateBranch {
         if args.method == Some(Method::Rebase) {
             req.method = UpdateMethod::Rebase;
             can(&target, &[Capability::PrUpdateBranch])?;
-            let pull = target.repo.view(&target.id, PrFields::ROW).await?;
+            let fields = PrFields::ROW | PrFields::MERGEABILITY;
+            let pull = target.repo.view(&target.id, fields).await?;
             is_open(&target, &pull)?;
+            let doubt = conflicts(&target, &pull)?;
             let question = format!(
                 "Rewrite the branch {} of {} \"{}\" on top of {}? Whoever has it has to fetch it again.",
                 call.cleaner.line(&pull.head_branch),
                 target.id,
                 titled(call, &pull),
                 call.cleaner.line(&pull.base_branch),
-            );
+            ) + &warned(call, doubt.as_slice());
             let said = Said {
                 head: args.expected_head.as_deref(),
                 confirm: args.confirm.as_deref(),
@@ -96,4 +99,20 @@ fn is_open(target: &Target, pull: &PullRequest) -> Result<(), Error> {
         format!("{} is not open: its branch is left as it is", target.id),
     )
     .with_hint("pr_set_state with state=open opens a closed one again"))
+}
+
+/// Refuses one that the forge calls conflicting: nobody is asked about it. Where it names the files
+/// it has tried a merge, and that is a warning: a rebase leaves out what the base has already, and
+/// may go all the same. A state that is not worked out yet is not waited for.
+fn conflicts(target: &Target, pull: &PullRequest) -> Result<Option<Warning>, Error> {
+    let found = pull.mergeability.as_ref();
+    let Err(e) = mergeable(&target.id, &pull.base_branch, found) else {
+        return Ok(None);
+    };
+    match found.map(|m| m.conflicts.join(", ")) {
+        Some(files) if !files.is_empty() => Ok(Some(Warning::new(format!(
+            "a merge of the two has conflicts in {files}, and a rebase may be refused"
+        )))),
+        _ => Err(e),
+    }
 }
