@@ -261,11 +261,20 @@ fn what_other_servers_call_it_is_understood_inside_of_lists_too() {
         .ok();
     wire.call(
         "pr_merge",
-        json!({"number": 1, "commit_title": "A subject"}),
+        json!({"number": 1, "commit_title": "A subject", "commit_message": "Why."}),
     )
     .ok();
-    let log = world.git.log("main", "%s");
-    assert!(log.starts_with("A subject\n"), "{log}");
+    let log = world.git.log("main", "%B");
+    assert!(log.starts_with("A subject\n\nWhy.\n"), "{log}");
+    // What is another list here says which two there are.
+    wire.call("pr_edit", json!({"number": 2, "labels": ["bug"]}))
+        .fails("invalid_input")
+        .says("pass add_labels or remove_labels for labels");
+    wire.call("pr_edit", json!({"number": 2, "assignees": ["ada"]}))
+        .ok();
+    assert_eq!(world.json("2", "assignees")["assignees"][0]["login"], "ada");
+    let list = wire.call("pr_list", json!({"isDraft": true})).ok();
+    assert_eq!(list.data()["pull_requests"], json!([]));
     // Whose repository is meant is not passed over.
     wire.call("pr_list", json!({"owner": "octo"}))
         .fails("invalid_input")

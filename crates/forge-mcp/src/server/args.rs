@@ -34,11 +34,28 @@ const ALIASES: &[(&str, &[&str])] = &[
     ),
     ("limit", &["per_page", "first", "count", "page_size"]),
     ("cursor", &["after", "next_cursor", "page_token"]),
-    ("body", &["description", "text", "message", "comment"]),
+    (
+        "body",
+        &[
+            "description",
+            "text",
+            "message",
+            "comment",
+            "commit_message",
+        ],
+    ),
     (
         "expected_head",
-        &["sha", "head_sha", "expected_head_sha", "expected_head_oid"],
+        &[
+            "sha",
+            "head_sha",
+            "expected_head_sha",
+            "expected_head_oid",
+            "commit_id",
+        ],
     ),
+    ("search", &["query", "q"]),
+    ("draft", &["is_draft"]),
     ("method", &["merge_method", "merge_strategy", "strategy"]),
     ("head", &["head_branch", "head_ref", "source_branch"]),
     ("base", &["base_branch", "base_ref", "target_branch"]),
@@ -52,6 +69,7 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("subject", &["commit_title", "commit_headline"]),
     ("comment", &["body", "message", "text"]),
     ("add_reviewers", &["reviewers", "request_reviewers"]),
+    ("add_assignees", &["assignees"]),
     ("edits", &["files", "changes"]),
     ("labels", &["label"]),
     (
@@ -86,9 +104,15 @@ pub(super) fn read<A: DeserializeOwned>(
     let names: Vec<&str> = properties
         .map(|p| p.keys().map(String::as_str).collect())
         .unwrap_or_default();
+    // A whole list in the place of what is to be added and taken away: which of the two is not known.
+    let listed = args.keys().map(|name| snake_case(name));
+    let listed = listed.filter(|name| known(&format!("remove_{name}")));
+    let parted: String = listed
+        .map(|name| format!("pass add_{name} or remove_{name} for {name}; "))
+        .collect();
     serde_json::from_value(Value::Object(args)).map_err(|e| {
         refused(format!("the arguments do not fit: {e}"))
-            .with_hint(format!("this tool takes {}", names.join(", ")))
+            .with_hint(format!("{parted}this tool takes {}", names.join(", ")))
     })
 }
 
@@ -201,8 +225,8 @@ fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
             _ => n.to_string(),
         }),
         (Some("string"), Value::String(text)) => {
-            // An enum in another case or with blanks around it.
-            let choices = schema.and_then(|s| s.get("enum")).and_then(Value::as_array);
+            // An enum in another case, with blanks around it, or one of what is named in the plural.
+            let choices = schema.and_then(choices);
             let same = |c: &&Value| c.as_str().is_some_and(|c| alike(c, &text));
             choices
                 .and_then(|c| c.iter().find(same).cloned())
@@ -220,6 +244,12 @@ fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
         }
         (Some("array"), Value::Array(items)) => {
             let of = schema.and_then(|s| s.get("items"));
+            let all = |item: &Value| item.as_str().is_some_and(|text| alike("all", text));
+            if let Some(choices) = of.and_then(choices)
+                && items.iter().any(all)
+            {
+                return Ok(Value::Array(choices.clone()));
+            }
             let items = items.into_iter().map(|item| coerced(item, of));
             Value::Array(items.collect::<Result<_>>()?)
         }
@@ -235,9 +265,14 @@ fn coerced(value: Value, schema: Option<&Value>) -> Result<Value> {
     })
 }
 
+fn choices(schema: &Value) -> Option<&Vec<Value>> {
+    schema.get("enum").and_then(Value::as_array)
+}
+
 fn alike(choice: &str, text: &str) -> bool {
     let plain = |s: &str| s.trim().to_ascii_lowercase().replace(['-', ' '], "_");
-    plain(choice) == plain(text)
+    let (choice, text) = (plain(choice), plain(text));
+    choice == text || choice.strip_suffix('s') == Some(text.as_str())
 }
 
 #[cfg(test)]
@@ -256,6 +291,12 @@ mod tests {
         draft: Option<bool>,
         #[serde(default)]
         labels: Vec<String>,
+        #[serde(default)]
+        include: Vec<String>,
+        #[serde(default)]
+        add_teams: Vec<String>,
+        #[serde(default)]
+        remove_teams: Vec<String>,
         verdict: Option<String>,
         #[serde(default)]
         comments: Vec<Inline>,
@@ -273,6 +314,9 @@ mod tests {
         let schema = json!({"properties": {
             "repo": {"type": "string"}, "number": {"type": "string"}, "limit": {"type": "integer"},
             "draft": {"type": "boolean"}, "labels": {"type": "array", "items": {"type": "string"}},
+            "include": {"type": "array", "items": {"type": "string", "enum": ["checks", "threads"]}},
+            "add_teams": {"type": "array", "items": {"type": "string"}},
+            "remove_teams": {"type": "array", "items": {"type": "string"}},
             "verdict": {"type": "string", "enum": ["approve", "request_changes"]},
             "comments": {"type": "array", "items": {"type": "object", "properties": {
                 "path": {"type": "string"}, "line": {"type": "integer"},
@@ -316,6 +360,15 @@ mod tests {
                 .limit,
             Some(5)
         );
+        for (include, sections) in [
+            (json!("thread"), &["threads"][..]),
+            (json!(["Check", "THREADS"]), &["checks", "threads"][..]),
+            (json!("all"), &["checks", "threads"][..]),
+            (json!(["threads", "all"]), &["checks", "threads"][..]),
+        ] {
+            let got = parse(json!({"repo": "o/r", "number": 1, "include": include})).unwrap();
+            assert_eq!(got.include, sections);
+        }
         let listed = parse(json!({"repo": "o/r", "number": 1, "labels": "[\"a,b\"]"})).unwrap();
         assert_eq!(listed.labels, ["a,b"]);
     }
@@ -402,5 +455,9 @@ mod tests {
             assert!(e.message().contains(says), "{e:?}");
             assert!(e.hint().is_some());
         }
+        let e = parse(json!({"repo": "o/r", "number": 1, "teams": ["core"]})).unwrap_err();
+        let hint = e.hint().unwrap();
+        let both = "pass add_teams or remove_teams for teams; this tool takes ";
+        assert!(hint.starts_with(both), "{hint}");
     }
 }
