@@ -74,6 +74,8 @@ fn a_repository_that_is_not_on_the_list_is_out_of_reach() {
                 "{}",
                 refused.text()
             );
+            // With the repository it would be refused again.
+            refused.says("\nNext: forge_status {}");
         }
         let read = wire.request(
             "resources/read",

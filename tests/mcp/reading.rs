@@ -106,9 +106,11 @@ fn a_failure_says_what_to_do_next() {
     wire.call("pr_view", json!({"number": "feature"}))
         .fails("invalid_input")
         .says("pr_list finds one");
-    wire.call("pr_checks", json!({"number": 1}))
-        .fails("unsupported")
-        .says("Next: forge_status");
+    // What to do instead is no call.
+    let none = wire
+        .call("pr_checks", json!({"number": 1}))
+        .fails("unsupported");
+    assert!(none.data()["error"]["next"].is_null(), "{}", none.text());
     wire.call(
         "pr_view",
         json!({"repo": "https://unknown.example/o/r", "number": 1}),

@@ -131,6 +131,8 @@ fn issues_and_their_links() {
             json!({"uri": format!("{repo}/issue/9/links")}),
         );
         assert_eq!(none["error"]["data"]["code"], "not_found", "{none}");
+        let said = none["error"]["message"].as_str().unwrap();
+        assert!(said.contains("forge issue list --state all "), "{said}");
         let mut numbers = |template: &str| {
             let params = json!({
                 "ref": {"type": "ref/resource", "uri": template},

@@ -345,9 +345,13 @@ fn what_a_forge_cannot_do_stops_the_rest_before_it_is_written() {
         .says("tangled has no drafts");
     assert_eq!(title(), before);
     // Nor is anybody asked about it.
-    for (tool, method) in [("pr_merge", "squash"), ("pr_update_branch", "rebase")] {
+    for (tool, method, next) in [
+        ("pr_merge", "squash", ""),
+        ("pr_update_branch", "rebase", "\nNext: pr_resubmit {"),
+    ] {
         let args = json!({"repo": WIDGET, "number": uri, "method": method});
-        wire.call(tool, args).fails("unsupported");
+        let refused = wire.call(tool, args).fails("unsupported").says(next);
+        assert_eq!(refused.text().contains("Next: "), !next.is_empty());
     }
     assert!(wire.asked.is_empty(), "{:?}", wire.asked);
 }

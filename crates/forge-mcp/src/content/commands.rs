@@ -43,21 +43,22 @@ const OPENS: [char; 4] = ['`', '\'', '"', '('];
 const CLOSES: [char; 8] = ['`', '\'', '"', ')', ',', '.', ';', ':'];
 
 /// A hint with the tools in the place of commands, and arguments in the place of flags. Flags of
-/// git are left alone, and so is what no tool does.
+/// git are left alone, and so are a command that no tool does and its flags.
 pub(crate) fn as_tools(hint: &str) -> String {
     let of_git = hint.contains("git ");
     let words: Vec<&str> = hint.split(' ').collect();
     let (mut out, mut at) = (Vec::new(), 0);
-    let mut in_command = false;
+    let (mut in_command, mut in_other) = (false, false);
     while let Some(word) = words.get(at) {
         if let Some((text, taken)) = command(words.get(at..).unwrap_or_default()) {
-            in_command = is_open(&text);
+            (in_command, in_other) = (is_open(&text), false);
             out.push(text);
             at += taken;
             continue;
         }
         at += 1;
         let (lead, name, tail) = parts(word);
+        in_other |= (name, tail) == ("forge", "");
         let flag = FLAGS.iter().find(|(flag, _)| *flag == name);
         let text = match flag.map(|(_, argument)| *argument) {
             Some(argument) if in_command && argument.ends_with('=') && tail.is_empty() => {
@@ -67,7 +68,7 @@ pub(crate) fn as_tools(hint: &str) -> String {
             }
             Some(argument) if in_command => format!("{lead}{argument}{tail}"),
             // In quotes it is a name of somebody's.
-            Some(argument) if !of_git && lead.is_empty() && name != "--json" => {
+            Some(argument) if !(of_git || in_other) && lead.is_empty() && name != "--json" => {
                 format!("{}{tail}", argument.trim_end_matches('='))
             }
             None if in_command && is_number(name) => format!("{lead}number={name}{tail}"),
@@ -77,9 +78,18 @@ pub(crate) fn as_tools(hint: &str) -> String {
             }
         };
         in_command &= is_open(&text);
+        in_other &= is_open(&text);
         out.push(text);
     }
     out.join(" ")
+}
+
+/// The tool that a hint leads to: that of the command, without flags, which is the end of it.
+pub(crate) fn last_call(hint: &str) -> Option<String> {
+    let words: Vec<&str> = hint.split(' ').collect();
+    let (call, _) = command(words.get(words.len().checked_sub(3)?..)?)?;
+    let (_, tool, _) = parts(&call);
+    (!tool.contains(' ')).then(|| tool.to_owned())
 }
 
 /// The tool of a command that begins here, and how many words the command has.
@@ -123,7 +133,7 @@ fn is_number(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::as_tools;
+    use super::{as_tools, last_call};
 
     #[test]
     fn commands_are_tools_and_flags_are_arguments() {
@@ -164,6 +174,14 @@ mod tests {
                 "choose another method: --merge, --squash or --rebase",
                 "choose another method: method=merge, method=squash or method=rebase",
             ),
+            (
+                "look with 'forge issue list --state all', then name it with --head",
+                "look with 'forge issue list --state all', then name it with head",
+            ),
+            (
+                "see forge issue list --state all and 'forge pr list --state all'",
+                "see forge issue list --state all and 'pr_list state=all'",
+            ),
         ] {
             assert_eq!(as_tools(hint), said);
         }
@@ -173,9 +191,25 @@ mod tests {
             "push it first with 'git push --force-with-lease --head'",
             "the labels are '--base', 'forge pr'",
             "--admin merges despite them",
+            "forge issue list --state all shows those that exist",
             "two  blanks\nand a line",
         ] {
             assert_eq!(as_tools(same), same);
+        }
+    }
+
+    #[test]
+    fn a_hint_leads_to_the_command_at_its_end() {
+        let hint = "rebase the branch, then submit another round: `forge pr resubmit`";
+        assert_eq!(last_call(hint).as_deref(), Some("pr_resubmit"));
+        for none in [
+            "",
+            "push to branch work",
+            "`forge pr ready` takes it away",
+            "reopen it with 'forge pr reopen'",
+            "see forge issue list",
+        ] {
+            assert_eq!(last_call(none), None, "{none}");
         }
     }
 }

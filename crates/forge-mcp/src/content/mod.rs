@@ -22,7 +22,7 @@ use rmcp::{
 use serde::Serialize;
 use serde_json::json;
 
-pub(crate) use commands::as_tools;
+pub(crate) use commands::{as_tools, last_call};
 pub(crate) use comments::{has_comments, has_marker};
 
 /// Under this name results have [`Cleaner::mark`].

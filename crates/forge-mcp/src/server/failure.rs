@@ -6,7 +6,7 @@ use forge_core::{Error, ErrorKind, Noun, Retry};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use crate::content::{Cleaner, as_tools};
+use crate::content::{Cleaner, as_tools, last_call};
 
 /// The call that a failure was about, as far as it is known.
 #[derive(Clone, Debug, Default)]
@@ -49,10 +49,21 @@ impl About {
                 what: Noun::Comment,
             } => self.call("pr_view", &[("include", "comments")]),
             ErrorKind::Unauthenticated { .. } => self.call("forge_status", &[]),
-            ErrorKind::Unsupported { .. } | ErrorKind::PermissionDenied { .. }
-                if self.repo.is_some() =>
+            // What is asked of that repository is refused, whatever it is.
+            ErrorKind::PermissionDenied { missing, .. }
+                if missing.iter().any(|m| m == "--allow-repo") =>
             {
+                "forge_status {}".to_owned()
+            }
+            ErrorKind::PermissionDenied { .. } if self.repo.is_some() => {
                 self.call("forge_status", &[])
+            }
+            // The hint has the nearest thing that works.
+            ErrorKind::Unsupported { .. } => {
+                let tool = last_call(e.hint()?)?;
+                WHOLE
+                    .contains(&tool.as_str())
+                    .then(|| self.call(&tool, &[]))?
             }
             ErrorKind::Precondition(_) | ErrorKind::Conflict { .. } if self.number.is_some() => {
                 self.call("pr_view", &[])
@@ -65,6 +76,9 @@ impl About {
         })
     }
 }
+
+/// What can be called with the number alone.
+const WHOLE: [&str; 2] = ["pr_merge", "pr_resubmit"];
 
 /// The longest text of an error: some clients cut longer ones.
 const TEXT_MAX: usize = 8_000;
