@@ -2,6 +2,7 @@ use forge_testkit::Identity;
 use serde_json::json;
 
 use crate::{
+    hub::{Hub, REPO},
     tangled_world::{Tangled, WIDGET},
     world::{LEGACY, MODERN, Wire, World},
 };
@@ -62,6 +63,41 @@ fn resources_and_their_completions() {
             json!([])
         );
     }
+}
+
+#[test]
+fn completions_go_on_behind_the_first_page() {
+    let hub = Hub::new();
+    let open = |count: usize| {
+        let mut seed = hub.double.seed();
+        for _ in 0..count {
+            seed.open_issue(REPO, "grace", "It breaks", "");
+        }
+    };
+    let mut wire = hub.server(&[]);
+    let mut complete = |typed: &str, requests: usize| {
+        hub.double.reset_record();
+        let params = json!({
+            "ref": {"type": "ref/resource", "uri": "forge://{+repo}/issue/{number}"},
+            "argument": {"name": "number", "value": typed},
+            "context": {"arguments": {"repo": REPO}}
+        });
+        let found = wire.request("completion/complete", params)["result"]["completion"].clone();
+        assert_eq!(hub.double.counts().api, requests, "{typed}");
+        let values = found["values"].as_array().unwrap().clone();
+        (values, found["total"].as_u64(), found["hasMore"].clone())
+    };
+    open(130);
+    let (values, total, more) = complete("3", 2);
+    assert_eq!((values.len(), total, more), (11, Some(11), json!(false)));
+    assert_eq!((&values[0], &values[10]), (&json!("3"), &json!("30")));
+    let (values, total, more) = complete("", 1);
+    assert_eq!((values.len(), total, more), (100, None, json!(true)));
+    // Behind the last page that is looked at, a number is looked for alone.
+    open(190);
+    let (values, total, more) = complete("3", 4);
+    assert_eq!((values.len(), total, more), (32, None, json!(true)));
+    assert_eq!((&values[0], &values[1]), (&json!("3"), &json!("320")));
 }
 
 /// Pull request 1 that says nothing, issue 1 that names it, and pull request 2 that closes that.

@@ -1,8 +1,8 @@
 //! Values for the arguments of templates and prompts.
 
 use forge_core::{
-    AtUri, PageReq, PrId, PrKey,
-    model::{IssueQuery, PrFields, PullQuery},
+    AtUri, Cursor, PageReq, PrId, PrKey, Repo, Result,
+    model::{IssueFields, IssueId, IssueQuery, IssueState, PrFields, PrState, PullQuery},
 };
 use rmcp::{
     ErrorData,
@@ -14,6 +14,9 @@ use crate::{budget::diff, content::Cleaner, server::Server};
 /// At most so many values.
 const MOST: usize = CompletionInfo::MAX_VALUES;
 
+/// How many pages of a list are looked at: somebody is typing.
+const PAGES: usize = 3;
+
 /// The values of one argument that begin with what was typed. An argument that has none, and a
 /// repository that cannot be read, has no values: completing never fails.
 pub(crate) async fn complete(
@@ -24,11 +27,15 @@ pub(crate) async fn complete(
     let cleaner = Cleaner::new();
     let others = params.context.and_then(|c| c.arguments).unwrap_or_default();
     let repo = others.get("repo").map(String::as_str);
+    let mut more = false;
     let mut values = match params.argument.name.as_str() {
         "repo" => repos(server).await,
-        "number" => numbers(server, repo, is_of_issue(&params.r#ref))
-            .await
-            .unwrap_or_default(),
+        "number" => {
+            let found = numbers(server, repo, is_of_issue(&params.r#ref), typed).await;
+            let (found, rest) = found.unwrap_or_default();
+            more = rest;
+            found
+        }
         "path" => match others.get("number") {
             Some(number) => paths(server, repo, number, &cleaner)
                 .await
@@ -38,15 +45,16 @@ pub(crate) async fn complete(
         _ => Vec::new(),
     };
     values.retain(|value| value.starts_with(typed));
-    let mut result = result(values)?;
+    let mut result = result(values, more)?;
     result.meta = Some(cleaner.mark());
     Ok(result)
 }
 
-/// Values as an answer: no more than the protocol allows.
-pub(crate) fn result(mut values: Vec<String>) -> Result<CompleteResult, ErrorData> {
-    let total = u32::try_from(values.len()).ok();
-    let more = values.len() > MOST;
+/// Values as an answer: no more than the protocol allows, and no total where there are `more` that
+/// nobody has looked at.
+pub(crate) fn result(mut values: Vec<String>, more: bool) -> Result<CompleteResult, ErrorData> {
+    let total = u32::try_from(values.len()).ok().filter(|_| !more);
+    let more = more || values.len() > MOST;
     values.truncate(MOST);
     let info = CompletionInfo::with_pagination(values, total, more)
         .map_err(|e| ErrorData::internal_error(e, None))?;
@@ -69,21 +77,76 @@ fn is_of_issue(reference: &Reference) -> bool {
     }
 }
 
-/// What names the open pull requests, or the open issues: numbers, or at-uris where there are none.
-async fn numbers(server: &Server, repo: Option<&str>, issues: bool) -> Option<Vec<String>> {
+/// What names the open pull requests, or the open issues, and begins with `typed`: numbers, or
+/// at-uris where there are none; and whether there are more that were not looked at.
+async fn numbers(
+    server: &Server,
+    repo: Option<&str>,
+    issues: bool,
+    typed: &str,
+) -> Option<(Vec<String>, bool)> {
     let id = server.repo_id(repo).await.ok()?;
     let repo = server.open(&id, false).await.ok()?;
-    let first = PageReq::first(100);
+    let (mut found, mut more) = (Vec::new(), true);
+    let mut page = super::first_page(&repo);
+    let limit = page.limit;
+    for _ in 0..PAGES {
+        let Ok((keys, next)) = open_ones(&repo, issues, page).await else {
+            break;
+        };
+        found.extend(keys.into_iter().filter(|key| key.starts_with(typed)));
+        match next {
+            Some(next) if found.len() < MOST => page = PageReq::after(next, limit),
+            next => {
+                more = next.is_some();
+                break;
+            }
+        }
+    }
+    // What is typed whole comes first, and is looked for wherever it is.
+    let whole = match found.iter().position(|key| key == typed) {
+        Some(at) => Some(found.remove(at)),
+        None if more => open_one(&repo, issues, typed).await,
+        None => None,
+    };
+    found.splice(0..0, whole);
+    Some((found, more))
+}
+
+/// A page of the keys of what is open.
+async fn open_ones(
+    repo: &Repo,
+    issues: bool,
+    page: PageReq,
+) -> Result<(Vec<String>, Option<Cursor>)> {
     if issues {
-        let page = repo.issues(&IssueQuery::default(), first).await.ok()?;
-        return Some(page.items.iter().map(|i| i.id.key.to_string()).collect());
+        let page = repo.issues(&IssueQuery::default(), page).await?;
+        let keys = page.items.iter().map(|i| i.id.key.to_string());
+        return Ok((keys.collect(), page.next));
     }
     let query = PullQuery {
         fields: PrFields::ROW,
         ..PullQuery::default()
     };
-    let page = repo.list(&query, first).await.ok()?;
-    Some(page.items.iter().map(|p| p.id.key.to_string()).collect())
+    let page = repo.list(&query, page).await?;
+    let keys = page.items.iter().map(|p| p.id.key.to_string());
+    Ok((keys.collect(), page.next))
+}
+
+/// The key of one that is open, by its number.
+async fn open_one(repo: &Repo, issues: bool, number: &str) -> Option<String> {
+    let number = number.parse().ok()?;
+    let own = repo.id().clone();
+    let (key, is_open) = if issues {
+        let id = IssueId::number(own, number);
+        let issue = repo.issue(&id, IssueFields::default()).await.ok()?;
+        (issue.id.key, issue.state == IssueState::Open)
+    } else {
+        let id = PrId::number(own, number);
+        let pull = repo.view(&id, PrFields::ROW).await.ok()?;
+        (pull.id.key, pull.state == PrState::Open)
+    };
+    is_open.then(|| key.to_string())
 }
 
 async fn paths(

@@ -133,7 +133,7 @@ impl ServerHandler for Server {
         ctx: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         if let Some(values) = self.0.extension.as_ref().and_then(|e| e.complete(&params)) {
-            return resources::complete::result(values);
+            return resources::complete::result(values, false);
         }
         let complete = async {
             let _turn = self.turn().await.map_err(|e| resources::error(&e))?;
