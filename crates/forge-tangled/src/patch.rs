@@ -369,7 +369,8 @@ pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
 }
 
 /// Whether two diffs take the same lines out of the same files and put the same lines in, wherever
-/// in them and with whatever lines around. Of binary files that cannot be said.
+/// in them and with whatever lines around. A binary file is compared as git packs it, and without
+/// that nothing can be said of it.
 pub(crate) fn same_changes(one: &[u8], other: &[u8]) -> bool {
     match (changed_lines(one), changed_lines(other)) {
         (Some(one), Some(other)) => !one.is_empty() && one == other,
@@ -389,7 +390,7 @@ const HEADERS: [&str; 8] = [
     "copy to ",
 ];
 
-/// The changed lines of each file; `None` where a file is binary.
+/// The changed lines of each file; `None` where a file is binary and its content is left out.
 fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
     let side = |line: &str, mark: &str, prefix: &str| -> Option<String> {
         let name = unquote(line.strip_prefix(mark)?.split('\t').next()?);
@@ -397,7 +398,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
     };
     let mut changes: BTreeMap<String, Vec<&[u8]>> = BTreeMap::new();
     let mut file = String::new();
-    let (mut left, mut changed) = ((0_u64, 0_u64), false);
+    let (mut left, mut changed, mut packed) = ((0_u64, 0_u64), false, false);
     for line in diff.split(|b| *b == b'\n') {
         let first = line.first().copied();
         if first == Some(b'\\') {
@@ -422,7 +423,14 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
         let text = String::from_utf8_lossy(line);
         if let Some(names) = text.strip_prefix("diff --git ") {
             file = both_alike(names).unwrap_or_else(|| names.to_owned());
-        } else if text.starts_with("GIT binary patch") || text.starts_with("Binary files ") {
+            packed = false;
+        } else if packed {
+            if !line.is_empty() {
+                changes.entry(file.clone()).or_default().push(line);
+            }
+        } else if text.starts_with("GIT binary patch") {
+            packed = true;
+        } else if text.starts_with("Binary files ") {
             return None;
         } else if HEADERS.iter().any(|header| text.starts_with(header)) {
             changes.entry(file.clone()).or_default().push(line);
@@ -695,6 +703,10 @@ literal 1
             assert!(!same(&other, theirs), "{other}");
         }
         assert!(!same("", ""), "nothing proves nothing");
+        let packed = |text: &str| format!("{ours}diff --git a/p b/p\nGIT binary patch\n{text}\n");
+        let one = packed("literal 1\nIcmZPo000310RR91\n");
+        assert!(same(&one, &one) && !same(&one, &packed("literal 1\nIcmZPo000320RR92\n")));
+        assert!(!same(&one, ours));
     }
 
     #[test]

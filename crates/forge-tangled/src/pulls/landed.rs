@@ -1,5 +1,5 @@
-//! Whether a branch has a change, by its log: a series by author, time and subject of each of its
-//! commits, a plain diff by what a commit of its name changed.
+//! Whether a branch has a change, by its log and by what its commits changed: a series by author,
+//! time and subject of each of its commits, a plain diff by its name.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,8 @@ const PAGE: usize = 100;
 const PAGES_MOST: usize = 100;
 /// By so many seconds the clocks of an author and of a knot may differ.
 const CLOCKS_DIFFER: i64 = 900;
-/// Commits of one name whose changes are looked at; each costs a request.
+/// Commits of one name, or runs of those of a series, whose changes are looked at; each costs a
+/// request.
 const ALIKE_MOST: usize = 10;
 
 /// Whether a branch has a change.
@@ -27,8 +28,8 @@ const ALIKE_MOST: usize = 10;
 pub(super) enum Landed {
     Yes,
     No,
-    /// It has a commit with this subject, which the change would get, and that commit was not
-    /// proved to make it.
+    /// It has a commit with this subject, which may be of the change, and that commit was not proved
+    /// to make it.
     Perhaps(String),
     /// Not to be found out, with why.
     Unknown(String),
@@ -62,7 +63,19 @@ impl Until<'_> {
             false => i64::MIN,
         })
     }
+
+    /// Whether a commit was put there since: a merge makes the commits of a change anew.
+    fn leaves(self, made: &Made) -> bool {
+        match self {
+            Self::Commit(_) => true,
+            Self::Time(since) => made.committed >= since,
+        }
+    }
 }
+
+/// What a commit of a series is known by: its subject, its author's address, and when it was
+/// written. An amended commit keeps all of them.
+type Key<'a> = (&'a str, &'a str, i64);
 
 /// A commit of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +88,12 @@ struct Made {
     at: i64,
     /// When it was put there.
     committed: i64,
+}
+
+impl Made {
+    fn key(&self) -> Key<'_> {
+        (bare(&self.subject), &self.email, self.at)
+    }
 }
 
 /// Commits of a branch, newest first.
@@ -101,8 +120,12 @@ impl Tangled {
         let repository = &located.repository;
         let mails = patch.mails.as_slice();
         let log = self.log(repository, tip, until, mails).await?;
-        if holds(&log.commits, mails) {
+        let series = of_series(&log.commits, mails);
+        if self.make_series(repository, &series, mails).await? {
             return Ok(Landed::Yes);
+        }
+        if let Some(made) = series.iter().find(|made| until.leaves(made)) {
+            return Ok(Landed::Perhaps(made.subject.clone()));
         }
         if mails.is_empty() {
             let alike = called(&log.commits, names, until);
@@ -193,7 +216,7 @@ impl Tangled {
                 Until::Commit(_) => false,
             };
             commits.append(&mut page);
-            if there.is_some() || is_old || is_last || holds(&commits, mails) {
+            if there.is_some() || is_old || is_last || !of_series(&commits, mails).is_empty() {
                 return Ok(Log {
                     commits,
                     whole: true,
@@ -206,6 +229,34 @@ impl Tangled {
             whole: false,
             unread,
         })
+    }
+
+    /// Whether these commits, newest first, are proved to make the changes of a series.
+    async fn make_series(
+        &self,
+        repository: &Repository,
+        commits: &[&Made],
+        mails: &[Mail],
+    ) -> Result<bool> {
+        // Those that stand one on the other are had with one request.
+        let follows =
+            |newer: &&Made, older: &&Made| newer.parent.is_some() && newer.parent == older.oid;
+        let runs: Vec<&[&Made]> = commits.chunk_by(follows).take(ALIKE_MOST).collect();
+        let mut missing: Vec<&Mail> = mails.iter().collect();
+        for run in runs {
+            let base = run.last().and_then(|oldest| oldest.parent.as_deref());
+            let head = run.first().and_then(|newest| newest.oid.as_deref());
+            let (Some(base), Some(head)) = (base, head) else {
+                continue;
+            };
+            let compared = self.compare(repository, base, head).await?;
+            let theirs = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
+            missing.retain(|mail| !theirs.mails.iter().any(|it| is_same(it, mail)));
+            if missing.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether a commit is proved to make the changes of a plain diff.
@@ -224,46 +275,44 @@ impl Tangled {
     }
 }
 
-/// Whether a log, newest first, has the commits of a series: by author, time and subject, since a
-/// merge on tangled applies each as it is, under a new id. One that was reverted is not there.
-fn holds(log: &[Made], mails: &[Mail]) -> bool {
-    let key = |mail: &Mail| {
-        let subject = bare(&mail.subject).to_owned();
-        (subject, mail.author.email.clone(), mail.author.at.unix())
-    };
-    let mut missing: HashSet<(String, String, i64)> = mails.iter().map(key).collect();
-    if missing.is_empty() {
-        return false;
+fn key_of(mail: &Mail) -> Key<'_> {
+    let author = &mail.author;
+    (bare(&mail.subject), &author.email, author.at.unix())
+}
+
+/// Whether a mail that the knot prints is one of ours, as `git am` applies it and as the knot prints
+/// it: without CR at the ends of lines, and in UTF-8.
+fn is_same(theirs: &Mail, ours: &Mail) -> bool {
+    let diff = |mail: &Mail| String::from_utf8_lossy(&mail.diff).replace("\r\n", "\n");
+    key_of(theirs) == key_of(ours)
+        && patch::same_changes(diff(theirs).as_bytes(), diff(ours).as_bytes())
+}
+
+/// The commits of a log, newest first, that can be those of a series, since a merge on tangled
+/// applies each under a new id; none where one of them is missing or was reverted.
+fn of_series<'a>(log: &'a [Made], mails: &[Mail]) -> Vec<&'a Made> {
+    let wanted: HashSet<Key<'_>> = mails.iter().map(key_of).collect();
+    let found = standing(log, |made| wanted.contains(&made.key()));
+    let there: HashSet<Key<'_>> = found.iter().map(|made| made.key()).collect();
+    match there.len() == wanted.len() {
+        true => found,
+        false => Vec::new(),
     }
-    let mut reverted: HashSet<&str> = HashSet::new();
-    for made in log {
-        let key = (bare(&made.subject).to_owned(), made.email.clone(), made.at);
-        if missing.remove(&key) {
-            if reverted.contains(made.subject.as_str()) {
-                return false;
-            }
-            if missing.is_empty() {
-                return true;
-            }
-        }
-        reverted.extend(reverts(&made.subject));
-    }
-    false
 }
 
 /// The commits of a log, newest first, that have one of these names and were not reverted.
 fn called<'a>(log: &'a [Made], names: &[String], until: Until<'_>) -> Vec<&'a Made> {
-    let since = match until {
-        Until::Time(since) => since,
-        Until::Commit(_) => i64::MIN,
-    };
+    standing(log, |made| {
+        until.leaves(made) && names.contains(&made.subject)
+    })
+}
+
+/// The wanted commits of a log, newest first, without those that were reverted since.
+fn standing(log: &[Made], is_wanted: impl Fn(&Made) -> bool) -> Vec<&Made> {
     let mut reverted: HashSet<&str> = HashSet::new();
     let mut found = Vec::new();
     for made in log {
-        if made.committed >= since
-            && names.contains(&made.subject)
-            && !reverted.contains(made.subject.as_str())
-        {
+        if is_wanted(made) && !reverted.contains(made.subject.as_str()) {
             found.push(made);
         }
         reverted.extend(reverts(&made.subject));
@@ -397,6 +446,7 @@ mod tests {
     fn a_series_is_there_when_each_commit_is_and_none_was_reverted() {
         let two = mails(&["[core] One", "Two"]);
         assert_eq!(two.len(), 2);
+        let holds = |log: &[Made], mails: &[Mail]| !of_series(log, mails).is_empty();
         for (log, there) in [
             // `git am` takes what is in brackets away.
             (&["More", "Two", "One", "Old"][..], true),
@@ -416,6 +466,25 @@ mod tests {
         };
         assert!(!other(|m| m.at = 8) && !other(|m| m.email.clear()));
         assert!(other(|m| m.committed = 0) && !holds(&[made("One")], &[]));
+    }
+
+    #[test]
+    fn a_mail_is_the_same_with_its_author_time_subject_and_lines() {
+        let mail = |subject: &str, line: &str| {
+            let diff = format!("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n{line}\n");
+            let mut mail = mails(&[subject]).remove(0);
+            mail.diff = diff.into_bytes();
+            mail
+        };
+        let ours = mail("One", "+b");
+        for (theirs, same) in [
+            (mail("One", "+b"), true),
+            (mail("One", "+b\r"), true),
+            (mail("One", "+c"), false),
+            (mail("Two", "+b"), false),
+        ] {
+            assert_eq!(is_same(&theirs, &ours), same, "{theirs:?}");
+        }
     }
 
     #[test]

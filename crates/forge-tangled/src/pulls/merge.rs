@@ -97,7 +97,9 @@ impl Tangled {
                     .await;
             }
             (Landed::No, Checked::Clean) => {}
-            (Landed::Perhaps(subject), Checked::Clean) => return Err(perhaps(&located, &subject)),
+            (Landed::Perhaps(subject), Checked::Clean) => {
+                return Err(perhaps(&located, &patch, &subject));
+            }
             (Landed::Unknown(why), Checked::Clean) => return Err(unknown(&located, &why)),
             (_, other) => return Err(refusal(&located, other)),
         }
@@ -443,17 +445,30 @@ fn subject(req: &MergeReq, located: &Located) -> String {
     subject_of(given.unwrap_or(&located.pull.title))
 }
 
-fn perhaps(located: &Located, subject: &str) -> Error {
+fn perhaps(located: &Located, patch: &Patch, subject: &str) -> Error {
+    let (known, hint) = match patch.mails.is_empty() {
+        true => (
+            "a plain diff is known by its name and its lines",
+            "merge with another --subject",
+        ),
+        false => (
+            "a series is known by author, time, subject and lines of its commits",
+            "its author gives the commits another time (`git commit --amend --no-edit --date=now`) \
+             and submits another round (`forge pr resubmit`)",
+        ),
+    };
     Error::new(
         ErrorKind::AlreadyExists { existing: None },
         format!(
-            "'{}' has a commit '{}' that is newer than the round, which may be this very change: a \
-             plain diff is known by its name and its lines, and that one is not proved to have them",
+            "'{}' has a commit '{}' that is newer than the round, which may be this very change: \
+             {known}, and that one is not proved to have them",
             one_line(&located.pull.base),
             one_line(subject)
         ),
     )
-    .with_hint("look at the branch; if the change is not there, merge with another --subject")
+    .with_hint(format!(
+        "look at the branch; if the change is not there, {hint}"
+    ))
 }
 
 fn unknown(located: &Located, why: &str) -> Error {

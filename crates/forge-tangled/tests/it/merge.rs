@@ -437,6 +437,47 @@ async fn a_commit_of_the_same_name_and_other_lines_is_left_to_the_user() {
     assert!(subjects(&stage).starts_with("More of it\nPart 0 of main\n"));
 }
 
+/// An amended commit keeps author, time and subject.
+#[tokio::test]
+async fn a_commit_of_the_same_author_time_and_subject_is_looked_at() {
+    // The time of the mail, 2026-01-01T00:00:00Z.
+    const WRITTEN: i64 = 1_767_225_600;
+    let mail = format!(
+        "From {} Mon Sep 17 00:00:00 2001\nFrom: Ada <ada@example.com>\n\
+         Date: Thu, 1 Jan 2026 00:00:00 +0000\nSubject: [PATCH] Fix it\n\n---\n\n{MORE}",
+        "1".repeat(40)
+    );
+    let now = Timestamp::now().unix();
+    for (file, committed, merged) in [
+        ("more", now, Ok(true)),
+        ("more", WRITTEN, Ok(true)),
+        ("also", now, Err("already_exists")),
+        // Older than the round, so that it is no merge of it.
+        ("also", WRITTEN, Ok(false)),
+    ] {
+        let stage = Stage::new();
+        let git = &stage.repo.git;
+        let made = open_from(&stage, &mail.replace("more", file), "Fix it").await;
+        let tip = git.oid("main").unwrap();
+        let stream = format!(
+            "commit refs/heads/main\nauthor Ada <ada@example.com> {WRITTEN} +0000\n\
+             committer Ada <ada@example.com> {committed} +0000\ndata 6\nFix it\nfrom {tip}\n\
+             M 100644 inline more\ndata 5\nmore\n\n"
+        );
+        git.import(stream.into_bytes());
+        let tip = git.oid("main");
+        let forge = stage.tangled(&stage.alice);
+        let done = forge.merge(&made.id, &MergeReq::default()).await;
+        if let Err(e) = &done {
+            assert!(e.message().contains("'Fix it'"), "{e:?}");
+            assert!(e.hint().unwrap().contains("--date=now"), "{e:?}");
+        }
+        let done = done.map(|m| m.value.already_merged).map_err(|e| e.code());
+        assert_eq!(done, merged, "{file}, {committed}");
+        assert_eq!(git.oid("main") != tip, merged == Ok(false));
+    }
+}
+
 #[tokio::test]
 async fn the_message_of_a_plain_diff_is_the_users() {
     let stage = Stage::new();

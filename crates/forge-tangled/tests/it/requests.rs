@@ -320,8 +320,8 @@ async fn a_view_of_a_merged_one_asks_the_knot_only_where_it_is_to() {
     forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     forge.view(&made.id, PrFields::NONE).await.unwrap();
     let knot = stage.world.knot().host();
-    // The branch, and its log.
-    for (fields, asked, told) in [(PrFields::NONE, 0, 1), (PrFields::MERGEABILITY, 2, 0)] {
+    // The branch, its log, and what the commit changes that may be it.
+    for (fields, asked, told) in [(PrFields::NONE, 0, 1), (PrFields::MERGEABILITY, 3, 0)] {
         reset(&stage);
         let view = forge.view(&made.id, fields).await.unwrap();
         assert_eq!(view.state, PrState::Merged, "{fields:?}");
