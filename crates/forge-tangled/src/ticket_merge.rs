@@ -12,7 +12,7 @@ use forge_core::{
     model::{LocalClone, Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
-use forge_git::{Git, Rebase, Rebased};
+use forge_git::{Git, Merged, Rebase, Rebased};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -88,23 +88,21 @@ impl Tangled {
             true => Rebased::Nothing,
             false => rebased(&git, &before, head).await?,
         };
-        let landed = match rebased {
-            Rebased::Nothing => Landed {
-                tip: before.hash,
-                earlier: true,
-            },
+        let (tip, earlier) = match rebased {
+            Rebased::Nothing => (before.hash.clone(), true),
             Rebased::Conflicts { files, commit } => {
                 return Err(conflict(located, files, &commit));
             }
-            Rebased::Onto(tip) => {
-                self.ticket_as_read(located).await?;
-                self.push(&git, clone, located, &before, &tip).await?;
-                Landed {
-                    tip,
-                    earlier: false,
-                }
-            }
+            Rebased::Onto(tip) => (tip, false),
         };
+        if let Some(merge) = left_out(&git, &before.hash, head, &tip).await? {
+            return Err(not_whole(located, &merge));
+        }
+        if !earlier {
+            self.ticket_as_read(located).await?;
+            self.push(&git, clone, located, &before, &tip).await?;
+        }
+        let landed = Landed { tip, earlier };
         self.record_ticket_merge(located, landed).await
     }
 
@@ -152,7 +150,11 @@ impl Tangled {
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
         let git = Git::at(&clone.dir);
         fetch(&git, clone, located, &base, head).await?;
-        has_landed(&git, &base.hash, head).await
+        let base = &base.hash;
+        Ok(
+            has_landed(&git, base, head).await?
+                && left_out(&git, base, head, base).await?.is_none(),
+        )
     }
 
     /// A round that was added after we looked must not be merged unseen, nor the old one after it.
@@ -444,6 +446,33 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
     Ok(!ours.lines().any(reverted))
 }
 
+/// The newest merge commit of a round where `made`, which has the other commits of it on top of
+/// `base`, is not what a merge of the round comes to: a merge commit can change files by itself.
+async fn left_out(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
+    let range = format!("{base}..{head}");
+    let merges = [
+        "rev-list",
+        "--merges",
+        "--max-count=1",
+        "--end-of-options",
+        &range,
+    ];
+    let newest = git.run_ok(merges).await?;
+    let newest = String::from_utf8_lossy(newest.trim_ascii()).into_owned();
+    if newest.is_empty() {
+        return Ok(None);
+    }
+    let is_whole = match git.merge_trees(base, head, false).await? {
+        Merged::Clean(tree) => {
+            let has = git.cat_file().info(&format!("{made}^{{tree}}")).await?;
+            has.is_some_and(|has| has.oid == tree)
+        }
+        // What the branch had before may have been changed there since.
+        Merged::Conflicts(_) => made == base,
+    };
+    Ok((!is_whole).then_some(newest))
+}
+
 async fn rebased(git: &Git, before: &Branch, head: &str) -> Result<Rebased> {
     let committer = git.run_ok(["var", "GIT_COMMITTER_IDENT"]).await?;
     let rebase = Rebase {
@@ -467,6 +496,18 @@ fn no_clone(located: &Located) -> Error {
         "run `forge pr merge --rebase {}` in a clone that has a remote of it which you can push to",
         located.pull.record.uri
     ))
+}
+
+fn not_whole(located: &Located, merge: &str) -> Error {
+    let message = format!(
+        "merge commits of {} (the newest is {merge}) change files by themselves, and a rebase \
+         leaves merge commits out; nothing was changed",
+        located.pull.record.uri
+    );
+    Error::precondition(Precondition::Rule, message).with_hint(
+        "its author rebases the branch, commits there what the merges had changed, and submits \
+         another round: `forge pr resubmit`",
+    )
 }
 
 fn conflict(located: &Located, files: Vec<String>, commit: &str) -> Error {

@@ -6,7 +6,7 @@ use forge_core::{
     Ingestion, PrId, PullRequests, Warning,
     model::{CreatePull, LocalClone, MergeReq, PrState, Resubmit},
 };
-use forge_tangled::Tangled;
+use forge_tangled::{Settings, Tangled};
 use forge_testkit::{
     GitDir,
     tangled::{Fault, Repository},
@@ -352,6 +352,57 @@ async fn what_was_reverted_has_not_landed() {
     assert_ne!(git.oid("main").unwrap(), base);
     ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
     assert_eq!(git.show("main", "b"), "1\n");
+}
+
+/// Merges `main` into `topic`, with files of the merge's own.
+fn merge_main(git: &GitDir, own: &[(&str, &str)]) {
+    let [topic, main] = ["topic", "main"].map(|branch| git.oid(branch).unwrap());
+    let mut stream = format!(
+        "commit refs/heads/topic\ncommitter Ada <ada@example.com> 1767300000 +0000\n\
+         data 6\nMerged\nfrom {topic}\nmerge {main}\n"
+    );
+    // A stream says of a merge all that its first parent has not.
+    for (path, text) in [("c", "1\n")].iter().chain(own) {
+        stream += &format!("M 100644 inline {path}\ndata {}\n{text}\n", text.len());
+    }
+    git.import(stream.into_bytes());
+}
+
+#[tokio::test]
+async fn a_round_whose_merge_commit_changes_files_is_not_merged_without_them() {
+    for (has_commits, own, merged) in [
+        (true, &[("own", "1\n")][..], Err("precondition_failed")),
+        // A rebase would leave nothing of it.
+        (false, &[("own", "1\n")], Err("precondition_failed")),
+        (true, &[], Ok(false)),
+    ] {
+        let ground = Ground::new().await;
+        let git = &ground.repo.git;
+        if !has_commits {
+            git.set_branch("topic", "main");
+        }
+        git.commit("main", "Meanwhile", &[("c", Some("1\n"))]);
+        merge_main(git, own);
+        let settings = Settings {
+            wait: Duration::from_millis(50),
+            ..ground.stage.settings()
+        };
+        let forge = ground
+            .stage
+            .tangled_with(settings, Some(&ground.stage.alice));
+        let round = forge.resubmit(&ground.pr, &Resubmit::default()).await;
+        round.unwrap();
+        let tip = git.oid("main");
+        let done = forge.merge(&ground.pr, &ground.req()).await;
+        if let Err(e) = &done {
+            let merge = git.oid("topic").unwrap();
+            assert!(e.message().contains(&merge), "{e:?}");
+            assert!(e.hint().unwrap().contains("forge pr resubmit"), "{e:?}");
+            assert_eq!((git.oid("main"), ground.state()), (tip, "open".to_owned()));
+        }
+        let done = done.map(|m| m.value.already_merged).map_err(|e| e.code());
+        assert_eq!(done, merged, "commits: {has_commits}, own: {own:?}");
+    }
 }
 
 /// A knot that sets the state by itself is not written to.
