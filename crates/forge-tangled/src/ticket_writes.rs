@@ -524,9 +524,13 @@ impl Tangled {
             p.text(&fields.ticket) == Some(ticket)
                 && p.text_at(&[&*fields.head, &*fields.oid]) == Some(ends.head.as_str())
         });
-        let read: Vec<Result<()>> = of_head.map(|p| survived(&wanted, p)).collect();
+        // As rounds are counted: the key of a patch says nothing about its time.
+        let mut of_head: Vec<&Record> = of_head.collect();
+        of_head.sort_by_key(|p| p.created_at(&fields.created_at));
+        let read = of_head.into_iter().skip(before);
+        let read: Vec<Result<()>> = read.map(|p| survived(&wanted, p)).collect();
         match lost {
-            Some(e) if read.len() <= before => Err(e),
+            Some(e) if read.is_empty() => Err(e),
             _ if read.iter().any(Result::is_ok) => Ok(()),
             _ => read
                 .into_iter()

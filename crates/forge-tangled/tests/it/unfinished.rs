@@ -65,6 +65,30 @@ async fn a_round_that_was_lost_is_submitted_by_the_same_command() {
     );
 }
 
+/// An older round of the same head is none of what was submitted.
+#[tokio::test]
+async fn a_round_that_is_dropped_is_not_read_back_from_an_older_one() {
+    let stage = Stage::new();
+    let (repo, id) = ground(&stage);
+    let forge = stage.tangled(&stage.alice);
+    let made = forge.create(&id, &CreatePull::new("topic", "One")).await;
+    let pr = made.unwrap().value.id;
+    let first = repo.git.oid("topic").unwrap();
+    repo.git.commit("topic", "Add b", &[("b", Some("1\n"))]);
+    forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
+    repo.git.set_branch("topic", &first);
+    let json = [("content-type", "application/json")];
+    let knot = stage.world.knot().host();
+    knot.fault(Fault::answer(200, &json, "{}").on(SUBMIT));
+    let e = forge.resubmit(&pr, &Resubmit::default()).await;
+    let e = e.unwrap_err();
+    assert!(e.message().contains("its newest round"), "{e:?}");
+    assert_eq!(count(&stage, &repo, PATCH), 2);
+    let again = forge.resubmit(&pr, &Resubmit::default()).await.unwrap();
+    assert_eq!(again.ingestion.word(), "immediate");
+    assert_eq!(again.value.rounds, Some(3));
+}
+
 #[tokio::test]
 async fn only_the_viewers_own_of_the_same_title_is_finished() {
     for (who, title, finished) in [
