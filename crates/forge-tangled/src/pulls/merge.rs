@@ -152,13 +152,15 @@ impl Tangled {
             Err(e) => return Err(e),
         };
         let name = subject(req, located);
-        let after = self.branch(repository, &pull.base).await.ok().flatten();
-        let (landed, after) = match after.filter(|after| after.hash != before.hash) {
-            None => (Landed::No, None),
-            Some(after) if lost.is_none() && ends_with(&after, patch, &name) => {
+        let after = self.branch(repository, &pull.base).await;
+        let moved = |after: Option<Branch>| after.filter(|after| after.hash != before.hash);
+        let (landed, after) = match after.map(moved) {
+            Err(e) => (Landed::Unknown(e.message().to_owned()), None),
+            Ok(None) => (Landed::No, None),
+            Ok(Some(after)) if lost.is_none() && ends_with(&after, patch, &name) => {
                 (Landed::Yes, Some(after))
             }
-            Some(after) => {
+            Ok(Some(after)) => {
                 let until = Until::Commit(&before.hash);
                 let landed = self
                     .landed_in(located, patch, &after.hash, until, &[name])

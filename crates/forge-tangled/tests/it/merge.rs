@@ -194,6 +194,26 @@ async fn a_status_record_alone_is_no_merge() {
     );
 }
 
+#[tokio::test]
+async fn a_branch_that_cannot_be_read_after_a_merge_is_not_said_to_lack_it() {
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let knot = stage.world.knot().host();
+    let unread = Fault::error(500, "InternalServerError", "no");
+    knot.fault(unread.on("sh.tangled.repo.branch").skip(1).always());
+    let forge = stage.tangled(&stage.alice);
+    let e = forge.merge(&made.id, &MergeReq::default()).await;
+    let e = e.unwrap_err();
+    assert!(e.message().contains("holds it cannot be told"), "{e:?}");
+    assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
+    assert!(subjects(&stage).contains("Add topic"));
+    // What the hint says.
+    assert!(e.hint().unwrap().contains("forge pr merge"), "{e:?}");
+    knot.clear_faults();
+    let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
+    assert!(again.value.already_merged);
+}
+
 /// Somebody writes that it is merged, and merges nothing.
 fn say_merged(stage: &Stage, by: &Account, made: &PullRequest) {
     let status = json!({
