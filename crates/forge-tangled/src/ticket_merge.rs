@@ -8,7 +8,8 @@
 use std::time::Duration;
 
 use forge_core::{
-    Capability, Error, ErrorKind, Ingestion, Noun, Outcome, Precondition, Result, Step, Warning,
+    Capability, Error, ErrorKind, Ingestion, Noun, Outcome, Precondition, Result, Retry, Step,
+    Warning,
     model::{LocalClone, Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
@@ -205,33 +206,46 @@ impl Tangled {
         {
             return Ok(());
         }
+        let unmoved = matches!(&after, Ok(Some(after)) if after.hash == before.hash);
         if pushed.status == 0 {
             // Somebody may have pushed on top of it since, or the knot's answer is an old one.
             let refname = format!("refs/heads/{base}");
             let there = git.run_ok(["ls-remote", "--", &clone.remote, &refname]);
-            let there = there.await.unwrap_or_default();
-            if String::from_utf8_lossy(&there).starts_with(tip) {
-                return Ok(());
+            match there.await {
+                Ok(there) if String::from_utf8_lossy(&there).starts_with(tip) => return Ok(()),
+                Err(e) if unmoved || after.is_err() => {
+                    return Err(pushed_unseen(clone, base, tip, e));
+                }
+                _ => {}
             }
         }
-        let unmoved = matches!(&after, Ok(Some(after)) if after.hash == before.hash);
         let said = pushed.error("push");
         let base = one_line(base);
-        if pushed.status != 0 && unmoved {
-            return Err(said.with_hint(format!(
-                "nothing was merged: see that `git push {} HEAD:refs/heads/{base} --dry-run` works \
-                 in {}, then merge again",
-                clone.remote,
-                clone.dir.display()
-            )));
-        }
+        let failed = pushed.status != 0;
+        let actual = match after {
+            Ok(Some(_)) if failed && unmoved => {
+                return Err(said.with_hint(format!(
+                    "nothing was merged: see that `git push {} HEAD:refs/heads/{base} --dry-run` \
+                     works in {}, then merge again",
+                    clone.remote,
+                    clone.dir.display()
+                )));
+            }
+            Err(e) if failed => {
+                let hint = format!(
+                    "whether '{base}' has got it all the same could not be looked at: {}; merge \
+                     again: it looks there first",
+                    e.message()
+                );
+                return Err(said.with_retry(Retry::Ambiguous).with_hint(hint));
+            }
+            Ok(Some(after)) => after.hash,
+            Ok(None) | Err(_) => "unknown".to_owned(),
+        };
         Err(Error::new(
             ErrorKind::Conflict {
                 expected: before.hash.clone(),
-                actual: match after {
-                    Ok(Some(after)) => after.hash,
-                    _ => "unknown".to_owned(),
-                },
+                actual,
             },
             format!("'{base}' moved while {tip} was pushed to it"),
         )
@@ -508,6 +522,23 @@ fn not_whole(located: &Located, merge: &str) -> Error {
         "its author rebases the branch, commits there what the merges had changed, and submits \
          another round: `forge pr resubmit`",
     )
+}
+
+fn pushed_unseen(clone: &LocalClone, base: &str, tip: &str, error: Error) -> Error {
+    let base = one_line(base);
+    let why = error.message();
+    let message = format!(
+        "{tip} was pushed to '{base}', and whether it is there could not be looked at: {why}"
+    );
+    Error::new(error.kind().clone(), message)
+        .with_retry(Retry::Ambiguous)
+        .with_hint(format!(
+            "`git ls-remote {} refs/heads/{base}` in {} looks there; then merge again: what is \
+             there already is recorded, and not pushed once more",
+            clone.remote,
+            clone.dir.display()
+        ))
+        .with_source(error)
 }
 
 fn conflict(located: &Located, files: Vec<String>, commit: &str) -> Error {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, PrId, PullRequests, Warning,
+    Ingestion, PrId, PullRequests, Retry, Warning,
     model::{CreatePull, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::{Settings, Tangled};
@@ -292,6 +292,38 @@ async fn a_merge_that_could_not_be_recorded_is_recorded_by_the_next_one() {
         (ground.state().as_str(), ground.repo.git.oid("main")),
         ("merged", tip)
     );
+}
+
+#[tokio::test]
+async fn a_branch_that_cannot_be_read_after_the_push_is_not_said_to_have_moved() {
+    let ground = Ground::new().await;
+    let path = ground.repo.path().to_string_lossy().into_owned();
+    let clone = GitDir::at(ground.dir.path());
+    clone.run(["fetch", "--quiet", "knot"]).ok();
+    // It can be pushed to, and not read.
+    for args in [
+        &["remote", "set-url", "--push", "knot", &path][..],
+        &["remote", "set-url", "knot", "/nowhere"],
+    ] {
+        clone.run(args.iter().copied()).ok();
+    }
+    let knot = ground.stage.world.knot().host();
+    let refs = format!("/{}/info/refs", ground.repo.did);
+    let unread = Fault::gateway(502).on_path(&refs);
+    knot.fault(unread.skip(1).always());
+    let e = ground.forge.merge(&ground.pr, &ground.req()).await;
+    let e = e.unwrap_err();
+    assert!(e.message().contains("was pushed to 'main'"), "{e:?}");
+    assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
+    let look = "git ls-remote knot refs/heads/main";
+    assert!(e.hint().unwrap().contains(look), "{e:?}");
+    let git = &ground.repo.git;
+    assert_eq!(git.oid("main"), git.oid("topic"));
+    assert_eq!(ground.state(), "open");
+    knot.clear_faults();
+    let again = ground.forge.merge(&ground.pr, &ground.req()).await.unwrap();
+    assert!(again.value.already_merged);
+    assert_eq!(ground.state(), "merged");
 }
 
 /// The changes are known by what they are, also where they could not be made once more.
