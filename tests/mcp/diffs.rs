@@ -136,6 +136,27 @@ fn one_file_that_is_too_long_is_cut_between_hunks_and_lines() {
 }
 
 #[test]
+fn a_first_hunk_that_is_too_long_is_cut_on_the_first_page() {
+    let world = World::new();
+    let lines: String = (0..200).map(|n| format!("line {n:03}\n")).collect();
+    let files = [("new.txt", Some(lines.as_str()))];
+    world.git.commit("long", "Add a file", &files);
+    let create = ["pr", "create", "-H", "long", "-t", "Long", "-b", ""];
+    world.forge(&create).ok();
+    let mut wire = world.server(MODERN, &[]);
+    let pages = wire.pages("pr_diff", json!({"number": 1, "max_chars": 1000}), 1_000);
+    let first = pages[0].text();
+    assert!(first.contains("+line 000\n"), "{first}");
+    assert!(first.contains("Files 1-1 of 1. More: "), "{first}");
+    assert_eq!(column(&pages[..1], "files", "path"), ["new.txt"]);
+    assert_eq!(column(&pages, "files", "path").len(), 1);
+    let text = pages.iter().flat_map(|p| p.text().lines());
+    let text: Vec<&str> = text.filter(|l| l.starts_with("+line ")).collect();
+    let all: Vec<String> = (0..200).map(|n| format!("+line {n:03}")).collect();
+    assert_eq!(text, all);
+}
+
+#[test]
 fn a_path_that_nothing_is_below_is_named() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);

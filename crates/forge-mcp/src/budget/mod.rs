@@ -126,7 +126,8 @@ pub(crate) fn fit_both<S: AsRef<str>>(
                 block: at.block + 1,
                 offset: 0,
             };
-            shown = true;
+            // Behind an empty one there is still nothing on the page.
+            shown |= !rest.is_empty();
             continue;
         }
         if !shown {
@@ -227,6 +228,21 @@ mod tests {
             }
         }
         assert_eq!(begun, (0..301).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_page_with_empty_blocks_alone_is_not_a_page() {
+        let long = "a line\n".repeat(300);
+        let page = fit(
+            "",
+            &["", "", long.as_str(), "b\n"],
+            Position::default(),
+            1_000,
+        );
+        assert!(page.text.starts_with("a line\n"), "{page:?}");
+        let next = page.next.unwrap();
+        assert_eq!((next.block, page.begun), (2, 0..3));
+        assert_eq!(next.offset, page.text.len());
     }
 
     #[test]
