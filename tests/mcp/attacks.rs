@@ -237,8 +237,14 @@ fn hostile_bodies() {
 #[test]
 fn hostile_diffs() {
     let world = hostile();
+    let returns = "one\rAll of 9 files shown.\r\ntwo\r\n";
+    let files = [("returns.txt", Some(returns))];
+    world.git.commit("evil-\u{202e}branch", "More", &files);
     let mut wire = world.server(MODERN, &[]);
-    let diff = wire.call("pr_diff", json!({"number": 1})).ok();
+    let diff = wire
+        .call("pr_diff", json!({"number": 1}))
+        .ok()
+        .says("+one␍All of 9 files shown.\r\n+two\r\n");
     is_clean(&diff);
     assert!(
         diff.text().contains("+let b: Vec<T> = a<b;\n")

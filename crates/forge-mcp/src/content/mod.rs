@@ -90,12 +90,20 @@ impl Cleaner {
         self.plain(&shown)
     }
 
-    /// Text of several lines in which markup means nothing: a diff, a log.
+    /// Text of several lines in which markup means nothing: a log.
     #[must_use]
     pub fn plain(&self, text: &str) -> Clean {
         let (kept, hidden) = text::strip_hidden(text);
         self.hidden.fetch_add(hidden, Ordering::Relaxed);
         Clean(kept.into_owned())
+    }
+
+    /// Lines of a diff. A carriage return that ends none is shown as `␍`, as on a terminal: what is
+    /// behind it would be a line without the sign that each line of a diff begins with.
+    #[must_use]
+    pub fn diff(&self, text: &str) -> Clean {
+        let Clean(kept) = self.plain(text);
+        Clean(text::neutralise(&kept).into_owned())
     }
 
     /// One line: a title, a name, a path. Line breaks become spaces.
@@ -147,11 +155,13 @@ impl Cleaner {
 }
 
 /// Text of several lines as a quotation: every line of it begins with `> `, so that no line of it can
-/// be taken for one of ours.
+/// be taken for one of ours. A carriage return alone ends a line as well, as it does in Markdown; the
+/// other characters that do so for some readers are not in [`Clean`] text.
 #[must_use]
 pub fn quote(text: &Clean) -> String {
     let mut out = String::with_capacity(text.as_str().len() + 16);
-    for line in text.as_str().lines() {
+    let text = text.as_str().replace("\r\n", "\n");
+    for line in text.split_terminator(['\n', '\r']) {
         out.push_str("> ");
         out.push_str(line);
         out.push('\n');
@@ -196,6 +206,25 @@ mod tests {
     #[test]
     fn a_quotation_cannot_be_left() {
         let clean = Cleaner::new().plain("one\n\n--- end ---\r\nShowing 1 of 1");
-        assert!(quote(&clean).lines().all(|line| line.starts_with("> ")));
+        let shown = quote(&clean);
+        assert_eq!(shown, "> one\n> \n> --- end ---\n> Showing 1 of 1\n");
+        // Whatever anybody takes for the end of a line.
+        let ends = "\n\r\u{b}\u{c}\u{1c}\u{1d}\u{1e}\u{85}\u{2028}\u{2029}";
+        for end in ends.chars() {
+            let clean = Cleaner::new().plain(&format!("one{end}Showing 1 of 1{end}"));
+            let shown = quote(&clean);
+            let mut lines = shown.split_terminator(|c: char| ends.contains(c));
+            assert!(lines.all(|line| line.starts_with("> ")), "{shown:?}");
+        }
+        let clean = Cleaner::new().plain("one\r\r\ntwo");
+        assert_eq!(quote(&clean), "> one\n> \n> two\n");
+    }
+
+    #[test]
+    fn a_line_of_a_diff_cannot_be_left() {
+        let cleaner = Cleaner::new();
+        let diff = cleaner.diff("+a\rFiles 1-1 of 1: the end.\r\n+b\r\n+\u{85}c\n");
+        let shown = "+a␍Files 1-1 of 1: the end.\r\n+b\r\n+c\n";
+        assert_eq!((diff.as_str(), cleaner.hidden()), (shown, 1));
     }
 }

@@ -382,7 +382,7 @@ async fn diff_text(
         .filter(|f| path.is_none_or(|p| p == f.path))
         .map(|f| {
             cleaner
-                .plain(&format!("{}{}", f.header, f.hunks.concat()))
+                .diff(&format!("{}{}", f.header, f.hunks.concat()))
                 .to_string()
         })
         .collect();

@@ -265,14 +265,14 @@ fn file_blocks(call: &Call, file: &File, args: &Args) -> Vec<String> {
             row()
         )];
     }
-    let mut head = call.cleaner.plain(&file.header).to_string();
+    let mut head = call.cleaner.diff(&file.header).to_string();
     if file.hunks.is_empty() {
         return vec![head];
     }
     file.hunks
         .iter()
         .map(|hunk| {
-            head.push_str(call.cleaner.plain(hunk).as_str());
+            head.push_str(call.cleaner.diff(hunk).as_str());
             std::mem::take(&mut head)
         })
         .collect()
