@@ -157,6 +157,50 @@ fn a_first_hunk_that_is_too_long_is_cut_on_the_first_page() {
 }
 
 #[test]
+fn a_diff_is_of_the_base_that_there_is() {
+    let world = World::new();
+    let names: Vec<String> = (0..12).map(|n| format!("d/{n:02}.txt")).collect();
+    let files: Vec<(&str, Option<&str>)> =
+        names.iter().map(|n| (n.as_str(), Some("one\n"))).collect();
+    let main = world.git.oid("main").unwrap();
+    let big = world.git.commit("big", "Many", &files);
+    world.git.set_branch("work", &big);
+    let more = [("z.txt", Some("z\n"))];
+    world.git.commit("work", "Another", &more);
+    let create = ["pr", "create", "-H", "work", "-t", "Work", "-b", ""];
+    world.forge(&create).ok();
+    let mut wire = world.server(MODERN, &[]);
+    let path = world.git.path().canonicalize().unwrap();
+    let uri = format!("forge://local{}/pull/1/diff", path.display());
+    let args = json!({"number": 1, "max_chars": 1000});
+    let mut old: Option<String> = None;
+    for (base, count) in [("as it was", 13), ("edited", 1), ("moved", 13), ("back", 1)] {
+        match base {
+            "edited" => world.forge(&["pr", "edit", "1", "--base", "big"]).ok(),
+            "moved" => world.git.set_branch("big", &main),
+            "back" => world.git.set_branch("big", &big),
+            _ => {}
+        }
+        if let Some(cursor) = &old {
+            let mut next = args.clone();
+            next["cursor"] = json!(cursor);
+            wire.call("pr_diff", next)
+                .fails("conflict")
+                .says("the base of the diff has changed since the first page")
+                .says("start again without cursor");
+        }
+        let page = wire.call("pr_diff", args.clone()).ok();
+        assert_eq!(page.data()["files_total"], count, "{base}");
+        assert!(page.data()["withheld"].is_null(), "{}", page.text());
+        old = page.cursor().or(old);
+        let answer = wire.request("resources/read", json!({"uri": uri}));
+        let text = answer["result"]["contents"][0]["text"].as_str().unwrap();
+        assert_eq!(text.matches("diff --git ").count(), count, "{base}");
+        assert!(old.is_some(), "{base}");
+    }
+}
+
+#[test]
 fn a_path_that_nothing_is_below_is_named() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &[]);

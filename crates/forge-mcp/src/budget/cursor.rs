@@ -50,17 +50,21 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
     Ok(position)
 }
 
+/// What [`pin`] binds a position to where that is all that was shown before it.
+pub(crate) const SHOWN: &str = "what was shown";
+
 /// A position, bound to what was before it: see [`unpin`].
 pub(crate) fn pin(at: Position, before: u64) -> String {
     format!("{}{SEPARATOR}{before:016x}", at.to_text())
 }
 
-/// The position that [`pin`] bound, where `before` says what is before it now.
+/// The position that [`pin`] bound, where `before` says what is before it now, and `what` what that
+/// is called.
 ///
 /// # Errors
 /// `invalid_input` when it is damaged; `conflict` when what is before it has changed, so that going
 /// on would mix two states.
-pub(crate) fn unpin(text: &str, before: impl Fn(Position) -> u64) -> Result<Position> {
+pub(crate) fn unpin(text: &str, what: &str, before: impl Fn(Position) -> u64) -> Result<Position> {
     let (at, pinned) = text.split_once(SEPARATOR).ok_or_else(damaged)?;
     let at = position(at)?;
     let now = format!("{:016x}", before(at));
@@ -70,7 +74,7 @@ pub(crate) fn unpin(text: &str, before: impl Fn(Position) -> u64) -> Result<Posi
                 expected: pinned.to_owned(),
                 actual: now,
             },
-            "what was shown has changed since the first page",
+            format!("{what} has changed since the first page"),
         )
         .with_hint("start again without cursor to read the new state"));
     }
@@ -81,7 +85,7 @@ pub(crate) fn unpin(text: &str, before: impl Fn(Position) -> u64) -> Result<Posi
 ///
 /// # Errors
 /// `invalid_input` when it is damaged: to begin anew would show again what was shown.
-pub(crate) fn position(text: &str) -> Result<Position> {
+fn position(text: &str) -> Result<Position> {
     Position::from_text(text).ok_or_else(damaged)
 }
 
@@ -95,7 +99,7 @@ fn bound(tool: &str, of: &impl Hash) -> String {
 }
 
 /// An object id as people write it.
-pub(crate) fn short(oid: &str) -> &str {
+fn short(oid: &str) -> &str {
     oid.get(..12).unwrap_or(oid)
 }
 
@@ -110,12 +114,12 @@ mod tests {
             offset: 7,
         };
         let text = pin(at, 42);
-        assert_eq!(unpin(&text, |_| 42).unwrap(), at);
-        let moved = unpin(&text, |_| 43).unwrap_err();
+        assert_eq!(unpin(&text, SHOWN, |_| 42).unwrap(), at);
+        let moved = unpin(&text, SHOWN, |_| 43).unwrap_err();
         assert_eq!(moved.code(), "conflict");
         assert!(moved.hint().unwrap().contains("start again"));
         for damaged in ["3.7", "x~000000000000002a", ""] {
-            let e = unpin(damaged, |_| 42).unwrap_err();
+            let e = unpin(damaged, SHOWN, |_| 42).unwrap_err();
             assert_eq!(e.code(), "invalid_input", "{damaged}");
         }
         assert_eq!(position("3.7").unwrap(), at);

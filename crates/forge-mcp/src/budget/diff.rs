@@ -8,72 +8,68 @@ use forge_core::{
 };
 use futures::TryStreamExt;
 
-use super::{
-    cursor::short,
-    diff_cache::{DiffCache, Whole},
-};
+use super::diff_cache::{DiffCache, Ends, Whole};
 use crate::server::Call;
 
 /// The longest diff that is read, in bytes; what is behind it is said to be left out.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// How often a diff is read whose head moves meanwhile.
+/// How often a diff is read whose ends move meanwhile.
 const TRIES: usize = 2;
 
-/// The diff of a pull request whose head was `head` when it was last looked at, from an earlier
-/// reading where there was one. It says which head it is of, for that can have moved. The client of
+/// The diff of a pull request that was between `ends` when it was last looked at, from an earlier
+/// reading where there was one. It says what it is between, for that can have moved. The client of
 /// `call` hears of every mebibyte, and the clone that its server was started in helps where it can.
 ///
 /// # Errors
-/// As [`Repo::diff`]; `conflict` when the head moves each time that the diff is read.
+/// As [`Repo::diff`]; `conflict` when an end moves each time that the diff is read.
 pub(crate) async fn read(
     cache: &DiffCache,
     repo: &Repo,
     pr: &PrId,
-    head: &str,
+    mut ends: Ends,
     call: Option<&Call>,
 ) -> Result<Arc<Whole>> {
     let key = pr.to_string();
-    let mut head = head.to_owned();
-    let mut before = head.clone();
+    let mut before = ends.clone();
     for _ in 0..TRIES {
-        if let Some(known) = cache.get(&key, &head) {
+        if let Some(known) = cache.get(&key, &ends) {
             return Ok(known);
         }
         let mut whole = read_now(repo, pr, call).await?;
-        if whole.head.is_empty() || whole.head != head {
+        if whole.ends.head.is_empty() || whole.ends.head != ends.head {
             // It does not say what it is of, or something else: a push may have come in between.
-            let now = repo.view(pr, PrFields::ROW).await?.head_oid;
-            let now = now.unwrap_or_default();
-            if now != head {
-                before = std::mem::replace(&mut head, now);
+            let now = Ends::of(&repo.view(pr, PrFields::ROW).await?);
+            if now != ends {
+                before = std::mem::replace(&mut ends, now);
                 continue;
             }
-            whole.head.clone_from(&head);
         }
+        whole.ends = ends;
         let whole = Arc::new(whole);
-        cache.put(&key, &head, &whole);
+        cache.put(&key, &whole);
         return Ok(whole);
     }
-    Err(moved(&before, &head))
+    Err(moved(&before, &ends))
 }
 
-/// The head is another one than it was.
-pub(crate) fn moved(from: &str, to: &str) -> Error {
+/// An end is another one than it was.
+pub(crate) fn moved(from: &Ends, to: &Ends) -> Error {
+    let (what, from, to) = match from.head == to.head {
+        true => ("base", &from.base, &to.base),
+        false => ("head", &from.head, &to.head),
+    };
     Error::new(
         ErrorKind::Conflict {
-            expected: from.to_owned(),
-            actual: to.to_owned(),
+            expected: from.clone(),
+            actual: to.clone(),
         },
-        format!(
-            "the head has moved from {} to {} while the diff was read",
-            short(from),
-            short(to)
-        ),
+        format!("the {what} has moved from {from} to {to} while the diff was read"),
     )
     .with_hint("call again when nobody pushes")
 }
 
+/// The diff as the forge sends it now; of its ends it knows the head at most.
 async fn read_now(repo: &Repo, pr: &PrId, call: Option<&Call>) -> Result<Whole> {
     let clone = match call {
         Some(call) => call.server.clone_of(repo).await,
@@ -109,7 +105,10 @@ async fn read_now(repo: &Repo, pr: &PrId, call: Option<&Call>) -> Result<Whole> 
         }
     }
     Ok(Whole {
-        head,
+        ends: Ends {
+            head,
+            ..Ends::default()
+        },
         files: parse(&bytes),
         warnings,
         bytes: bytes.len(),

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_core::Warning;
+use forge_core::{Warning, model::PullRequest};
 
 use super::diff::File;
 
@@ -18,11 +18,31 @@ const LONGEST: usize = 16 * 1024 * 1024;
 /// How long one is kept after it was last read.
 const TTL: Duration = Duration::from_secs(300);
 
+/// What a diff is between, as its pull request has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ends {
+    /// The head commit; empty where nobody knows it.
+    pub head: String,
+    /// The base branch, and its commit where the forge says it.
+    pub base: String,
+}
+
+impl Ends {
+    /// Those of a pull request now.
+    pub fn of(pull: &PullRequest) -> Self {
+        let oid = pull.base_oid.as_ref();
+        let at = oid.map_or(String::new(), |oid| format!(" at {oid}"));
+        Self {
+            head: pull.head_oid.clone().unwrap_or_default(),
+            base: format!("{}{at}", pull.base_branch),
+        }
+    }
+}
+
 /// A diff as a whole.
 #[derive(Debug)]
 pub(crate) struct Whole {
-    /// The head that it ends at; empty where nobody knows it.
-    pub head: String,
+    pub ends: Ends,
     pub files: Vec<File>,
     pub warnings: Vec<Warning>,
     /// Its length in bytes.
@@ -30,38 +50,38 @@ pub(crate) struct Whole {
 }
 
 struct Entry {
-    key: (String, String),
+    pr: String,
     whole: Arc<Whole>,
     read: Instant,
 }
 
-/// Diffs by pull request and head. One server has one principal, so nobody can see another's.
+/// Diffs by pull request and its ends. One server has one principal, so nobody can see another's.
 #[derive(Default)]
 pub(crate) struct DiffCache(Mutex<Vec<Entry>>);
 
 impl DiffCache {
-    /// The diff of a pull request at this head.
-    pub fn get(&self, pr: &str, head: &str) -> Option<Arc<Whole>> {
+    /// The diff of a pull request between these ends.
+    pub fn get(&self, pr: &str, ends: &Ends) -> Option<Arc<Whole>> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|e| e.read.elapsed() < TTL);
         let entry = entries
             .iter_mut()
-            .find(|e| e.key.0 == pr && e.key.1 == head)?;
+            .find(|e| e.pr == pr && e.whole.ends == *ends)?;
         entry.read = Instant::now();
         Some(Arc::clone(&entry.whole))
     }
 
     /// Keeps one, in the place of the one that was not read for the longest time.
-    pub fn put(&self, pr: &str, head: &str, whole: &Arc<Whole>) {
-        if whole.bytes > LONGEST || head.is_empty() {
+    pub fn put(&self, pr: &str, whole: &Arc<Whole>) {
+        if whole.bytes > LONGEST || whole.ends.head.is_empty() {
             return;
         }
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.retain(|e| e.key.0 != pr && e.read.elapsed() < TTL);
+        entries.retain(|e| e.pr != pr && e.read.elapsed() < TTL);
         entries.sort_by_key(|e| std::cmp::Reverse(e.read));
         entries.truncate(KEPT - 1);
         entries.push(Entry {
-            key: (pr.to_owned(), head.to_owned()),
+            pr: pr.to_owned(),
             whole: Arc::clone(whole),
             read: Instant::now(),
         });

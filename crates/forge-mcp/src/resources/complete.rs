@@ -9,7 +9,11 @@ use rmcp::{
     model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference},
 };
 
-use crate::{budget::diff, content::Cleaner, server::Server};
+use crate::{
+    budget::{diff, diff_cache::Ends},
+    content::Cleaner,
+    server::Server,
+};
 
 /// At most so many values.
 const MOST: usize = CompletionInfo::MAX_VALUES;
@@ -166,8 +170,8 @@ async fn paths(
         repo: repo.id().clone(),
         key,
     };
-    let head = repo.view(&pr, PrFields::ROW).await.ok()?.head_oid?;
-    let whole = diff::read(server.diffs(), &repo, &pr, &head, None)
+    let ends = Ends::of(&repo.view(&pr, PrFields::ROW).await.ok()?);
+    let whole = diff::read(server.diffs(), &repo, &pr, ends, None)
         .await
         .ok()?;
     Some(

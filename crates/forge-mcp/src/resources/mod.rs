@@ -26,7 +26,7 @@ use serde_json::json;
 
 use self::address::{Address, Part};
 use crate::{
-    budget::{self, Position, diff},
+    budget::{self, Position, diff, diff_cache::Ends},
     content::{Cleaner, as_tools},
     output::{PullOut, RowOut, WarningOut, issue_row, issue_text, link_lines, quoted},
     server::Server,
@@ -374,8 +374,8 @@ async fn diff_text(
     cleaner: &Cleaner,
 ) -> Result<String> {
     let pull = repo.view(pr, PrFields::ROW | PrFields::STATS).await?;
-    let head = pull.head_oid.clone().unwrap_or_default();
-    let whole = diff::read(server.diffs(), repo, pr, &head, None).await?;
+    let ends = Ends::of(&pull);
+    let whole = diff::read(server.diffs(), repo, pr, ends.clone(), None).await?;
     let files: Vec<String> = whole
         .files
         .iter()
@@ -395,9 +395,9 @@ async fn diff_text(
     }
     // In front of the first file, where whoever applies a diff passes over it.
     let mut top = warning_lines(&whole.warnings, cleaner);
-    // The count is of the head that was looked at, and the diff may be of a later one.
+    // The count is of the ends that were looked at, and the diff may be of later ones.
     if path.is_none()
-        && whole.head == head
+        && whole.ends == ends
         && let Some(n) = diff::withheld(&pull, &whole.files)
     {
         top.push_str(&format!("{n} more files are not sent by the forge\n"));

@@ -102,6 +102,7 @@ impl Tool for PrChecks {
             None => Position::default(),
             Some(text) => cursor::unpin(
                 cursor::read(Self::SPEC.name, &bound, &report.commit, text)?,
+                cursor::SHOWN,
                 before,
             )?,
         };

@@ -1,14 +1,18 @@
 use std::sync::Arc;
 
 use forge_core::{
-    Error, Warning,
+    Error, Warning, fingerprint,
     model::{FileStatus, PrFields, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{self, Lengths, Position, cursor, diff, diff::File, diff_cache::Whole},
+    budget::{
+        self, Lengths, Position, cursor, diff,
+        diff::File,
+        diff_cache::{Ends, Whole},
+    },
     content::Clean,
     output::{Blocks, Format, WarningOut, files, word},
     server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
@@ -90,7 +94,7 @@ impl Tool for PrDiff {
     async fn run(call: &Call, args: Args) -> Result<Answer<Out>, Stop> {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let (pull, whole) = read(call, &target).await?;
-        let head = whole.head.clone();
+        let head = whole.ends.head.clone();
         let detailed = args.format == Some(Format::Detailed);
         let bound = (
             target.id.to_string(),
@@ -98,9 +102,14 @@ impl Tool for PrDiff {
             args.names_only,
             detailed,
         );
+        // Another base has another diff, of the same head.
+        let base = fingerprint(&whole.ends.base);
         let from = match &args.cursor {
             None => Position::default(),
-            Some(text) => cursor::position(cursor::read(Self::SPEC.name, &bound, &head, text)?)?,
+            Some(text) => {
+                let pinned = cursor::read(Self::SPEC.name, &bound, &head, text)?;
+                cursor::unpin(pinned, "the base of the diff", |_| base)?
+            }
         };
         let chosen: Vec<&File> = whole
             .files
@@ -175,9 +184,10 @@ impl Tool for PrDiff {
         let shown = parts.get(page(fitted.from, fitted.to)).unwrap_or_default();
         let first = shown.first().map_or(0, |(n, _)| n + 1);
         let last = shown.last().map_or(0, |(n, _)| n + 1);
-        out.next_cursor = fitted
-            .next
-            .map(|at| cursor::make(Self::SPEC.name, &bound, &out.head_oid, &at.to_text()));
+        out.next_cursor = fitted.next.map(|at| {
+            let at = cursor::pin(at, base);
+            cursor::make(Self::SPEC.name, &bound, &out.head_oid, &at)
+        });
         let mut text = fitted.text;
         text.push_str(&match &out.next_cursor {
             None if from == Position::default() => {
@@ -199,18 +209,18 @@ impl Tool for PrDiff {
     }
 }
 
-/// The diff, and its pull request as it was at the head of the diff.
+/// The diff, and its pull request as it was with the ends of the diff.
 async fn read(call: &Call, target: &Target) -> Result<(PullRequest, Arc<Whole>), Error> {
     let fields = PrFields::ROW | PrFields::STATS;
     let mut pull = target.repo.view(&target.id, fields).await?;
-    let head = pull.head_oid.clone().unwrap_or_default();
+    let ends = Ends::of(&pull);
     let (repo, id) = (&target.repo, &target.id);
-    let whole = diff::read(call.server.diffs(), repo, id, &head, Some(call)).await?;
-    if whole.head != head && !head.is_empty() {
+    let whole = diff::read(call.server.diffs(), repo, id, ends.clone(), Some(call)).await?;
+    if whole.ends != ends {
         pull = target.repo.view(&target.id, fields).await?;
-        let now = pull.head_oid.as_deref().unwrap_or_default();
-        if now != whole.head {
-            return Err(diff::moved(&whole.head, now));
+        let now = Ends::of(&pull);
+        if now != whole.ends {
+            return Err(diff::moved(&whole.ends, &now));
         }
     }
     Ok((pull, whole))

@@ -127,7 +127,7 @@ impl Tool for PrList {
         let before = |at: Position| fingerprint(&keys.get(..at.block).unwrap_or_default());
         let from = match from {
             None => Position::default(),
-            Some(pinned) => cursor::unpin(pinned, before)?,
+            Some(pinned) => cursor::unpin(pinned, cursor::SHOWN, before)?,
         };
         let rows: Vec<RowOut> = page
             .items

@@ -154,7 +154,8 @@ impl Tool for PrView {
         let from = match &args.cursor {
             None => Position::default(),
             Some(text) => {
-                cursor::unpin(cursor::read(Self::SPEC.name, &bound, &head, text)?, before)?
+                let pinned = cursor::read(Self::SPEC.name, &bound, &head, text)?;
+                cursor::unpin(pinned, cursor::SHOWN, before)?
             }
         };
         let top = match from == Position::default() {
