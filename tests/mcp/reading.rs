@@ -218,6 +218,41 @@ fn a_view_that_is_too_long_goes_on_and_is_bound_to_the_head() {
 }
 
 #[test]
+fn files_that_conflict_are_counted_and_the_first_are_named() {
+    let world = World::new();
+    let names: Vec<String> = (0..60)
+        .map(|n| format!("a/directory/with/a/file/of/this/name/{n:03}.txt"))
+        .collect();
+    let files = |text| names.iter().map(move |n| (n.as_str(), Some(text)));
+    world
+        .git
+        .commit("work", "Ours", &files("ours\n").collect::<Vec<_>>());
+    world
+        .git
+        .commit("main", "Theirs", &files("theirs\n").collect::<Vec<_>>());
+    let create = ["pr", "create", "-H", "work", "-t", "Work", "-b", ""];
+    world.forge(&create).ok();
+    let mut wire = world.server(MODERN, &[]);
+    let view = wire.call("pr_view", json!({"number": 1})).ok();
+    let pull = &view.data()["pull_request"];
+    let shown = pull["conflicts"].as_array().unwrap();
+    assert_eq!((&pull["conflicts_total"], shown.len()), (&json!(60), 18));
+    let last = format!("{}, {} and 42 more\n", names[16], names[17]);
+    let view = view.says(&last);
+    let path = world.git.path().canonicalize().unwrap();
+    let uri = format!("forge://local{}/pull/1", path.display());
+    let answer = wire.request("resources/read", json!({"uri": uri}));
+    let text = answer["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(text.contains(&last), "{text}");
+    // On the first page alone, and no page is longer than it may be.
+    let args = json!({"number": 1, "max_chars": 1000});
+    let pages = wire.pages("pr_view", args, 1_000);
+    let of = |n: usize| &pages[n].data()["pull_request"];
+    assert_eq!(of(0)["conflicts"], view.data()["pull_request"]["conflicts"]);
+    assert!(of(1)["conflicts"].is_null() && of(1)["conflicts_total"] == 60);
+}
+
+#[test]
 fn a_view_that_was_edited_between_two_pages_starts_again() {
     let world = World::with_feature();
     let body = "word ".repeat(1_000);

@@ -217,8 +217,11 @@ pub(crate) struct PullOut {
     pub mergeable: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge_status: Option<String>,
+    /// The first of them, on the first page
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflicts_total: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additions: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -247,9 +250,31 @@ pub(crate) struct PullOut {
     pub description: Clean,
 }
 
+/// How many of the files are named that conflict; all are counted.
+const CONFLICTS: usize = 50;
+
+/// How long their names are together, in characters.
+const CONFLICT_NAMES: usize = 800;
+
+/// The first names of files that conflict, one at least.
+fn named(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
+    let mut names: Vec<Clean> = Vec::new();
+    let mut used = 0;
+    for conflict in conflicts.iter().take(CONFLICTS) {
+        let name = cleaner.line(conflict);
+        used += name.as_str().chars().count();
+        if used > CONFLICT_NAMES && !names.is_empty() {
+            break;
+        }
+        names.push(name);
+    }
+    names
+}
+
 impl PullOut {
     pub fn of(pull: &PullRequest, cleaner: &Cleaner) -> Self {
         let merge = pull.mergeability.as_ref();
+        let conflicts = merge.map(|m| m.conflicts.as_slice()).unwrap_or_default();
         Self {
             repo: pull.id.repo.to_string(),
             number: pull.id.key.to_string(),
@@ -267,9 +292,8 @@ impl PullOut {
             merge_commit: pull.merge_commit.clone(),
             mergeable: merge.map(|m| word(&m.state)),
             merge_status: merge.map(|m| m.status.clone()),
-            conflicts: merge.map_or_else(Vec::new, |m| {
-                m.conflicts.iter().map(|c| cleaner.line(c)).collect()
-            }),
+            conflicts: named(conflicts, cleaner),
+            conflicts_total: Some(conflicts.len()).filter(|n| *n > 0),
             additions: pull.additions,
             deletions: pull.deletions,
             changed_files: pull.changed_files,
@@ -337,6 +361,13 @@ impl PullOut {
             if !self.conflicts.is_empty() {
                 let names: Vec<&str> = self.conflicts.iter().map(Clean::as_str).collect();
                 text.push_str(&format!(" in {}", names.join(", ")));
+                let more = self
+                    .conflicts_total
+                    .unwrap_or_default()
+                    .saturating_sub(names.len());
+                if more > 0 {
+                    text.push_str(&format!(" and {more} more"));
+                }
             }
             if state == "unknown" {
                 text.push_str(" (not worked out yet: ask again in some seconds)");

@@ -135,7 +135,8 @@ impl Tool for PrView {
         let mut blocks = Blocks::default();
         let mut top = out.text(pull.checks.as_ref()) + &notes;
         warnings.iter().for_each(|w| top.push_str(&w.text()));
-        blocks.push(top, budget::length(&warnings));
+        let conflicts = std::mem::take(&mut out.conflicts);
+        blocks.push(top, budget::length(&warnings) + budget::length(&conflicts));
         let body = quoted(&description, detailed, DESCRIPTION, &call.cleaner);
         let body = match description.is_empty() {
             true => String::new(),
@@ -188,6 +189,7 @@ impl Tool for PrView {
         let mut data = sections.on(page, out, next);
         if page.contains(&TOP) {
             data.warnings = warnings;
+            data.pull_request.conflicts = conflicts;
         }
         if !budget::may_repeat(budget::length(&data), text.chars().count(), max) {
             data.drop_bodies();
