@@ -171,6 +171,59 @@ fn a_hundred_of_each_is_one_request() {
 }
 
 #[test]
+fn a_long_thread_is_cut_between_its_comments() {
+    use forge_testkit::github::state::ReviewComment;
+    let hub = Hub::with_files(1);
+    let mut wire = hub.server(&["--write"]);
+    let comments = json!([{"path": "d/0000.txt", "line": 1, "body": "Reply 0"}]);
+    let review = json!({
+        "repo": REPO, "number": 1, "verdict": "comment", "body": "b", "comments": comments
+    });
+    wire.call("pr_review", review).ok();
+    {
+        let mut seed = hub.double.seed();
+        let first = seed.review_comments.values().next().unwrap().clone();
+        for n in 1..60 {
+            let id = seed.next_id();
+            let reply = ReviewComment {
+                id,
+                reply_to: Some(first.id),
+                body: format!("Reply {n}"),
+                ..first.clone()
+            };
+            seed.review_comments.insert(id, reply);
+        }
+    }
+    let args = json!({"repo": REPO, "number": 1, "include": "threads", "max_chars": 1000});
+    let pages = wire.pages("pr_view", args, 1_000);
+    let lines = pages.iter().flat_map(|p| p.text().lines());
+    let seen: Vec<&str> = lines.filter_map(|l| l.strip_prefix("> Reply ")).collect();
+    assert_eq!(seen, (0..60).map(|n| n.to_string()).collect::<Vec<_>>());
+    // A thread once on each page that has some of it, each comment once.
+    let threads = column(&pages, "threads", "id");
+    assert!(
+        threads.len() > 5 && threads.len() <= pages.len(),
+        "{threads:?}"
+    );
+    assert!(threads.iter().all(|id| *id == threads[0]), "{threads:?}");
+    let of = |p: &Called| p.data()["threads"][0]["comments"].as_array().cloned();
+    let ids = pages.iter().filter_map(of).flatten();
+    let ids: Vec<String> = ids.map(|c| c["id"].to_string()).collect();
+    let once: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!((ids.len(), once.len()), (60, 60));
+    let last = &pages[pages.len() - 1];
+    let begins = format!(
+        "#1 (continued)\nthread {} (continued)\ncomment ",
+        threads[0]
+    );
+    assert!(last.text().starts_with(&begins), "{}", last.text());
+    let heads = pages
+        .iter()
+        .filter(|p| p.text().contains("\nthreads (1):\n"));
+    assert_eq!(heads.count(), 1);
+}
+
+#[test]
 fn a_long_history_is_read_to_its_end_or_says_where_it_stops() {
     use forge_testkit::github::state::{Event, EventKind};
     let hub = Hub::with_files(1);

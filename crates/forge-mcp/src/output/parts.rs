@@ -35,6 +35,11 @@ pub(crate) trait Part: Serialize {
     fn bodies(&mut self) -> Vec<&mut Clean> {
         Vec::new()
     }
+
+    /// It belongs to the item before it, and is not counted.
+    fn continues(&self) -> bool {
+        false
+    }
 }
 
 fn name(actor: &Actor, cleaner: &Cleaner) -> Clean {
@@ -166,7 +171,7 @@ impl Part for CheckOut {
 }
 
 /// A comment.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct CommentOut {
     pub id: String,
     pub author: Clean,
@@ -269,7 +274,7 @@ impl Part for ReviewOut {
 }
 
 /// A review thread.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct ThreadOut {
     pub id: String,
     pub path: Clean,
@@ -281,11 +286,15 @@ pub(crate) struct ThreadOut {
     pub resolved: bool,
     pub outdated: bool,
     pub comments: Vec<CommentOut>,
+    /// The comments go on those of the item before it.
+    #[serde(skip)]
+    continues: bool,
 }
 
 impl ThreadOut {
-    pub fn of(thread: &Thread, cleaner: &Cleaner) -> Self {
-        Self {
+    /// A thread as items of a list, each with one comment of it: a page can end between them.
+    pub fn parts(thread: &Thread, cleaner: &Cleaner) -> Vec<Self> {
+        let empty = Self {
             id: thread.id.clone(),
             path: cleaner.line(&thread.path),
             line: thread.line,
@@ -293,23 +302,48 @@ impl ThreadOut {
             side: word(&thread.side),
             resolved: thread.resolved,
             outdated: thread.outdated,
-            comments: thread
-                .comments
-                .iter()
-                .map(|c| CommentOut::of(c, cleaner))
-                .collect(),
+            comments: Vec::new(),
+            continues: false,
+        };
+        if thread.comments.is_empty() {
+            return vec![empty];
+        }
+        let comments = thread.comments.iter().enumerate();
+        let part = |(n, comment): (usize, &Comment)| Self {
+            comments: vec![CommentOut::of(comment, cleaner)],
+            continues: n > 0,
+            ..empty.clone()
+        };
+        comments.map(part).collect()
+    }
+
+    /// The parts that are on one page as threads.
+    pub fn joined(mut parts: Vec<Self>) -> Vec<Self> {
+        parts.dedup_by(|next, thread| {
+            if next.continues {
+                thread.comments.append(&mut next.comments);
+            }
+            next.continues
+        });
+        parts
+    }
+
+    /// The line in front of a page that begins within it.
+    pub fn head_of_rest(&self) -> String {
+        match self.continues {
+            true => format!("thread {} (continued)\n", self.id),
+            false => String::new(),
         }
     }
-}
 
-impl Part for ThreadOut {
-    fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
+    /// The line above its comments.
+    fn head(&self) -> String {
         let lines = match (self.start_line, self.line) {
             (Some(from), Some(to)) => format!(":{from}-{to}"),
             (None, Some(line)) => format!(":{line}"),
             _ => String::new(),
         };
-        let mut text = format!(
+        format!(
             "thread {} at {}{lines} {}{}{}\n",
             self.id,
             self.path,
@@ -320,7 +354,16 @@ impl Part for ThreadOut {
             } else {
                 ""
             },
-        );
+        )
+    }
+}
+
+impl Part for ThreadOut {
+    fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
+        let mut text = match self.continues {
+            true => String::new(),
+            false => self.head(),
+        };
         for comment in &self.comments {
             text.push_str(&comment.text(detailed, cleaner));
         }
@@ -329,6 +372,10 @@ impl Part for ThreadOut {
 
     fn bodies(&mut self) -> Vec<&mut Clean> {
         self.comments.iter_mut().map(|c| &mut c.body).collect()
+    }
+
+    fn continues(&self) -> bool {
+        self.continues
     }
 }
 

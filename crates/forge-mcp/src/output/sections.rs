@@ -28,7 +28,8 @@ impl Blocks {
         cleaner: &Cleaner,
     ) -> Listed<T> {
         let first = self.texts.len();
-        let mut head = format!("\n{name} ({}){note}:\n", items.len());
+        let count = items.iter().filter(|item| !item.continues()).count();
+        let mut head = format!("\n{name} ({count}){note}:\n");
         if items.is_empty() {
             self.push(head, 0);
             return Listed { first, items };
@@ -52,6 +53,11 @@ pub(crate) struct Listed<T> {
 }
 
 impl<T> Listed<T> {
+    /// The item of a block.
+    pub fn at(&self, block: usize) -> Option<&T> {
+        self.items.get(block.checked_sub(self.first)?)
+    }
+
     /// The items that begin on a page; `None` where the page has nothing of the list.
     pub fn on(self, page: &Range<usize>) -> Option<Vec<T>> {
         let behind = self.first + self.items.len().max(1);
@@ -69,6 +75,12 @@ mod tests {
 
     #[test]
     fn each_item_is_on_the_page_where_it_begins() {
+        let listed = Listed {
+            first: 3,
+            items: vec![1, 2],
+        };
+        let at = [2, 3, 4, 5].map(|block| listed.at(block).copied());
+        assert_eq!(at, [None, Some(1), Some(2), None]);
         let on = |items: Vec<u8>, page| Listed { first: 3, items }.on(&page);
         assert_eq!(on(vec![1, 2, 3], 0..4), Some(vec![1]));
         assert_eq!(on(vec![1, 2, 3], 4..9), Some(vec![2, 3]));

@@ -161,7 +161,11 @@ impl Tool for PrView {
         };
         let top = match from == Position::default() {
             true => String::new(),
-            false => format!("#{} (continued)\n", out.number),
+            false => {
+                let thread = sections.threads.as_ref().and_then(|all| all.at(from.block));
+                let thread = thread.map_or(String::new(), ThreadOut::head_of_rest);
+                format!("#{} (continued)\n{thread}", out.number)
+            }
         };
         let max = budget::chars(args.max_chars);
         let lengths = Lengths {
@@ -274,7 +278,7 @@ impl Sections {
                     n => format!(" open, {n} resolved not shown: format=detailed"),
                 };
                 let shown = all.iter().filter(|t| detailed || !t.resolved);
-                let shown = shown.map(|t| ThreadOut::of(t, c)).collect();
+                let shown = shown.flat_map(|t| ThreadOut::parts(t, c)).collect();
                 blocks.section("threads", &note, shown, detailed, c)
             }),
             comments: list(
@@ -315,7 +319,10 @@ impl Sections {
         Out {
             pull_request: pull,
             checks: self.checks.and_then(|all| all.on(page)),
-            threads: self.threads.and_then(|all| all.on(page)),
+            threads: self
+                .threads
+                .and_then(|all| all.on(page))
+                .map(ThreadOut::joined),
             comments: self.comments.and_then(|all| all.on(page)),
             reviews: self.reviews.and_then(|all| all.on(page)),
             files: self.files.and_then(|all| all.on(page)),
