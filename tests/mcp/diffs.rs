@@ -139,12 +139,17 @@ fn one_file_that_is_too_long_is_cut_between_hunks_and_lines() {
 fn a_first_hunk_that_is_too_long_is_cut_on_the_first_page() {
     let world = World::new();
     let lines: String = (0..200).map(|n| format!("line {n:03}\n")).collect();
-    let files = [("new.txt", Some(lines.as_str()))];
-    world.git.commit("long", "Add a file", &files);
+    let big = "0123456789\n".repeat(10_000);
+    let files = [
+        ("big.txt", Some(big.as_str())),
+        ("new.txt", Some(lines.as_str())),
+    ];
+    world.git.commit("long", "Add files", &files);
     let create = ["pr", "create", "-H", "long", "-t", "Long", "-b", ""];
     world.forge(&create).ok();
     let mut wire = world.server(MODERN, &[]);
-    let pages = wire.pages("pr_diff", json!({"number": 1, "max_chars": 1000}), 1_000);
+    let args = json!({"number": 1, "paths": ["new.txt"], "max_chars": 1000});
+    let pages = wire.pages("pr_diff", args, 1_000);
     let first = pages[0].text();
     assert!(first.contains("+line 000\n"), "{first}");
     assert!(first.contains("Files 1-1 of 1. More: "), "{first}");
@@ -154,6 +159,15 @@ fn a_first_hunk_that_is_too_long_is_cut_on_the_first_page() {
     let text: Vec<&str> = text.filter(|l| l.starts_with("+line ")).collect();
     let all: Vec<String> = (0..200).map(|n| format!("+line {n:03}")).collect();
     assert_eq!(text, all);
+    // A resource has no second page, and says where it ends.
+    let path = world.git.path().canonicalize().unwrap();
+    for (of, files) in [("files/big.txt", 1), ("diff", 2)] {
+        let uri = format!("forge://local{}/pull/1/{of}", path.display());
+        let answer = wire.request("resources/read", json!({"uri": uri}));
+        let text = answer["result"]["contents"][0]["text"].as_str().unwrap();
+        let end = format!("\nCut in file 1 of {files}; pr_diff has the rest.\n");
+        assert!(text.ends_with(&end), "{}", &text[text.len() - 200..]);
+    }
 }
 
 #[test]

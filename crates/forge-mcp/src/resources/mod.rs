@@ -404,6 +404,11 @@ async fn diff_text(
     }
     let fitted = budget::fit(&top, &files, Position::default(), 100_000);
     let rest = match fitted.next {
+        Some(at) if at.offset > 0 => format!(
+            "Cut in file {} of {}; pr_diff has the rest.\n",
+            fitted.to,
+            files.len()
+        ),
         Some(_) => format!(
             "{} of {} files shown; pr_diff has the rest.\n",
             fitted.to,
