@@ -141,6 +141,28 @@ fn a_failure_says_what_to_do_next() {
 }
 
 #[test]
+fn a_failure_is_short_whatever_was_sent() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &[]);
+    let long = "a".repeat(100_000);
+    let mut args = json!({"number": 1});
+    args[&long] = json!(1);
+    for args in [args, json!({"number": 1, "include": long})] {
+        let failed = wire.call("pr_view", args).fails("invalid_input");
+        let whole = failed.0.to_string().chars().count();
+        assert!(whole < 12_000, "{whole} characters");
+        failed.says(" more characters]");
+    }
+    for (method, params) in [
+        ("tools/call", json!({"name": long, "arguments": {}})),
+        ("resources/read", json!({"uri": format!("forge://{long}")})),
+    ] {
+        let error = wire.request(method, params)["error"].to_string();
+        assert!(error.chars().count() < 12_000 && error.contains(" more characters]"));
+    }
+}
+
+#[test]
 fn a_list_goes_on_where_it_stopped() {
     let world = World::new();
     for n in 0..7 {

@@ -28,6 +28,13 @@ pub(crate) use comments::{has_comments, has_marker};
 /// Under this name results have [`Cleaner::mark`].
 const MARK: &str = "forge/content";
 
+/// How long the message of a failure is, and how long its hint, in characters: what a caller has sent
+/// can be in them, and clients cut longer ones where they like.
+pub(crate) const MESSAGE: usize = 2_000;
+
+/// How long one value in a failure is, a name or a commit, in characters.
+pub(crate) const VALUE: usize = 200;
+
 /// Text of a forge without what hides in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
@@ -59,6 +66,14 @@ impl Clean {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The first `most` characters, and how many are behind them.
+    pub(crate) fn cut(&self, most: usize) -> Self {
+        match text::truncate_chars(&self.0, most) {
+            (whole, 0) => Self(whole.into_owned()),
+            (kept, dropped) => Self(format!("{kept}… [{dropped} more characters]")),
+        }
     }
 }
 

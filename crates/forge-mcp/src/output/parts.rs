@@ -66,13 +66,7 @@ const WARNING: usize = 400;
 
 impl WarningOut {
     pub fn of(warning: &Warning, cleaner: &Cleaner) -> Self {
-        let short = |text: &str| {
-            let line = cleaner.line(text);
-            match forge_core::text::truncate_chars(line.as_str(), WARNING) {
-                (_, 0) => line,
-                (kept, dropped) => cleaner.line(&format!("{kept}… [{dropped} more characters]")),
-            }
-        };
+        let short = |text: &str| cleaner.line(text).cut(WARNING);
         Self {
             message: short(&warning.message),
             hint: warning.hint.as_deref().map(|hint| short(&as_tools(hint))),

@@ -27,7 +27,7 @@ use serde_json::json;
 use self::address::{Address, Part};
 use crate::{
     budget::{self, Position, diff, diff_cache::Ends},
-    content::{Cleaner, as_tools},
+    content::{Cleaner, MESSAGE, as_tools},
     output::{PullOut, RowOut, WarningOut, issue_row, issue_text, link_lines, quoted},
     server::Server,
 };
@@ -141,9 +141,10 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
 /// A failure of a request that is no tool call.
 pub(crate) fn error(e: &Error) -> ErrorData {
     let cleaner = Cleaner::new();
-    let mut text = cleaner.plain(e.message()).to_string();
+    let mut text = cleaner.plain(e.message()).cut(MESSAGE).to_string();
     if let Some(hint) = e.hint() {
-        text.push_str(&format!(". Recovery: {}", cleaner.plain(&as_tools(hint))));
+        let hint = cleaner.plain(&as_tools(hint)).cut(MESSAGE);
+        text.push_str(&format!(". Recovery: {hint}"));
     }
     let mut data = json!({ "code": e.code() });
     if let Some(data) = data.as_object_mut() {
@@ -165,6 +166,7 @@ pub(crate) async fn read(server: &Server, uri: &str) -> Result<ReadResourceResul
     let text = content(server, uri, &cleaner).await.map_err(|e| {
         let mut error = error(&e);
         if let Some(data) = error.data.as_mut().and_then(|d| d.as_object_mut()) {
+            let uri = Cleaner::new().plain(uri).cut(MESSAGE);
             data.insert("uri".to_owned(), json!(uri));
         }
         error

@@ -6,7 +6,7 @@ use forge_core::{Error, ErrorKind, Noun, Retry};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use crate::content::{Cleaner, as_tools, last_call};
+use crate::content::{Cleaner, MESSAGE, VALUE, as_tools, last_call};
 
 /// The call that a failure was about, as far as it is known.
 #[derive(Clone, Debug, Default)]
@@ -80,10 +80,8 @@ impl About {
 /// What can be called with the number alone.
 const WHOLE: [&str; 2] = ["pr_merge", "pr_resubmit"];
 
-/// The longest text of an error: some clients cut longer ones.
-const TEXT_MAX: usize = 8_000;
-
-/// What happened, why, and the next call; the same as data beside it.
+/// What happened, why, and the next call; the same as data beside it. What is long in it is cut, each
+/// part alone, so that the others are there: a call that would have to be cut is left out.
 pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
     let cleaner = Cleaner::new();
     let retry_after = match e.retry() {
@@ -91,12 +89,12 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
         _ => None,
     };
     let retryable = matches!(e.retry(), Retry::After(_) | Retry::Transient);
-    let message = cleaner.plain(e.message());
-    let hint = e.hint().map(|h| cleaner.plain(&as_tools(h)));
-    let next = about.next(e);
+    let message = cleaner.plain(e.message()).cut(MESSAGE);
+    let hint = e.hint().map(|h| cleaner.plain(&as_tools(h)).cut(MESSAGE));
+    let next = about.next(e).filter(|call| call.len() <= MESSAGE);
     let mut text = format!("{} failed: {message} [{}]", about.tool, e.code());
     for (key, value) in e.context() {
-        text.push_str(&format!("\n{key}: {}", cleaner.line(value)));
+        text.push_str(&format!("\n{key}: {}", cleaner.line(value).cut(VALUE)));
     }
     let mut recovery: Vec<String> = Vec::new();
     if e.retry() == Retry::Ambiguous {
@@ -115,8 +113,7 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
     if let Some(next) = &next {
         text.push_str(&format!("\nNext: {next}"));
     }
-    let (text, _) = forge_core::text::truncate_chars(&text, TEXT_MAX);
-    let text = format!("{text}{}", cleaner.note());
+    text.push_str(&cleaner.note());
     let mut twin = json!({
         "code": e.code(),
         "message": message,
@@ -127,8 +124,9 @@ pub(crate) fn result(e: &Error, about: &About) -> CallToolResult {
     });
     if let (ErrorKind::Conflict { expected, actual }, Some(twin)) = (e.kind(), twin.as_object_mut())
     {
-        twin.insert("expected".to_owned(), json!(cleaner.line(expected)));
-        twin.insert("actual".to_owned(), json!(cleaner.line(actual)));
+        let value = |text: &str| json!(cleaner.line(text).cut(VALUE));
+        twin.insert("expected".to_owned(), value(expected));
+        twin.insert("actual".to_owned(), value(actual));
     }
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
     result.structured_content = Some(json!({ "error": twin }));
@@ -144,6 +142,47 @@ pub(crate) fn seconds(wait: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_long_in_a_failure_is_cut_and_counted() {
+        let long = "a".repeat(300_000);
+        let kind = ErrorKind::Conflict {
+            expected: long.clone(),
+            actual: long.clone(),
+        };
+        let e = Error::new(kind, format!("not {long}"))
+            .with_hint(long.clone())
+            .with_context("path", long.clone());
+        let mut about = About {
+            tool: "pr_merge".to_owned(),
+            repo: None,
+            number: Some("7".to_owned()),
+        };
+        let sent = |about: &About| serde_json::to_value(result(&e, about)).unwrap();
+        let failed = sent(&about);
+        let all = failed.to_string();
+        assert!(all.chars().count() < 12_000, "{}", all.chars().count());
+        let text = failed["content"][0]["text"].as_str().unwrap();
+        let error = &failed["structuredContent"]["error"];
+        for part in [
+            "aa… [298004 more characters] [conflict]\npath: aa",
+            "aa… [299800 more characters]\nRecovery: aa",
+            "aa… [298000 more characters]\nNext: pr_view {",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in {text}");
+        }
+        for (name, dropped) in [
+            ("message", 298_004),
+            ("hint", 298_000),
+            ("expected", 299_800),
+            ("actual", 299_800),
+        ] {
+            let end = format!("a… [{dropped} more characters]");
+            assert!(error[name].as_str().unwrap().ends_with(&end), "{name}");
+        }
+        about.number = Some(long);
+        assert!(sent(&about)["structuredContent"]["error"]["next"].is_null());
+    }
 
     #[test]
     fn a_failure_that_quotes_somebody_is_marked_as_every_result_is() {

@@ -15,7 +15,10 @@ use rmcp::{
 };
 
 use super::Server;
-use crate::{prompts, resources};
+use crate::{
+    content::{Cleaner, VALUE},
+    prompts, resources,
+};
 
 /// How long a client may keep a list that changes only with the program, in milliseconds.
 const LIST_TTL_MS: u64 = 3_600_000;
@@ -257,7 +260,7 @@ impl Server {
         ErrorData::invalid_params(
             format!(
                 "unknown tool '{}': {hint}",
-                forge_core::text::one_line(name)
+                Cleaner::new().line(name).cut(VALUE)
             ),
             None,
         )
