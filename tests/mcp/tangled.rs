@@ -223,6 +223,33 @@ fn what_nothing_shows_yet_is_pending_with_its_record() {
     ));
 }
 
+/// The label's record is about a draft that is marked as ready with it.
+#[test]
+fn of_an_edit_and_a_draft_the_worse_word_is_told() {
+    let t = Tangled::new();
+    t.scratch.write(
+        "home/.config/forge/config.toml",
+        "[hosts.\"tangled.org\"]\ndraft_marker = \"[draft]\"\n",
+    );
+    let label = ["label", "create", "bug", "-R", WIDGET];
+    t.forge(&t.alice, &label).ok();
+    t.create("topic", &["--draft"]).ok();
+    let (uri, _, _) = t.world.pds().records(&t.alice.did, PULL).remove(0);
+    t.world.index().lose_next("sh.tangled.label.op", 99);
+    let mut wire = impatient(&t);
+    let args = json!({"repo": WIDGET, "number": uri, "add_labels": ["bug"], "draft": false});
+    let edited = wire.call("pr_edit", args).ok();
+    assert_eq!(edited.data()["ingestion"], "pending", "{}", edited.text());
+    assert_eq!(edited.data()["unchanged"], false);
+    let (op, _, _) = t
+        .world
+        .pds()
+        .records(&t.alice.did, "sh.tangled.label.op")
+        .remove(0);
+    assert_eq!(edited.data()["ingestion_detail"]["uri"], op);
+    assert_eq!(t.world.pds().record(&uri).unwrap().1["title"], "T");
+}
+
 #[test]
 fn what_only_a_status_calls_merged_is_told_as_that() {
     let t = Tangled::new();

@@ -113,6 +113,23 @@ impl Ingestion {
             Self::Ineffective { .. } => "ineffective",
         }
     }
+
+    /// The word for two writes that belong together: that of the one which fewer can see.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        let rank = |ingestion: &Self| match ingestion {
+            Self::Immediate => 0,
+            Self::Confirmed { .. } => 1,
+            Self::Pending { .. } => 2,
+            Self::PdsOnly { .. } => 3,
+            Self::Ineffective { .. } => 4,
+        };
+        if rank(&other) > rank(&self) {
+            other
+        } else {
+            self
+        }
+    }
 }
 
 fn millis<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
@@ -223,6 +240,39 @@ fn few(names: &[String], count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_two_writes_the_worse_word_is_told() {
+        let confirmed = || Ingestion::Confirmed {
+            by: "index".into(),
+            after: Duration::ZERO,
+        };
+        let pending = |uri: &str| Ingestion::Pending {
+            uri: Some(uri.into()),
+            waited: Duration::ZERO,
+        };
+        let pds_only = || Ingestion::PdsOnly {
+            instead: "on the web".into(),
+        };
+        let ineffective = || Ingestion::Ineffective {
+            uri: "at://x".into(),
+            reason: "no".into(),
+        };
+        let in_order = [
+            Ingestion::Immediate,
+            confirmed(),
+            pending("at://x"),
+            pds_only(),
+            ineffective(),
+        ];
+        for (better, worse) in in_order.iter().zip(in_order.iter().skip(1)) {
+            assert_eq!(better.clone().worse(worse.clone()), *worse);
+            assert_eq!(worse.clone().worse(better.clone()), *worse);
+        }
+        // Of two that are alike the first is told.
+        let first = pending("at://x").worse(pending("at://y"));
+        assert_eq!(first, pending("at://x"));
+    }
 
     #[test]
     fn warnings_of_rows_are_told_once_with_the_rows_that_have_them() {

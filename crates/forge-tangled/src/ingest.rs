@@ -318,22 +318,6 @@ fn version(found: Option<&str>, wanted: &str) -> Look {
     }
 }
 
-/// The word for two writes that belong together: that of the one which fewer can see.
-pub(crate) fn worse(one: Ingestion, other: Ingestion) -> Ingestion {
-    let rank = |ingestion: &Ingestion| match ingestion {
-        Ingestion::Immediate => 0,
-        Ingestion::Confirmed { .. } => 1,
-        Ingestion::Pending { .. } => 2,
-        Ingestion::PdsOnly { .. } => 3,
-        Ingestion::Ineffective { .. } => 4,
-    };
-    if rank(&other) > rank(&one) {
-        other
-    } else {
-        one
-    }
-}
-
 /// An empty list of mentions means the same as none.
 fn change_mentions(value: &mut Map<String, Value>, fields: &ShFields) {
     for name in [&*fields.mentions, &*fields.references] {
@@ -373,22 +357,6 @@ mod tests {
         };
         how(&mut map, &ShFields::default());
         Value::Object(map)
-    }
-
-    #[test]
-    fn of_two_writes_the_worse_word_is_told() {
-        let confirmed = || Ingestion::Confirmed {
-            by: "index".into(),
-            after: Duration::ZERO,
-        };
-        let pending = || Ingestion::Pending {
-            uri: Some("at://x".into()),
-            waited: Duration::ZERO,
-        };
-        for (one, other) in [(confirmed(), pending()), (pending(), confirmed())] {
-            assert_eq!(worse(one, other), pending());
-        }
-        assert_eq!(worse(confirmed(), Ingestion::Immediate), confirmed());
     }
 
     #[test]

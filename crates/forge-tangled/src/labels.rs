@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Dialects, Era, ShFields, Tangled,
-    ingest::{Seen, worse},
+    ingest::Seen,
     lexicon, page,
     pulls::{list::nobody, status::Writers, view::unread},
     records::{self, NewRecord, Record},
@@ -845,7 +845,7 @@ impl Labels for Tangled {
                 let told_of_both = self
                     .ingestion(&repository, Seen::Repository, &subscribed)
                     .await;
-                worse(told.ingestion, told_of_both.ingestion)
+                told.ingestion.worse(told_of_both.ingestion)
             }
             unseen => unseen,
         };

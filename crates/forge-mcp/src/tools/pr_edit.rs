@@ -108,7 +108,10 @@ impl Tool for PrEdit {
                 Err(e) => return Err(e.into()),
             };
             if let Some(mut before) = before {
+                after.ingestion = before.ingestion.worse(after.ingestion);
                 after.unchanged &= before.unchanged;
+                before.steps.append(&mut after.steps);
+                after.steps = before.steps;
                 before.warnings.append(&mut after.warnings);
                 after.warnings = before.warnings;
             }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{record::Stored, view::Located};
 use crate::{
     Era, Tangled, fault,
-    ingest::{Seen, worse},
+    ingest::Seen,
     kinds,
     pulls::{check_body, check_title},
     records::NewRecord,
@@ -79,7 +79,7 @@ impl Tangled {
             let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
             let labels = labels.written(&did, last);
             let told = self.ingestion(&repository, seen, &labels).await;
-            ingestion = worse(ingestion, told.ingestion);
+            ingestion = ingestion.worse(told.ingestion);
         }
         let located = Located {
             repository,

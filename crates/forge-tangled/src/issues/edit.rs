@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{record::Stored, view::Located};
 use crate::{
     Era, Tangled,
-    ingest::{Seen, worse},
+    ingest::Seen,
     kinds,
     pulls::{check_body, check_title},
     ticket_labels::{check_list, relabel},
@@ -96,11 +96,11 @@ impl Tangled {
             let seen = Seen::About(kinds::label_ops(names), &uri);
             let written = new.written(&did, cids);
             let told = self.ingestion(repository, seen, &written).await;
-            ingestion = worse(ingestion, told.ingestion);
+            ingestion = ingestion.worse(told.ingestion);
         }
         if edited {
             let told = self.ingestion(repository, Seen::Issue, &record).await;
-            ingestion = worse(ingestion, told.ingestion);
+            ingestion = ingestion.worse(told.ingestion);
         }
         let located = Located {
             issue: Stored::parse(record, self.fields())?,

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::view::Located;
 use crate::{
     Era, Tangled, caps,
-    ingest::{Seen, worse},
+    ingest::Seen,
     kinds,
     pulls::{
         state::Standing,
@@ -81,7 +81,7 @@ impl Tangled {
             })?
         };
         outcome.warnings.extend(warnings);
-        outcome.ingestion = worse(outcome.ingestion, commented);
+        outcome.ingestion = outcome.ingestion.worse(commented);
         Ok(outcome)
     }
 

@@ -18,7 +18,7 @@ use crate::{
     Era, Tangled,
     declaration::Undeclared,
     fault,
-    ingest::{Seen, worse},
+    ingest::Seen,
     kinds,
     knot::{Compared, no_branch},
     labels::Change,
@@ -256,7 +256,7 @@ impl Tangled {
             if matches!(ingestion, Ingestion::Confirmed { .. }) {
                 let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
                 let told = self.ingestion(&repository, seen, &labels).await;
-                ingestion = worse(ingestion, told.ingestion);
+                ingestion = ingestion.worse(told.ingestion);
             }
             // The pull request is there, whatever can be read of it.
             let labelled = self.labels_of(&repository, &uri, vec![labels]).await;

@@ -11,13 +11,7 @@ use super::{
     record::Pull,
     view::Located,
 };
-use crate::{
-    Era, Tangled,
-    ingest::{Seen, worse},
-    kinds,
-    records::Record,
-    write::half_done,
-};
+use crate::{Era, Tangled, ingest::Seen, kinds, records::Record, write::half_done};
 
 /// The failure of a change of labels that goes with a text, which is written before it.
 fn behind_text(uri: &str, edit: &EditPull, error: Error) -> Error {
@@ -153,7 +147,7 @@ impl Tangled {
         if let Some(op) = &written {
             let seen = Seen::About(kinds::label_ops(&self.settings.dialects), &uri);
             let told = self.ingestion(&located.repository, seen, op).await;
-            ingestion = worse(ingestion, told.ingestion);
+            ingestion = ingestion.worse(told.ingestion);
         }
         let view = self.view_fresh(&located, PrFields::NONE).await?;
         let mut outcome = Outcome::immediate(view);

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Era, Tangled,
     declaration::Undeclared,
-    ingest::{Seen, worse},
+    ingest::Seen,
     patch::{self, Patch},
     ticket_comments::GoesWith,
     write,
@@ -96,7 +96,7 @@ impl Tangled {
         let round = std::mem::replace(&mut outcome.ingestion, Ingestion::Immediate);
         match written.await {
             Ok(written) => {
-                outcome.ingestion = worse(round, written.ingestion);
+                outcome.ingestion = round.worse(written.ingestion);
                 for warning in written.warnings {
                     // What is said of every write to Tangled 1.0 is said of both.
                     if !outcome.warnings.contains(&warning) {

@@ -16,12 +16,7 @@ use super::{
     view::Located,
 };
 use crate::{
-    Era, Tangled,
-    ingest::{Seen, worse},
-    kinds,
-    records::NewRecord,
-    repository::Repository,
-    sources::Kind,
+    Era, Tangled, ingest::Seen, kinds, records::NewRecord, repository::Repository, sources::Kind,
     write,
 };
 
@@ -206,7 +201,7 @@ impl Tangled {
         outcome.steps = steps;
         outcome.warnings.extend(doubt);
         outcome.warnings.extend(warnings);
-        outcome.ingestion = worse(outcome.ingestion, commented);
+        outcome.ingestion = outcome.ingestion.worse(commented);
         Ok(outcome)
     }
 
@@ -269,7 +264,7 @@ impl Tangled {
         };
         outcome.warnings.extend(doubt.map(Warning::new));
         outcome.warnings.extend(warnings);
-        outcome.ingestion = worse(outcome.ingestion, commented);
+        outcome.ingestion = outcome.ingestion.worse(commented);
         Ok(outcome)
     }
 
