@@ -189,12 +189,42 @@ fn pending_when_the_index_takes_in_no_states() {
     says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
     let state = ["pr", "view", &uri, "--json", "state", "-q", ".state"];
     let again = ["pr", "close", &uri, "--no-wait"];
-    says(&t.forge(&t.alice, &again), 0, "is already closed");
+    let again = || t.forge(&t.alice, &again).output().exits(0);
+    let statuses = t.world.pds().records(&t.alice.did, STATUS);
+    let closing = statuses.iter().map(|(uri, ..)| uri).max().unwrap();
+    let word = format!("! pending: written as {closing}; nobody waited for it to be shown");
+    let _ = again().says("is already closed").says(&word);
     assert_eq!(
         t.forge(&t.bob, &state).text(),
         "OPEN\n",
         "as the index has it"
     );
+    t.scratch.write(
+        "home/.config/forge/config.toml",
+        "[hosts.\"tangled.org\"]\nindex_date = \"2026-06\"\n",
+    );
+    let _ = again()
+        .says("is already closed")
+        .says("warning: pds_only: ")
+        .says("Recovery: close, reopen or mark it as merged on its web page");
+    let now = t.world.pds().records(&t.alice.did, STATUS);
+    assert_eq!(now.len(), statuses.len());
+}
+
+/// A command that finds what it was to do tells of it what one that does it tells.
+#[test]
+fn what_is_so_already_is_ineffective_where_the_index_drops_it() {
+    let t = Tangled::new();
+    t.scratch.write(
+        "home/.config/forge/config.toml",
+        "[hosts.\"tangled.org\"]\ndraft_marker = \"[draft]\"\n",
+    );
+    let uri = t.foreign(b"no gzip", |_| {});
+    let ready = ["pr", "ready", &uri, "--wait", "300ms"];
+    let ready = t.forge(&t.alice, &ready).output().exits(1);
+    let _ = ready
+        .says("is already \"ready for review\"")
+        .says("error: ineffective: ");
 }
 
 #[test]

@@ -233,10 +233,15 @@ impl Ui {
         ));
     }
 
-    /// That nothing was changed, on stderr, and what else its reader should know.
-    pub fn unchanged<T>(&self, outcome: &Outcome<T>, line: &str) {
+    /// As [`Self::outcome`], of what was so already: `line` says that in the place of the first
+    /// warning. Who can see it is told as of a write: what was found need not be shown.
+    ///
+    /// # Errors
+    /// As [`Self::outcome`].
+    pub fn unchanged<T>(&self, mut outcome: Outcome<T>, line: &str) -> Result<T> {
         self.caution(line);
-        self.besides(&outcome.warnings);
+        outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
+        self.outcome(outcome)
     }
 
     /// A warning on stderr, with what to do about it.
@@ -254,14 +259,6 @@ impl Ui {
         self.note(&format!("{label} {}", text::neutralise(e.message())));
         if let Some(hint) = e.hint() {
             self.note(&format!("Recovery: {}", text::neutralise(hint)));
-        }
-    }
-
-    /// What an outcome that changed nothing says beside that: its first warning is what the command
-    /// has said in its own words.
-    pub fn besides(&self, warnings: &[Warning]) {
-        for warning in warnings.iter().skip(1) {
-            self.warning(warning);
         }
     }
 

@@ -31,7 +31,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result
     if outcome.unchanged {
         let name = with_title(&outcome.value);
         ctx.ui
-            .unchanged(&outcome, &format!("Issue {name} is already closed"));
+            .unchanged(outcome, &format!("Issue {name} is already closed"))?;
         return Ok(Exit::Ok);
     }
     let closed = ctx.ui.outcome(outcome)?;

@@ -26,7 +26,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Resul
     if outcome.unchanged {
         let name = with_title(&outcome.value);
         ctx.ui
-            .unchanged(&outcome, &format!("Issue {name} is already open"));
+            .unchanged(outcome, &format!("Issue {name} is already open"))?;
         return Ok(Exit::Ok);
     }
     let reopened = ctx.ui.outcome(outcome)?;

@@ -37,7 +37,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
     if outcome.unchanged {
         let name = pull_with_title(&outcome.value);
         ctx.ui
-            .unchanged(&outcome, &format!("Pull request {name} is already closed"));
+            .unchanged(outcome, &format!("Pull request {name} is already closed"))?;
         return Ok(Exit::Ok);
     }
     let complete = outcome.steps.iter().all(|step| step.done);

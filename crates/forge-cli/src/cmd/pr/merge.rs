@@ -61,16 +61,17 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     };
     let outcome = selected.repo.merge(&selected.id, &req).await?;
     if outcome.value.already_merged {
-        let name = pull_name(&selected.id);
-        ctx.ui
-            .caution(&format!("Pull request {name} was already merged"));
+        let already = format!(
+            "Pull request {} was already merged",
+            pull_name(&selected.id)
+        );
         // What the forge keeps may be more than was merged.
         let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
         // Where nothing was changed, the first warning says this very thing.
         let merge = if outcome.unchanged {
-            ctx.ui.besides(&outcome.warnings);
-            outcome.value
+            ctx.ui.unchanged(outcome, &already)?
         } else {
+            ctx.ui.caution(&already);
             ctx.ui.outcome(outcome)?
         };
         if req.delete_branch {

@@ -32,7 +32,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReadyArgs) -> Result<Exit
             "ready for review"
         };
         ctx.ui
-            .caution(&format!("Pull request {name} is already \"{is}\""));
+            .unchanged(outcome, &format!("Pull request {name} is already \"{is}\""))?;
         return Ok(Exit::Ok);
     }
     ctx.ui.outcome(outcome)?;

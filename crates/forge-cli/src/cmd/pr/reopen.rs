@@ -30,7 +30,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exi
     if reopened.unchanged {
         let name = pull_with_title(&reopened.value);
         ctx.ui
-            .unchanged(&reopened, &format!("Pull request {name} is already open"));
+            .unchanged(reopened, &format!("Pull request {name} is already open"))?;
         return Ok(Exit::Ok);
     }
     let reopened = ctx.ui.outcome(reopened)?;
