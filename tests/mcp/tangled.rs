@@ -450,6 +450,16 @@ fn a_stale_head_closes_nothing_and_deletes_nothing() {
     wire.call("pr_set_state", call(true, &head)).ok();
     assert_eq!((wire.asked.len(), statuses()), (1, 2));
     assert_eq!(t.repo.git.oid("topic"), None);
+    // A comment is written, whatever the state was.
+    for (unchanged, told) in [
+        (false, "(it was so before; done all the same: comment)"),
+        (true, "(it was so before; nothing was written)"),
+    ] {
+        let args = json!({"repo": WIDGET, "number": uri, "state": "closed", "comment": "Why."});
+        let again = wire.call("pr_set_state", args).ok().says(told);
+        assert_eq!(again.data()["unchanged"], unchanged, "{}", again.text());
+    }
+    assert_eq!(statuses(), 2);
 }
 
 #[test]

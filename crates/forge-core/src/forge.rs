@@ -160,7 +160,8 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// - The rounds before stay as they are.
-    /// - Submitting what the newest round has changes nothing and says so in a warning.
+    /// - Submitting what the newest round has changes nothing and says so in a warning; a comment
+    ///   that goes with it is said all the same, and is a step of the outcome.
     ///
     /// # Errors
     /// `permission_denied` for another's; `precondition_failed` when it is not open, or the head
@@ -171,7 +172,8 @@ pub trait PullRequests: Send + Sync {
     /// Closes without merging.
     ///
     /// # Behavior
-    /// Closing a closed one changes nothing and says so in a warning.
+    /// Closing a closed one sets nothing and says so in a warning. Where a comment is said and a
+    /// branch deleted all the same, they are steps of the outcome, which is not `unchanged`.
     ///
     /// # Errors
     /// `precondition_failed` when it is merged.
@@ -180,7 +182,7 @@ pub trait PullRequests: Send + Sync {
     /// Reopens, with a comment if one is given.
     ///
     /// # Behavior
-    /// Reopening an open one changes nothing and says so in a warning.
+    /// Reopening an open one sets nothing and says so in a warning; a comment is as for closing.
     ///
     /// # Errors
     /// `precondition_failed` when it is merged; `invalid_input` (field `head` or `base`) when a

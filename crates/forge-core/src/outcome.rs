@@ -11,7 +11,12 @@ pub struct Outcome<T> {
     pub value: T,
     /// Whether the place that shows it has it.
     pub ingestion: Ingestion,
-    /// It was so already, and nothing was written; the warning says what was found.
+    /// What was asked for was so already; the first warning says what was found. What goes with it
+    /// (a comment, the deletion of a branch) may be done all the same: then the steps name it. Of a
+    /// merge [`Merge::already_merged`](crate::model::Merge::already_merged) says it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub already: bool,
+    /// It was so already, and nothing was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
     /// What was done, in order; on a partial failure, what was not done and how to finish.
@@ -28,6 +33,7 @@ impl<T> Outcome<T> {
         Self {
             value,
             ingestion: Ingestion::Immediate,
+            already: false,
             unchanged: false,
             steps: Vec::new(),
             warnings: Vec::new(),
@@ -37,6 +43,7 @@ impl<T> Outcome<T> {
     /// Nothing had to be written, because `value` was so already.
     pub fn unchanged(value: T, warning: Warning) -> Self {
         Self {
+            already: true,
             unchanged: true,
             ..Self::immediate(value).with_warning(warning)
         }
@@ -49,11 +56,26 @@ impl<T> Outcome<T> {
         self
     }
 
+    /// Adds steps. With one that was done, something was written.
+    pub fn add_steps(&mut self, steps: impl IntoIterator<Item = Step>) {
+        self.steps.extend(steps);
+        self.unchanged &= !self.steps.iter().any(|step| step.done);
+    }
+
+    /// The steps that were done although what was asked for was so already, with commas between
+    /// them; `None` where there is none.
+    pub fn done_all_the_same(&self) -> Option<String> {
+        let done = self.steps.iter().filter(|step| step.done);
+        let done: Vec<&str> = done.map(|step| step.name.as_str()).collect();
+        (self.already && !done.is_empty()).then(|| done.join(", "))
+    }
+
     /// Keeps all but the value.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Outcome<U> {
         Outcome {
             value: f(self.value),
             ingestion: self.ingestion,
+            already: self.already,
             unchanged: self.unchanged,
             steps: self.steps,
             warnings: self.warnings,
@@ -240,6 +262,25 @@ fn few(names: &[String], count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_done_all_the_same_is_named_and_is_a_change() {
+        let step = |name: &str, done| Step {
+            name: name.to_owned(),
+            done,
+        };
+        let mut outcome = Outcome::unchanged((), Warning::new("closed already"));
+        outcome.add_steps([step("delete head branch", false)]);
+        assert!(outcome.already && outcome.unchanged);
+        assert_eq!(outcome.done_all_the_same(), None);
+        outcome.add_steps([step("comment", true), step("another", true)]);
+        assert!(outcome.already && !outcome.unchanged);
+        let named = outcome.done_all_the_same();
+        assert_eq!(named.as_deref(), Some("comment, another"));
+        let mut closed = Outcome::immediate(());
+        closed.add_steps([step("comment", true)]);
+        assert_eq!(closed.done_all_the_same(), None);
+    }
 
     #[test]
     fn of_two_writes_the_worse_word_is_told() {

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, PrKey, Result, Reviews,
+    AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, PrKey, Result, Reviews, Step,
     Timestamp, Warning,
     model::{
         Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
@@ -48,6 +48,14 @@ pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str>
 pub(crate) fn text<'a>(value: &'a Value, fields: &ShFields) -> Option<&'a str> {
     let body = value.get(&*fields.body)?;
     body.as_str().or_else(|| body.get(&*fields.text)?.as_str())
+}
+
+/// The step of a comment that goes with something else.
+pub(crate) fn step(done: bool) -> Step {
+    Step {
+        name: "comment".to_owned(),
+        done,
+    }
 }
 
 /// The round that a comment was made on (since June 2026).
@@ -248,15 +256,16 @@ impl Tangled {
                 .await;
         };
         let seen = Seen::About(kinds::comments(&self.settings.dialects), &subject.uri);
-        let told = self.ingestion(repository, seen, &record).await;
+        let ingestion = self.ingestion_as_found(seen, &record).await;
         let comment = self.comment_model(&record, record.author()).await;
         let warning = Warning::new(format!(
             "the comment was there already, and was not repeated: {}",
             record.uri
         ));
-        let mut outcome = Outcome::unchanged(comment, warning);
-        outcome.ingestion = told.ingestion;
-        Ok(outcome)
+        Ok(Outcome {
+            ingestion,
+            ..Outcome::unchanged(comment, warning)
+        })
     }
 
     /// The comment of the viewer's about a record, and about the round of it, that has this text,

@@ -7,7 +7,7 @@ use forge_core::{
 use serde_json::{Value, json};
 
 use crate::{
-    Tangled, fault,
+    Tangled, comments, fault,
     pulls::{check_body, view::Located},
     records::{self, NewRecord, Record},
     repository::Repository,
@@ -135,25 +135,23 @@ impl Tangled {
                     .await
             }
         };
-        let (done, warnings) = match written {
+        let (step, warnings) = match written {
             Ok(mut written) => {
                 // Said of the whole.
                 written.warnings.retain(|w| *w != experimental());
-                (true, written.warnings)
+                // What was there already was not done now.
+                let step = (!written.unchanged).then(|| comments::step(true));
+                (step, written.warnings)
             }
             Err(e) if changed => {
                 let why = format!("the comment was not written: {}", e.message());
                 let told =
                     Warning::new(why).with_hint("the state is set; the same command again says it");
-                (false, vec![told])
+                (Some(comments::step(false)), vec![told])
             }
             Err(e) => return Err(e),
         };
-        let step = Step {
-            name: "comment".to_owned(),
-            done,
-        };
-        Ok((vec![step], warnings))
+        Ok((step.into_iter().collect(), warnings))
     }
 
     /// Writes a comment on the current version of a ticket; the knot takes no other. `since` is

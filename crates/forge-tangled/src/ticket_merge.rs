@@ -311,7 +311,10 @@ impl Tangled {
         let mut view = self.view_located(&located, PrFields::NONE).await?;
         view.merge_commit = Some(landed.tip.clone());
         Ok(Outcome {
-            value: Merge {
+            ingestion,
+            steps,
+            warnings,
+            ..Outcome::immediate(Merge {
                 pull_request: view,
                 commit: Some(landed.tip),
                 method: Some(MergeMethod::Rebase),
@@ -319,11 +322,7 @@ impl Tangled {
                 queued: false,
                 queue_position: None,
                 branch_deleted: false,
-            },
-            ingestion,
-            unchanged: false,
-            steps,
-            warnings,
+            })
         })
     }
 

@@ -234,6 +234,22 @@ fn of_a_comment_and_a_status_the_worse_word_is_told() {
     t.world.index().lose_next("sh.tangled.feed.comment", 99);
     let close = ["pr", "close", &uri, "-c", "No.", "--wait", "800ms"];
     says(&t.forge(&t.alice, &close), 0, "! pending: written as at://");
+    // Also of a comment alone, where the state was so already.
+    let comments = || {
+        t.world
+            .pds()
+            .records(&t.alice.did, "sh.tangled.feed.comment")
+    };
+    let close = ["pr", "close", &uri, "-c", "Never.", "--wait", "300ms"];
+    for is_said in [false, true] {
+        let said = t.forge(&t.alice, &close).output().exits(0).stderr_text();
+        assert!(said.contains("is already closed"), "{said}");
+        let done = said.contains("\ndone all the same: comment\n");
+        assert_eq!(done, !is_said, "{said}");
+        assert!(said.contains("! pending: written as at://"), "{said}");
+        assert!(!said.contains("Closed pull request"), "{said}");
+    }
+    assert_eq!(comments().len(), 2);
 }
 
 /// The knot has merged, and the record of it is refused, or the answer to it is lost.

@@ -238,7 +238,7 @@ impl Ui {
     ///
     /// # Errors
     /// As [`Self::outcome`].
-    pub fn unchanged<T>(&self, mut outcome: Outcome<T>, line: &str) -> Result<T> {
+    pub fn already<T>(&self, mut outcome: Outcome<T>, line: &str) -> Result<T> {
         self.caution(line);
         outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
         self.outcome(outcome)
@@ -315,6 +315,9 @@ impl Ui {
             for step in outcome.steps.iter().filter(|s| !s.done) {
                 self.caution(&format!("not done: {}", step.name));
             }
+        }
+        if let Some(done) = outcome.done_all_the_same() {
+            self.note(&format!("done all the same: {done}"));
         }
         match &outcome.ingestion {
             Ingestion::Immediate => {}

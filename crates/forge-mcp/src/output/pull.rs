@@ -426,6 +426,9 @@ pub(crate) struct Written {
     pub did: String,
     /// It was so before, and nothing was written
     pub unchanged: bool,
+    /// What was done although it was so before, for the text.
+    #[serde(skip)]
+    pub all_the_same: Option<String>,
     /// immediate, confirmed, pending, pds_only or ineffective: who can see it
     pub ingestion: String,
     /// What belongs to that word; not of immediate

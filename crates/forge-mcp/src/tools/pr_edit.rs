@@ -109,6 +109,7 @@ impl Tool for PrEdit {
             };
             if let Some(mut before) = before {
                 after.ingestion = before.ingestion.worse(after.ingestion);
+                after.already &= before.already;
                 after.unchanged &= before.unchanged;
                 before.steps.append(&mut after.steps);
                 after.steps = before.steps;

@@ -24,6 +24,7 @@ pub(super) fn of<T>(call: &Call, pr: &PrId, did: &str, outcome: &Outcome<T>) -> 
         number: pr.key.to_string(),
         did: did.to_owned(),
         unchanged: outcome.unchanged,
+        all_the_same: outcome.done_all_the_same(),
         ingestion: outcome.ingestion.word().to_owned(),
         ingestion_detail: IngestionDetail::of(&outcome.ingestion, &call.cleaner),
         state: String::new(),
@@ -39,6 +40,8 @@ pub(super) fn answer(written: Written) -> Answer<Written> {
     let mut text = format!("{}#{}: {}", written.repo, written.number, written.did);
     if written.unchanged {
         text.push_str(" (it was so before; nothing was written)");
+    } else if let Some(done) = &written.all_the_same {
+        text.push_str(&format!(" (it was so before; done all the same: {done})"));
     }
     if !written.state.is_empty() {
         text.push_str(&format!(" | {}", written.state));

@@ -184,7 +184,7 @@ impl Tangled {
         };
         outcome.warnings.extend(warnings);
         outcome.warnings.extend(told);
-        outcome.steps = steps;
+        outcome.add_steps(steps);
         Ok(outcome)
     }
 }

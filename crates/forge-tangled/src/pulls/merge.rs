@@ -286,7 +286,10 @@ impl Tangled {
         let commit = Some(tip.hash.clone());
         view.merge_commit.clone_from(&commit);
         Ok(Outcome {
-            value: Merge {
+            ingestion,
+            steps,
+            warnings,
+            ..Outcome::immediate(Merge {
                 pull_request: view,
                 commit,
                 method: Some(MergeMethod::Rebase),
@@ -294,11 +297,7 @@ impl Tangled {
                 queued: false,
                 queue_position: None,
                 branch_deleted,
-            },
-            ingestion,
-            unchanged: false,
-            steps,
-            warnings,
+            })
         })
     }
 

@@ -16,7 +16,7 @@ use super::{
     view::Located,
 };
 use crate::{
-    Era, Tangled,
+    Era, Tangled, comments,
     declaration::Undeclared,
     ingest::Seen,
     patch::{self, Patch},
@@ -97,6 +97,7 @@ impl Tangled {
         match written.await {
             Ok(written) => {
                 outcome.ingestion = round.worse(written.ingestion);
+                outcome.add_steps((!written.unchanged).then(|| comments::step(true)));
                 for warning in written.warnings {
                     // What is said of every write to Tangled 1.0 is said of both.
                     if !outcome.warnings.contains(&warning) {

@@ -1,7 +1,7 @@
 //! Closing and reopening: a status record in the account of whoever does it.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Step, Timestamp,
+    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Timestamp,
     Warning,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
@@ -16,8 +16,8 @@ use super::{
     view::Located,
 };
 use crate::{
-    Era, Tangled, ingest::Seen, kinds, records::NewRecord, repository::Repository, sources::Kind,
-    write,
+    Era, Tangled, comments, ingest::Seen, kinds, records::NewRecord, repository::Repository,
+    sources::Kind, write,
 };
 
 /// What the state is, and the time that the status which decides it claims.
@@ -179,8 +179,8 @@ impl Tangled {
         if let Some(comment) = &req.comment {
             let since = self.before_mine(&statuses, PrState::Closed).await?;
             let written = self.comment_once(&located, comment, since).await?;
+            steps.extend((!written.unchanged).then(|| comments::step(true)));
             (commented, warnings) = (written.ingestion, written.warnings);
-            steps.push(step("comment"));
         }
         let mut outcome = if state == PrState::Closed {
             let ingestion = self.ingestion_of_pull_state(&located, &statuses).await;
@@ -198,7 +198,7 @@ impl Tangled {
             self.delete_head(&located, &mut steps, &mut outcome.warnings)
                 .await;
         }
-        outcome.steps = steps;
+        outcome.add_steps(steps);
         outcome.warnings.extend(doubt);
         outcome.warnings.extend(warnings);
         outcome.ingestion = outcome.ingestion.worse(commented);
@@ -240,16 +240,15 @@ impl Tangled {
                 &located.pull.base,
             ));
         }
+        let mut step = None;
+        let mut commented = Ingestion::Immediate;
         let mut warnings = Vec::new();
-        let commented = match comment {
-            Some(comment) => {
-                let since = self.before_mine(&statuses, PrState::Open).await?;
-                let written = self.comment_once(&located, comment, since).await?;
-                warnings = written.warnings;
-                written.ingestion
-            }
-            None => Ingestion::Immediate,
-        };
+        if let Some(comment) = comment {
+            let since = self.before_mine(&statuses, PrState::Open).await?;
+            let written = self.comment_once(&located, comment, since).await?;
+            step = (!written.unchanged).then(|| comments::step(true));
+            (commented, warnings) = (written.ingestion, written.warnings);
+        }
         let mut outcome = if state == PrState::Open {
             let ingestion = self.ingestion_of_pull_state(&located, &statuses).await;
             let view = self.view_fresh(&located, PrFields::NONE).await?;
@@ -262,6 +261,7 @@ impl Tangled {
             let set = self.set_state(&located, PrState::Open, standing).await;
             set.map_err(|e| behind_comment(&located, comment, e))?
         };
+        outcome.add_steps(step);
         outcome.warnings.extend(doubt.map(Warning::new));
         outcome.warnings.extend(warnings);
         outcome.ingestion = outcome.ingestion.worse(commented);
@@ -351,13 +351,6 @@ fn behind_comment(located: &Located, comment: Option<&str>, error: Error) -> Err
     match comment {
         Some(_) => write::half_done("the comment is written", &rest, error),
         None => error,
-    }
-}
-
-fn step(name: &str) -> Step {
-    Step {
-        name: name.to_owned(),
-        done: true,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, Labels, PullRequests, Reviews,
-    model::{CloseReq, CommentId, EditPull, NewLabel, PrState, Resubmit},
+    Ingestion, Labels, Outcome, PullRequests, Reviews,
+    model::{CloseReq, CommentId, EditPull, NewLabel, PrState, PullRequest, Resubmit},
 };
 use forge_tangled::Settings;
 use forge_testkit::tangled::{Fault, Moods};
@@ -161,6 +161,47 @@ async fn what_was_so_already_is_pending_where_the_index_lost_it() {
         assert_eq!(uri.as_ref(), Some(of));
     }
     assert_eq!(pds.record(&made.node_id), stored, "nothing was written");
+}
+
+/// A comment and the deletion of a branch are done although the rest was so already; the second time
+/// they were so, too.
+#[tokio::test]
+async fn what_goes_with_what_was_so_already_is_told() {
+    const COMMENT: &str = "sh.tangled.feed.comment";
+    let stage = Stage::new();
+    let made = stage.open(&stage.handle(&stage.alice), "topic").await;
+    let (pds, alice) = (stage.world.pds(), stage.alice.did.as_str());
+    stage.world.index().lose_next(COMMENT, 99);
+    let forge = stage.tangled_with(impatient(&stage), Some(&stage.alice));
+    let is_told = |outcome: Outcome<PullRequest>, steps: &[&str]| {
+        let named: Vec<_> = outcome.steps.iter().map(|s| (&*s.name, s.done)).collect();
+        let wanted: Vec<_> = steps.iter().map(|name| (*name, true)).collect();
+        assert_eq!(named, wanted);
+        assert!(outcome.already, "{outcome:?}");
+        assert_eq!(outcome.unchanged, steps.is_empty(), "{outcome:?}");
+        assert_eq!(outcome.ingestion.word(), "pending", "{outcome:?}");
+    };
+    let round = Resubmit {
+        comment: Some("As it was.".to_owned()),
+        ..Resubmit::default()
+    };
+    for steps in [&["comment"][..], &[]] {
+        is_told(forge.resubmit(&made.id, &round).await.unwrap(), steps);
+    }
+    for steps in [&["comment"][..], &[]] {
+        let open = forge.reopen(&made.id, Some("Still open.")).await;
+        is_told(open.unwrap(), steps);
+    }
+    forge.close(&made.id, &CloseReq::default()).await.unwrap();
+    let close = CloseReq {
+        comment: Some("Still no.".to_owned()),
+        delete_branch: true,
+    };
+    for steps in [&["comment", "delete head branch"][..], &[]] {
+        is_told(forge.close(&made.id, &close).await.unwrap(), steps);
+    }
+    assert_eq!(pds.records(alice, COMMENT).len(), 3);
+    assert_eq!(stage.repo.git.oid("topic"), None);
 }
 
 #[tokio::test]

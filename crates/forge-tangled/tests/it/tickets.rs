@@ -243,10 +243,11 @@ async fn the_life_of_a_ticket() {
             comment: Some("Here.".into()),
             ..Resubmit::default()
         };
-        for _ in 0..2 {
+        for is_said in [false, true] {
             // The second time the comment is there, too.
             let same = forge.resubmit(&pr, &same).await.unwrap();
-            is_experimental(same.unchanged, &same.warnings);
+            is_experimental(same.already, &same.warnings);
+            assert_eq!(same.unchanged, is_said, "{same:?}");
         }
         let nothing = forge.edit(&pr, &EditPull::default()).await.unwrap();
         is_experimental(nothing.unchanged, &nothing.warnings);

@@ -28,10 +28,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueCloseArgs) -> Result
         ..SetIssueState::to(IssueState::Closed)
     };
     let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
-    if outcome.unchanged {
+    if outcome.already {
         let name = with_title(&outcome.value);
         ctx.ui
-            .unchanged(outcome, &format!("Issue {name} is already closed"))?;
+            .already(outcome, &format!("Issue {name} is already closed"))?;
         return Ok(Exit::Ok);
     }
     let closed = ctx.ui.outcome(outcome)?;

@@ -23,10 +23,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueReopenArgs) -> Resul
         ..SetIssueState::to(IssueState::Open)
     };
     let outcome = selected.repo.set_issue_state(&selected.id, &req).await?;
-    if outcome.unchanged {
+    if outcome.already {
         let name = with_title(&outcome.value);
         ctx.ui
-            .unchanged(outcome, &format!("Issue {name} is already open"))?;
+            .already(outcome, &format!("Issue {name} is already open"))?;
         return Ok(Exit::Ok);
     }
     let reopened = ctx.ui.outcome(outcome)?;

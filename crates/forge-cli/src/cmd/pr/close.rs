@@ -34,10 +34,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         delete_branch: args.delete_branch,
     };
     let outcome = selected.repo.close(&selected.id, &req).await?;
-    if outcome.unchanged {
+    if outcome.already {
         let name = pull_with_title(&outcome.value);
         ctx.ui
-            .unchanged(outcome, &format!("Pull request {name} is already closed"))?;
+            .already(outcome, &format!("Pull request {name} is already closed"))?;
         return Ok(Exit::Ok);
     }
     let complete = outcome.steps.iter().all(|step| step.done);

@@ -69,7 +69,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         let goes = req.delete_branch && outcome.steps.iter().all(|step| step.done);
         // Where nothing was changed, the first warning says this very thing.
         let merge = if outcome.unchanged {
-            ctx.ui.unchanged(outcome, &already)?
+            ctx.ui.already(outcome, &already)?
         } else {
             ctx.ui.caution(&already);
             ctx.ui.outcome(outcome)?

@@ -25,14 +25,14 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReadyArgs) -> Result<Exit
     .await?;
     let outcome = selected.repo.set_draft(&selected.id, args.undo).await?;
     let name = pull_name(&outcome.value.id);
-    if outcome.unchanged {
+    if outcome.already {
         let is = if args.undo {
             "in draft"
         } else {
             "ready for review"
         };
         ctx.ui
-            .unchanged(outcome, &format!("Pull request {name} is already \"{is}\""))?;
+            .already(outcome, &format!("Pull request {name} is already \"{is}\""))?;
         return Ok(Exit::Ok);
     }
     ctx.ui.outcome(outcome)?;

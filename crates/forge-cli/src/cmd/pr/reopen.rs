@@ -27,10 +27,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ReopenArgs) -> Result<Exi
         .repo
         .reopen(&selected.id, given(args.comment.as_ref()).as_deref())
         .await?;
-    if reopened.unchanged {
+    if reopened.already {
         let name = pull_with_title(&reopened.value);
         ctx.ui
-            .unchanged(reopened, &format!("Pull request {name} is already open"))?;
+            .already(reopened, &format!("Pull request {name} is already open"))?;
         return Ok(Exit::Ok);
     }
     let reopened = ctx.ui.outcome(reopened)?;

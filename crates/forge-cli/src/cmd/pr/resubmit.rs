@@ -44,9 +44,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ResubmitArgs) -> Result<E
         ctx.ui.outcome(outcome)?;
         return Ok(Exit::Ok);
     }
-    let unchanged = outcome.unchanged;
+    let already = outcome.already;
     let pull = ctx.ui.outcome(outcome)?;
-    if !unchanged {
+    if !already {
         let newest = pull.rounds.unwrap_or_default().saturating_sub(1);
         let name = pull_name(&pull.id);
         ctx.ui
