@@ -108,6 +108,23 @@ impl Tangled {
         }
     }
 
+    /// The collection for which this index never shows a record, and what to do instead: that of
+    /// the record, or of what it is about.
+    pub(crate) fn not_taken_in(
+        &self,
+        seen: Option<&Seen<'_>>,
+        at: &AtUri,
+    ) -> Option<&(String, String)> {
+        let own = self.settings.not_ingested(&at.collection);
+        own.or_else(|| match seen {
+            Some(Seen::About(_, subject)) => {
+                let subject = AtUri::parse(subject).ok()?;
+                self.settings.not_ingested(&subject.collection)
+            }
+            _ => None,
+        })
+    }
+
     /// As [`Self::ingestion`]; without a repository nothing is put once more.
     async fn word_of(&self, put_for: Option<&Repository>, seen: Seen<'_>, record: &Record) -> Told {
         let mut cid = record.cid().to_owned();
@@ -118,8 +135,8 @@ impl Tangled {
             let ingestion = Ingestion::Pending { uri, waited };
             return Told { ingestion, cid };
         };
-        if let Some(instead) = self.settings.not_ingested(&at.collection) {
-            let instead = instead.to_owned();
+        if let Some((_, instead)) = self.not_taken_in(Some(&seen), &at) {
+            let instead = instead.clone();
             let ingestion = Ingestion::PdsOnly { instead };
             return Told { ingestion, cid };
         }

@@ -102,20 +102,26 @@ impl Tangled {
             because,
             instead,
         };
+        let subject = self.subject(&record);
         let not_ingested = match known {
-            Known::No(instead) => Some(instead),
-            Known::Yes => self.settings.not_ingested(&uri.collection),
+            Known::No(instead) => Some((uri.collection.as_str(), instead)),
+            Known::Yes => {
+                let row = self.not_taken_in(subject.as_ref(), &uri);
+                row.map(|(collection, instead)| (collection.as_str(), instead.as_str()))
+            }
         };
-        if let Some(instead) = not_ingested {
+        if let Some((collection, instead)) = not_ingested {
             let ingestion = Ingestion::PdsOnly {
                 instead: instead.to_owned(),
             };
-            let because = format!("this index does not take in {}", uri.collection);
+            let mut because = format!("this index does not take in {collection}");
+            if collection != uri.collection {
+                because.push_str(", and the record is about one of those");
+            }
             let instead = Some(instead.to_owned());
             return Ok(report(IndexShows::NotAsked, ingestion, because, instead));
         }
         let begun = Instant::now();
-        let subject = self.subject(&record);
         let look = match &subject {
             Some(seen) => self.look(seen, &record.uri, record.cid()).await,
             None => Look::Absent,

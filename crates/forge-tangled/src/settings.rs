@@ -81,9 +81,9 @@ impl Settings {
         caps::with(self.draft_marker.is_some(), self.verdict_comments)
     }
 
-    /// What to do in place of waiting for a record of `collection` to appear.
-    pub(crate) fn not_ingested(&self, collection: &str) -> Option<&str> {
-        let (_, instead) = self.not_ingested.iter().find(|(c, _)| c == collection)?;
-        Some(instead)
+    /// The entry of `collection` among those that are not ingested: its name, and what
+    /// to do in place of waiting for a record of it to appear.
+    pub(crate) fn not_ingested(&self, collection: &str) -> Option<&(String, String)> {
+        self.not_ingested.iter().find(|(c, _)| c == collection)
     }
 }

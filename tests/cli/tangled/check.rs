@@ -157,6 +157,18 @@ fn labels_count_from_those_who_may_push() {
         let json = check(&t, &op, &["--json"]).exits(code).json();
         assert_eq!(json["ingestion"]["state"], word, "{json}");
     }
+    // Nobody is told to have one looked at again that is about what the index never shows.
+    t.scratch.write(
+        "home/.config/forge/config.toml",
+        "[hosts.\"tangled.org\"]\nindex_date = \"2025-12\"\n",
+    );
+    let (op, _, _) = pds.records(&t.bob.did, "sh.tangled.label.op").remove(0);
+    let json = check(&t, &op, &["--json"]).exits(0).json();
+    assert_eq!(json["ingestion"]["state"], "pds_only", "{json}");
+    let because =
+        format!("this index does not take in {PULL}, and the record is about one of those");
+    assert_eq!(json["because"], because);
+    assert_eq!(json["instead"], "open it on the web page of the repository");
 }
 
 /// It is the repository's record that names the label, or no longer does.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use forge_core::{
     Ingestion, Labels, Outcome, PullRequests, Reviews,
-    model::{CloseReq, CommentId, EditPull, NewLabel, PrState, PullRequest, Resubmit},
+    model::{CloseReq, CommentId, EditPull, NewLabel, PrState, PullRequest, Resubmit, SetChange},
 };
-use forge_tangled::Settings;
+use forge_tangled::{Dialects, Settings, not_ingested_in};
 use forge_testkit::tangled::{Fault, Moods};
 
 use crate::stage::Stage;
@@ -242,6 +242,27 @@ async fn a_collection_that_is_known_not_to_be_taken_in_is_pds_only() {
         .unwrap();
     let instead = "close it on the web".to_owned();
     assert_eq!(closed.ingestion, Ingestion::PdsOnly { instead });
+    // Nor is a label shown on what is not.
+    let settings = Settings {
+        not_ingested: not_ingested_in("2025-10", &Dialects::default()),
+        ..stage.settings()
+    };
+    let forge = stage.tangled_with(settings, Some(&stage.alice));
+    let bug = NewLabel {
+        name: "bug".to_owned(),
+        ..NewLabel::default()
+    };
+    forge.define_label(&stage.id(), &bug).await.unwrap();
+    let edit = EditPull {
+        labels: SetChange {
+            add: vec!["bug".to_owned()],
+            remove: Vec::new(),
+        },
+        ..EditPull::default()
+    };
+    let edited = forge.edit(&made.value.id, &edit).await.unwrap();
+    let instead = "open it on the web page of the repository".to_owned();
+    assert_eq!(edited.ingestion, Ingestion::PdsOnly { instead });
 }
 
 #[tokio::test]
