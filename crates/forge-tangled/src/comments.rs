@@ -156,11 +156,13 @@ impl Tangled {
     ) -> Result<Outcome<Comment>> {
         let pull = &located.pull;
         let round = Some(newest_round(pull));
-        self.comment_about(&located.repository, &pull.record, round, body, reply_to)
+        let (repository, record) = (&located.repository, &pull.record);
+        self.comment_about(repository, record, round, body, reply_to, None)
             .await
     }
 
-    /// Comments on a record; `round` is that of a pull request.
+    /// Comments on a record; `round` is that of a pull request, and `since` is what the comment must
+    /// be later than.
     pub(crate) async fn comment_about(
         &self,
         repository: &Repository,
@@ -168,6 +170,7 @@ impl Tangled {
         round: Option<usize>,
         body: &str,
         reply_to: Option<&AtUri>,
+        since: Option<Timestamp>,
     ) -> Result<Outcome<Comment>> {
         if body.trim().is_empty() {
             return Err(Error::invalid("body", "the comment is empty"));
@@ -183,7 +186,7 @@ impl Tangled {
                 "$type": names.sh.markdown,
                 (fields.text.to_string()): body,
             },
-            (fields.created_at.to_string()): write::now(),
+            (fields.created_at.to_string()): write::now_or_after(since),
         });
         if let Some(map) = value.as_object_mut() {
             // Required on pull requests (tangled's `feed.comment`, June 2026).
@@ -252,7 +255,7 @@ impl Tangled {
     ) -> Result<Outcome<Comment>> {
         let Some(record) = self.said_since(subject, round, body, since).await? else {
             return self
-                .comment_about(repository, subject, round, body, None)
+                .comment_about(repository, subject, round, body, None, since)
                 .await;
         };
         let seen = Seen::About(kinds::comments(&self.settings.dialects), &subject.uri);

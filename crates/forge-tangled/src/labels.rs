@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::{
     Dialects, Era, ShFields, Tangled,
     ingest::Seen,
-    lexicon, page,
+    kinds, lexicon, page,
     pulls::{list::nobody, status::Writers, view::unread},
     records::{self, NewRecord, Record},
     repository::{REPOS_MOST, Repository},
@@ -316,6 +316,42 @@ pub(crate) fn applied(
     state
 }
 
+/// What the next operation has to be later than, so that it is the later one to everybody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Before {
+    /// The latest time.
+    at: Option<Timestamp>,
+    /// The latest key: by that, readers whose clock is behind order what is of the future to them.
+    key: String,
+}
+
+impl Before {
+    /// Of those operations on `subject` that count. Our clock may be behind: one of the future is
+    /// believed as far as the second of its key, at which it counts to whom it is of the future.
+    fn of(operations: &[Record], subject: &str, writers: &Writers, fields: &ShFields) -> Self {
+        let now = Timestamp::now();
+        let mut before = Self::default();
+        let counting = operations
+            .iter()
+            .filter(|r| r.text(&fields.op_subject) == Some(subject))
+            .filter(|r| writers.may_write(r.author()));
+        for record in counting {
+            let Some(said) = record.created_at(&fields.op_at) else {
+                continue;
+            };
+            let made = crate::tid::time(record.rkey());
+            let latest = made.map_or(now, |made| {
+                Timestamp::from_unix(made.unix().saturating_add(1)).max(now)
+            });
+            before.at = before.at.max(Some(said.min(latest)));
+            if made.is_some() && record.rkey() > before.key.as_str() {
+                record.rkey().clone_into(&mut before.key);
+            }
+        }
+        before
+    }
+}
+
 /// Why a record, or a part of it, changes no label.
 pub(crate) fn broken(record: &Record, fields: &ShFields) -> Option<&'static str> {
     if record.created_at(&fields.op_at).is_none() {
@@ -355,23 +391,24 @@ impl Change {
         self.add.is_empty() && self.remove.is_empty()
     }
 
-    /// The record that makes the change.
-    pub fn record(&self, names: &Dialects, subject: &str) -> Result<NewRecord> {
+    /// The record that makes the change, later than those that were before.
+    pub fn record(&self, names: &Dialects, subject: &str, before: &Before) -> Result<NewRecord> {
         let collection = &names.sh.label_op;
         let fields = &names.sh_fields;
         let list = |operands: &[Operand]| -> Vec<Value> {
             operands.iter().map(|o| o.json(fields)).collect()
         };
-        let record = NewRecord::new(
+        let mut record = NewRecord::new(
             collection,
             json!({
                 "$type": collection,
                 (fields.op_subject.to_string()): subject,
-                (fields.op_at.to_string()): write::now(),
+                (fields.op_at.to_string()): write::now_or_after(before.at),
                 (fields.op_add.to_string()): list(&self.add),
                 (fields.op_delete.to_string()): list(&self.remove),
             }),
         );
+        record.rkey = crate::tid::new_after(&before.key);
         write::checked(record, names)
     }
 }
@@ -489,6 +526,26 @@ impl Tangled {
             .remove
             .extend(self.assignments(&definitions, assignees.1).await?);
         Ok(change)
+    }
+
+    /// The operations on `subject`, which is by `author`: what a change of its labels has to be later
+    /// than. Where they cannot be read, our clock decides.
+    pub(crate) async fn label_ops_before(
+        &self,
+        repository: &Repository,
+        subject: &str,
+        author: &str,
+    ) -> Before {
+        let kind = kinds::label_ops(&self.settings.dialects);
+        let accounts = self.known_accounts(repository, Some(author)).await;
+        let (found, [fresh]) = future::join(
+            self.about(&kind, subject, future::ready(accounts.clone())),
+            self.fresh([&kind], subject, &accounts),
+        )
+        .await;
+        let writers = self.writers(repository).await;
+        let all = fresh.over(found.map(|found| found.value).unwrap_or_default());
+        Before::of(&all, subject, &writers, self.fields())
     }
 
     /// The operands of labels that a user typed.
@@ -954,6 +1011,39 @@ mod tests {
         assert_eq!(result(vec![once]), "size=m");
         let junk = op("o", "1", &t(1), json!([7, {"key": 1}]), json!("x"));
         assert_eq!(result(vec![junk]), "");
+    }
+
+    #[test]
+    fn the_next_operation_is_later_than_those_that_count() {
+        let writers = Writers {
+            owner: "o".into(),
+            collaborators: BTreeSet::new(),
+            doubt: None,
+        };
+        let (fields, now) = (ShFields::default(), Timestamp::now());
+        let before = |author: &str, key: &str, at: &str| {
+            let one = [op(author, key, at, json!([]), json!([]))];
+            Before::of(&one, SUBJECT, &writers, &fields)
+        };
+        let (past, future) = ("3mkuuamwfj322", "3vacbxdfk2222");
+        let said = |at: &str| Some(at.parse::<Timestamp>().unwrap());
+        let early = "2025-06-01T00:00:00.5Z";
+        assert_eq!(before("o", past, early).at, said(early));
+        assert_eq!(before("x", past, early), Before::default());
+        // By a clock that is ahead of ours.
+        let ahead = before("o", future, "2036-01-01T00:00:00.5Z");
+        assert_eq!(ahead.at, said("2036-01-01T00:00:00.5Z"));
+        let names = Dialects::default();
+        let next = Change::default().record(&names, SUBJECT, &ahead).unwrap();
+        assert_eq!(next.value["performedAt"], "2036-01-01T00:00:00.501Z");
+        assert!(next.rkey.as_str() > future, "{}", next.rkey);
+        // By one that says what its key does not.
+        for key in [past, "1"] {
+            let hostile = before("o", key, "2999-01-01T00:00:00Z").at.unwrap();
+            assert!((0..60).contains(&(hostile.unix() - now.unix())), "{key}");
+        }
+        let next = Change::default().record(&names, SUBJECT, &Before::default());
+        assert!(next.unwrap().rkey.as_str() < future);
     }
 
     fn definition(name: &str, value_type: ValueType) -> Definition {

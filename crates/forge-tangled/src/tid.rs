@@ -24,6 +24,17 @@ pub(crate) fn new() -> String {
     encode(micros << 10 | fastrand::u64(..1024))
 }
 
+/// A new key, later than `other` too, where that is a key.
+pub(crate) fn new_after(other: &str) -> String {
+    let new = new();
+    // A microsecond later; the first bit of a key is not set.
+    let behind = decode(other).and_then(|value| value.checked_add(1 << 10));
+    match behind.filter(|value| value >> 63 == 0) {
+        Some(behind) => new.max(encode(behind)),
+        None => new,
+    }
+}
+
 fn encode(value: u64) -> String {
     (0..13_u32)
         .rev()
@@ -35,8 +46,15 @@ fn encode(value: u64) -> String {
         .collect()
 }
 
-/// When a key was made; `None` for one that is no TID.
+/// When a key was made, to the second; `None` for one that is no TID.
 pub(crate) fn time(key: &str) -> Option<Timestamp> {
+    let micros = decode(key)? >> 10;
+    Some(Timestamp::from_unix(
+        i64::try_from(micros / 1_000_000).ok()?,
+    ))
+}
+
+fn decode(key: &str) -> Option<u64> {
     if key.len() != 13 {
         return None;
     }
@@ -47,10 +65,7 @@ pub(crate) fn time(key: &str) -> Option<Timestamp> {
             .checked_mul(32)?
             .checked_add(u64::try_from(digit).ok()?)?;
     }
-    let micros = value >> 10;
-    Some(Timestamp::from_unix(
-        i64::try_from(micros / 1_000_000).ok()?,
-    ))
+    Some(value)
 }
 
 #[cfg(test)]
@@ -70,5 +85,12 @@ mod tests {
         assert_eq!(time("3mkuuamwfj322").unwrap().date(), "2026-05-02");
         assert!(time("self").is_none() && time("3mkuuamwfj32!").is_none());
         assert!(time("zzzzzzzzzzzzz").is_none(), "beyond 64 bits");
+        // Of January 2036.
+        let later = new_after("3vacbxdfk2222");
+        assert_eq!(later, "3vacbxdfk2322");
+        for past in ["3mkuuamwfj322", "self", "jzzzzzzzzzzzz"] {
+            let now = time(&new_after(past)).unwrap().unix();
+            assert!((0..60).contains(&(now - time(&keys[0]).unwrap().unix())));
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     Era, Tangled, fault,
     ingest::Seen,
     kinds,
+    labels::Before,
     pulls::{check_body, check_title},
     records::NewRecord,
     repository::Repository,
@@ -56,7 +57,7 @@ impl Tangled {
         let uri = issue.uri(&did);
         let labels = match change.is_empty() {
             true => None,
-            false => Some(change.record(&self.settings.dialects, &uri)?),
+            false => Some(change.record(&self.settings.dialects, &uri, &Before::default())?),
         };
         let mut records = vec![issue.clone()];
         records.extend(labels.clone());

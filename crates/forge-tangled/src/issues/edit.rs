@@ -45,7 +45,11 @@ impl Tangled {
         let uri = located.issue.record.uri.clone();
         let labels = match change.is_empty() {
             true => None,
-            false => Some(change.record(names, &uri)?),
+            false => {
+                let author = &located.issue.author;
+                let before = self.label_ops_before(&located.repository, &uri, author);
+                Some(change.record(names, &uri, &before.await)?)
+            }
         };
         let repository = &located.repository;
         let record = if title.is_some() || edit.body.is_some() {

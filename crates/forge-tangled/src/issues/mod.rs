@@ -62,7 +62,7 @@ impl Issues for Tangled {
                 .await;
         }
         self.speaks_2026(repository, Capability::IssueComment)?;
-        self.comment_about(repository, record, None, body, None)
+        self.comment_about(repository, record, None, body, None, None)
             .await
     }
 

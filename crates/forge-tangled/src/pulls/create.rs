@@ -21,7 +21,7 @@ use crate::{
     ingest::Seen,
     kinds,
     knot::{Compared, no_branch},
-    labels::Change,
+    labels::{Before, Change},
     patch::{self, Patch},
     records::{self, NewRecord, Record},
     repository::Repository,
@@ -215,7 +215,7 @@ impl Tangled {
         let mut records = vec![pull.clone(), self.status_record(&uri, PrState::Open, None)?];
         let labels = match change.is_empty() {
             true => None,
-            false => Some(change.record(&self.settings.dialects, &uri)?),
+            false => Some(change.record(&self.settings.dialects, &uri, &Before::default())?),
         };
         records.extend(labels.clone());
         let written = self.create_records(undeclared, &records).await;

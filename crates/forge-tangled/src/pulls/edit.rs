@@ -86,8 +86,9 @@ impl Tangled {
         let change = match change.is_empty() {
             true => None,
             false => {
-                let uri = &located.pull.record.uri;
-                Some(change.record(&self.settings.dialects, uri)?)
+                let (uri, author) = (&located.pull.record.uri, located.pull.author());
+                let before = self.label_ops_before(&located.repository, uri, author);
+                Some(change.record(&self.settings.dialects, uri, &before.await)?)
             }
         };
         let record = if new_title.is_some() || edit.description.is_some() {

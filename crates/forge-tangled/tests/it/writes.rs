@@ -255,6 +255,41 @@ async fn the_value_of_a_label_for_accounts_is_written_as_a_did() {
     assert_eq!(ops[1]["delete"], value(&bob.did));
 }
 
+/// By the clock of whoever added the label it is 2036, and ours is behind that.
+#[tokio::test]
+async fn a_label_is_taken_off_by_a_client_whose_clock_is_behind() {
+    const OP: &str = "sh.tangled.label.op";
+    let stage = Stage::new();
+    let (repo, pds) = (stage.handle(&stage.alice), stage.world.pds());
+    let bug = NewLabel {
+        name: "bug".into(),
+        ..NewLabel::default()
+    };
+    let label = repo.define_label(&bug).await.unwrap().value.id;
+    let made = stage.open(&repo, "topic").await;
+    let added = json!({
+        "subject": made.node_id, "performedAt": "2036-01-01T00:00:00.5Z",
+        "add": [{"key": label, "value": "null"}], "delete": [],
+    });
+    // A key of the same second.
+    pds.put(&stage.alice.did, OP, "3vacbxdfk2222", added);
+    let bob = stage.handle(&stage.bob);
+    let view = bob.view(&made.id, Default::default()).await.unwrap();
+    assert_eq!(view.labels.len(), 1, "{:?}", view.warnings);
+    let edit = EditPull {
+        labels: SetChange {
+            add: Vec::new(),
+            remove: vec!["bug".into()],
+        },
+        ..EditPull::default()
+    };
+    let edited = bob.edit(&made.id, &edit).await.unwrap();
+    assert_eq!(edited.ingestion.word(), "confirmed");
+    assert!(edited.value.labels.is_empty(), "{:?}", edited.value.labels);
+    let (_, _, removed) = pds.records(&stage.bob.did, OP).remove(0);
+    assert_eq!(removed["performedAt"], "2036-01-01T00:00:00.501Z");
+}
+
 #[tokio::test]
 async fn an_edit_of_which_a_part_failed_says_which_part() {
     let stage = Stage::new();
@@ -352,6 +387,22 @@ async fn a_state_that_failed_behind_its_comment_says_that_the_comment_is_there()
         .pds()
         .records(&stage.alice.did, "sh.tangled.feed.comment");
     assert_eq!(comments.len(), 2, "each was said once");
+    // Also where our clock is behind that of whoever set the state last.
+    let closed = json!({
+        "pull": made.node_id, "status": format!("{STATUS}.closed"),
+        "createdAt": "2036-01-01T00:00:00Z",
+    });
+    stage.world.pds().add(&stage.bob.did, STATUS, closed);
+    refuse();
+    let e = forge.reopen(&made.id, Some("Again.")).await.unwrap_err();
+    assert!(e.message().starts_with(&said), "{e:?}");
+    let open = forge.reopen(&made.id, Some("Again.")).await.unwrap();
+    assert_eq!(open.value.state, PrState::Open);
+    let comments = stage
+        .world
+        .pds()
+        .records(&stage.alice.did, "sh.tangled.feed.comment");
+    assert_eq!(comments.len(), 3, "it was said once");
 }
 
 #[tokio::test]
