@@ -220,20 +220,24 @@ impl GitHub {
             queue_position: None,
             branch_deleted: false,
         };
-        if !(req.only_left_over && req.delete_branch) {
-            let warning = Warning::new(format!("{pr} was merged before; nothing was changed"));
-            return Ok(Outcome::unchanged(value, warning));
-        }
         let (mut steps, mut warnings) = (Vec::new(), Vec::new());
-        if let Some(kept) = kept(pr, &pull) {
-            warnings.push(kept);
-        } else {
-            value.branch_deleted = self.delete_head(pr, &pull, &mut steps, &mut warnings).await;
+        if req.only_left_over && req.delete_branch {
+            match kept(pr, &pull) {
+                Some(kept) => warnings.push(kept),
+                None => {
+                    value.branch_deleted =
+                        self.delete_head(pr, &pull, &mut steps, &mut warnings).await;
+                }
+            }
         }
-        let mut outcome = Outcome::immediate(value);
-        outcome.unchanged = !outcome.value.branch_deleted;
+        let mut outcome = if value.branch_deleted {
+            Outcome::immediate(value)
+        } else {
+            let warning = Warning::new(format!("{pr} was merged before; nothing was changed"));
+            Outcome::unchanged(value, warning)
+        };
         outcome.steps = steps;
-        outcome.warnings = warnings;
+        outcome.warnings.append(&mut warnings);
         Ok(outcome)
     }
 

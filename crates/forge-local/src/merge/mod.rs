@@ -193,8 +193,11 @@ impl Local {
         let (mut answer, branch_deleted) = if req.delete_branch {
             let deletion = self.delete_merged_head(cat, &pull).await?;
             let deleted = matches!(deletion, Some(Ok(())));
-            let mut answer = Outcome::immediate(self.present(cat, pull, PrFields::NONE).await?);
-            answer.unchanged = !deleted && followed.steps.is_empty();
+            let mut answer = if deleted || !followed.steps.is_empty() {
+                Outcome::immediate(self.present(cat, pull, PrFields::NONE).await?)
+            } else {
+                self.unchanged(cat, pull, "merged already").await?
+            };
             answer.warnings.extend(deletion.and_then(Result::err));
             (answer, deleted)
         } else if followed.steps.is_empty() {

@@ -142,7 +142,7 @@ impl Tool for PrMerge {
             clone: call.server.clone_of(&target.repo).await,
             ..MergeReq::default()
         };
-        let outcome = target.repo.merge(&target.id, &req).await?;
+        let outcome = said_once(target.repo.merge(&target.id, &req).await?);
         let merge = &outcome.value;
         let did = match merge {
             m if m.branch_deleted && m.already_merged => {
@@ -237,10 +237,6 @@ async fn merged_before(
             Err(ask @ Stop::Ask(_)) => return Err(ask),
         }
     }
-    if out.unchanged && !out.warnings.is_empty() {
-        // The first one says what the answer says anyway.
-        out.warnings.remove(0);
-    }
     out.warnings.splice(0..0, warnings);
     let linked = plan.carry_out(call, target).await;
     out.unchanged &= linked.is_unchanged();
@@ -269,7 +265,15 @@ async fn left_over(call: &Call, target: &Target) -> Result<Outcome<Merge>, Error
         clone: call.server.clone_of(&target.repo).await,
         ..MergeReq::default()
     };
-    target.repo.merge(&target.id, &req).await
+    Ok(said_once(target.repo.merge(&target.id, &req).await?))
+}
+
+/// The first warning of what was so already says what the answer says anyway.
+fn said_once(mut outcome: Outcome<Merge>) -> Outcome<Merge> {
+    if outcome.unchanged {
+        outcome.warnings = outcome.warnings.into_iter().skip(1).collect();
+    }
+    outcome
 }
 
 fn has_conflicts(pull: &PullRequest) -> bool {
