@@ -334,16 +334,22 @@ fn diff_start(body: &[u8]) -> usize {
     found.map_or(body.len(), |at| at + 1)
 }
 
-/// The diff without the mail's signature: `-- ` and git's version.
+/// The diff without the mail's signature: `-- ` and git's version. Within a hunk the same line is a
+/// removed `- `.
 fn without_signature(diff: &[u8]) -> &[u8] {
-    let at = diff.windows(5).rposition(|w| w == b"\n-- \n");
-    match at {
-        // A removed line that reads `- ` looks alike, but is followed by more of its hunk.
-        Some(at) if !diff.get(at + 5..).unwrap_or_default().contains(&b'@') => {
-            diff.get(..=at).unwrap_or_default()
+    let mut left = (0_u64, 0_u64);
+    let mut at = 0;
+    for line in diff.split_inclusive(|b| *b == b'\n') {
+        if left != (0, 0) {
+            take(&mut left, line);
+        } else if line == b"-- \n" {
+            return diff.get(..at).unwrap_or_default();
+        } else if let Some(hunk) = line.strip_prefix(b"@@ -") {
+            left = hunk_size(&String::from_utf8_lossy(hunk)).unwrap_or_default();
         }
-        _ => diff,
+        at += line.len();
     }
+    diff
 }
 
 /// The changed files of a unified diff with git's headers, by path. A file that several commits
@@ -410,11 +416,7 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
         }
         changed = left != (0, 0) && matches!(first, Some(b'+' | b'-'));
         if left != (0, 0) {
-            match first {
-                Some(b'+') => left.1 = left.1.saturating_sub(1),
-                Some(b'-') => left.0 = left.0.saturating_sub(1),
-                _ => left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
-            }
+            take(&mut left, line);
             if changed {
                 changes.entry(file.clone()).or_default().push(line);
             }
@@ -509,14 +511,18 @@ fn hunk_size(hunk: &str) -> Option<(u64, u64)> {
 
 fn count(file: &mut FileChange, left: &mut (u64, u64), line: &[u8]) {
     match line.first() {
-        Some(b'+') => {
-            file.additions = file.additions.map(|n| n + 1);
-            left.1 = left.1.saturating_sub(1);
-        }
-        Some(b'-') => {
-            file.deletions = file.deletions.map(|n| n + 1);
-            left.0 = left.0.saturating_sub(1);
-        }
+        Some(b'+') => file.additions = file.additions.map(|n| n + 1),
+        Some(b'-') => file.deletions = file.deletions.map(|n| n + 1),
+        _ => {}
+    }
+    take(left, line);
+}
+
+/// Takes a line of a hunk off what is left of the hunk's old and new side.
+fn take(left: &mut (u64, u64), line: &[u8]) {
+    match line.first() {
+        Some(b'+') => left.1 = left.1.saturating_sub(1),
+        Some(b'-') => left.0 = left.0.saturating_sub(1),
         Some(b'\\') => {}
         _ => *left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
     }
@@ -681,6 +687,19 @@ literal 1
         assert!(patch.mails.is_empty() && patch.head().is_none());
         assert_eq!(patch.diff(), raw);
         assert_eq!(files(&raw)[0].additions, Some(1));
+    }
+
+    #[test]
+    fn a_removed_line_is_no_signature() {
+        let diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n-- \n+- x\n b\n";
+        let (header, _) = SERIES.split_once("\n\n").unwrap();
+        for signature in ["", "-- \n2.47.0\n\n", "-- \n2.47.0 (@x)\n\n"] {
+            let patch = Patch::parse(format!("{header}\n\n---\n\n{diff}{signature}").into());
+            let shown = patch.diff();
+            assert_eq!(String::from_utf8_lossy(&shown), diff, "{signature:?}");
+            let file = &files(&shown)[0];
+            assert_eq!((file.additions, file.deletions), (Some(1), Some(1)));
+        }
     }
 
     #[test]
