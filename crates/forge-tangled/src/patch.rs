@@ -1,6 +1,7 @@
 //! Rounds as tangled stores them: gzipped output of `git format-patch`, or a plain diff.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     io::{Read as _, Write as _},
 };
@@ -97,15 +98,7 @@ pub(crate) struct Patch {
 
 impl Patch {
     pub fn parse(raw: Vec<u8>) -> Self {
-        let mut starts = mail_starts(&raw);
-        starts.push(raw.len());
-        let mails = starts
-            .windows(2)
-            .filter_map(|pair| match pair {
-                [from, to] => mail(raw.get(*from..*to)?),
-                _ => None,
-            })
-            .collect();
+        let mails = mails(&as_printed(&raw));
         Self { raw, mails }
     }
 
@@ -118,7 +111,7 @@ impl Patch {
     /// from base to head.
     pub fn diff(&self) -> Vec<u8> {
         if self.mails.is_empty() {
-            return self.raw.clone();
+            return as_printed(&self.raw).into_owned();
         }
         self.mails.iter().flat_map(|m| m.diff.clone()).collect()
     }
@@ -153,6 +146,39 @@ fn authors(mail: &Mail) -> Vec<Signature> {
         }
     });
     std::iter::once(mail.author.clone()).chain(others).collect()
+}
+
+/// A patch as git printed it, also where a mail program has made its lines end in CR LF: `git am`
+/// takes that CR away. The first line tells, since it is none of a file.
+fn as_printed(raw: &[u8]) -> Cow<'_, [u8]> {
+    let mut lines = raw.split_inclusive(|b| *b == b'\n').peekable();
+    if !lines.peek().is_some_and(|first| first.ends_with(b"\r\n")) {
+        return Cow::Borrowed(raw);
+    }
+    let mut text = Vec::with_capacity(raw.len());
+    for line in lines {
+        match line.strip_suffix(b"\r\n") {
+            Some(line) => {
+                text.extend_from_slice(line);
+                text.push(b'\n');
+            }
+            None => text.extend_from_slice(line),
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// The mails of a series, oldest first.
+fn mails(text: &[u8]) -> Vec<Mail> {
+    let mut starts = mail_starts(text);
+    starts.push(text.len());
+    let pairs = starts.windows(2);
+    pairs
+        .filter_map(|pair| match pair {
+            [from, to] => mail(text.get(*from..*to)?),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Where mails begin: `From <40 or 64 hex digits> Mon Sep 17 00:00:00 2001`.
@@ -699,6 +725,23 @@ literal 1
             assert_eq!(String::from_utf8_lossy(&shown), diff, "{signature:?}");
             let file = &files(&shown)[0];
             assert_eq!((file.additions, file.deletions), (Some(1), Some(1)));
+        }
+    }
+
+    #[test]
+    fn the_line_ends_of_mail_are_no_part_of_it() {
+        // A line of a file that ends in CR itself keeps it.
+        let series = SERIES.replace("+one\n", "+one\r\n");
+        let plain = &series[series.find("diff --git").unwrap()..series.find("-- \n2.47").unwrap()];
+        for text in [series.as_str(), plain] {
+            let crlf = text.replace('\n', "\r\n");
+            let (ours, theirs) = (Patch::parse(text.into()), Patch::parse(crlf.clone().into()));
+            assert_eq!(theirs.mails, ours.mails);
+            assert_eq!(theirs.diff(), ours.diff());
+            assert_eq!(theirs.raw, crlf.as_bytes());
+            let diff = String::from_utf8(ours.diff()).unwrap();
+            assert!(diff.contains("\n+one\r\n"), "{diff}");
+            assert_eq!(files(&theirs.diff())[0].path, "a.txt");
         }
     }
 

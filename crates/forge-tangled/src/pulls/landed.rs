@@ -270,7 +270,8 @@ impl Tangled {
         let theirs = compared.patch.unwrap_or_default();
         let theirs = Patch::parse(theirs.into_bytes());
         // As it was sent, and as the knot prints: JSON has no bytes that are not UTF-8.
-        let ours = String::from_utf8_lossy(&patch.raw);
+        let ours = patch.diff();
+        let ours = String::from_utf8_lossy(&ours);
         patch::same_changes(&theirs.diff(), ours.as_bytes())
     }
 }
