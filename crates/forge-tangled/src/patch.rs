@@ -10,12 +10,68 @@ use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use forge_core::{
     Error, ErrorKind, Result, Timestamp,
     model::{Commit, FileChange, FileStatus, Signature},
+    text::one_line,
 };
 
 /// The most that a round has when it is unpacked (tangled's ingester, `models/pull.go` 0e75a74b).
 pub(crate) const ROUND_MAX: usize = 15 * 1024 * 1024;
 
+/// What of a patch is not UTF-8. A knot takes and prints patches as strings of JSON, which have no
+/// other bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NotText {
+    /// The file whose changes it is in, if it is no header or message.
+    file: Option<String>,
+}
+
+impl NotText {
+    /// What is wrong with a patch that is called `name`, as the end of a sentence.
+    pub fn why(&self, name: &str) -> String {
+        let part = match &self.file {
+            Some(file) => format!("what {name} changes in '{}'", one_line(file)),
+            None => format!("a message or a header of {name}"),
+        };
+        format!("a knot takes patches as text in UTF-8, and {part} is not")
+    }
+
+    /// How to make one that is.
+    pub fn hint(&self) -> String {
+        match &self.file {
+            Some(file) => format!(
+                "mark '{}' as `-diff` in .gitattributes, so that it travels as a binary file, and \
+                 make the patch anew: `git format-patch --stdout BASE..HEAD`",
+                one_line(file)
+            ),
+            None => "make the patch anew, with messages in UTF-8: `git -c \
+                     i18n.logOutputEncoding=UTF-8 format-patch --stdout BASE..HEAD`"
+                .to_owned(),
+        }
+    }
+}
+
+/// A patch as the text that a knot takes.
+///
+/// # Errors
+/// What of it is not UTF-8.
+pub(crate) fn text(raw: &[u8]) -> Result<&str, NotText> {
+    std::str::from_utf8(raw).map_err(|e| {
+        let before = raw.get(..e.valid_up_to()).unwrap_or_default();
+        let mut file = None;
+        for line in String::from_utf8_lossy(before).lines() {
+            if separator(line.as_bytes()).is_some() {
+                file = None;
+            } else if let Some(names) = line.strip_prefix("diff --git ") {
+                file = Some(both_alike(names).unwrap_or_else(|| names.to_owned()));
+            }
+        }
+        NotText { file }
+    })
+}
+
 /// Packs a patch for `uploadBlob`. The same patch gives the same bytes.
+///
+/// # Errors
+/// `invalid_input` where it is too large, or not UTF-8: no knot could merge it as it is.
 pub(crate) fn pack(patch: &[u8]) -> Result<Vec<u8>> {
     if patch.len() > ROUND_MAX {
         return Err(Error::invalid(
@@ -27,6 +83,8 @@ pub(crate) fn pack(patch: &[u8]) -> Result<Vec<u8>> {
         )
         .with_hint("split them over several pull requests"));
     }
+    text(patch)
+        .map_err(|not| Error::invalid("patch", not.why("this one")).with_hint(not.hint()))?;
     let failed = |e: std::io::Error| {
         Error::new(
             ErrorKind::Internal,
@@ -67,11 +125,14 @@ pub(crate) fn fault_of_packed(blob: &[u8]) -> Option<String> {
         return Some("is not gzip".to_owned());
     }
     let most = u64::try_from(ROUND_MAX).unwrap_or(u64::MAX);
-    let mut unpacked = GzDecoder::new(blob).take(most + 1);
-    match std::io::copy(&mut unpacked, &mut std::io::sink()) {
+    let mut unpacked = Vec::new();
+    match GzDecoder::new(blob)
+        .take(most + 1)
+        .read_to_end(&mut unpacked)
+    {
         Err(e) => Some(format!("is not gzip: {e}")),
-        Ok(length) if length > most => Some("is more than 15 MiB when unpacked".to_owned()),
-        Ok(_) => None,
+        Ok(_) if unpacked.len() > ROUND_MAX => Some("is more than 15 MiB when unpacked".to_owned()),
+        Ok(_) => text(&unpacked).err().map(|_| "is not UTF-8".to_owned()),
     }
 }
 
@@ -769,6 +830,30 @@ literal 1
         let one = packed("literal 1\nIcmZPo000310RR91\n");
         assert!(same(&one, &one) && !same(&one, &packed("literal 1\nIcmZPo000320RR92\n")));
         assert!(!same(&one, ours));
+    }
+
+    #[test]
+    fn what_is_not_text_is_named() {
+        let file = |raw: &[u8]| text(raw).map(str::len).map_err(|not| not.file);
+        assert_eq!(file(SERIES.as_bytes()), Ok(SERIES.len()));
+        let spoilt = |good: &str| {
+            let at = SERIES.find(good).unwrap();
+            let mut raw = SERIES.as_bytes().to_vec();
+            raw[at] = 0xe9;
+            raw
+        };
+        let named = |name: &str| Err(Some(name.to_owned()));
+        assert_eq!(file(&spoilt("ne\n+-- ")), named("a.txt"));
+        assert_eq!(file(&spoilt("Rename it")), Err(None));
+        let raw = spoilt("--- a\n c");
+        assert_eq!(file(&raw), named("x.txt"));
+        let packed = |raw: &[u8]| {
+            let mut gz = GzEncoder::new(Vec::new(), Compression::default());
+            gz.write_all(raw).unwrap();
+            gz.finish().unwrap()
+        };
+        assert_eq!(fault_of_packed(&packed(&raw)).unwrap(), "is not UTF-8");
+        assert_eq!(fault_of_packed(&packed(SERIES.as_bytes())), None);
     }
 
     #[test]

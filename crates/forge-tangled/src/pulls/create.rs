@@ -276,6 +276,9 @@ impl Tangled {
         let value = self.build(&located.repository, &located.pull, beside).await;
         let mut outcome = Outcome::immediate(value);
         outcome.ingestion = ingestion;
+        if !located.pull.head.is_empty() {
+            outcome.warnings.extend(replaced(patch));
+        }
         Ok(outcome)
     }
 
@@ -485,6 +488,22 @@ pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch
         .with_hint("commit and push something to the head branch first"));
     }
     Ok(Patch::parse(patch.into_bytes()))
+}
+
+/// What to know of a patch that a knot has printed: for what is not UTF-8 it has U+FFFD, and the
+/// text alone does not tell that from a real one.
+pub(super) fn replaced(patch: &Patch) -> Option<Warning> {
+    let has = patch::text(&patch.raw).is_ok_and(|text| text.contains(char::REPLACEMENT_CHARACTER));
+    has.then(|| {
+        Warning::new(
+            "the round has U+FFFD: if a changed file is not UTF-8, the knot has put that in the \
+             place of its bytes, and a merge would commit it so",
+        )
+        .with_hint(
+            "then mark the file as `-diff` in .gitattributes, and submit another round from a \
+             clone: `forge pr resubmit PULL-REQUEST --head BRANCH`",
+        )
+    })
 }
 
 /// What a new pull request says, beside its changes.

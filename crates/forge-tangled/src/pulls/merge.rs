@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::{
     head_branch,
     landed::{Landed, Until, bare, subject_of},
+    record::Pull,
     said_merged::{is_proved, said_merged},
     state::Standing,
     status::Status,
@@ -25,7 +26,7 @@ use crate::{
     ingest::Seen,
     kinds,
     knot::{Branch, Checked, merge_input, no_branch},
-    patch::Patch,
+    patch::{self, Patch},
 };
 
 impl Tangled {
@@ -78,14 +79,14 @@ impl Tangled {
         if !patch.mails.is_empty() {
             no_message(req)?;
         }
+        let text = as_text(pull, &patch)?;
         let before = self
             .branch(repository, &pull.base)
             .await?
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
-        let text = String::from_utf8_lossy(&patch.raw).into_owned();
         // A change may apply twice: that it applies does not say that it is not there.
         let (checked, landed) = future::try_join(
-            self.merge_check(repository, &pull.base, &text),
+            self.merge_check(repository, &pull.base, text),
             self.landed_before(&located, &patch, &before, req),
         )
         .await?;
@@ -104,7 +105,7 @@ impl Tangled {
             (_, other) => return Err(refusal(&located, other)),
         }
         self.still_as_read(&located).await?;
-        let input = merge_input(&self.settings.dialects, repository, &pull.base, &text);
+        let input = merge_input(&self.settings.dialects, repository, &pull.base, text);
         let of = &self.settings.dialects.inputs.knot;
         let input = with_message(input, of, req, &located, &patch);
         let method = &self.settings.dialects.methods.knot.merge;
@@ -368,6 +369,21 @@ impl Tangled {
         let head = head_branch::head_of(located, &patch);
         expect_head(req.expected_head.as_deref(), head.unwrap_or_default())
     }
+}
+
+/// The patch of the newest round as a knot takes it.
+///
+/// # Errors
+/// `precondition_failed` where it is not UTF-8.
+pub(super) fn as_text<'a>(pull: &Pull, patch: &'a Patch) -> Result<&'a str> {
+    patch::text(&patch.raw).map_err(|not| {
+        let why = not.why("its newest round");
+        let message = format!("{} cannot be merged: {why}", pull.record.uri);
+        Error::precondition(Precondition::Rule, message).with_hint(format!(
+            "its author submits another round (`forge pr resubmit`): {}",
+            not.hint()
+        ))
+    })
 }
 
 /// Fails unless the head of the newest round is the expected one.

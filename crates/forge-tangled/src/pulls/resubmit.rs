@@ -8,7 +8,7 @@ use futures::future;
 use serde_json::{Value, json};
 
 use super::{
-    create::{body, given},
+    create::{body, given, replaced},
     landed::Landed,
     record::Pull,
     said_merged::said_merged,
@@ -61,6 +61,7 @@ impl Tangled {
             self.speaks_2026(&located.repository, Capability::PrResubmit)?;
             self.is_mine(&located.pull).await?;
             takes_rounds(&located.pull)?;
+            let from_knot = patch.is_none();
             let (undeclared, patch) = future::join(self.undeclared(&located.repository), async {
                 match patch {
                     Some(patch) => Ok(patch),
@@ -68,7 +69,12 @@ impl Tangled {
                 }
             })
             .await;
-            self.add_round(undeclared?, &located, &patch?).await?
+            let (undeclared, patch) = (undeclared?, patch?);
+            let mut outcome = self.add_round(undeclared, &located, &patch).await?;
+            if from_knot {
+                outcome.warnings.extend(replaced(&patch));
+            }
+            outcome
         };
         if let Some(comment) = req.comment.as_deref() {
             self.comment_on_round(pr, comment, &mut outcome).await;

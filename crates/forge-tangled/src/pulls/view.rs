@@ -10,6 +10,7 @@ use futures::future;
 
 use super::{
     build::Beside,
+    merge::as_text,
     record::{Content, Pull, Round},
     said_merged::said_merged,
     status,
@@ -510,15 +511,14 @@ impl Tangled {
             repository, pull, ..
         } = located;
         let below = self.open_below(located).await?;
-        let mut series = Vec::new();
+        let mut series = String::new();
         for below in &below {
             let patch = self.latest_patch(repository, &below.pull).await?;
-            series.extend_from_slice(&patch.raw);
+            series.push_str(as_text(&below.pull, &patch)?);
         }
-        series.extend_from_slice(&patch.raw);
-        let text = String::from_utf8_lossy(&series);
+        series.push_str(as_text(pull, patch)?);
         let (checked, branch) = future::try_join(
-            self.merge_check(repository, &pull.base, &text),
+            self.merge_check(repository, &pull.base, &series),
             self.branch(repository, &pull.base),
         )
         .await?;

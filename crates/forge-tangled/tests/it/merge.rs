@@ -3,19 +3,23 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, Outcome, PageReq, PullRequests, Retry, Timestamp,
+    Ingestion, Outcome, PageReq, PrId, PrKey, PullRequests, Retry, Timestamp,
     model::{
         CreatePull, Merge, MergeReq, PrFields, PrState, PullQuery, PullRequest, Resubmit,
         StateFilter,
     },
 };
-use forge_testkit::tangled::{Account, Fault};
+use forge_testkit::{
+    Identity,
+    tangled::{Account, Fault},
+};
 use serde_json::{Value, json};
 
 use crate::stage::{PASSWORD, Stage};
 
 const MERGE: &str = "sh.tangled.repo.merge";
 const APPLY: &str = "com.atproto.repo.applyWrites";
+const PULL: &str = "sh.tangled.repo.pull";
 const STATUS: &str = "sh.tangled.repo.pull.status";
 
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
@@ -172,6 +176,55 @@ async fn strangers_and_conflicts_are_refused_before_anything_is_sent() {
         .unwrap_err();
     assert_eq!(e.code(), "conflict");
     assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
+}
+
+#[tokio::test]
+async fn changes_that_are_not_utf8_are_neither_submitted_nor_merged() {
+    const LATIN: &[u8] = b"diff --git a/latin1 b/latin1\nnew file mode 100644\n--- /dev/null\n\
+        +++ b/latin1\n@@ -0,0 +1 @@\n+caf\xe9\n";
+    let stage = Stage::new();
+    let (forge, pds) = (stage.tangled(&stage.alice), stage.world.pds());
+    let req = CreatePull {
+        patch: Some(LATIN.into()),
+        ..CreatePull::new("", "Latin-1")
+    };
+    let e = forge.create(stage.repo_id(), &req).await.unwrap_err();
+    assert_eq!(e.code(), "invalid_input", "{e:?}");
+    assert!(e.hint().unwrap().contains("'latin1' as `-diff`"), "{e:?}");
+    assert!(pds.records(&stage.alice.did, PULL).is_empty());
+    // Another program has written one.
+    let blob = pds.blob(&stage.alice.did, "application/gzip", LATIN);
+    let record = json!({
+        "$type": PULL,
+        "title": "Latin-1",
+        "target": { "repo": stage.repo.did, "branch": "main" },
+        "rounds": [{ "createdAt": "2026-11-01T00:00:00Z", "patchBlob": blob }],
+        "createdAt": "2026-11-01T00:00:00Z",
+    });
+    let pr = PrId {
+        repo: stage.id(),
+        key: PrKey::Record(pds.add(&stage.alice.did, PULL, record).0),
+    };
+    let asked = forge.mergeability(&pr).await.map(drop);
+    let merged = forge.merge(&pr, &MergeReq::default()).await.map(drop);
+    for done in [asked, merged] {
+        let e = done.unwrap_err();
+        assert_eq!(e.code(), "precondition_failed", "{e:?}");
+        assert!(e.message().contains("in 'latin1' is not"), "{e:?}");
+    }
+    assert_eq!(stage.world.knot().host().count_of(MERGE), 0);
+    // What the knot prints cannot be told from a file that has that character.
+    let git = &stage.repo.git;
+    let files = [("latin1", Some(&b"caf\xe9\n"[..]))];
+    git.commit_bytes("latin1", &Identity::ADA, "Latin-1", &files);
+    let req = CreatePull::new("latin1", "Latin-1");
+    let made = forge.create(stage.repo_id(), &req).await.unwrap();
+    let told = |w: &forge_core::Warning| w.message.contains("U+FFFD");
+    assert!(made.warnings.iter().any(told), "{:?}", made.warnings);
+    git.commit_bytes("latin1", &Identity::ADA, "More", &[("more", files[0].1)]);
+    let again = forge.resubmit(&made.value.id, &Resubmit::default()).await;
+    let again = again.unwrap();
+    assert!(again.warnings.iter().any(told), "{:?}", again.warnings);
 }
 
 #[tokio::test]
