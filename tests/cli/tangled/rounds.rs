@@ -202,6 +202,19 @@ fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
     // Elsewhere nobody knows where the branch is.
     let elsewhere = [&create[..], &["-R", WIDGET, "-H", "mine"]].concat();
     says(&t.forge(&t.bob, &elsewhere), 1, "has no branch 'mine'");
+    // Nothing is lost with a merge commit that git has made by itself.
+    in_clone(&["switch", "--quiet", "-c", "side", "origin/main"]);
+    t.scratch.write("clone/side.txt", "x\n");
+    in_clone(&["add", "."]);
+    in_clone(&["commit", "--quiet", "-m", "Add side"]);
+    in_clone(&["switch", "--quiet", "mine"]);
+    in_clone(&["merge", "--quiet", "--no-edit", "side"]);
+    says(&forge(&round), 0, "Submitted round 2");
+    t.scratch.write("clone/side.txt", "y\n");
+    in_clone(&["commit", "--quiet", "-a", "--amend", "--no-edit"]);
+    let refused = forge(&round).output().exits(1).stderr_text();
+    assert!(refused.contains("changes files by itself"), "{refused}");
+    assert!(refused.contains("git rebase "), "{refused}");
 }
 
 #[test]
