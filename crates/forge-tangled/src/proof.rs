@@ -83,7 +83,7 @@ impl Tangled {
         })
     }
 
-    /// A patch that is not gzip, not UTF-8, or too large.
+    /// A patch that is not gzip, or too large.
     async fn fault_of_blobs(&self, uri: &AtUri, record: &Record) -> Option<String> {
         let pull = crate::pulls::record::Pull::parse(record.clone(), self.fields()).ok()?;
         let pds = self.identities.pds(&uri.authority).await.ok()?;
