@@ -111,7 +111,7 @@ fn between(old: &[u8], new: &[u8]) -> Between {
     for (file, lines) in &after {
         let same = before
             .get(file)
-            .is_some_and(|old| old.iter().map(essence).eq(lines.iter().map(essence)));
+            .is_some_and(|old| essence(old) == essence(lines));
         if !same {
             lines.iter().for_each(|line| diff.extend_from_slice(line));
         }
@@ -140,15 +140,20 @@ fn sections(diff: &[u8]) -> BTreeMap<&[u8], Vec<&[u8]>> {
     sections
 }
 
-/// A line without what changes when only the base moved: ids of blobs, and numbers of lines.
-fn essence<'a>(line: &&'a [u8]) -> &'a [u8] {
-    if line.starts_with(b"index ") {
-        return b"index";
-    }
-    if line.starts_with(b"@@ ") {
-        return b"@@";
-    }
-    line
+/// The lines of a file without what changes when only the base moved: ids of blobs, and numbers of
+/// lines. Of a binary file that is not shown the ids are all that tells one content from another.
+fn essence<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    let is_hidden = lines.iter().any(|line| line.starts_with(b"Binary files "));
+    let essence = |line: &'a [u8]| -> &'a [u8] {
+        if line.starts_with(b"index ") && !is_hidden {
+            return b"index";
+        }
+        if line.starts_with(b"@@ ") {
+            return b"@@";
+        }
+        line
+    };
+    lines.iter().copied().map(essence).collect()
 }
 
 /// `b/src/lib.rs` of `diff --git a/src/lib.rs b/src/lib.rs`.
@@ -179,5 +184,20 @@ mod tests {
         let wanted = file("b", "3..9", 1, "TWO") + &file("d", "1..1", 1, "y");
         assert_eq!(String::from_utf8(found.diff).unwrap(), wanted);
         assert_eq!(found.gone, ["c"]);
+    }
+
+    #[test]
+    fn a_binary_file_that_was_replaced_is_shown() {
+        let binary = |name: &str, index: &str| {
+            format!(
+                "diff --git a/{name} b/{name}\nindex {index} 100644\nBinary files a/{name} and b/{name} differ\n"
+            )
+        };
+        let same = binary("a", "1..2");
+        let old = same.clone() + &binary("b", "3..4");
+        let new = same + &binary("b", "3..5");
+        let found = between(old.as_bytes(), new.as_bytes());
+        let wanted = binary("b", "3..5");
+        assert_eq!(String::from_utf8(found.diff).unwrap(), wanted);
     }
 }
