@@ -82,7 +82,7 @@ pub use identity::{Document, Identity};
 pub use ingested::{INDEX_DATES, not_ingested_in};
 pub use inspect::{IndexShows, IngestionReport};
 pub use origin::{Origin, Reach};
-pub use session::{FixedLogin, Login, LoginSource};
+pub use session::{FixedLogin, Login, LoginSource, forget_sessions};
 pub use settings::Settings;
 
 use cache::Cache;

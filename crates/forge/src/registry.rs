@@ -7,7 +7,7 @@ use forge_core::{
 };
 use futures::future::BoxFuture;
 
-use crate::{Forges, config::Var};
+use crate::{Config, Forges, config::Var};
 
 /// Opens the backend of a repository, and gives it with the repository's canonical id.
 type Open = for<'a> fn(&'a Forges, &'a RepoId) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
@@ -91,6 +91,7 @@ pub struct AccountShape {
     secret: &'static str,
     name_rule: fn(&str) -> Result<(), &'static str>,
     variables: fn(&str) -> Variables,
+    forget: fn(&Config, &str) -> Result<()>,
 }
 
 /// Where the environment holds a credential.
@@ -123,6 +124,14 @@ impl AccountShape {
     pub(crate) fn variables(&self, host: &str) -> Variables {
         (self.variables)(host)
     }
+
+    /// Removes what is kept beside the store of what an account's secret has opened.
+    ///
+    /// # Errors
+    /// `config` when it cannot be removed.
+    pub(crate) fn forget(&self, config: &Config, account: &str) -> Result<()> {
+        (self.forget)(config, account)
+    }
 }
 
 /// The kinds that have accounts.
@@ -144,6 +153,7 @@ static ACCOUNTS: &[AccountShape] = &[
                 &[Var::GhEnterpriseToken, Var::GithubEnterpriseToken]
             },
         },
+        forget: |_, _| Ok(()),
     },
     AccountShape {
         kind: &ForgeKind::TANGLED,
@@ -157,6 +167,10 @@ static ACCOUNTS: &[AccountShape] = &[
             account: Some(Var::TangledHandle),
             secret: &[Var::TangledPassword],
         },
+        #[cfg(feature = "tangled")]
+        forget: crate::tangled::forget_sessions,
+        #[cfg(not(feature = "tangled"))]
+        forget: |_, _| Ok(()),
     },
 ];
 

@@ -94,6 +94,17 @@ impl Shared {
     }
 }
 
+/// Removes the sessions of an account: their tokens would go on without its password.
+///
+/// # Errors
+/// `config` when a file cannot be removed.
+pub(crate) fn forget_sessions(config: &Config, account: &str) -> Result<()> {
+    match config.dir() {
+        Some(dir) => forge_tangled::forget_sessions(&dir.join(SESSIONS), account),
+        None => Ok(()),
+    }
+}
+
 /// The usual services, unless the configuration says otherwise. A service that it puts on this
 /// machine opens the way to others there; they name each other in their documents.
 fn settings(host: &str, config: &Config) -> Result<Settings> {

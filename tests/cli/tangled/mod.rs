@@ -1,5 +1,6 @@
 //! Repositories on tangled: the real binary against the doubles' world.
 
+mod accounts;
 mod check;
 mod issues;
 mod lists;

@@ -7,7 +7,7 @@
 mod store;
 mod token;
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use atrium_api::com::atproto::server::{create_session, get_service_auth, refresh_session};
@@ -60,7 +60,7 @@ impl LoginSource for FixedLogin {
 pub(crate) struct Viewer {
     pub identity: Identity,
     pub pds: Origin,
-    password: Secret,
+    login: Login,
 }
 
 pub(crate) struct Session {
@@ -106,7 +106,7 @@ impl Session {
             Ok(Some(Viewer {
                 identity,
                 pds,
-                password: login.password,
+                login,
             }))
         });
         Ok(viewer.await?.as_ref())
@@ -197,7 +197,7 @@ impl Session {
         }
         let _lock = self.store.lock(did).await?;
         // Another process may have renewed it.
-        let stored = self.store.read(did);
+        let stored = self.store.read(did, &viewer.login.password);
         if let Some(tokens) = stored.as_ref().filter(|t| fits(t)) {
             let access = tokens.access.clone();
             *held = stored;
@@ -222,7 +222,7 @@ impl Session {
         for secret in [&tokens.access, &tokens.refresh] {
             self.http.remember(secret);
         }
-        self.store.write(did, &tokens)?;
+        self.store.write(did, &viewer.login, &tokens)?;
         let access = tokens.access.clone();
         *held = Some(tokens);
         Ok(access)
@@ -238,7 +238,7 @@ impl Session {
             allow_takendown: None,
             auth_factor_token: None,
             identifier: viewer.identity.did.clone(),
-            password: viewer.password.expose().to_owned(),
+            password: viewer.login.password.expose().to_owned(),
         };
         let service = xrpc.clone().typed().service;
         let answer = service
@@ -289,6 +289,15 @@ impl Session {
             refresh: Secret::new(answer.refresh_jwt.clone()),
         })
     }
+}
+
+/// Removes the sessions of an account, a handle or a DID, from the directory that
+/// [`Settings::sessions`] names. Their server is not told: it takes their tokens until they end.
+///
+/// # Errors
+/// `config` when a file cannot be removed.
+pub fn forget_sessions(dir: &Path, account: &str) -> Result<()> {
+    Store::new(Some(dir.to_owned())).forget(account)
 }
 
 /// One of atrium's errors as it was on the wire: `{"error": …, "message": …}`.

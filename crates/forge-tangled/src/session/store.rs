@@ -6,9 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use forge_core::{Error, ErrorKind, Result};
 use forge_http::Secret;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::Login;
 
 /// The tokens of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,11 +21,52 @@ pub(crate) struct Tokens {
     pub refresh: Secret,
 }
 
+/// A file of a session. What was not written from the start may be missing.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     did: String,
     access: String,
     refresh: String,
+    /// The name that it was opened for, as the account is called in the store of accounts.
+    account: Option<String>,
+    /// The password that opened it.
+    opened_by: Option<Fingerprint>,
+}
+
+impl Stored {
+    /// Whether it goes with an account. One that does not say is of no use, and goes with any.
+    fn is_of(&self, account: &str) -> bool {
+        let named = self.account.as_deref();
+        named.is_none_or(|it| it.trim_start_matches('@').eq_ignore_ascii_case(account))
+            || self.did == account
+    }
+}
+
+/// By which a password is known again. App passwords are random, so that nobody guesses one from a
+/// plain hash of it; the salt keeps files apart that have the same, and need not be secret.
+#[derive(Serialize, Deserialize)]
+struct Fingerprint {
+    salt: String,
+    sha256: String,
+}
+
+impl Fingerprint {
+    fn new(password: &Secret) -> Self {
+        let salt = format!("{:032x}", fastrand::u128(..));
+        let sha256 = Self::hash(&salt, password);
+        Self { salt, sha256 }
+    }
+
+    fn is_of(&self, password: &Secret) -> bool {
+        self.sha256 == Self::hash(&self.salt, password)
+    }
+
+    fn hash(salt: &str, password: &Secret) -> String {
+        let hash = Sha256::new()
+            .chain_update(salt)
+            .chain_update(password.expose());
+        URL_SAFE_NO_PAD.encode(hash.finalize())
+    }
 }
 
 /// Where sessions are kept; without a directory, nowhere.
@@ -46,16 +91,7 @@ impl Store {
             return Ok(Lock { _file: None });
         };
         let path = dir.join(format!("{}.lock", file_name(did)));
-        let taken = tokio::task::spawn_blocking(move || -> io::Result<File> {
-            make_dir(&dir)?;
-            let file = OpenOptions::new()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .open(path)?;
-            file.lock()?;
-            Ok(file)
-        });
+        let taken = tokio::task::spawn_blocking(move || take(&dir, &path));
         let file = taken
             .await
             .unwrap_or_else(|e| Err(io::Error::other(e)))
@@ -63,23 +99,25 @@ impl Store {
         Ok(Lock { _file: Some(file) })
     }
 
-    /// The stored tokens. A file that others can read, or that is broken, counts as none: it costs
-    /// one login, and is replaced.
-    pub fn read(&self, did: &str) -> Option<Tokens> {
+    /// The stored tokens. A file that others can read, that is broken, or that another password
+    /// has opened, counts as none: it costs one login, and is replaced.
+    pub fn read(&self, did: &str, password: &Secret) -> Option<Tokens> {
         let path = self.path(did)?;
         if !is_private(&path) {
             tracing::warn!(path = %path.display(), "this session is not used: others can read the file");
             return None;
         }
         let stored: Stored = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-        (stored.did == did).then(|| Tokens {
+        let opened_by = stored.opened_by.as_ref();
+        let fits = stored.did == did && opened_by.is_some_and(|it| it.is_of(password));
+        fits.then(|| Tokens {
             access: Secret::new(stored.access),
             refresh: Secret::new(stored.refresh),
         })
     }
 
-    /// Replaces the stored tokens in one step.
-    pub fn write(&self, did: &str, tokens: &Tokens) -> Result<()> {
+    /// Replaces the stored tokens in one step by those that `login` has led to.
+    pub fn write(&self, did: &str, login: &Login, tokens: &Tokens) -> Result<()> {
         let (Some(dir), Some(path)) = (&self.dir, self.path(did)) else {
             return Ok(());
         };
@@ -87,6 +125,8 @@ impl Store {
             did: did.to_owned(),
             access: tokens.access.expose().to_owned(),
             refresh: tokens.refresh.expose().to_owned(),
+            account: Some(login.account.clone()),
+            opened_by: Some(Fingerprint::new(&login.password)),
         };
         let put = || -> io::Result<()> {
             make_dir(dir)?;
@@ -109,6 +149,43 @@ impl Store {
         }
     }
 
+    /// Removes the sessions of an account; a process that is renewing one is waited for.
+    ///
+    /// # Errors
+    /// `config` when a file cannot be removed.
+    pub fn forget(&self, account: &str) -> Result<()> {
+        let Some(dir) = &self.dir else {
+            return Ok(());
+        };
+        let forget = |path: &Path| -> io::Result<()> {
+            let stored: Option<Stored> = serde_json::from_slice(&fs::read(path)?).ok();
+            if stored.is_some_and(|it| it.is_of(account)) {
+                let _lock = take(dir, &path.with_extension("lock"))?;
+                fs::remove_file(path)?;
+            }
+            Ok(())
+        };
+        let forget_all = || -> io::Result<()> {
+            for entry in fs::read_dir(dir)? {
+                let path = entry?.path();
+                if path.extension().is_some_and(|it| it == "json") {
+                    or_absent(forget(&path))?;
+                }
+            }
+            Ok(())
+        };
+        or_absent(forget_all()).map_err(|e| {
+            Error::new(
+                ErrorKind::Config,
+                format!(
+                    "the sessions of {account} in {} cannot be removed: {e}",
+                    dir.display()
+                ),
+            )
+            .with_hint("delete the files there, then run this again")
+        })
+    }
+
     fn path(&self, did: &str) -> Option<PathBuf> {
         let dir = self.dir.as_ref()?;
         Some(dir.join(format!("{}.json", file_name(did))))
@@ -127,6 +204,25 @@ impl Store {
 /// A DID has no `/`, but `:` and `%`, which not every file system takes.
 fn file_name(did: &str) -> String {
     did.replace([':', '%'], "_")
+}
+
+/// Not there is as good as removed.
+fn or_absent(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn take(dir: &Path, path: &Path) -> io::Result<File> {
+    make_dir(dir)?;
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)?;
+    file.lock()?;
+    Ok(file)
 }
 
 fn make_dir(dir: &Path) -> io::Result<()> {
@@ -162,21 +258,55 @@ mod tests {
         }
     }
 
+    fn login(account: &str, password: &str) -> Login {
+        Login {
+            account: account.to_owned(),
+            password: Secret::new(password),
+        }
+    }
+
     #[test]
     fn sessions_of_several_accounts_are_kept_apart() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::new(Some(dir.path().join("sessions")));
-        assert_eq!(store.read("did:plc:a"), None);
-        store.write("did:plc:a", &tokens("a")).unwrap();
-        store.write("did:web:b%3A1", &tokens("b")).unwrap();
-        store.write("did:plc:a", &tokens("a2")).unwrap();
-        assert_eq!(store.read("did:plc:a"), Some(tokens("a2")));
-        assert_eq!(store.read("did:web:b%3A1"), Some(tokens("b")));
+        let (a, b) = (login("a.test", "p"), login("@B.test", "q"));
+        assert_eq!(store.read("did:plc:a", &a.password), None);
+        store.forget("a.test").unwrap();
+        store.write("did:plc:a", &a, &tokens("a")).unwrap();
+        store.write("did:web:b%3A1", &b, &tokens("b")).unwrap();
+        store.write("did:plc:a", &a, &tokens("a2")).unwrap();
+        assert_eq!(store.read("did:plc:a", &a.password), Some(tokens("a2")));
+        assert_eq!(store.read("did:web:b%3A1", &b.password), Some(tokens("b")));
         store.remove("did:plc:a");
-        assert_eq!(store.read("did:plc:a"), None);
+        assert_eq!(store.read("did:plc:a", &a.password), None);
+        store.forget("a.test").unwrap();
+        assert_eq!(store.read("did:web:b%3A1", &b.password), Some(tokens("b")));
+        for name in ["b.test", "did:web:b%3A1"] {
+            store.write("did:web:b%3A1", &b, &tokens("b")).unwrap();
+            store.forget(name).unwrap();
+            assert_eq!(store.read("did:web:b%3A1", &b.password), None, "{name}");
+        }
         let memory = Store::new(None);
-        memory.write("did:plc:a", &tokens("a")).unwrap();
-        assert_eq!(memory.read("did:plc:a"), None);
+        memory.write("did:plc:a", &a, &tokens("a")).unwrap();
+        assert_eq!(memory.read("did:plc:a", &a.password), None);
+    }
+
+    #[test]
+    fn a_session_is_of_the_password_that_opened_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(Some(dir.path().to_owned()));
+        let right = login("a.test", "canary");
+        store.write("did:plc:a", &right, &tokens("a")).unwrap();
+        let path = dir.path().join("did_plc_a.json");
+        assert!(!fs::read_to_string(&path).unwrap().contains("canary"));
+        assert_eq!(store.read("did:plc:a", &Secret::new("canarx")), None);
+        assert_eq!(store.read("did:plc:a", &right.password), Some(tokens("a")));
+        // As it was written before it said so.
+        let old = r#"{"did":"did:plc:a","access":"a","refresh":"r"}"#;
+        fs::write(&path, old).unwrap();
+        assert_eq!(store.read("did:plc:a", &right.password), None);
+        store.forget("other.test").unwrap();
+        assert!(!path.exists(), "nobody can use it any more");
     }
 
     #[cfg(unix)]
@@ -185,14 +315,16 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let store = Store::new(Some(dir.path().to_owned()));
-        store.write("did:plc:a", &tokens("a")).unwrap();
+        let login = login("a.test", "p");
+        store.write("did:plc:a", &login, &tokens("a")).unwrap();
         let path = dir.path().join("did_plc_a.json");
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(store.read("did:plc:a"), None);
+        assert_eq!(store.read("did:plc:a", &login.password), None);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(store.read("did:plc:a", &login.password), Some(tokens("a")));
         fs::write(&path, "{").unwrap();
-        assert_eq!(store.read("did:plc:a"), None);
+        assert_eq!(store.read("did:plc:a", &login.password), None);
     }
 }

@@ -99,6 +99,23 @@ async fn a_revoked_session_logs_in_again_and_a_wrong_password_says_so() {
     assert!(e.hint().unwrap().contains("app password"), "{e:?}");
 }
 
+#[tokio::test]
+async fn a_stored_session_lets_in_no_other_password() {
+    let stage = Stage::new();
+    let dir = tempfile::tempdir().unwrap();
+    write(&process(&stage, &dir), &stage, "a").await;
+    let wrong = stage.tangled_as(stored(&stage, &dir), "alice.test", "0canary0-wrong");
+    stage.repo.git.commit("b", "A", &[("b", Some("x\n"))]);
+    let e = wrong.create(&stage.id(), &CreatePull::new("b", "T")).await;
+    assert_eq!(e.unwrap_err().code(), "unauthenticated");
+    let host = stage.world.pds().host();
+    assert_eq!(host.count_of(CREATE), 2);
+    // The right one goes on with its own, by whichever name it is used.
+    let by_did = stage.tangled_as(stored(&stage, &dir), &stage.alice.did, PASSWORD);
+    write(&by_did, &stage, "c").await;
+    assert_eq!(host.count_of(CREATE), 2);
+}
+
 /// A refused token has changed nothing, whatever the call and the status.
 #[tokio::test]
 async fn a_token_that_is_refused_is_renewed_once_and_the_call_made_once_more() {

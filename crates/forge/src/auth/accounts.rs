@@ -268,6 +268,9 @@ impl Accounts {
             store::put(hosts, &host, &kind, account, secret);
             Ok(true)
         })?;
+        if replaced {
+            self.forget(&kind, account)?;
+        }
         if self.hosts.kind_of(&host).is_none() {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
@@ -282,14 +285,22 @@ impl Accounts {
         })
     }
 
-    /// Takes an account out of the store; without a name the only one. Gives its name.
+    /// Takes an account out of the store, and its sessions with it; without a name the only one.
+    /// Gives its name.
     ///
     /// # Errors
-    /// `not_found` when it is not there; `invalid_input` when there are several and none is named.
+    /// `not_found` when it is not there; `invalid_input` when there are several and none is named;
+    /// `config` when something of it cannot be removed.
     pub fn logout(&self, host: &str, account: Option<&str>) -> Result<String> {
         let host = canonical(host)?;
         let name = self.pick(&host, account)?;
         let store = self.store().ok_or_else(load::no_dir)?;
+        let kind = match self.hosts.kind_of(&host) {
+            Some(kind) => kind,
+            None => self.stored(&host)?.kind,
+        };
+        // First, so that a logout that fails can be repeated.
+        self.forget(&kind, &name)?;
         store.change(|hosts| {
             store::remove(hosts, &host, &name);
             Ok(true)
@@ -314,6 +325,10 @@ impl Accounts {
             Ok(true)
         })?;
         Ok(name)
+    }
+
+    fn forget(&self, kind: &ForgeKind, account: &str) -> Result<()> {
+        account_shape(kind).map_or(Ok(()), |shape| shape.forget(&self.config, account))
     }
 
     fn other(&self, host: &str) -> Result<String> {
