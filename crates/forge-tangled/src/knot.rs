@@ -273,7 +273,7 @@ impl Tangled {
     }
 
     /// Has the fork's knot fetch a branch of what it was forked from, under a name that no branch
-    /// has, for comparing `head` with it: `hidden/<head>/<branch>`. To repeat it changes nothing.
+    /// has, for comparing `head` with it ([`hidden_name`]). To repeat it changes nothing.
     pub(crate) async fn hidden_ref(
         &self,
         fork: &Repository,
@@ -295,7 +295,7 @@ impl Tangled {
         let said = &names.answers.knot;
         let text = |name: &str| answer.get(name).and_then(Value::as_str);
         if answer.get(&*said.fetched).and_then(Value::as_bool) == Some(true) {
-            let usual = || format!("hidden/{head}/{branch}");
+            let usual = || hidden_name(head, branch);
             return Ok(text(&said.fetched_ref).map_or_else(usual, str::to_owned));
         }
         let why = text(&said.fetch_error).unwrap_or("it does not say why");
@@ -325,6 +325,11 @@ impl Tangled {
         self.knot_call(repository, method, &input).await?;
         Ok(())
     }
+}
+
+/// What a fork's knot calls a branch of what the fork was made from, for comparing `head` with it.
+pub(crate) fn hidden_name(head: &str, branch: &str) -> String {
+    format!("hidden/{head}/{branch}")
 }
 
 /// Both ways to name the repository: by owner and name for older knots, by DID for newer ones.

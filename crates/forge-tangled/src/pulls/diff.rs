@@ -3,15 +3,19 @@
 use std::collections::BTreeSet;
 
 use forge_core::{
-    Page, PageReq, PrId, Result, Warning,
+    Error, ErrorKind, Page, PageReq, PrId, Result, Warning,
     model::{Commit, Diff, DiffFormat, DiffReq, FileChange, Rounds},
+    text::one_line,
 };
 use futures::stream;
 
 use super::view::Located;
 use crate::{
-    Era, Tangled, page,
+    Era, Tangled,
+    knot::hidden_name,
+    page,
     patch::{self, Patch},
+    repository::Repository,
 };
 
 impl Tangled {
@@ -58,8 +62,8 @@ impl Tangled {
         })
     }
 
-    /// One diff from merge base to head. A round of one commit is that already; of several, the
-    /// knot is asked, as long as it has the head.
+    /// One diff from merge base to head. A round of one commit is that already; of several, a knot
+    /// is asked, and where it makes none the warning says why.
     pub(crate) async fn net_diff(
         &self,
         located: &Located,
@@ -78,29 +82,66 @@ impl Tangled {
             });
             return (patch.diff(), warning);
         }
-        let head = patch.head().unwrap_or_default();
-        let compared = self
-            .compare(&located.repository, &located.pull.base, head)
-            .await;
-        let whole = compared.ok().filter(|c| {
-            let same = c
-                .patch
-                .as_ref()
-                .map(|p| Patch::parse(p.clone().into_bytes()));
-            same.is_some_and(|p| p.mails.len() == patch.mails.len() && p.head() == Some(head))
-        });
-        match whole
-            .and_then(|c| c.combined_patch_raw)
-            .filter(|d| !d.is_empty())
-        {
-            Some(diff) => (Patch::parse(diff.into_bytes()).diff(), None),
-            None => {
-                let warning = Warning::new(
-                    "the changes are shown commit by commit: the knot no longer has the head of \
-                     this round to make one diff of",
-                );
+        match self.one_diff(located, patch).await {
+            Ok(diff) => (diff, None),
+            Err(e) => {
+                let warning = Warning::new(format!(
+                    "the changes are shown commit by commit, for want of one diff: {}",
+                    e.message()
+                ));
                 (patch.diff(), Some(warning))
             }
+        }
+    }
+
+    /// The one diff of a round of several commits, by the knot that its head is on: from the tip of
+    /// what it builds on, else from the base branch, as a fork knows that.
+    async fn one_diff(&self, located: &Located, patch: &Patch) -> Result<Vec<u8>> {
+        let pull = &located.pull;
+        let (fork, base) = match pull.fork(&located.repository) {
+            Some(source) => {
+                let fork = self.fork_of_source(source, Era::Sh2026).await?;
+                (Some(fork), hidden_name(&pull.head, &pull.base))
+            }
+            None => (None, pull.base.clone()),
+        };
+        let repository = fork.as_deref().unwrap_or(&located.repository);
+        let on_top = match self.tip_below(located).await {
+            Ok(None) => return self.one_diff_from(repository, &base, patch).await,
+            Ok(Some(tip)) => self.one_diff_from(repository, &tip, patch).await,
+            Err(e) => Err(e),
+        };
+        match on_top {
+            Ok(diff) => Ok(diff),
+            // Where the lower one is merged, a younger round is on the base branch.
+            Err(e) => {
+                let from_base = self.one_diff_from(repository, &base, patch).await;
+                from_base.map_err(|_| e)
+            }
+        }
+    }
+
+    /// The knot's one diff from a revision to the head of a round, if that has the commits between.
+    async fn one_diff_from(
+        &self,
+        repository: &Repository,
+        from: &str,
+        patch: &Patch,
+    ) -> Result<Vec<u8>> {
+        let head = patch.head().unwrap_or_default();
+        let other = |what: &str| {
+            let (from, of) = (one_line(from), &repository.id);
+            let why = format!("from '{from}' to {head} the knot of {of} has {what}");
+            Error::new(ErrorKind::Protocol, why)
+        };
+        let compared = self.compare(repository, from, head).await?;
+        let found = Patch::parse(compared.patch.unwrap_or_default().into_bytes());
+        if found.mails.len() != patch.mails.len() || found.head() != Some(head) {
+            return Err(other("other commits than this round"));
+        }
+        match compared.combined_patch_raw.filter(|d| !d.is_empty()) {
+            Some(diff) => Ok(Patch::parse(diff.into_bytes()).diff()),
+            None => Err(other("the commits alone")),
         }
     }
 

@@ -139,6 +139,23 @@ impl Tangled {
         Ok(below)
     }
 
+    /// The revision that ends what one builds on, merged or not; `None` where it builds on none, or
+    /// on one that its author has deleted.
+    pub(crate) async fn tip_below(&self, located: &Located) -> Result<Option<String>> {
+        let Some(uri) = &located.pull.depends_on else {
+            return Ok(None);
+        };
+        let id = PrId {
+            repo: located.repository.id.clone(),
+            key: PrKey::Record(uri.clone()),
+        };
+        match self.locate(&id).await {
+            Ok(below) => self.tip_of(&below).await.map(Some),
+            Err(e) if e.is_not_found() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
     /// The revision on the knot that a pull request ends with.
     pub(crate) async fn tip_of(&self, located: &Located) -> Result<String> {
         let pull = &located.pull;

@@ -81,6 +81,10 @@ async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
         let forge = stage.tangled(&account);
         let again = forge.resubmit(&made.id, &Resubmit::default()).await;
         assert_eq!(again.unwrap().value.rounds, Some(2));
+        // Of its two commits the fork's knot makes one diff, for those too who may not push there.
+        let bob = stage.handle(&stage.bob);
+        let diff = bob.diff(&made.id, &DiffReq::default()).await.unwrap();
+        assert!(diff.warnings.is_empty(), "{:?}", diff.warnings);
         let alice = stage.handle(&stage.alice);
         alice.merge(&made.id, &MergeReq::default()).await.unwrap();
         let files = stage

@@ -1,9 +1,10 @@
 //! What is said about single rounds.
 
 use forge_core::{
-    AtUri, PageReq, PullRequests,
-    model::{CommentId, EditPull, Resubmit},
+    AtUri, PageReq, PrId, PullRequests,
+    model::{CommentId, CreatePull, EditPull, MergeReq, PrFields, Resubmit},
 };
+use forge_testkit::tangled::Fault;
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -74,4 +75,55 @@ async fn versions_are_read_as_rounds_and_stay_as_they_are() {
     forge.edit(&made.id, &edit).await.unwrap();
     record["title"] = json!("Other");
     assert_eq!(pds.record(&made.node_id).unwrap().1, record);
+}
+
+/// Of two commits that change one line, one diff has less than both together.
+#[tokio::test]
+async fn a_round_on_top_of_another_pull_request_is_one_diff() {
+    let stage = Stage::new();
+    let (repo, git) = (stage.handle(&stage.alice), &stage.repo.git);
+    let forge = stage.tangled(&stage.alice);
+    let lower = stage.open(&repo, "lower").await.id;
+    let build_on = |base: &str, contents: [&str; 2]| {
+        git.set_branch("upper", base);
+        for content in contents {
+            git.commit("upper", "Change u", &[("u", Some(content))]);
+        }
+    };
+    let seen = async |id: &PrId| {
+        let view = forge.view(id, PrFields::STATS).await.unwrap();
+        let mut told = view.warnings.iter().map(|w| w.message.clone());
+        let told = told.find(|it| it.contains("commit by commit"));
+        ((view.additions, view.deletions), told)
+    };
+    let (whole, summed) = ((Some(1), Some(0)), (Some(2), Some(1)));
+    build_on("lower", ["1\n", "2\n"]);
+    let req = CreatePull {
+        depends_on: Some(lower.clone()),
+        ..CreatePull::new("upper", "Upper")
+    };
+    let upper = repo.create(&req).await.unwrap().value.id;
+    assert_eq!(seen(&upper).await, (whole, None));
+
+    let knot = stage.world.knot().host();
+    let broken = Fault::error(500, "InternalServerError", "No disk.");
+    knot.fault(broken.on("sh.tangled.repo.compare").always());
+    let (sum, told) = seen(&upper).await;
+    let told = told.unwrap();
+    assert!(sum == summed && told.contains("No disk."), "{sum:?} {told}");
+    knot.clear_faults();
+
+    git.set_branch("lower", "main");
+    git.commit("lower", "Add it otherwise", &[("l", Some("l\n"))]);
+    forge.resubmit(&lower, &Resubmit::default()).await.unwrap();
+    let (sum, told) = seen(&upper).await;
+    let told = told.unwrap();
+    let why = "has other commits than this round";
+    assert!(sum == summed && told.contains(why), "{sum:?} {told}");
+
+    // The knot makes other commits of what it merges, and the next round is on top of those.
+    repo.merge(&lower, &MergeReq::default()).await.unwrap();
+    build_on("main", ["3\n", "4\n"]);
+    forge.resubmit(&upper, &Resubmit::default()).await.unwrap();
+    assert_eq!(seen(&upper).await, (whole, None));
 }
