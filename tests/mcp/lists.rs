@@ -1,6 +1,6 @@
 //! Which repositories a server reaches: its two lists, under every name of a repository.
 
-use forge_testkit::Identity;
+use forge_testkit::{Identity, github::PullSeed};
 use serde_json::json;
 
 use crate::{
@@ -210,6 +210,61 @@ fn a_renamed_repository_of_the_same_owner_stays_on_the_owners_list() {
         .call("pr_list", json!({"repo": REPO}))
         .fails("permission_denied")
         .says("octo/instruments");
+}
+
+/// A private repository beside the one of the hub, that Ada sees.
+const SECRET: &str = "octo/secret";
+
+/// With pull request 1 of Grace's, and one of the private repository.
+fn with_secret() -> Hub {
+    let hub = Hub::with_pull();
+    {
+        let mut seed = hub.double.seed();
+        seed.repo_with_readme(SECRET);
+        seed.configure(SECRET, |repo| repo.private = true);
+        let pull = PullSeed {
+            author: "ada",
+            title: "Secret title",
+            head: "work",
+            ..PullSeed::default()
+        };
+        seed.open_pull(SECRET, &pull);
+    }
+    hub
+}
+
+/// An id of GitHub's says nothing of where it leads.
+#[test]
+fn an_id_of_another_repository_is_out_of_reach() {
+    let hub = with_secret();
+    hub.double.seed().comment(SECRET, 1, "ada", "Secret words.");
+    let mut open = hub.server(&["--write"]);
+    let comments = json!([{"path": "work.txt", "line": 1, "body": "Secret line."}]);
+    let review = json!({"repo": SECRET, "number": 1, "verdict": "comment", "body": "b", "comments": comments});
+    open.call("pr_review", review).ok();
+    let all = json!({"repo": SECRET, "number": 1, "include": ["threads", "comments"]});
+    let before = open.call("pr_view", all.clone()).ok();
+    let (threads, said) = (&before.data()["threads"], &before.data()["comments"]);
+    let ids = [
+        &threads[0]["id"],
+        &threads[0]["comments"][0]["id"],
+        &said[0]["id"],
+    ];
+    assert!(ids.iter().all(|id| id.is_string()), "{ids:?}");
+    for flag in ["--allow-repo", "--allow-write"] {
+        let mut wire = hub.server(&["--write", flag, "github.localhost/octo/tools"]);
+        let resolve = json!({"repo": REPO, "number": 1, "thread": ids[0]});
+        wire.call("pr_thread_resolve", resolve).fails("not_found");
+        for id in ids {
+            let answer = json!({"repo": REPO, "number": 1, "body": "x", "reply_to": id});
+            let refused = wire.call("pr_comment", answer).fails("not_found");
+            assert!(!refused.0.to_string().contains("Secret"));
+        }
+    }
+    assert!(hub.double.seed().comments_of(REPO, 1).is_empty());
+    let after = open.call("pr_view", all).ok();
+    assert_eq!(&after.data()["threads"], threads);
+    assert_eq!(&after.data()["comments"], said);
 }
 
 #[test]

@@ -54,19 +54,10 @@ struct NodeOf<T> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReplyOf {
+struct PartOf {
     #[serde(default)]
-    node: Option<Answered>,
+    node: Option<wire::Part>,
     repository: Option<ThreadsOf>,
-}
-
-/// What is answered: a comment on lines or of the conversation, or a thread.
-#[derive(Deserialize)]
-struct Answered {
-    #[serde(rename = "__typename")]
-    kind: String,
-    #[serde(default)]
-    body: String,
 }
 
 #[derive(Deserialize)]
@@ -130,8 +121,8 @@ impl GitHub {
             let mut variables = pr_variables(pr)?;
             variables.insert("id".into(), json!(key));
             variables.insert("after".into(), after.clone());
-            let mut answer: Answer<ReplyOf> = self.api.query(&text, &variables.into()).await?;
-            let Some(ReplyOf {
+            let mut answer: Answer<PartOf> = self.api.query(&text, &variables.into()).await?;
+            let Some(PartOf {
                 node,
                 repository:
                     Some(ThreadsOf {
@@ -141,15 +132,18 @@ impl GitHub {
             else {
                 return Err(self.not_found(pr, &answer));
             };
-            match node.as_ref().map(|n| (n.kind.as_str(), n.body.as_str())) {
-                Some(("IssueComment", other)) => {
-                    let text = reply::body(key, other, body);
+            // An id may lead to another pull request, and to text that those here may not see.
+            let Some(part) = node.filter(|part| part.is_of(&pull.id)) else {
+                return Err(no_comment(key, pr));
+            };
+            match part.kind.as_str() {
+                "IssueComment" => {
+                    let text = reply::body(key, &part.body, body);
                     validate::body("body", &text)?;
                     return self.say_after(pr, &pull, &text).await;
                 }
-                Some(("PullRequestReviewThread", _)) => return self.reply(pr, body, key).await,
-                Some(("PullRequestReviewComment", _)) => {}
-                _ => return Err(no_comment(key, pr)),
+                "PullRequestReviewThread" => return self.reply(pr, body, key).await,
+                _ => {}
             }
             let threads = pull.review_threads.unwrap_or_default();
             let next = threads.next();
@@ -190,12 +184,49 @@ impl GitHub {
         }
     }
 
+    /// Whether a comment or a thread is of `pr`: its id may lead anywhere that the account can see.
+    pub(crate) async fn belongs(&self, pr: &PrId, key: &str) -> Result<bool> {
+        let text = Document::query("Belongs").text();
+        let mut variables = pr_variables(pr)?;
+        variables.insert("id".into(), json!(key));
+        let mut answer: Answer<PartOf> = self.api.query(&text, &variables.into()).await?;
+        let Some(PartOf {
+            node,
+            repository: Some(ThreadsOf {
+                pull_request: Some(pull),
+            }),
+        }) = answer.data.take()
+        else {
+            return Err(self.not_found(pr, &answer));
+        };
+        match (node, answer.errors.is_empty()) {
+            (Some(part), _) => Ok(part.is_of(&pull.id)),
+            (None, true) => Ok(false),
+            (None, false) => match self.api.first_error(&answer) {
+                e if e.is_not_found() => Ok(false),
+                e => Err(e),
+            },
+        }
+    }
+
+    /// # Errors
+    /// `not_found` for a comment that is of another pull request than it is named with.
+    async fn is_on(&self, comment: &CommentId) -> Result<()> {
+        let CommentId { pr, key } = comment;
+        if self.listed.has(pr, key) || self.belongs(pr, key).await? {
+            Ok(())
+        } else {
+            Err(no_comment(key, pr))
+        }
+    }
+
     pub(crate) async fn replace_comment(
         &self,
         comment: &CommentId,
         body: &str,
     ) -> Result<Outcome<Comment>> {
         validate::said("body", body)?;
+        self.is_on(comment).await?;
         let key = &comment.key;
         let (mutation, input): (Mutation, Value) = if is_line_comment(key) {
             (
@@ -218,6 +249,7 @@ impl GitHub {
     }
 
     pub(crate) async fn remove_comment(&self, comment: &CommentId) -> Result<Outcome<()>> {
+        self.is_on(comment).await?;
         let key = &comment.key;
         let mutation = if is_line_comment(key) {
             DELETE_LINE_COMMENT
@@ -248,10 +280,10 @@ impl GitHub {
             selection: selections::COMMENTS,
             take: |pull| -> Option<Nodes<wire::Comment>> { pull.comments },
         };
-        Ok(paged::map(
-            self.section_page(pr, &page, &what).await?,
-            map::comment,
-        ))
+        let found = self.section_page(pr, &page, &what).await?;
+        self.listed
+            .keep(pr, found.items.iter().map(|c| c.id.clone()));
+        Ok(paged::map(found, map::comment))
     }
 }
 

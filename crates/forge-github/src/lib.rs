@@ -34,6 +34,7 @@ mod gql;
 mod issues;
 mod labels;
 mod links;
+mod listed;
 mod map;
 mod mutate;
 mod paged;
@@ -58,6 +59,7 @@ pub struct GitHub {
     api: Api,
     info: ForgeInfo,
     known: pulls::known::Known,
+    listed: listed::Listed,
 }
 
 impl GitHub {
@@ -80,6 +82,7 @@ impl GitHub {
             api: Api::new(host.to_owned(), endpoint, http, tokens),
             info,
             known: pulls::known::Known::default(),
+            listed: listed::Listed::default(),
         }
     }
 

@@ -136,12 +136,16 @@ impl GitHub {
         }
     }
 
-    /// Resolving what is resolved changes nothing on GitHub either, so nothing is asked first.
+    /// Resolving what is resolved changes nothing on GitHub either, so all that is asked first is
+    /// whether the thread is of this pull request.
     pub(crate) async fn set_resolved(
         &self,
         id: &ThreadId,
         resolved: bool,
     ) -> Result<Outcome<Thread>> {
+        if !self.belongs(&id.pr, &id.key).await? {
+            return Err(no_thread(id));
+        }
         let mutation = if resolved { RESOLVE } else { UNRESOLVE };
         let written = self
             .send_one::<Resolved>(mutation, json!({ "threadId": id.key }))

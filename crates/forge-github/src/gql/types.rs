@@ -158,6 +158,11 @@ wire! {
         target_url: Option<String>, description: Option<String>, created_at: Option<Timestamp>,
         is_required: Option<bool>,
     }
+    /// A comment or a thread, and the pull request that it is of.
+    Part {
+        kind: String as "__typename", body: String, conversation_of: Option<Id>,
+        pull_request: Option<Id>,
+    }
     /// An issue with whatever was asked for.
     Issue {
         id: String, number: u64, title: String, url: String, state: String, repository: RepoName,
@@ -221,5 +226,13 @@ wire! {
         kind: String as "__typename", id: String, created_at: Option<Timestamp>,
         actor: Option<Account>, commit: Option<Oid>, previous_title: String, current_title: String,
         previous_ref_name: String, current_ref_name: String, after_commit: Option<Oid>,
+    }
+}
+
+impl Part {
+    /// Whether it is of the pull request of that id.
+    pub fn is_of(&self, pull: &str) -> bool {
+        let of = self.conversation_of.as_ref().or(self.pull_request.as_ref());
+        of.is_some_and(|of| of.id == pull)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     script::{Script, data, refused},
-    wire::{comment, line_comment, nodes, one, page, thread},
+    wire::{belongs, comment, line_comment, nodes, one, page, thread},
 };
 
 fn before() -> Value {
@@ -39,7 +39,7 @@ async fn a_comment_is_two_requests() {
 }
 
 fn threads(list: Value, kind: &str) -> Value {
-    json!({ "node": { "__typename": kind }, "repository": { "pullRequest": { "id": "PR_7", "reviewThreads": list } } })
+    json!({ "node": { "__typename": kind, "pullRequest": { "id": "PR_7" } }, "repository": { "pullRequest": { "id": "PR_7", "reviewThreads": list } } })
 }
 
 #[tokio::test]
@@ -83,7 +83,8 @@ async fn a_comment_of_the_conversation_is_answered_by_quoting_it() {
         "> Why?\n\nBecause.\n\n<!-- in-reply-to: IC_1 -->",
     );
     let mut conversation = threads(nodes(vec![]), "IssueComment");
-    conversation["node"]["body"] = json!("Why?");
+    conversation["node"] =
+        json!({ "__typename": "IssueComment", "body": "Why?", "conversationOf": { "id": "PR_7" } });
     let script = Script::play(vec![
         data("ReplyPrepare", conversation),
         data(
@@ -127,16 +128,21 @@ async fn an_answer_to_nothing() {
 #[tokio::test]
 async fn comments_are_changed_and_deleted_by_their_kind() {
     let script = Script::play(vec![
+        data("Belongs", belongs(7)),
         data(
             "updateIssueComment",
             json!({ "m": { "issueComment": comment("IC_1", "ada", "New") } }),
         ),
+        data("Belongs", belongs(7)),
         data(
             "updatePullRequestReviewComment",
             json!({ "m": { "pullRequestReviewComment": line_comment("PRRC_1", "New") } }),
         ),
+        data("Belongs", belongs(7)),
         data("deleteIssueComment", json!({ "m": {} })),
+        data("Belongs", belongs(7)),
         data("deletePullRequestReviewComment", json!({ "m": {} })),
+        data("Belongs", belongs(7)),
         refused(
             "deleteIssueComment",
             "m",
@@ -167,6 +173,57 @@ async fn comments_are_changed_and_deleted_by_their_kind() {
     let e = repo.delete_comment(&id(&script, "IC_2")).await.unwrap_err();
     assert!(e.is_not_found() && e.message().contains("IC_2"));
     assert_json_snapshot!("comment_changes", script.sent());
+}
+
+/// An id leads to what it is of, wherever that is: what is of another pull request is neither
+/// answered nor quoted, changed or deleted.
+#[tokio::test]
+async fn a_comment_of_another_pull_request() {
+    let mut steps = Vec::new();
+    for (kind, of) in [
+        ("IssueComment", "conversationOf"),
+        ("PullRequestReviewThread", "pullRequest"),
+        ("PullRequestReviewComment", "pullRequest"),
+    ] {
+        let mut found = threads(nodes(vec![thread("PRRT_1", false)]), kind);
+        found["node"] = json!({ "__typename": kind, "body": "Secret", of: { "id": "PR_8" } });
+        steps.push(data("ReplyPrepare", found));
+    }
+    // A comment on an issue is of no pull request.
+    let mut on_issue = belongs(7);
+    on_issue["node"] = json!({ "__typename": "IssueComment", "conversationOf": null });
+    steps.extend([data("Belongs", on_issue), data("Belongs", belongs(8))]);
+    let script = Script::play(steps).await;
+    let (repo, pr) = (&script.repo, script.pr());
+    let key = id(&script, "PRRC_PRRT_1");
+    let mut refused = Vec::new();
+    for _ in 0..3 {
+        refused.push(repo.comment(&pr, "Because.", Some(&key)).await.unwrap_err());
+    }
+    refused.push(repo.edit_comment(&key, "New").await.unwrap_err());
+    refused.push(repo.delete_comment(&key).await.unwrap_err());
+    for e in refused {
+        assert!(e.is_not_found() && !e.to_string().contains("Secret"), "{e}");
+        assert!(e.message().contains("no comment 'PRRC_PRRT_1'"), "{e}");
+    }
+}
+
+/// Who edits the last comment has listed them: it takes no further request.
+#[tokio::test]
+async fn a_comment_that_was_listed_is_of_the_pull_request() {
+    let listed = one(json!({ "comments": nodes(vec![comment("IC_1", "ada", "1")]) }));
+    let script = Script::play(vec![
+        data("PullView", listed),
+        data("deleteIssueComment", json!({ "m": {} })),
+        data("Belongs", belongs(7)),
+        data("deleteIssueComment", json!({ "m": {} })),
+    ])
+    .await;
+    let page = PageReq::first(2);
+    script.repo.comments(&script.pr(), page).await.unwrap();
+    for key in ["IC_1", "IC_2"] {
+        script.repo.delete_comment(&id(&script, key)).await.unwrap();
+    }
 }
 
 #[tokio::test]

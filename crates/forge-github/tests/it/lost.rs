@@ -10,7 +10,7 @@ use crate::{
     create::prepared,
     merge::{merged, ready},
     script::{Script, Step, data, gateway},
-    wire::{changed, comment, line_comment, nodes, one, pull, review, thread},
+    wire::{belongs, changed, comment, line_comment, nodes, one, pull, review, thread},
 };
 
 /// One write: what is asked before it, its mutation, what is read back when it happened and when it
@@ -267,7 +267,7 @@ async fn a_reply() {
     mine["viewerDidAuthor"] = json!(true);
     let mut replied = thread("PRRT_1", false);
     replied["comments"] = nodes(vec![line_comment("PRRC_1", "Why?"), mine]);
-    let found = json!({ "node": { "__typename": "PullRequestReviewThread" },
+    let found = json!({ "node": { "__typename": "PullRequestReviewThread", "pullRequest": { "id": "PR_7" } },
         "repository": { "pullRequest": { "id": "PR_7", "reviewThreads": nodes(vec![]) } } });
     let lost = Lost {
         before: vec![("ReplyPrepare", found)],
@@ -293,7 +293,7 @@ async fn a_reply() {
 #[tokio::test]
 async fn changes_to_a_comment() {
     let lost = || Lost {
-        before: vec![],
+        before: vec![("Belongs", belongs(7))],
         mutation: "updateIssueComment",
         read: "Node",
         happened: json!({ "node": comment("IC_1", "ada", "New") }),
@@ -361,7 +361,7 @@ async fn a_review() {
 #[tokio::test]
 async fn resolving() {
     let lost = Lost {
-        before: vec![],
+        before: vec![("Belongs", belongs(7))],
         mutation: "resolveReviewThread",
         read: "Node",
         happened: json!({ "node": thread("PRRT_1", true) }),

@@ -8,8 +8,8 @@ use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
 use crate::{
-    script::{Script, data, refused},
-    wire::{changed, line_comment, nodes, one, page, review, thread},
+    script::{Script, body, data, error, refused},
+    wire::{belongs, changed, line_comment, nodes, one, page, review, thread},
 };
 
 fn on(line: u64) -> NewThread {
@@ -227,22 +227,28 @@ async fn a_filter_scans_until_the_page_is_full() {
 }
 
 #[tokio::test]
-async fn resolve_and_unresolve_are_one_request() {
+async fn resolve_and_unresolve_ask_whose_thread_it_is() {
+    let mut missing = json!({ "data": belongs(7) });
+    missing["data"]["node"] = json!(null);
+    missing["errors"] = json!([error(
+        &["node"],
+        "NOT_FOUND",
+        "Could not resolve to a node with the global id of 'x'"
+    )]);
     let script = Script::play(vec![
+        data("Belongs", belongs(7)),
         data(
             "resolveReviewThread",
             json!({ "m": { "thread": thread("PRRT_1", true) } }),
         ),
+        data("Belongs", belongs(7)),
         data(
             "unresolveReviewThread",
             json!({ "m": { "thread": thread("PRRT_1", false) } }),
         ),
-        refused(
-            "resolveReviewThread",
-            "m",
-            "NOT_FOUND",
-            "Could not resolve to a node with the global id of 'x'",
-        ),
+        // Of another pull request, and of none at all.
+        data("Belongs", belongs(8)),
+        body("Belongs", missing),
     ])
     .await;
     let id = |key: &str| ThreadId {
@@ -267,13 +273,10 @@ async fn resolve_and_unresolve_are_one_request() {
             .value
             .resolved
     );
-    assert!(
-        script
-            .repo
-            .resolve_thread(&id("x"), true)
-            .await
-            .unwrap_err()
-            .is_not_found()
-    );
+    for key in ["PRRT_8", "x"] {
+        let e = script.repo.resolve_thread(&id(key), true).await;
+        let e = e.unwrap_err();
+        assert!(e.is_not_found() && e.message().contains(key), "{e}");
+    }
     assert_json_snapshot!("resolve", script.sent());
 }

@@ -128,6 +128,13 @@ pub fn thread(id: &str, resolved: bool) -> Value {
     })
 }
 
+/// What is read of a comment or a thread before it is changed: it is of pull request `number`, and
+/// the change is to 7.
+pub fn belongs(number: u64) -> Value {
+    let node = json!({ "pullRequest": { "id": format!("PR_{number}") } });
+    json!({ "node": node, "repository": { "pullRequest": { "id": "PR_7" } } })
+}
+
 pub fn commit(n: usize) -> Value {
     let person = json!({ "name": "Ada", "email": "ada@example.com", "date": "2026-01-01T00:00:00+02:00", "user": { "id": "U_ada", "login": "ada" } });
     json!({ "commit": {
