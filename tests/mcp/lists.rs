@@ -267,6 +267,29 @@ fn an_id_of_another_repository_is_out_of_reach() {
     assert_eq!(&after.data()["comments"], said);
 }
 
+/// Nor do the words of a search lead to another repository, also where the other has the numbers of
+/// this one.
+#[test]
+fn a_search_finds_nothing_of_another_repository() {
+    let hub = with_secret();
+    let lists: [&[&str]; 2] = [&[], &["--allow-repo", "github.localhost/octo/tools"]];
+    for list in lists {
+        let mut wire = hub.server(list);
+        let search = json!({"repo": REPO, "search": "repo:octo/secret"});
+        let found = wire.call("pr_list", search).ok();
+        let found = found.says("is left out");
+        let rows = found.data()["pull_requests"].as_array().unwrap();
+        let titles: Vec<_> = rows.iter().map(|row| &row["title"]).collect();
+        assert_eq!(titles, ["Work"]);
+        assert!(!found.0.to_string().contains("Secret"));
+    }
+    // Under its old name it is the same repository.
+    hub.double.seed().move_repo(REPO, "octo", "instruments");
+    let search = json!({"repo": REPO, "search": "repo:octo/instruments"});
+    let found = hub.server(&[]).call("pr_list", search).ok();
+    assert_eq!(found.data()["pull_requests"][0]["title"], "Work");
+}
+
 #[test]
 fn a_handle_and_a_did_are_two_names() {
     let t = Tangled::new();

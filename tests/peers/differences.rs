@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use forge_testkit::workspace_root;
+use forge_testkit::{github::PullSeed, workspace_root};
 
 use crate::{
     list::four,
@@ -236,6 +236,28 @@ fn checks_that_never_began() {
         codes(&world, "pr checks 1", forge, gh);
     }
     listed("STARTUP_FAILURE is a failure.");
+}
+
+#[test]
+fn a_search_keeps_to_its_repository() {
+    let world = with_four();
+    {
+        let mut seed = world.double.seed();
+        seed.repo_with_readme("octocat/other");
+        let pull = PullSeed {
+            author: "octocat",
+            title: "Elsewhere",
+            head: "topic",
+            ..PullSeed::default()
+        };
+        seed.open_pull("octocat/other", &pull);
+    }
+    let found = world.both("pr list -S repo:octocat/other --json title");
+    assert_eq!(
+        found.map(|out| out.stdout_text().contains("Elsewhere")),
+        [false, true]
+    );
+    listed("`pr list --search` keeps to its repository");
 }
 
 #[test]

@@ -54,6 +54,8 @@ are different on purpose:
 - `pr diff` and `--name-only` are complete past 300 files, where gh fails, and `--json commits,files`
   past 100, where gh stops silently. Names that are no ASCII stay readable, colours are git's, and
   `--exclude` keeps the line end before the file that it leaves out.
+- `pr list --search` keeps to its repository, also where the words name others (`repo:`), and says that
+  something is left out; gh shows what it finds there as rows of this one.
 - `pr status` says whether checks fail and whether it is approved, and counts neither.
 - `pr checks` puts what failed first, then by name; STARTUP_FAILURE is a failure.
   `--watch` prints them once on a pipe, when they have finished.

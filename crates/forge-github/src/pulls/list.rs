@@ -19,6 +19,7 @@ use crate::{
         fields::{self, Base, Required, Section},
         types::{self as wire, Nodes},
     },
+    map,
     paged::{LONGEST, no_repository},
     repo_variables,
 };
@@ -37,8 +38,11 @@ struct ListOf {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PullsOf {
-    pub pull_requests: Option<Nodes<wire::Pull>>,
+struct PullsOf {
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    pull_requests: Option<Nodes<wire::Pull>>,
 }
 
 #[derive(Deserialize)]
@@ -47,6 +51,32 @@ struct Found {
     issue_count: Option<u64>,
     #[serde(flatten)]
     nodes: Nodes<wire::Pull>,
+}
+
+impl Found {
+    /// Leaves out the rows of other repositories than the one of that id, and says whether there
+    /// were any. GitHub takes the `repo:` of a caller's words for another place to look in.
+    fn keep_to(&mut self, repository: &str) -> bool {
+        let mut elsewhere = false;
+        for row in self.nodes.nodes.iter_mut().flatten() {
+            let is_other = |pull: &wire::Pull| {
+                pull.number > 0
+                    && pull
+                        .repository
+                        .as_ref()
+                        .is_none_or(|of| of.id != repository)
+            };
+            if row.as_ref().is_some_and(is_other) {
+                *row = None;
+                elsewhere = true;
+            }
+        }
+        if elsewhere {
+            // It counts the others too.
+            self.issue_count = None;
+        }
+        elsewhere
+    }
 }
 
 /// The selection of a row.
@@ -87,15 +117,15 @@ impl GitHub {
             document.text()
         };
         let mut text = text_of(fields);
-        let mut variables = if searches {
-            json!({ "query": query::search(repo, query)? })
+        let mut own = repo_variables(repo)?;
+        if searches {
+            own.insert("query".into(), json!(query::search(repo, query)?));
         } else {
-            let mut own = repo_variables(repo)?;
             own.insert("states".into(), json!(query::states(query.state)));
             own.insert("base".into(), json!(query.base));
             own.insert("head".into(), json!(query.head));
-            Value::Object(own)
-        };
+        }
+        let mut variables = Value::Object(own);
         let heavy = fields::is_heavy(fields);
         let mut size = if heavy { HEAVY } else { LONGEST };
         let mut result = Page {
@@ -108,6 +138,7 @@ impl GitHub {
         };
         let mut seen = HashSet::new();
         let mut scanned = 0;
+        let mut counted = true;
         let mut found = Vec::new();
         loop {
             let first = size.min(page.limit - result.items.len());
@@ -135,8 +166,9 @@ impl GitHub {
                 }
                 Err(error) => return Err(error),
             };
-            result.total = chunk.total;
-            result.warnings.extend(chunk.warnings);
+            counted &= chunk.total.is_some();
+            result.total = chunk.total.filter(|_| counted);
+            result.warnings = map::both(result.warnings, chunk.warnings);
             let next = chunk.nodes.next().filter(|n| Some(n) != after.as_ref());
             for (i, row) in chunk.nodes.nodes.into_iter().flatten().enumerate() {
                 let Some(mut pull) = row else { continue };
@@ -196,15 +228,20 @@ impl GitHub {
             retries,
         };
         let mut answer: Answer<ListOf> = self.api.graphql(call).await?;
+        let mut elsewhere = false;
         let (nodes, total) = match answer.data.take() {
             Some(ListOf {
-                search: Some(found),
-                ..
-            }) => (found.nodes, found.issue_count),
+                search: Some(mut found),
+                repository: Some(own),
+            }) => {
+                elsewhere = found.keep_to(&own.id);
+                (found.nodes, found.issue_count)
+            }
             Some(ListOf {
                 repository:
                     Some(PullsOf {
                         pull_requests: Some(nodes),
+                        ..
                     }),
                 ..
             }) => {
@@ -216,7 +253,15 @@ impl GitHub {
             }
             _ => return Err(self.api.first_error(&answer)),
         };
-        let warnings = self.api.warnings(&answer, part_of_row);
+        let mut warnings = self.api.warnings(&answer, part_of_row);
+        if elsewhere {
+            warnings.push(
+                Warning::new(format!(
+                    "what the search finds in other repositories than {repo} is left out"
+                ))
+                .with_hint("a list is of one repository: name that one instead"),
+            );
+        }
         let unread = answer.errors.iter().filter_map(row_with_unread_checks);
         Ok(Chunk {
             nodes,

@@ -21,7 +21,7 @@ fn list(pulls: Vec<Value>, total: u64, next: Option<&str>) -> Value {
 }
 
 fn found(pulls: Vec<Value>, total: u64, next: Option<&str>) -> Value {
-    json!({ "search": {
+    json!({ "repository": { "id": "R_tools" }, "search": {
         "issueCount": total, "nodes": pulls,
         "pageInfo": { "hasNextPage": next.is_some(), "endCursor": next },
     }})
@@ -162,6 +162,43 @@ async fn a_search_scans_until_the_page_is_full() {
         "repo:octo/tools is:pr state:open author:@me label:\"help wanted\" sort:created-desc"
     );
     assert_eq!(sent[1].1["first"], 2);
+}
+
+/// The words can name another repository, whose numbers are others and whose titles are not for
+/// whoever may see this one alone.
+#[tokio::test]
+async fn what_a_search_finds_elsewhere_is_left_out() {
+    let elsewhere = |n| {
+        changed(
+            n,
+            json!({ "title": "Secret", "repository": { "id": "R_secret" } }),
+        )
+    };
+    let script = Script::play(vec![
+        data(
+            "PullSearch",
+            found(vec![elsewhere(1), pull(1)], 4, Some("s1")),
+        ),
+        data(
+            "PullSearch",
+            found(vec![elsewhere(2), pull(2)], 4, Some("s2")),
+        ),
+        data("PullSearch", found(vec![], 4, None)),
+    ])
+    .await;
+    let query = PullQuery {
+        search: Some("repo:octo/secret".into()),
+        ..PullQuery::default()
+    };
+    let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();
+    let titles: Vec<_> = page.items.iter().map(|p| p.title.as_str()).collect();
+    assert_eq!((titles, page.total), (vec!["Title 1", "Title 2"], None));
+    assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
+    assert!(page.warnings[0].message.contains("other repositories"));
+    let missing = json!({ "repository": null, "search": found(vec![], 0, None)["search"] });
+    let script = Script::play(vec![data("PullSearch", missing)]).await;
+    let e = script.repo.list(&query, PageReq::first(9)).await;
+    assert!(e.unwrap_err().is_not_found());
 }
 
 #[tokio::test]

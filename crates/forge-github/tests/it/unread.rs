@@ -271,7 +271,7 @@ fn status(branch: Value, created: Value, requested: Value) -> Value {
 
 fn found(pulls: Vec<Value>) -> Value {
     let count = pulls.len();
-    json!({ "search": {
+    json!({ "repository": { "id": "R_tools" }, "search": {
         "issueCount": count, "nodes": pulls,
         "pageInfo": { "hasNextPage": false, "endCursor": null },
     }})

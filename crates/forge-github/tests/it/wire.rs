@@ -28,6 +28,7 @@ pub fn pull(number: u64) -> Value {
         "updatedAt": "2026-01-03T03:04:05Z",
         "closedAt": null,
         "mergedAt": null,
+        "repository": { "id": "R_tools" },
         "baseRefName": "main",
         "baseRefOid": "b".repeat(40),
         "headRefName": "feature",
