@@ -290,6 +290,51 @@ fn a_search_finds_nothing_of_another_repository() {
     assert_eq!(found.data()["pull_requests"][0]["title"], "Work");
 }
 
+/// A pull request of a repository on the list may come from one that is not, and maintainers may
+/// push there.
+#[test]
+fn the_branch_of_a_fork_is_another_repositorys() {
+    let hub = Hub::with_pull();
+    {
+        let mut seed = hub.double.seed();
+        seed.fork(REPO, "mallory");
+        let pull = PullSeed {
+            author: "mallory",
+            title: "From a fork",
+            head: "mallory:topic",
+            ..PullSeed::default()
+        };
+        seed.open_pull(REPO, &pull);
+        seed.commit(REPO, "main", &[("b.txt", Some("two\n"))], "Move on");
+    }
+    let head = || hub.double.seed().pull_of(REPO, 2).head_oid.clone();
+    let before = head();
+    let update = |method: &str| json!({"repo": REPO, "number": 2, "method": method});
+    for flag in ["--allow-repo", "--allow-write"] {
+        let mut wire = hub.server(&["--write", flag, "github.localhost/octo/*"]);
+        for method in ["merge", "rebase"] {
+            let refused = wire.call("pr_update_branch", update(method));
+            refused.fails("permission_denied").says("mallory/tools");
+        }
+        assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+        // The branch of the repository itself is on the list with it.
+        let own = json!({"repo": REPO, "number": 1});
+        wire.call("pr_update_branch", own).ok();
+    }
+    assert_eq!(head(), before);
+    let both = ["octo", "mallory"].map(|owner| format!("github.localhost/{owner}/tools"));
+    let lists = [
+        "--write",
+        "--allow-write",
+        &both[0],
+        "--allow-write",
+        &both[1],
+    ];
+    let mut wire = hub.server(&lists);
+    wire.call("pr_update_branch", update("merge")).ok();
+    assert_ne!(head(), before);
+}
+
 #[test]
 fn a_handle_and_a_did_are_two_names() {
     let t = Tangled::new();

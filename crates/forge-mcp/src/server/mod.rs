@@ -231,6 +231,23 @@ impl Server {
         self.0.gate.check_opened(repo, true).await
     }
 
+    /// Whether a list says what this server may change.
+    pub(crate) fn restricts_changes(&self) -> bool {
+        self.0.gate.restricts(true)
+    }
+
+    /// Whether this server may change the head branch of a pull request of a repository that it may
+    /// change: that of a fork is in another one. The forge has told its name as it is now.
+    ///
+    /// # Errors
+    /// `permission_denied` that names the fork.
+    pub(crate) fn may_change_head(&self, pull: &PullRequest) -> Result<()> {
+        match &pull.head_repo {
+            Some(fork) => self.0.gate.check(fork, true),
+            None => Ok(()),
+        }
+    }
+
     /// Where a list is in force, refuses a key that is a record of somebody who is not known to have
     /// to do with `repo`: to look it up, a host of the caller's choice would be asked.
     ///

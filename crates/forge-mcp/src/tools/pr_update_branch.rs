@@ -54,11 +54,15 @@ impl Tool for PrUpdateBranch {
             expected_head: args.expected_head.clone(),
             ..UpdateBranch::default()
         };
-        if args.method == Some(Method::Rebase) {
-            req.method = UpdateMethod::Rebase;
+        let rebases = args.method == Some(Method::Rebase);
+        if rebases || call.server.restricts_changes() {
             can(&target, &[Capability::PrUpdateBranch])?;
+        }
+        if rebases {
+            req.method = UpdateMethod::Rebase;
             let fields = PrFields::ROW | PrFields::MERGEABILITY;
             let pull = target.repo.view(&target.id, fields).await?;
+            call.server.may_change_head(&pull)?;
             is_open(&target, &pull)?;
             let doubt = conflicts(&target, &pull)?;
             let question = format!(
@@ -81,6 +85,9 @@ impl Tool for PrUpdateBranch {
             let now = target.repo.view(&target.id, PrFields::ROW).await?;
             same_base(&pull.base_branch, &now.base_branch)?;
             req.expected_head = pull.head_oid;
+        } else if call.server.restricts_changes() {
+            let pull = target.repo.view(&target.id, PrFields::ROW).await?;
+            call.server.may_change_head(&pull)?;
         }
         let outcome = target.repo.update_branch(&target.id, &req).await?;
         Ok(written::of_pull(call, "head branch updated", &outcome))
