@@ -4,7 +4,7 @@ use std::fs;
 
 use forge_testkit::{
     Scratch,
-    github::{Fault, PullSeed},
+    github::{Fault, PullSeed, state::PullState},
 };
 use serde_json::{Value, json};
 
@@ -486,4 +486,47 @@ fn an_issue_that_cannot_be_moved_fails_no_merge() {
     assert_eq!(merged.data()["merged"], true);
     assert_eq!(merged.data()["linked_issues_failed"][0]["issue"], "#1");
     assert_eq!(merged.data().get("linked_issues_transitioned"), None);
+}
+
+/// The label is written, and the closing fails: another call closes the issue.
+#[test]
+fn what_stops_between_its_label_and_its_closing_is_closed_by_another_call() {
+    let hub = hub();
+    keep_states(&hub.scratch, "from.\"In Review\" = \"__CLOSE__\"");
+    for label in ["state: In Review", "state: Done"] {
+        hub.double.seed().label(REPO, label);
+    }
+    let label = ["issue", "edit", "1", "-R", REPO, "--add-label"];
+    hub.forge(&label).args(["state: In Review"]).ok();
+    hub.forge(&["pr", "merge", "2", "-R", REPO, "--merge"]).ok();
+    // As in a repository whose merges close no issues.
+    for issue in hub.double.seed().issues.values_mut() {
+        (issue.state, issue.closed_at) = (PullState::Open, None);
+    }
+    let headers = [("content-type", "application/json; charset=utf-8")];
+    let refusal = r#"{"data":{"m":null},"errors":[{"type":"FORBIDDEN","path":["m"],"message":"Resource not accessible by personal access token"}]}"#;
+    let fault = Fault::answer(200, &headers, refusal);
+    hub.double.fault(fault.on_operation("closeIssue"));
+    let mut wire = hub.server(&["--write"]);
+    let args = json!({"repo": REPO, "number": 2});
+    let half = wire
+        .call("pr_merge", args.clone())
+        .ok()
+        .says("could not move: #1 (it is Done now, and could not be closed: ")
+        .says("pr_merge again closes it");
+    assert_eq!(half.data()["unchanged"], false);
+    assert_eq!(half.data()["linked_issues_failed"][0]["issue"], "#1");
+    assert_eq!(half.data().get("linked_issues_transitioned"), None);
+    assert_eq!(labels(&hub, "1"), ["state: Done"]);
+    let rest = wire.call("pr_merge", args).ok();
+    assert!(wire.asked[1].ends_with(" is merged. Move #1: Done (closed)?"));
+    let moved = &rest.data()["linked_issues_transitioned"];
+    assert_eq!(*moved, json!(["#1: Done (closed)"]));
+    assert!(
+        hub.double
+            .seed()
+            .issues
+            .values()
+            .all(|issue| issue.state == PullState::Closed)
+    );
 }

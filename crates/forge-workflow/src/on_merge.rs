@@ -64,7 +64,8 @@ impl Policy {
         self.only_default_branch
     }
 
-    /// Where an issue goes.
+    /// Where an issue goes. One that stands where the table leads, and where the work ends, goes
+    /// nowhere else: what is left is to close it, should it be open.
     ///
     /// # Errors
     /// With the reason, where it stays as it is.
@@ -75,7 +76,10 @@ impl Policy {
     ) -> std::result::Result<&'d State, String> {
         let goal = match (&self.from, standing.state()) {
             (None, _) => Some(&self.goal),
-            (Some(from), Some(state)) => from.get(&state.name),
+            (Some(from), Some(state)) => from.get(&state.name).or_else(|| {
+                let ends = state.terminal.is_some() && self.leads_to(standing);
+                ends.then_some(&state.name)
+            }),
             (Some(_), None) => None,
         };
         goal.and_then(|name| definition.state(name))
@@ -137,6 +141,14 @@ mod tests {
                 "a merge leads nowhere from Backlog",
             ),
             (table, false, None, "a merge leads nowhere from no state"),
+            // Its label was changed, and it may not be closed yet.
+            (table, false, Some("Done"), "Done"),
+            (
+                table,
+                false,
+                Some("Canceled"),
+                "a merge leads nowhere from Canceled",
+            ),
             (table, true, Some("In Progress"), "Done"),
             (table, true, None, "Done"),
         ] {

@@ -18,7 +18,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 use tokio::sync::OnceCell;
 
-use super::states::{Move, States};
+use super::states::{Move, States, Stopped};
 use crate::{
     content::Clean,
     server::{Call, Target},
@@ -185,7 +185,11 @@ impl Plan {
                     let issue = call.cleaner.line(&step.in_words());
                     linked.linked_issues_transitioned.push(issue);
                 }
-                Err(why) => self.failed.push((format!("#{}", step.number), why)),
+                Err(stopped) => {
+                    linked.half_done |= stopped.half_done;
+                    let why = told(&stopped.why);
+                    self.failed.push((format!("#{}", step.number), why));
+                }
             }
         }
         let listed = |of: &[(String, String)]| -> Vec<Left> {
@@ -201,17 +205,14 @@ impl Plan {
     }
 
     /// Closes or moves one; else why not.
-    async fn one(&self, target: &Target, step: &Step) -> Result<(), String> {
+    async fn one(&self, target: &Target, step: &Step) -> Result<(), Stopped> {
         let id = IssueId::number(target.repo.id().clone(), step.number);
         match (&self.states, &step.moved) {
-            (Some(states), Some(moved)) => {
-                let done = states.carry_out(&target.repo, &id, moved).await;
-                done.map_err(|e| told(&e))
-            }
+            (Some(states), Some(moved)) => states.carry_out(&target.repo, &id, moved).await,
             _ => {
                 let closed = SetIssueState::to(IssueState::Closed);
-                let done = target.repo.set_issue_state(&id, &closed).await;
-                done.map(drop).map_err(|e| e.message().to_owned())
+                target.repo.set_issue_state(&id, &closed).await?;
+                Ok(())
             }
         }
     }
@@ -288,6 +289,9 @@ pub(super) struct Linked {
     /// Whether they were moved, and not merely closed.
     #[serde(skip)]
     moved: bool,
+    /// Whether one of those that failed has its new label.
+    #[serde(skip)]
+    half_done: bool,
 }
 
 /// An issue that was not closed or moved.
@@ -298,9 +302,9 @@ struct Left {
 }
 
 impl Linked {
-    /// Whether no issue was closed or moved.
+    /// Whether no issue was closed, moved or changed.
     pub fn is_unchanged(&self) -> bool {
-        self.linked_issues_transitioned.is_empty()
+        self.linked_issues_transitioned.is_empty() && !self.half_done
     }
 
     /// A line for what was closed or moved, and one for each that was not.

@@ -17,6 +17,22 @@ pub(super) struct States {
     store: LabelStore,
 }
 
+/// Why an issue is not where it was to go.
+pub(super) struct Stopped {
+    pub why: Error,
+    /// Whether it has its new label, and is open still.
+    pub half_done: bool,
+}
+
+impl From<Error> for Stopped {
+    fn from(why: Error) -> Self {
+        Self {
+            why,
+            half_done: false,
+        }
+    }
+}
+
 /// What is to be done with one issue.
 #[derive(Debug)]
 pub(super) struct Move {
@@ -123,12 +139,13 @@ impl States {
     }
 
     /// Moves an issue, then closes it where that is where it ends. What the forge has closed by then
-    /// is not closed again.
+    /// is not closed again. In this order what stops between the two is open, in a state that ends
+    /// it: another call closes it. One that is closed as given up is moved by nobody any more.
     ///
     /// # Errors
     /// `conflict` where it has moved since it was planned, or was closed in a way that leaves nothing
     /// to do; those of the edit and of the closing.
-    pub async fn carry_out(&self, repo: &Repo, id: &IssueId, step: &Move) -> Result<(), Error> {
+    pub async fn carry_out(&self, repo: &Repo, id: &IssueId, step: &Move) -> Result<(), Stopped> {
         let issue = repo.issue(id, IssueFields::default()).await?;
         let standing = self.store.standing(&self.definition, &issue).to_string();
         if standing != step.from {
@@ -139,17 +156,19 @@ impl States {
                 },
                 format!("it went from {} to {standing} meanwhile", step.from),
             )
-            .with_hint("pr_merge again looks at it anew"));
+            .with_hint("pr_merge again looks at it anew")
+            .into());
         }
         if let Err(why) = self.step(&issue) {
             let expected = step.in_words();
             let actual = why.clone();
-            return Err(Error::new(ErrorKind::Conflict { expected, actual }, why));
+            return Err(Error::new(ErrorKind::Conflict { expected, actual }, why).into());
         }
         let definition = &self.definition;
-        if let Some(to) = definition.state(&step.to) {
-            self.store.set(repo, id, &issue, definition, to).await?;
-        }
+        let moved = match definition.state(&step.to) {
+            Some(to) => self.store.set(repo, id, &issue, definition, to).await?,
+            None => false,
+        };
         let Some(reason) = step.closes.filter(|_| issue.state == IssueState::Open) else {
             return Ok(());
         };
@@ -158,8 +177,28 @@ impl States {
             reason: keeps.has(Capability::IssueReason).then_some(reason),
             ..SetIssueState::to(IssueState::Closed)
         };
-        repo.set_issue_state(id, &close).await.map(drop)
+        match repo.set_issue_state(id, &close).await {
+            Ok(_) => Ok(()),
+            Err(e) if moved => Err(Stopped {
+                why: not_closed(&step.to, &e),
+                half_done: true,
+            }),
+            Err(e) => Err(e.into()),
+        }
     }
+}
+
+/// Why an issue that is in its new state is open still.
+fn not_closed(state: &str, e: &Error) -> Error {
+    let first = e.hint().map_or(String::new(), |hint| format!("{hint}; "));
+    Error::new(
+        e.kind().clone(),
+        format!(
+            "it is {state} now, and could not be closed: {}",
+            e.message()
+        ),
+    )
+    .with_hint(format!("{first}pr_merge again closes it"))
 }
 
 /// Whether an issue was closed without being done.
