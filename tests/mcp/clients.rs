@@ -129,6 +129,40 @@ fn every_snippet_starts_a_server_that_answers_on_every_forge() {
     }
 }
 
+/// The client starts the server in another directory.
+#[test]
+fn lists_mean_the_same_wherever_the_server_is_started() {
+    let world = World::with_feature();
+    let forge = |args: &[&str]| world.forge_as(&Identity::GRACE, &[]).args(args);
+    let config = ["mcp", "config", "--client", "cursor", "--write"];
+    let here = world.git.path().canonicalize().unwrap();
+    let home = world.scratch.path("home");
+    let lists = ["--allow-repo", ".", "--allow-repo", "~/srv/*"];
+    let snippet = forge(&config)
+        .dir(&here)
+        .args(lists)
+        .args(["--allow-write", "./*", "--allow-write", "octo/*"])
+        .text();
+    let wanted = [
+        "mcp".to_owned(),
+        "--write".to_owned(),
+        "--allow-repo".to_owned(),
+        here.display().to_string(),
+        "--allow-repo".to_owned(),
+        format!("{}/srv/*", home.display()),
+        "--allow-write".to_owned(),
+        format!("{}/*", here.display()),
+        "--allow-write".to_owned(),
+        "octo/*".to_owned(),
+    ];
+    assert_eq!(command("cursor", &snippet).1, wanted);
+    // What the server refuses is refused here.
+    for run in [forge(&config), forge(&["mcp", "--write"])] {
+        let refused = run.args(["--allow-repo", "*"]).output().exits(1);
+        let _ = refused.says("'*' is no pattern for repositories");
+    }
+}
+
 #[test]
 fn what_the_pages_print_is_what_the_program_prints() {
     let world = World::with_feature();

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use forge::config::Var;
+use forge::{Forges, config::Var};
 use forge_core::{Error, Result};
 use forge_mcp::{
     Options, Server,
@@ -29,11 +29,10 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
         return config(ctx, args);
     }
     let forges = ctx.forges()?;
-    let list = |patterns: &[String]| AllowList::parse(patterns, forges.hosts(), &ctx.cwd);
     let options = Options {
         write: args.allow.write,
-        repos: list(&args.allow.allow_repo)?,
-        writable: list(&args.allow.allow_write)?,
+        repos: list(forges, &args.allow.allow_repo)?,
+        writable: list(forges, &args.allow.allow_write)?,
         dir: ctx.cwd.clone(),
     };
     let server = Server::new(forges.clone(), options)?;
@@ -75,7 +74,8 @@ fn config(ctx: &Ctx, args: &McpConfigArgs) -> Result<Exit> {
     let client = Client::named(&args.client)
         .ok_or_else(|| Error::invalid("client", format!("there is no client '{}'", args.client)))?;
     let program = env::current_exe().map_err(crate::ui::io_error)?;
-    let text = client.snippet(&program.display().to_string(), &arguments(&args.allow));
+    let arguments = arguments(ctx.forges()?, &args.allow)?;
+    let text = client.snippet(&program.display().to_string(), &arguments);
     ctx.ui.write(text.as_bytes())?;
     if ctx.ui.is_tty() {
         ctx.ui.note(&format!("It goes to: {}", client.place));
@@ -83,7 +83,12 @@ fn config(ctx: &Ctx, args: &McpConfigArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn arguments(allow: &AllowArgs) -> Vec<String> {
+fn list(forges: &Forges, patterns: &[String]) -> Result<AllowList> {
+    AllowList::parse(patterns, forges.hosts(), |id| forges.absolute(id))
+}
+
+/// What starts a server like this one. The client starts it in another directory.
+fn arguments(forges: &Forges, allow: &AllowArgs) -> Result<Vec<String>> {
     let mut args = vec!["mcp".to_owned()];
     if allow.write {
         args.push("--write".to_owned());
@@ -92,9 +97,9 @@ fn arguments(allow: &AllowArgs) -> Vec<String> {
         ("--allow-repo", &allow.allow_repo),
         ("--allow-write", &allow.allow_write),
     ] {
-        for pattern in patterns {
-            args.extend([flag.to_owned(), pattern.clone()]);
+        for pattern in list(forges, patterns)?.patterns() {
+            args.extend([flag.to_owned(), pattern.to_owned()]);
         }
     }
-    args
+    Ok(args)
 }

@@ -20,6 +20,7 @@ pub struct AllowList(Vec<Pattern>);
 
 #[derive(Clone, Debug)]
 struct Pattern {
+    /// As it was typed, or with the absolute path in place of another one.
     text: String,
     shape: Shape,
 }
@@ -37,18 +38,22 @@ enum Shape {
 }
 
 impl AllowList {
-    /// Reads patterns as they were typed; paths are made absolute from `dir`.
+    /// Reads patterns as they were typed; paths are made absolute by `absolute`.
     ///
     /// # Errors
     /// `invalid_input` that names the pattern.
-    pub fn parse(patterns: &[String], hosts: &Hosts, dir: &Path) -> Result<Self> {
-        let read = |text: &String| {
-            Ok(Pattern {
-                shape: shape(text, hosts, dir)?,
-                text: text.clone(),
-            })
-        };
+    pub fn parse(
+        patterns: &[String],
+        hosts: &Hosts,
+        absolute: impl Fn(&RepoId) -> RepoId,
+    ) -> Result<Self> {
+        let read = |text: &String| pattern(text, hosts, &absolute);
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
+    }
+
+    /// The patterns, which mean the same wherever they are read again.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|p| p.text.as_str())
     }
 
     /// Whether there is no list, so that everything is in it.
@@ -73,7 +78,7 @@ impl AllowList {
 
 impl fmt::Display for AllowList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let texts: Vec<&str> = self.0.iter().map(|p| p.text.as_str()).collect();
+        let texts: Vec<&str> = self.patterns().collect();
         f.write_str(&texts.join(", "))
     }
 }
@@ -81,7 +86,7 @@ impl fmt::Display for AllowList {
 /// Stands for `*` while a pattern is parsed; a name that every forge takes.
 const ANY: &str = "any-repository";
 
-fn shape(text: &str, hosts: &Hosts, dir: &Path) -> Result<Shape> {
+fn pattern(text: &str, hosts: &Hosts, absolute: &dyn Fn(&RepoId) -> RepoId) -> Result<Pattern> {
     let refused = |why: String| {
         Error::invalid("repo", format!("'{}' is no pattern for repositories: {why}", forge_core::text::one_line(text)))
             .with_hint("pass a repository, or all of an owner: 'octo/tools', 'github.com/octo/*', '/srv/git/*'")
@@ -93,15 +98,29 @@ fn shape(text: &str, hosts: &Hosts, dir: &Path) -> Result<Shape> {
         },
         Err(e) => Err(refused(e.to_string())),
     };
+    let typed = |shape: Shape| Pattern {
+        text: text.to_owned(),
+        shape,
+    };
+    let directory = |id: &RepoId| match absolute(id).path {
+        RepoPath::Dir(path) => Some(path),
+        _ => None,
+    };
+    // Read again elsewhere, a relative path would mean another directory.
+    let is_relative = |id: &RepoId| matches!(&id.path, RepoPath::Dir(path) if path.is_relative());
     let Some(above) = text.strip_suffix("/*") else {
         if text.contains('*') {
             return Err(refused("only its last part can be '*'".to_owned()));
         }
         let id = parse(text)?;
-        return Ok(match &id.path {
-            RepoPath::Dir(path) => Shape::Dir(canonical(&dir.join(path))),
-            _ => Shape::Exact(id.comparison_key()),
-        });
+        let Some(path) = directory(&id) else {
+            return Ok(typed(Shape::Exact(id.comparison_key())));
+        };
+        let mut pattern = typed(Shape::Dir(canonical(&path)));
+        if is_relative(&id) {
+            pattern.text = path.display().to_string();
+        }
+        return Ok(pattern);
     };
     if above.contains('*') {
         return Err(refused("only its last part can be '*'".to_owned()));
@@ -109,18 +128,18 @@ fn shape(text: &str, hosts: &Hosts, dir: &Path) -> Result<Shape> {
     // A host alone has no owner to parse.
     let id = parse(&format!("{above}/{ANY}"))
         .or_else(|e| parse(&format!("{above}/{ANY}/{ANY}")).map_err(|_| e))?;
-    if let RepoPath::Dir(path) = &id.path {
-        let path = dir.join(path);
-        return Ok(Shape::Tree(canonical(path.parent().unwrap_or(&path))));
+    if let Some(path) = directory(&id) {
+        let above = path.parent().unwrap_or(&path);
+        let mut pattern = typed(Shape::Tree(canonical(above)));
+        if is_relative(&id) {
+            pattern.text = format!("{}/*", above.display());
+        }
+        return Ok(pattern);
     }
     let key = id.comparison_key();
     let below = key.strip_suffix(ANY).unwrap_or(&key);
-    Ok(Shape::Below(
-        below
-            .strip_suffix(&format!("{ANY}/"))
-            .unwrap_or(below)
-            .to_owned(),
-    ))
+    let below = below.strip_suffix(&format!("{ANY}/")).unwrap_or(below);
+    Ok(typed(Shape::Below(below.to_owned())))
 }
 
 impl Shape {
@@ -152,7 +171,7 @@ mod tests {
 
     fn list(patterns: &[&str]) -> AllowList {
         let patterns: Vec<String> = patterns.iter().map(|p| (*p).to_owned()).collect();
-        AllowList::parse(&patterns, &Hosts::builtin(), Path::new("/")).unwrap()
+        AllowList::parse(&patterns, &Hosts::builtin(), RepoId::clone).unwrap()
     }
 
     fn has(list: &AllowList, text: &str) -> bool {
@@ -232,7 +251,7 @@ mod tests {
         ] {
             let patterns = [text.to_owned()];
             assert!(
-                AllowList::parse(&patterns, &Hosts::builtin(), Path::new("/")).is_err(),
+                AllowList::parse(&patterns, &Hosts::builtin(), RepoId::clone).is_err(),
                 "{text}"
             );
         }

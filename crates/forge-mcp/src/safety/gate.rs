@@ -153,8 +153,6 @@ fn denied(id: &RepoId, what: &str, flag: &str, list: &AllowList) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use forge_core::locator::{self, Hosts};
 
     use super::*;
@@ -165,7 +163,7 @@ mod tests {
     }
 
     fn gate(pattern: &str) -> Gate {
-        let list = AllowList::parse(&[pattern.to_owned()], &Hosts::builtin(), Path::new("/"));
+        let list = AllowList::parse(&[pattern.to_owned()], &Hosts::builtin(), RepoId::clone);
         Gate::new(list.unwrap(), AllowList::default())
     }
 
