@@ -615,6 +615,13 @@ fn an_edit_that_changes_nothing_says_so() {
         assert_eq!(edited.data()["unchanged"], unchanged, "{what}");
         assert_eq!(edited.text().contains("nothing was written"), unchanged);
     }
+    // A name that is near none is answered with those that there are.
+    wire.call(
+        "pr_edit",
+        json!({"repo": REPO, "number": 1, "add_labels": ["zzzzz"]}),
+    )
+    .fails("invalid_input")
+    .says("Recovery: the labels here are 'bug'");
 }
 
 #[test]

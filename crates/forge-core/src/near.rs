@@ -57,7 +57,8 @@ pub fn did_you_mean<'a>(
 }
 
 /// The hint for a name that does not exist: those of `known` that are near it, and all of them when
-/// they are few. `what` is their plural, such as `labels`.
+/// they are few; the first ones where they are many, and none is near. `what` is their plural, such
+/// as `labels`.
 #[must_use]
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
@@ -65,14 +66,14 @@ pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, what: &str
         return format!("there are no {what} at all");
     }
     let meant = did_you_mean(word, known.iter().copied());
-    let all = (known.len() <= FEW).then(|| {
-        let names: Vec<String> = known.iter().copied().map(quoted).collect();
-        format!("the {what} are {}", names.join(", "))
-    });
-    match (meant, all) {
-        (Some(meant), Some(all)) => format!("{meant} {all}"),
-        (Some(hint), None) | (None, Some(hint)) => hint,
-        (None, None) => format!("none of the {what} has a name near it"),
+    let are_few = known.len() <= FEW;
+    let names: Vec<String> = known.into_iter().take(FEW).map(quoted).collect();
+    let names = names.join(", ");
+    match (meant, are_few) {
+        (Some(meant), true) => format!("{meant} the {what} are {names}"),
+        (Some(meant), false) => meant,
+        (None, true) => format!("the {what} are {names}"),
+        (None, false) => format!("some of the {what} are {names}"),
     }
 }
 
@@ -164,7 +165,11 @@ mod tests {
         assert_eq!(hint("x", ["a\u{1b}b"], "labels"), "the labels are 'a␛b'");
         let many: Vec<String> = (0..40).map(|n| format!("name-{n:02}-long")).collect();
         let h = hint("zzzzzzzzzzzz", many.iter().map(String::as_str), "branches");
-        assert_eq!(h, "none of the branches has a name near it");
+        assert!(
+            h.starts_with("some of the branches are 'name-00-long', "),
+            "{h}"
+        );
+        assert!(h.ends_with(", 'name-11-long'"), "{h}");
         assert_eq!(hint("x", [], "labels"), "there are no labels at all");
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use forge_core::{Error, Result, model::Reviewer, near::did_you_mean};
+use forge_core::{Error, Result, model::Reviewer, near};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -294,8 +294,7 @@ impl Lookups {
                     .map(|l| l.id.clone())
             });
             let names = all.iter().map(|l| l.name.as_str());
-            let id =
-                hit.ok_or_else(|| unknown("labels", "label", name, names, "forge label list"))?;
+            let id = hit.ok_or_else(|| unknown("labels", "label", name, names))?;
             found.labels.insert(name.to_lowercase(), id);
         }
         for (i, (login, field)) in self.users.iter().enumerate() {
@@ -303,7 +302,7 @@ impl Lookups {
             let hit: Option<types::Id> = part(query, &format!("user{i}"));
             let names = people.iter().map(|p| p.login.as_str());
             let id = hit
-                .ok_or_else(|| unknown(field, "account", login, names, ""))?
+                .ok_or_else(|| unknown(field, "account", login, names))?
                 .id;
             found.users.insert(login.to_lowercase(), id);
         }
@@ -342,7 +341,7 @@ impl Lookups {
                 .map(|t| format!("{owner}/{}", t.slug))
                 .collect();
             let names = names.iter().map(String::as_str);
-            let id = id.ok_or_else(|| unknown("reviewers", "team", slug, names, ""))?;
+            let id = id.ok_or_else(|| unknown("reviewers", "team", slug, names))?;
             found.teams.insert(slug.to_lowercase(), id);
         }
         if let Some(title) = &self.milestone {
@@ -353,7 +352,7 @@ impl Lookups {
             let names = all.iter().map(|m| m.title.as_str());
             let id = hit.map(|m| m.id.clone());
             found.milestone =
-                Some(id.ok_or_else(|| unknown("milestone", "open milestone", title, names, ""))?);
+                Some(id.ok_or_else(|| unknown("milestone", "open milestone", title, names))?);
         }
         if self.boards {
             let own: Boards = Boards::deserialize(Value::Object(repo.clone())).unwrap_or_default();
@@ -434,7 +433,7 @@ impl Found {
             Some(board) => Ok(&board.id),
             None => {
                 let titles = self.boards.iter().map(|b| b.title.as_str());
-                Err(unknown("projects", "open project", title, titles, ""))
+                Err(unknown("projects", "open project", title, titles))
             }
         }
     }
@@ -529,36 +528,24 @@ fn beginning(name: &str) -> &str {
         .unwrap_or(name)
 }
 
+/// Why there is no `what` of that name, and which there are, as far as GitHub has told: `names`.
 fn unknown<'a>(
     field: &'static str,
     what: &str,
     name: &str,
     names: impl Iterator<Item = &'a str>,
-    list: &str,
 ) -> Error {
     let mut seen = std::collections::HashSet::new();
     let names: Vec<&str> = names.filter(|name| seen.insert(*name)).collect();
-    let hint = did_you_mean(name, names.iter().copied()).or_else(|| {
-        match (names.is_empty(), list.is_empty()) {
-            (true, _) => None,
-            (false, true) => Some(format!(
-                "known: {}",
-                names
-                    .iter()
-                    .take(10)
-                    .copied()
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            )),
-            (false, false) => Some(format!("see them all with '{list}'")),
-        }
-    });
-    let error = Error::invalid(
+    let hint = if names.is_empty() {
+        format!("no {what} was found here at all: correct the name, or leave it out")
+    } else {
+        near::did_you_mean(name, names.iter().copied())
+            .unwrap_or_else(|| near::hint(name, names, &format!("{what}s here")))
+    };
+    Error::invalid(
         field,
         format!("there is no {what} '{name}'; nothing was changed"),
-    );
-    match hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
-    }
+    )
+    .with_hint(hint)
 }

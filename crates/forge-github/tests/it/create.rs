@@ -228,6 +228,23 @@ async fn nothing_is_made_when_a_name_is_wrong() {
         }
     ));
     assert_eq!(e.hint(), Some("did you mean 'documentation'?"));
+    for (there, hint) in [
+        (
+            vec![],
+            "no label was found here at all: correct the name, or leave it out",
+        ),
+        (
+            vec![label("bug"), label("documentation")],
+            "the labels here are 'bug', 'documentation'",
+        ),
+    ] {
+        let labels = json!({ "label0": null, "labels": { "nodes": there } });
+        let wanted = CreatePull {
+            labels: vec!["zzzzz".into()],
+            ..plain()
+        };
+        assert_eq!(refusal(repo(labels), wanted).await.hint(), Some(hint));
+    }
 
     let mut nobody = repo(json!({ "assignableUsers": { "nodes": [{ "login": "grace" }] } }));
     nobody["data"]["user0"] = Value::Null;
