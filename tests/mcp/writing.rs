@@ -189,6 +189,13 @@ fn a_description_as_it_was_read_is_not_written_over_its_comments() {
     wire.call("pr_edit", json!({"number": 1, "append": "More."}))
         .ok();
     assert_eq!(stored(), "Why.\n\n<!-- keep -->\n\nMore.");
+    // The same call adds it once more, and the hints of the tool do not say otherwise.
+    wire.call("pr_edit", json!({"number": 1, "append": "More."}))
+        .ok();
+    assert_eq!(stored(), "Why.\n\n<!-- keep -->\n\nMore.\n\nMore.");
+    let tools = wire.tools();
+    let edit = tools.iter().find(|tool| tool["name"] == "pr_edit").unwrap();
+    assert_eq!(edit["annotations"]["idempotentHint"], false);
     // Without the marker all of it is replaced, and then the words are somebody's own.
     for body in ["New.", edited.as_str()] {
         wire.call("pr_edit", json!({"number": 1, "body": body}))

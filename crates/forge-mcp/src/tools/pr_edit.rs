@@ -46,7 +46,8 @@ impl Tool for PrEdit {
         title: "Edit a pull request",
         description: "Changes what is named and leaves the rest. Prefer append to body: pr_view \
                       shows descriptions without HTML comments. Closing: pr_set_state.",
-        effect: Effect::Set,
+        // With append the same call adds to the description once more.
+        effect: Effect::Add,
     };
     type Args = Args;
     type Out = reviewers::Out;
