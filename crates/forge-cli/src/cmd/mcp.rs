@@ -7,7 +7,7 @@ use forge_core::{Error, Result};
 use forge_mcp::{
     Options, Server,
     clients::Client,
-    http::{self, Bearer, HttpOptions},
+    http::{self, Bearer, HttpOptions, Limits},
     safety::AllowList,
 };
 
@@ -49,6 +49,7 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
         addr,
         bearer: Some(bearer),
         hosts: args.allow_host.clone(),
+        limits: Limits::default(),
     };
     let listening = http::serve(server, options).await?;
     ctx.ui.line(&format!("listening on {}", listening.url()))?;

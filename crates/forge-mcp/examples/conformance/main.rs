@@ -20,7 +20,7 @@ use std::sync::Arc;
 use forge::{Config, Forges, config::Env};
 use forge_mcp::{
     Extension, Options, Route, Server,
-    http::{self, HttpOptions},
+    http::{self, HttpOptions, Limits},
 };
 use futures::future::BoxFuture;
 use rmcp::{
@@ -128,6 +128,7 @@ async fn main() {
         addr: format!("127.0.0.1:{port}").parse().expect("a port"),
         bearer: None,
         hosts: Vec::new(),
+        limits: Limits::default(),
     };
     let listening = http::serve(server, options).await.unwrap();
     println!("listening on {}", listening.url());

@@ -6,20 +6,30 @@
 //!
 //! It listens on loopback unless told otherwise, wants a bearer token on every request, refuses a
 //! `Host` and an `Origin` that are not the address it listens on, and bounds bodies and
-//! connections. It serves one principal: the accounts of whoever started it.
+//! connections. Who has not shown the token takes no place of somebody who has. It serves one
+//! principal: the accounts of whoever started it.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::VecDeque, convert::Infallible, future, net::SocketAddr, sync::Arc, time::Duration,
+};
 
 use bytes::Bytes;
 use forge_core::{Error, ErrorKind, Result};
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
 };
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::{
+    net::TcpListener,
+    sync::{OnceCell, OwnedSemaphorePermit, Semaphore, oneshot},
+    time::timeout,
+};
 use tower_service::Service as _;
 
 use crate::server::Server;
@@ -27,11 +37,8 @@ use crate::server::Server;
 /// The largest request, in bytes.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
-/// How many connections are served at once; the next ones wait to be accepted.
-const CONNECTIONS: usize = 256;
-
-/// How long a client may take to send the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a connection whose client has shown the token may be without a request.
+const IDLE: Duration = Duration::from_secs(30);
 
 /// How long a session of a client of 2025-11-25 is kept that nobody uses.
 const SESSION_IDLE: Duration = Duration::from_secs(600);
@@ -115,6 +122,32 @@ pub struct HttpOptions {
     pub bearer: Option<Bearer>,
     /// Hosts that requests may name beside the address itself.
     pub hosts: Vec<String>,
+    /// How much it takes.
+    pub limits: Limits,
+}
+
+/// How much a server takes at once, and how long it waits for clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections that have shown the token; a request of one more is refused.
+    pub connections: usize,
+    /// Connections that have not: the oldest makes way for one more.
+    pub strangers: usize,
+    /// How long a connection has to show the token.
+    pub head: Duration,
+    /// How long a request with the token has to send its body.
+    pub body: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 256,
+            strangers: 256,
+            head: Duration::from_secs(5),
+            body: Duration::from_secs(30),
+        }
+    }
 }
 
 /// A server that listens.
@@ -151,6 +184,17 @@ pub async fn serve(server: Server, options: HttpOptions) -> Result<Listening> {
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Mcp = StreamableHttpService<Server, LocalSessionManager>;
 
+/// What the requests of one connection share.
+#[derive(Clone)]
+struct Shared {
+    mcp: Mcp,
+    bearer: Option<Bearer>,
+    limits: Limits,
+    room: Arc<Semaphore>,
+    /// Its place among those that have shown the token; empty until it has.
+    place: Arc<OnceCell<OwnedSemaphorePermit>>,
+}
+
 impl Listening {
     /// The address to connect to.
     #[must_use]
@@ -160,17 +204,16 @@ impl Listening {
 
     /// Serves until the future is dropped.
     pub async fn run(self) {
-        let server = self.server;
+        let (server, limits) = (self.server, self.options.limits);
         let mcp: Mcp = StreamableHttpService::new(
             move || Ok(server.clone()),
             Arc::new(sessions()),
             config(self.addr, &self.options.hosts),
         );
-        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let room = Arc::new(Semaphore::new(limits.connections));
+        // The last ones that came. One that falls out is closed, unless it has a place by then.
+        let mut strangers = VecDeque::new();
         loop {
-            let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-                return;
-            };
             let stream = match self.listener.accept().await {
                 Ok((stream, _)) => stream,
                 // Too many open files, or a client that left: wait for better times.
@@ -181,16 +224,37 @@ impl Listening {
             };
             // Without it each answer of an event stream waits for the delayed acknowledgement.
             let _ = stream.set_nodelay(true);
-            let (mcp, bearer) = (mcp.clone(), self.options.bearer.clone());
+            if strangers.len() >= limits.strangers {
+                strangers.pop_front();
+            }
+            let (stays, falls_out) = oneshot::channel::<()>();
+            strangers.push_back(stays);
+            let shared = Shared {
+                mcp: mcp.clone(),
+                bearer: self.options.bearer.clone(),
+                limits,
+                room: Arc::clone(&room),
+                place: Arc::default(),
+            };
             tokio::spawn(async move {
-                let service =
-                    service_fn(move |request| answer(mcp.clone(), bearer.clone(), request));
-                let _ = hyper::server::conn::http1::Builder::new()
+                let place = Arc::clone(&shared.place);
+                let connection = hyper::server::conn::http1::Builder::new()
                     .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_TIMEOUT)
-                    .serve_connection(TokioIo::new(stream), service)
-                    .await;
-                drop(permit);
+                    .header_read_timeout(IDLE)
+                    .serve_connection(
+                        TokioIo::new(stream),
+                        service_fn(move |request| answer(shared.clone(), request)),
+                    );
+                let must_go = async {
+                    let _ = timeout(limits.head, falls_out).await;
+                    if place.initialized() {
+                        future::pending::<()>().await;
+                    }
+                };
+                tokio::select! {
+                    _ = connection => {}
+                    () = must_go => {}
+                }
             });
         }
     }
@@ -218,12 +282,8 @@ fn config(addr: SocketAddr, more: &[String]) -> StreamableHttpServerConfig {
         .with_max_request_body_bytes(BODY_MAX)
 }
 
-async fn answer(
-    mut mcp: Mcp,
-    bearer: Option<Bearer>,
-    request: Request<Incoming>,
-) -> Result<Answer, Infallible> {
-    if let Some(bearer) = &bearer
+async fn answer(mut shared: Shared, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    if let Some(bearer) = &shared.bearer
         && !bearer.is_in(request.headers().get(header::AUTHORIZATION))
     {
         let mut refused = plain(
@@ -236,14 +296,57 @@ async fn answer(
         );
         return Ok(refused);
     }
+    let room = Arc::clone(&shared.room);
+    let take = || async move { room.try_acquire_owned() };
+    if shared.place.get_or_try_init(take).await.is_err() {
+        let text = format!(
+            "{} connections are open already: close some, or try again in a second\n",
+            shared.limits.connections
+        );
+        let mut refused = plain(StatusCode::SERVICE_UNAVAILABLE, text);
+        let headers = refused.headers_mut();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        return Ok(refused);
+    }
     if request.uri().path().trim_end_matches('/') != PATH {
         return Ok(plain(StatusCode::NOT_FOUND, "it is served at /mcp\n"));
     }
-    mcp.call(request).await
+    match whole(request, shared.limits.body).await {
+        Ok(request) => shared.mcp.call(request).await,
+        Err((status, text)) => Ok(plain(status, text)),
+    }
 }
 
-fn plain(status: StatusCode, text: &'static str) -> Answer {
-    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+/// A request with all of its body.
+async fn whole(
+    request: Request<Incoming>,
+    within: Duration,
+) -> Result<Request<Full<Bytes>>, (StatusCode, String)> {
+    let (head, body) = request.into_parts();
+    match timeout(within, Limited::new(body, BODY_MAX).collect()).await {
+        Ok(Ok(body)) => Ok(Request::from_parts(head, Full::new(body.to_bytes()))),
+        Ok(Err(e)) if e.is::<LengthLimitError>() => Err((
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body has more than {BODY_MAX} bytes: send less\n"),
+        )),
+        Ok(Err(e)) => Err((
+            StatusCode::BAD_REQUEST,
+            format!("the body cannot be read: {e}; send the request again\n"),
+        )),
+        Err(_) => Err((
+            StatusCode::REQUEST_TIMEOUT,
+            format!(
+                "the body did not end within {} s: send the request again, with all of it\n",
+                within.as_secs_f32()
+            ),
+        )),
+    }
+}
+
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> Answer {
+    let text: Bytes = text.into();
+    let mut response = Response::new(Full::new(text).boxed());
     *response.status_mut() = status;
     response
 }
