@@ -5,10 +5,11 @@
 //! ends by itself.
 //!
 //! It listens on loopback unless told otherwise, wants a bearer token on every request, refuses a
-//! `Host` and an `Origin` that are not the address it listens on, and bounds bodies and
-//! connections. Who has not shown the token takes no place of somebody who has. It serves one
+//! `Host` and an `Origin` that are not the address it listens on, and bounds bodies, connections and
+//! sessions. Who has not shown the token takes no place of somebody who has. It serves one
 //! principal: the accounts of whoever started it.
 
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -22,9 +23,7 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rmcp::transport::streamable_http_server::{
-    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
-};
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::{
     net::TcpListener,
     sync::{OnceCell, OwnedSemaphorePermit, Semaphore, oneshot},
@@ -32,6 +31,7 @@ use tokio::{
 };
 use tower_service::Service as _;
 
+use self::sessions::Sessions;
 use crate::server::Server;
 
 /// The largest request, in bytes.
@@ -39,13 +39,6 @@ const BODY_MAX: usize = 4 * 1024 * 1024;
 
 /// How long a connection whose client has shown the token may be without a request.
 const IDLE: Duration = Duration::from_secs(30);
-
-/// How long a session of a client of 2025-11-25 is kept that nobody uses.
-const SESSION_IDLE: Duration = Duration::from_secs(600);
-
-/// How long a session keeps an answer for a client whose connection broke before it had it. All that
-/// were made meanwhile are in memory, and each can have tens of kilobytes.
-const SESSION_ANSWERS: Duration = Duration::from_secs(10);
 
 /// Where it is served.
 pub const PATH: &str = "/mcp";
@@ -137,6 +130,9 @@ pub struct Limits {
     pub head: Duration,
     /// How long a request with the token has to send its body.
     pub body: Duration,
+    /// Sessions of clients of 2025-11-25: that which was not used for longest makes way for one
+    /// more.
+    pub sessions: usize,
 }
 
 impl Default for Limits {
@@ -146,6 +142,7 @@ impl Default for Limits {
             strangers: 256,
             head: Duration::from_secs(5),
             body: Duration::from_secs(30),
+            sessions: 256,
         }
     }
 }
@@ -182,7 +179,7 @@ pub async fn serve(server: Server, options: HttpOptions) -> Result<Listening> {
 }
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
-type Mcp = StreamableHttpService<Server, LocalSessionManager>;
+type Mcp = StreamableHttpService<Server, Sessions>;
 
 /// What the requests of one connection share.
 #[derive(Clone)]
@@ -207,7 +204,7 @@ impl Listening {
         let (server, limits) = (self.server, self.options.limits);
         let mcp: Mcp = StreamableHttpService::new(
             move || Ok(server.clone()),
-            Arc::new(sessions()),
+            Arc::new(Sessions::new(limits.sessions)),
             config(self.addr, &self.options.hosts),
         );
         let room = Arc::new(Semaphore::new(limits.connections));
@@ -258,13 +255,6 @@ impl Listening {
             });
         }
     }
-}
-
-fn sessions() -> LocalSessionManager {
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(SESSION_IDLE);
-    sessions.session_config.completed_cache_ttl = SESSION_ANSWERS;
-    sessions
 }
 
 fn config(addr: SocketAddr, more: &[String]) -> StreamableHttpServerConfig {

@@ -22,6 +22,7 @@ const WIDE: Limits = Limits {
     strangers: 100,
     head: LONG,
     body: LONG,
+    sessions: 100,
 };
 
 /// A server with these limits, and its address.
@@ -147,4 +148,55 @@ async fn a_body_that_does_not_end_is_not_waited_for() {
     send(&mut stream, "POST /mcp", "Content-Length: 10\r\n");
     stream.write_all(b"{").unwrap();
     assert_eq!(status(&mut stream), Some(408));
+}
+
+/// Sends a message in a session, or without one, and gives the status and the session.
+fn post(addr: SocketAddr, session: Option<&str>, message: &str) -> (u16, Option<String>) {
+    let session = session.map_or(String::new(), |id| format!("Mcp-Session-Id: {id}\r\n"));
+    let more = format!(
+        "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         {session}Content-Length: {}\r\nConnection: close\r\n",
+        message.len()
+    );
+    let mut stream = silent(addr);
+    send(&mut stream, "POST /mcp", &more);
+    stream.write_all(message.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let answer = answer.to_ascii_lowercase();
+    let id = answer
+        .lines()
+        .find_map(|l| l.strip_prefix("mcp-session-id: "));
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, id.map(str::to_owned))
+}
+
+/// A new session.
+fn begin(addr: SocketAddr) -> String {
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    let (status, session) = post(addr, None, message);
+    assert_eq!(status, 200);
+    session.unwrap()
+}
+
+/// Uses a session.
+fn goes_on(addr: SocketAddr, session: &str) -> u16 {
+    let message = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    post(addr, Some(session), message).0
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_session_that_was_not_used_for_longest_makes_way() {
+    let addr = start(Limits {
+        sessions: 2,
+        ..WIDE
+    })
+    .await;
+    let (first, second) = (begin(addr), begin(addr));
+    assert_eq!(goes_on(addr, &first), 202);
+    let third = begin(addr);
+    eventually(|| goes_on(addr, &second) == 404);
+    for session in [&first, &third] {
+        assert_eq!(goes_on(addr, session), 202);
+    }
 }

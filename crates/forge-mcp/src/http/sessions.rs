@@ -1,0 +1,133 @@
+//! Sessions of clients of 2025-11-25, as many as there is room for.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::Stream;
+use rmcp::{
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    transport::streamable_http_server::session::{
+        ServerSseMessage, SessionId, SessionManager,
+        local::{LocalSessionManager, LocalSessionManagerError},
+    },
+};
+
+/// How long a session is kept that nobody uses.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// How long a session keeps an answer for a client whose connection broke before it had it. All that
+/// were made meanwhile are in memory, and each can have tens of kilobytes.
+const ANSWERS: Duration = Duration::from_secs(10);
+
+/// The sessions in memory. Where there is one too many, that which was not used for longest ends: its
+/// client is told that there is no such session, and begins a new one.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    inner: Arc<LocalSessionManager>,
+    /// Those that there are, in the order of their last use.
+    used: Mutex<Vec<SessionId>>,
+    most: usize,
+}
+
+impl Sessions {
+    /// At most so many.
+    pub fn new(most: usize) -> Self {
+        let mut inner = LocalSessionManager::default();
+        inner.session_config.keep_alive = Some(IDLE);
+        inner.session_config.completed_cache_ttl = ANSWERS;
+        Self {
+            inner: Arc::new(inner),
+            used: Mutex::default(),
+            most,
+        }
+    }
+
+    fn used(&self) -> MutexGuard<'_, Vec<SessionId>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a new one into the order, and gives the one that has to go.
+    fn begin(&self, id: &SessionId) -> Option<SessionId> {
+        let mut used = self.used();
+        used.push(Arc::clone(id));
+        (used.len() > self.most).then(|| used.remove(0))
+    }
+
+    /// It is the one that was used last.
+    fn touch(&self, id: &SessionId) {
+        let mut used = self.used();
+        if let Some(at) = used.iter().position(|other| other == id) {
+            let id = used.remove(at);
+            used.push(id);
+        }
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = LocalSessionManagerError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        let made = self.inner.create_session().await?;
+        if let Some(idlest) = self.begin(&made.0) {
+            let inner = Arc::clone(&self.inner);
+            // It ends also where the client of the new one does not wait for that.
+            tokio::spawn(async move {
+                let _ = inner.close_session(&idlest).await;
+            });
+        }
+        Ok(made)
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        self.inner.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        // Every request of a session asks this first.
+        self.touch(id);
+        self.inner.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        self.used().retain(|other| other != id);
+        self.inner.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.inner.create_stream(id, message).await
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Self::Error> {
+        self.inner.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.inner.create_standalone_stream(id).await
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.inner.resume(id, last_event_id).await
+    }
+}
