@@ -399,7 +399,7 @@ async fn a_head_that_is_left_over_goes_unless_it_went_on_or_is_needed() {
     let again = local.merge(&pr(&local, 1), &req).await.unwrap();
     assert!(again.value.already_merged && !again.value.branch_deleted);
     assert!(
-        again.warnings[0]
+        again.warnings[1]
             .message
             .contains("was not deleted: it is at")
     );
