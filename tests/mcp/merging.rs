@@ -67,6 +67,30 @@ fn the_branch_of_a_merged_one_goes_on_github_too() {
     assert_eq!(again.data()["unchanged"], true);
 }
 
+/// Of a closing that was made without it, or whose deletion failed.
+#[test]
+fn the_branch_of_a_closed_one_goes_by_another_call() {
+    let (local, hub) = (World::with_feature(), Hub::with_files(1));
+    let both = [local.server(MODERN, &["--write"]), hub.server(&["--write"])];
+    for (mut wire, repo) in both.into_iter().zip([None, Some(REPO)]) {
+        let mut close = json!({"number": 1, "state": "closed"});
+        if let Some(repo) = repo {
+            close["repo"] = json!(repo);
+        }
+        wire.call("pr_set_state", close.clone()).ok();
+        close["delete_branch"] = json!(true);
+        let gone = wire.call("pr_set_state", close.clone()).ok();
+        gone.says("it was so before; done all the same: delete");
+        let asked = " is closed. Delete its branch ";
+        assert!(wire.asked[0].contains(asked), "{:?}", wire.asked);
+        let again = wire.call("pr_set_state", close).ok();
+        assert_eq!(again.data()["unchanged"], true, "{}", again.text());
+    }
+    assert_eq!(local.git.oid("feature"), None);
+    let left = hub.double.seed().tips(REPO);
+    assert!(!left.keys().any(|name| name.ends_with("work")), "{left:?}");
+}
+
 #[test]
 fn who_cannot_ask_names_what_is_deleted_too() {
     let world = World::with_feature();

@@ -58,7 +58,7 @@ pub(crate) enum Branches {
 pub(crate) fn before_change(branches: Branches, comments: bool) -> String {
     let branches = match branches {
         Branches::None => "",
-        Branches::Head => "headRef { id }",
+        Branches::Head => "headRef { id target { oid } }",
         Branches::Both => "headRef { id } baseRef { id }",
     };
     let newest = match comments {

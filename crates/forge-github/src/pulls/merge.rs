@@ -222,7 +222,7 @@ impl GitHub {
         };
         let (mut steps, mut warnings) = (Vec::new(), Vec::new());
         if req.only_left_over && req.delete_branch {
-            match kept(pr, &pull) {
+            match kept(pr, &value.pull_request, &pull) {
                 Some(kept) => warnings.push(kept),
                 None => {
                     value.branch_deleted =
@@ -444,21 +444,20 @@ pub(super) fn not_open(pr: &PrId, state: &str) -> Error {
         .with_hint("reopen it first with 'forge pr reopen'")
 }
 
-/// Why the branch of one that is merged is not to go: it is a fork's, or has commits that nobody
-/// merged.
-fn kept(pr: &PrId, pull: &wire::Pull) -> Option<Warning> {
-    if pull.is_cross_repository {
+/// Why the branch of one that is not open any more is not to go: it is a fork's, or has gone on.
+pub(super) fn kept(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<Warning> {
+    if wire.is_cross_repository {
         return Some(kept_in_fork(pr));
     }
-    let tip = pull.head_ref.as_ref()?.target.as_ref().map(|tip| &tip.oid);
-    if tip.is_some() && tip == pull.head_ref_oid.as_ref() {
+    let tip = wire.head_ref.as_ref()?.target.as_ref().map(|tip| &tip.oid);
+    if tip.is_some() && tip == pull.head_oid.as_ref() {
         return None;
     }
     let tip = tip.map_or("a commit that was not read", String::as_str);
-    let name = one_line(&pull.head_ref_name);
+    let name = one_line(&pull.head_branch);
     Some(
         Warning::new(format!(
-            "the branch '{name}' was not deleted: it is at {tip} now, and not at what was merged"
+            "the branch '{name}' was not deleted: it is at {tip} now, and has gone on since"
         ))
         .with_hint("if its commits are not needed, delete it with git"),
     )

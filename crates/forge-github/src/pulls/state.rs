@@ -6,6 +6,7 @@ use forge_core::{
 };
 use serde_json::{Value, json};
 
+use super::merge::kept;
 use crate::{
     GitHub,
     gql::{
@@ -37,7 +38,21 @@ impl GitHub {
         let (wire, pull) = self.before(pr, req.comment.is_some(), branches).await?;
         match pull.state {
             PrState::Merged => return Err(merged(pr, "closed")),
-            PrState::Closed => return Ok(unchanged(pull, "closed")),
+            PrState::Closed => {
+                let mut outcome = unchanged(pull, "closed");
+                if req.delete_branch && wire.head_ref.is_some() {
+                    let mut steps = Vec::new();
+                    match kept(pr, &outcome.value, &wire) {
+                        Some(kept) => outcome.warnings.push(kept),
+                        None => {
+                            self.delete_head(pr, &wire, &mut steps, &mut outcome.warnings)
+                                .await;
+                        }
+                    }
+                    outcome.add_steps(steps);
+                }
+                return Ok(outcome);
+            }
             PrState::Open => {}
         }
         let comment = req.comment.as_deref();

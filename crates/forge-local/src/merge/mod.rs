@@ -191,7 +191,7 @@ impl Local {
         let method = pull.snapshot.merge_method;
         let followed = self.bring_along(cat, &pull).await;
         let (mut answer, branch_deleted) = if req.delete_branch {
-            let deletion = self.delete_merged_head(cat, &pull).await?;
+            let deletion = self.delete_left_head(cat, &pull).await?;
             let deleted = matches!(deletion, Some(Ok(())));
             let mut answer = if deleted || !followed.steps.is_empty() {
                 Outcome::immediate(self.present(cat, pull, PrFields::NONE).await?)
@@ -219,9 +219,9 @@ impl Local {
         }))
     }
 
-    /// Deletes the head branch of `pull`, which is merged, unless it has gone on since; `None` when
-    /// it is gone.
-    async fn delete_merged_head(
+    /// Deletes the head branch of `pull`, which is not open any more, unless it has gone on since;
+    /// `None` when it is gone.
+    pub(crate) async fn delete_left_head(
         &self,
         cat: &mut CatFile,
         pull: &Pull,
@@ -234,7 +234,7 @@ impl Local {
             let branch = &pull.snapshot.head_branch;
             let shown = text::one_line(branch);
             let warning = Warning::new(format!(
-                "the branch '{shown}' was not deleted: it is at {tip} now, and not at what was merged"
+                "the branch '{shown}' was not deleted: it is at {tip} now, and has gone on since"
             ))
             .with_hint(format!(
                 "if its commits are not needed: git branch -D {}",
@@ -271,7 +271,7 @@ impl Local {
         let deletion = match deletion {
             // What needed the branch as its base may need it no more.
             Some(Err(_)) if !followed.steps.is_empty() => self
-                .delete_merged_head(cat, &pull)
+                .delete_left_head(cat, &pull)
                 .await
                 .unwrap_or_else(|e| Some(Err(crate::pulls::warning_of(&e)))),
             Some(deletion) => Some(deletion.map(|_| ())),

@@ -33,7 +33,20 @@ impl Local {
                 .await?;
             match pull.snapshot.state {
                 PrState::Open => {}
-                PrState::Closed => return self.unchanged(&mut cat, pull, "closed already").await,
+                PrState::Closed => {
+                    drop(attempts);
+                    let deletion = match req.delete_branch {
+                        true => self.delete_left_head(&mut cat, &pull).await?,
+                        false => None,
+                    };
+                    let mut outcome = self.unchanged(&mut cat, pull, "closed already").await?;
+                    outcome.add_steps(deletion.as_ref().map(|done| Step {
+                        name: "delete head branch".into(),
+                        done: done.is_ok(),
+                    }));
+                    outcome.warnings.extend(deletion.and_then(Result::err));
+                    return Ok(outcome);
+                }
                 PrState::Merged => {
                     return Err(Error::precondition(
                         Precondition::Merged,

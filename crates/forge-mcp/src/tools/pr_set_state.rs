@@ -1,5 +1,5 @@
 use forge_core::{
-    Error, Precondition,
+    Error, ErrorKind, Precondition,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -11,7 +11,7 @@ use super::{
     written,
 };
 use crate::{
-    output::Written,
+    output::{Written, state_word},
     server::{Answer, Call, Effect, Spec, Stop, Target, Tool},
 };
 
@@ -80,13 +80,21 @@ impl Tool for PrSetState {
         }
         if args.delete_branch {
             let pull = target.repo.view(&target.id, LOOK).await?;
-            goes_with_it(&target, &pull).await?;
-            let question = format!(
-                "Close {} \"{}\" and delete its branch {}?",
-                target.id,
-                titled(call, &pull),
-                call.cleaner.line(&pull.head_branch),
-            );
+            can_go(&target, &pull).await?;
+            let title = titled(call, &pull);
+            let branch = call.cleaner.line(&pull.head_branch);
+            let question = match pull.state {
+                PrState::Closed => {
+                    format!(
+                        "{} \"{title}\" is closed. Delete its branch {branch}?",
+                        target.id
+                    )
+                }
+                _ => format!(
+                    "Close {} \"{title}\" and delete its branch {branch}?",
+                    target.id
+                ),
+            };
             let said = Said {
                 head: args.expected_head.as_deref(),
                 confirm: args.confirm.as_deref(),
@@ -95,7 +103,7 @@ impl Tool for PrSetState {
             // The user may have thought for minutes: what was looked at is what goes.
             let now = target.repo.view(&target.id, LOOK).await?;
             same_head(pull.head_oid.as_deref(), now.head_oid.as_deref())?;
-            goes_with_it(&target, &now).await?;
+            same_state(&target, &pull, &now)?;
         }
         let req = CloseReq {
             comment: args.comment,
@@ -106,28 +114,35 @@ impl Tool for PrSetState {
     }
 }
 
-/// Refuses one whose branch would not go, because it is not open: nobody is asked about it.
-async fn goes_with_it(target: &Target, pull: &PullRequest) -> Result<(), Error> {
-    let (why, what, hint) = match pull.state {
-        PrState::Open => return Ok(()),
-        PrState::Closed => (
-            Precondition::Closed,
-            "closed already, and its branch goes with the closing alone",
-            "if its commits are not needed, delete the branch with \
-             'git push <remote> --delete <branch>'",
-        ),
-        PrState::Merged => {
-            // What a record alone calls merged is closed where this does not find the change.
-            let found = target.repo.view(&target.id, PrFields::MERGEABILITY).await?;
-            if is_proved(target, &found).is_err() {
-                return Ok(());
-            }
-            (
-                Precondition::Merged,
-                "merged, so it cannot be closed",
-                "pr_merge with delete_branch=true deletes the branch that a merge left over",
-            )
-        }
-    };
-    Err(Error::precondition(why, format!("{} is {what}", target.id)).with_hint(hint))
+/// Refuses one that is merged, and is not closed any more: nobody is asked about it.
+async fn can_go(target: &Target, pull: &PullRequest) -> Result<(), Error> {
+    if pull.state != PrState::Merged {
+        return Ok(());
+    }
+    // What a record alone calls merged is closed where this does not find the change.
+    let found = target.repo.view(&target.id, PrFields::MERGEABILITY).await?;
+    if is_proved(target, &found).is_err() {
+        return Ok(());
+    }
+    Err(Error::precondition(
+        Precondition::Merged,
+        format!("{} is merged, so it cannot be closed", target.id),
+    )
+    .with_hint("pr_merge with delete_branch=true deletes the branch that a merge left over"))
+}
+
+/// Whoever agreed to a deletion has agreed to no closing of what somebody opened again.
+fn same_state(target: &Target, then: &PullRequest, now: &PullRequest) -> Result<(), Error> {
+    if then.state == now.state {
+        return Ok(());
+    }
+    let [expected, actual] = [then, now].map(|pull| state_word(pull).to_owned());
+    let message = format!(
+        "{} was {expected} when somebody was asked, and is {actual} now",
+        target.id
+    );
+    Err(
+        Error::new(ErrorKind::Conflict { expected, actual }, message)
+            .with_hint("look at it with pr_view, then make the call again"),
+    )
 }
