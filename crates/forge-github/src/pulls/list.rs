@@ -170,6 +170,7 @@ impl GitHub {
             result.total = chunk.total.filter(|_| counted);
             result.warnings = map::both(result.warnings, chunk.warnings);
             let next = chunk.nodes.next().filter(|n| Some(n) != after.as_ref());
+            let before = result.items.len();
             for (i, row) in chunk.nodes.nodes.into_iter().flatten().enumerate() {
                 let Some(mut pull) = row else { continue };
                 scanned += 1;
@@ -191,7 +192,9 @@ impl GitHub {
                 }
             }
             after = next;
-            if after.is_none() || result.items.len() >= page.limit {
+            // Words that lead elsewhere may find a thousand there: the cursor goes on.
+            let is_elsewhere = !counted && result.items.len() == before;
+            if after.is_none() || result.items.len() >= page.limit || is_elsewhere {
                 break;
             }
         }
