@@ -198,10 +198,17 @@ fn a_diff_is_of_the_base_that_there_is() {
         if let Some(cursor) = &old {
             let mut next = args.clone();
             next["cursor"] = json!(cursor);
-            wire.call("pr_diff", next)
-                .fails("conflict")
-                .says("the base of the diff has changed since the first page")
-                .says("start again without cursor");
+            let followed = wire.call("pr_diff", next);
+            // A base that comes to the same diff as the first page's goes on with it.
+            match base {
+                "moved" => drop(followed.ok()),
+                _ => drop(
+                    followed
+                        .fails("conflict")
+                        .says("the diff has changed since the first page")
+                        .says("start again without cursor"),
+                ),
+            }
         }
         let page = wire.call("pr_diff", args.clone()).ok();
         assert_eq!(page.data()["files_total"], count, "{base}");

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use forge_core::{Warning, model::PullRequest};
+use forge_core::{Warning, fingerprint, model::PullRequest};
 
 use super::diff::File;
 
@@ -47,6 +47,17 @@ pub(crate) struct Whole {
     pub warnings: Vec<Warning>,
     /// Its length in bytes.
     pub bytes: usize,
+}
+
+impl Whole {
+    /// What another diff differs in: the headers name the contents of both sides.
+    pub fn content(&self) -> u64 {
+        let files = self.files.iter();
+        let parts: Vec<_> = files
+            .map(|f| (&f.header, f.hunks.len(), f.additions, f.deletions))
+            .collect();
+        fingerprint(&parts)
+    }
 }
 
 struct Entry {

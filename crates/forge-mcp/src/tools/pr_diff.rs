@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use forge_core::{
-    Error, Warning, fingerprint,
+    Error, Warning,
     model::{FileStatus, PrFields, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -102,13 +102,13 @@ impl Tool for PrDiff {
             args.names_only,
             detailed,
         );
-        // Another base has another diff, of the same head.
-        let base = fingerprint(&whole.ends.base);
+        // Another base may have another diff, of the same head.
+        let content = whole.content();
         let from = match &args.cursor {
             None => Position::default(),
             Some(text) => {
                 let pinned = cursor::read(Self::SPEC.name, &bound, &head, text)?;
-                cursor::unpin(pinned, "the base of the diff", |_| base)?
+                cursor::unpin(pinned, "the diff", |_| content)?
             }
         };
         let chosen: Vec<&File> = whole
@@ -185,7 +185,7 @@ impl Tool for PrDiff {
         let first = shown.first().map_or(0, |(n, _)| n + 1);
         let last = shown.last().map_or(0, |(n, _)| n + 1);
         out.next_cursor = fitted.next.map(|at| {
-            let at = cursor::pin(at, base);
+            let at = cursor::pin(at, content);
             cursor::make(Self::SPEC.name, &bound, &out.head_oid, &at)
         });
         let mut text = fitted.text;
