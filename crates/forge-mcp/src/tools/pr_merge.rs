@@ -214,7 +214,6 @@ async fn merged_before(
     said: &Said<'_>,
 ) -> Result<Answer<Out>, Stop> {
     let warnings = unread(pull);
-    let mut out = left_over(call, target).await?;
     let mut plan = Plan::of(call, target, pull).await?;
     plan = plan.without_done(target).await;
     let issues = plan.in_words();
@@ -237,6 +236,7 @@ async fn merged_before(
             Err(ask @ Stop::Ask(_)) => return Err(ask),
         }
     }
+    let mut out = left_over(call, target).await?;
     out.warnings.splice(0..0, warnings);
     let linked = plan.carry_out(call, target).await;
     out.unchanged &= linked.is_unchanged();
@@ -265,7 +265,10 @@ async fn left_over(call: &Call, target: &Target) -> Result<Outcome<Merge>, Error
         clone: call.server.clone_of(&target.repo).await,
         ..MergeReq::default()
     };
-    Ok(said_once(target.repo.merge(&target.id, &req).await?))
+    let mut outcome = said_once(target.repo.merge(&target.id, &req).await?);
+    // What else was done is named.
+    outcome.already = true;
+    Ok(outcome)
 }
 
 /// The first warning of what was so already says what the answer says anyway.

@@ -108,6 +108,9 @@ fn is_open(target: &Target, pull: &PullRequest) -> Result<(), Error> {
     .with_hint("pr_set_state with state=open opens a closed one again"))
 }
 
+/// How many of the files that conflict a question names; the others are counted.
+const NAMED: usize = 10;
+
 /// Refuses one that the forge calls conflicting: nobody is asked about it. Where it names the files
 /// it has tried a merge, and that is a warning: a rebase leaves out what the base has already, and
 /// may go all the same. A state that is not worked out yet is not waited for.
@@ -116,10 +119,17 @@ fn conflicts(target: &Target, pull: &PullRequest) -> Result<Option<Warning>, Err
     let Err(e) = mergeable(&target.id, &pull.base_branch, found) else {
         return Ok(None);
     };
-    match found.map(|m| m.conflicts.join(", ")) {
-        Some(files) if !files.is_empty() => Ok(Some(Warning::new(format!(
-            "a merge of the two has conflicts in {files}, and a rebase may be refused"
-        )))),
-        _ => Err(e),
+    let files = found.map(|m| m.conflicts.as_slice()).unwrap_or_default();
+    if files.is_empty() {
+        return Err(e);
     }
+    let named: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
+    let more = match files.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Ok(Some(Warning::new(format!(
+        "a merge of the two has conflicts in {}{more}, and a rebase may be refused",
+        named.join(", ")
+    ))))
 }
