@@ -51,6 +51,38 @@ impl Git {
         }
     }
 
+    /// The newest merge commit of `base..head` that is not what git makes of its two parents by
+    /// itself; one of more parents counts as such. What it changed is in no other commit.
+    ///
+    /// # Errors
+    /// `git` when one of them is not there.
+    pub async fn own_merge(&self, base: &str, head: &str) -> Result<Option<String>> {
+        let range = format!("{base}..{head}");
+        let args = [
+            "rev-list",
+            "--merges",
+            "--parents",
+            "--end-of-options",
+            &range,
+        ];
+        let listed = self.run_ok(args).await?;
+        for line in String::from_utf8_lossy(&listed).lines() {
+            let (merge, parents) = line.split_once(' ').unwrap_or((line, ""));
+            let is_plain = match parents.split_once(' ') {
+                Some((ours, theirs)) if !theirs.contains(' ') => {
+                    let made = self.merge_trees(ours, theirs, true).await?;
+                    let has = self.cat_file().info(&format!("{merge}^{{tree}}")).await?;
+                    has.is_some_and(|has| made == Merged::Clean(has.oid))
+                }
+                _ => false,
+            };
+            if !is_plain {
+                return Ok(Some(merge.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether `commit` is an ancestor of `of`, or `of` itself.
     ///
     /// # Errors

@@ -462,6 +462,10 @@ async fn has_landed(git: &Git, base: &str, head: &str) -> Result<bool> {
 /// The newest merge commit of a round where `made`, which has the other commits of it on top of
 /// `base`, is not what a merge of the round comes to: a merge commit can change files by itself.
 async fn left_out(git: &Git, base: &str, head: &str, made: &str) -> Result<Option<String>> {
+    if made == base {
+        // What the round brought may have been changed there since: a merge of both says nothing.
+        return git.own_merge(base, head).await;
+    }
     let range = format!("{base}..{head}");
     let merges = [
         "rev-list",
@@ -480,8 +484,7 @@ async fn left_out(git: &Git, base: &str, head: &str, made: &str) -> Result<Optio
             let has = git.cat_file().info(&format!("{made}^{{tree}}")).await?;
             has.is_some_and(|has| has.oid == tree)
         }
-        // What the branch had before may have been changed there since.
-        Merged::Conflicts(_) => made == base,
+        Merged::Conflicts(_) => false,
     };
     Ok((!is_whole).then_some(newest))
 }

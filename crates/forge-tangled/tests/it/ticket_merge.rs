@@ -410,8 +410,9 @@ async fn a_round_whose_merge_commit_changes_files_is_not_merged_without_them() {
     ] {
         let ground = Ground::new().await;
         let git = &ground.repo.git;
-        if !has_commits {
-            git.set_branch("topic", "main");
+        match has_commits {
+            true => drop(git.commit("topic", "Add d", &[("d", Some("1\n"))])),
+            false => git.set_branch("topic", "main"),
         }
         git.commit("main", "Meanwhile", &[("c", Some("1\n"))]);
         merge_main(git, own);
@@ -434,6 +435,13 @@ async fn a_round_whose_merge_commit_changes_files_is_not_merged_without_them() {
         }
         let done = done.map(|m| m.value.already_merged).map_err(|e| e.code());
         assert_eq!(done, merged, "commits: {has_commits}, own: {own:?}");
+        if merged.is_ok() {
+            // What goes later is no merge commit's doing.
+            git.commit("main", "Drop d", &[("d", None)]);
+            let again = forge.merge(&ground.pr, &ground.req()).await.unwrap();
+            let doubts = |w: &Warning| w.message.contains("does not show its commits");
+            assert!(!again.warnings.iter().any(doubts), "{:?}", again.warnings);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use forge_core::{
     Capability, Error, PrId, PrKey, Repo, Result, Warning,
     model::{CreatePull, PrFields, PrState, PullRequest},
 };
-use forge_git::{Merged, quoted};
+use forge_git::quoted;
 
 use super::{create::default_base, shared::has};
 use crate::{cmd::Ctx, select};
@@ -179,12 +179,13 @@ pub(super) async fn of_branch(
         .with_hint("name a branch of your clone, or pass the changes with --patch"));
     }
     let base = base(ctx, repo, base_branch, below).await?;
-    if let Some(merge) = own_merge(ctx, &base, &head).await?
+    if let Some(merge) = ctx.git().own_merge(&base, &head).await?
         && takes_patches(repo).await?
     {
         let message = format!(
-            "the merge commit {merge} of '{branch}' changes files by itself (a conflict that was \
-             solved there, or an edit), and a patch leaves merge commits out"
+            "the merge commit {merge} of '{branch}' is not what git makes of two parents (a \
+             conflict that was solved there, an edit, or a third parent), and a patch leaves merge \
+             commits out"
         );
         return Err(Error::invalid("head", message).with_hint(format!(
             "rebase the branch (`git rebase {base}`), commit there what the merge had changed, and \
@@ -201,37 +202,6 @@ pub(super) async fn of_branch(
         .with_hint("commit something first"));
     }
     Ok(patch)
-}
-
-/// The newest merge commit of a range that is not what git makes of its two parents.
-async fn own_merge(ctx: &Ctx, base: &str, head: &str) -> Result<Option<String>> {
-    let git = ctx.git();
-    let range = format!("{base}..{head}");
-    let args = [
-        "rev-list",
-        "--merges",
-        "--parents",
-        "--end-of-options",
-        &range,
-    ];
-    let listed = git.run_ok(args).await?;
-    for line in String::from_utf8_lossy(&listed).lines() {
-        let (merge, parents) = line.split_once(' ').unwrap_or((line, ""));
-        let is_plain = match parents.split_once(' ') {
-            Some((ours, theirs)) if !theirs.contains(' ') => {
-                let made = git.merge_trees(ours, theirs, true).await?;
-                let tree = format!("{merge}^{{tree}}");
-                let has = git.cat_file().info(&tree).await?;
-                has.is_some_and(|has| made == Merged::Clean(has.oid))
-            }
-            // What git makes of more parents is not worked out.
-            _ => false,
-        };
-        if !is_plain {
-            return Ok(Some(merge.to_owned()));
-        }
-    }
-    Ok(None)
 }
 
 /// Whether a round of this repository is a patch; on Tangled 1.0 it is two commits.
