@@ -1,7 +1,7 @@
 //! Closing and reopening: a status record in the account of whoever does it.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Timestamp,
+    AtUri, Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Timestamp,
     Warning,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Era, Tangled, comments, ingest::Seen, kinds, records::NewRecord, repository::Repository,
-    sources::Kind, write,
+    sources::Kind, tid, write,
 };
 
 /// What the state is, and the time that the status which decides it claims.
@@ -286,7 +286,15 @@ impl Tangled {
         let mine = |s: &&Status| s.author == viewer && s.state == Some(state);
         let counting = statuses.iter().filter(|s| s.authority.is_some());
         let last = counting.rev().find(|s| !mine(s));
-        Ok(last.map(|s| s.at))
+        // A state of the far future would date what the viewer says, so it is believed as far as
+        // the second of its key.
+        Ok(last.map(|s| {
+            let key = AtUri::parse(&s.uri)
+                .ok()
+                .and_then(|uri| tid::time(&uri.rkey));
+            let made = key.map_or(0, |made| made.unix());
+            s.at.min(Timestamp::from_unix(made.saturating_add(1)))
+        }))
     }
 
     /// Who can see a state that was so already.

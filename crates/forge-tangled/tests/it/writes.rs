@@ -403,6 +403,8 @@ async fn a_state_that_failed_behind_its_comment_says_that_the_comment_is_there()
         .pds()
         .records(&stage.alice.did, "sh.tangled.feed.comment");
     assert_eq!(comments.len(), 3, "it was said once");
+    let of_then = |value: &Value| value["createdAt"].as_str().unwrap().starts_with("2036");
+    assert!(!comments.iter().any(|(_, _, value)| of_then(value)));
 }
 
 #[tokio::test]
