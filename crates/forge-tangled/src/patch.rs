@@ -492,6 +492,8 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
     let mut changes: BTreeMap<String, Vec<&[u8]>> = BTreeMap::new();
     let mut file = String::new();
     let (mut left, mut changed, mut packed) = ((0_u64, 0_u64), false, false);
+    // The contents of both sides of a file, by their ids.
+    let mut sides: Option<&[u8]> = None;
     for line in diff.split(|b| *b == b'\n') {
         let first = line.first().copied();
         if first == Some(b'\\') {
@@ -512,13 +514,17 @@ fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
         let text = String::from_utf8_lossy(line);
         if let Some(names) = text.strip_prefix("diff --git ") {
             file = both_alike(names).unwrap_or_else(|| names.to_owned());
-            packed = false;
+            (packed, sides) = (false, None);
         } else if packed {
-            if !line.is_empty() {
+            // One content is packed in many ways, and git takes none that has another id.
+            if !line.is_empty() && sides.is_none() {
                 changes.entry(file.clone()).or_default().push(line);
             }
         } else if text.starts_with("GIT binary patch") {
             packed = true;
+            changes.entry(file.clone()).or_default().extend(sides);
+        } else if text.starts_with("index ") {
+            sides = line.split(|b| *b == b' ').nth(1);
         } else if text.starts_with("Binary files ") {
             return None;
         } else if HEADERS.iter().any(|header| text.starts_with(header)) {
@@ -830,6 +836,18 @@ literal 1
         let one = packed("literal 1\nIcmZPo000310RR91\n");
         assert!(same(&one, &one) && !same(&one, &packed("literal 1\nIcmZPo000320RR92\n")));
         assert!(!same(&one, ours));
+        let known = |ids: &str, text: &str| {
+            packed(text).replace("GIT", &format!("index {ids} 100644\nGIT"))
+        };
+        let one = known("0a..0b", "literal 1\nIcmZPo000310RR91\n");
+        assert!(same(
+            &one,
+            &known("0a..0b", "literal 1\nIcmZPo000320RR92\n")
+        ));
+        assert!(!same(
+            &one,
+            &known("0a..0c", "literal 1\nIcmZPo000310RR91\n")
+        ));
     }
 
     #[test]

@@ -79,25 +79,32 @@ impl Tangled {
         if !patch.mails.is_empty() {
             no_message(req)?;
         }
-        let text = as_text(pull, &patch)?;
         let before = self
             .branch(repository, &pull.base)
             .await?
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
-        // A change may apply twice: that it applies does not say that it is not there.
-        let (checked, landed) = future::try_join(
-            self.merge_check(repository, &pull.base, text),
-            self.landed_before(&located, &patch, &before, req),
-        )
-        .await?;
-        match (landed, checked) {
-            // A merge that was made and not recorded.
-            (Landed::Yes, _) => {
-                return self
-                    .record_merge(&located, &before, req, standing, true)
-                    .await;
+        // What no knot takes may have been put there by hand.
+        let check = async {
+            match as_text(pull, &patch) {
+                Ok(text) => {
+                    let checked = self.merge_check(repository, &pull.base, text).await?;
+                    Ok(Ok((text, checked)))
+                }
+                Err(e) => Ok(Err(e)),
             }
-            (Landed::No, Checked::Clean) => {}
+        };
+        // A change may apply twice: that it applies does not say that it is not there.
+        let (checked, landed) =
+            future::try_join(check, self.landed_before(&located, &patch, &before, req)).await?;
+        if landed == Landed::Yes {
+            // A merge that was made and not recorded.
+            return self
+                .record_merge(&located, &before, req, standing, true)
+                .await;
+        }
+        let (text, checked) = checked?;
+        match (landed, checked) {
+            (Landed::No | Landed::Yes, Checked::Clean) => {}
             (Landed::Perhaps(subject), Checked::Clean) => {
                 return Err(perhaps(&located, &patch, &subject));
             }
