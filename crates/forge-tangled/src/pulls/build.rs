@@ -1,7 +1,7 @@
 //! From records to the model's pull request.
 
 use forge_core::{
-    Error, ErrorKind, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Warning,
+    ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Warning,
     model::{Actor, Label, PrState, PullRequest},
 };
 
@@ -190,19 +190,12 @@ impl Tangled {
         if writers.may_write(&viewer.identity.did) {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::PermissionDenied {
-                missing: vec!["repo:push".to_owned()],
-                sso_url: None,
-            },
-            format!(
-                "{} may not {what} in {}: {why}{}",
-                viewer.identity.name(),
-                repository.id,
-                writers.aside()
-            ),
-        )
-        .with_hint(format!(
+        let told = format!(
+            "{} may not {what} in {}: {why}",
+            viewer.identity.name(),
+            repository.id
+        );
+        Err(writers.refusal(told).with_hint(format!(
             "ask the owner of the repository to {what} it, or to add you as a collaborator"
         )))
     }

@@ -1,8 +1,7 @@
 //! Closing and reopening: a status record in the account of whoever does it.
 
 use forge_core::{
-    AtUri, Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Timestamp,
-    Warning,
+    AtUri, Capability, Error, Ingestion, Outcome, PrId, Precondition, Result, Timestamp, Warning,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use futures::future;
@@ -122,21 +121,13 @@ impl Tangled {
         if writers.authority(&viewer.identity.did, author).is_some() {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::PermissionDenied {
-                missing: vec!["repo:push".to_owned()],
-                sso_url: None,
-            },
-            format!(
-                "{} may not change the state of {}: only its author, the owner of {} and the \
-                 collaborators may, and what others write does not count{}",
-                viewer.identity.name(),
-                uri,
-                repository.id,
-                writers.aside()
-            ),
-        )
-        .with_hint("leave a comment instead"))
+        let told = format!(
+            "{} may not change the state of {uri}: only its author, the owner of {} and the \
+             collaborators may, and what others write does not count",
+            viewer.identity.name(),
+            repository.id
+        );
+        Err(writers.refusal(told).with_hint("leave a comment instead"))
     }
 
     /// See [`forge_core::PullRequests::close`].

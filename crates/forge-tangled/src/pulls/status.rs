@@ -9,7 +9,7 @@
 use std::{borrow::Cow, collections::BTreeSet};
 
 use forge_core::{
-    Timestamp, Warning,
+    Error, ErrorKind, Timestamp, Warning,
     model::PrState,
     text::{one_line, truncate_chars},
 };
@@ -68,10 +68,14 @@ impl Writers {
         }
     }
 
-    /// The end of a refusal: why somebody else may be among them.
-    pub fn aside(&self) -> String {
-        let doubt = self.doubt.as_ref();
-        doubt.map_or_else(String::new, |doubt| format!("; {}", doubt.message))
+    /// Refuses who is not among them, as `told`, and with why they may be among them after all.
+    pub fn refusal(&self, mut told: String) -> Error {
+        if let Some(doubt) = &self.doubt {
+            told = format!("{told}; {}", doubt.message);
+        }
+        let missing = vec!["repo:push".to_owned()];
+        let sso_url = None;
+        Error::new(ErrorKind::PermissionDenied { missing, sso_url }, told)
     }
 
     /// Whether an account may push, label and merge.
