@@ -195,6 +195,13 @@ async fn what_a_search_finds_elsewhere_is_left_out() {
     assert_eq!((titles, page.total), (vec!["Title 1", "Title 2"], None));
     assert_eq!(page.warnings.len(), 1, "{:?}", page.warnings);
     assert!(page.warnings[0].message.contains("other repositories"));
+    script.sent();
+    // Where a page has nothing of ours, the cursor goes on and no request of this call does.
+    let nothing = found(vec![elsewhere(3), elsewhere(4)], 900, Some("s3"));
+    let script = Script::play(vec![data("PullSearch", nothing)]).await;
+    let page = script.repo.list(&query, PageReq::first(9)).await.unwrap();
+    assert!(page.items.is_empty() && page.next.is_some());
+    assert_eq!(script.sent().len(), 1);
     let missing = json!({ "repository": null, "search": found(vec![], 0, None)["search"] });
     let script = Script::play(vec![data("PullSearch", missing)]).await;
     let e = script.repo.list(&query, PageReq::first(9)).await;
