@@ -574,6 +574,33 @@ fn another_base() {
     }
 }
 
+/// Whoever agreed to delete the branch of a closed one agreed to no closing.
+#[test]
+fn another_state() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_feature();
+        world.forge(&["pr", "close", "1"]).ok();
+        let mut wire = world.server(era, &["--write"]);
+        let reopen = world.forge(&["pr", "reopen", "1"]);
+        wire.meanwhile = Some(Box::new(move || reopen.ok()));
+        let close = json!({"number": 1, "state": "closed", "delete_branch": true});
+        let refused = wire.call("pr_set_state", close);
+        match era {
+            LEGACY => refused
+                .fails("conflict")
+                .says("was closed when somebody was asked, and is open now"),
+            _ => refused
+                .fails("invalid_input")
+                .says("has changed since")
+                .says("Close "),
+        };
+        assert_eq!(wire.asked.len(), 1, "{era}");
+        let view = wire.call("pr_view", json!({"number": 1})).ok();
+        assert_eq!(view.data()["pull_request"]["state"], "open");
+        assert!(world.git.oid("feature").is_some(), "{era}");
+    }
+}
+
 #[test]
 fn a_private_repository_named_in_a_body() {
     let world = World::new();

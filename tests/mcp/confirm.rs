@@ -88,6 +88,19 @@ fn what_is_not_going_to_be_done_is_not_asked_about() {
         .fails("cancelled");
     let warns = " Warning: a merge of the two has conflicts in second.txt,";
     assert!(wire.asked[1].contains(warns), "{:?}", wire.asked);
+    // Of many the first are named, and the others counted.
+    let paths: Vec<_> = (0..12).map(|n| format!("many/{n:02}")).collect();
+    for (branch, text) in [("second", "ours"), ("main", "theirs")] {
+        let files: Vec<_> = paths
+            .iter()
+            .map(|path| (path.as_str(), Some(text)))
+            .collect();
+        world.git.commit(branch, "Many", &files);
+    }
+    wire.call("pr_update_branch", json!({"number": 2, "method": "rebase"}))
+        .fails("cancelled");
+    let warns = format!(" in {} and 3 more, and a rebase", paths[..10].join(", "));
+    assert!(wire.asked[2].contains(&warns), "{:?}", wire.asked);
 }
 
 #[test]
