@@ -327,6 +327,27 @@ mod tests {
     }
 
     #[test]
+    fn the_names_that_are_also_taken_are_taken_and_documented() {
+        let mut table = String::from("| argument | also taken |\n|---|---|\n");
+        for (name, also) in ALIASES {
+            table += &format!("| `{name}` | `{}` |\n", also.join("`, `"));
+            let schema = json!({"properties": {(*name): {"type": "string"}}});
+            for other in *also {
+                let sent = json!({(*other): "7"});
+                let got: Value = read(sent.as_object().cloned(), schema.as_object().unwrap())
+                    .unwrap_or_else(|e| panic!("{other}: {e}"));
+                assert_eq!(got, json!({(*name): "7"}), "{other}");
+            }
+        }
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp.md");
+        let docs = std::fs::read_to_string(docs).unwrap();
+        assert!(
+            docs.contains(&(table.clone() + "\n")),
+            "docs/mcp.md lacks\n{table}"
+        );
+    }
+
+    #[test]
     fn names_and_numbers_in_any_spelling() {
         for key in [
             "number",
