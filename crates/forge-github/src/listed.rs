@@ -55,3 +55,32 @@ impl Of {
         self.pr == *pr && self.at.elapsed() < FRESH
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use forge_core::{ForgeKind, RepoId, RepoPath};
+
+    use super::*;
+
+    #[test]
+    fn what_one_has_is_of_no_other() {
+        let repo = RepoId {
+            kind: ForgeKind::GITHUB,
+            host: "github.com".to_owned(),
+            path: RepoPath::Named {
+                owner: "o".to_owned(),
+                name: "r".to_owned(),
+            },
+        };
+        let [seven, eight] = [7, 8].map(|number| PrId::number(repo.clone(), number));
+        let listed = Listed::default();
+        let keep = |pr, id: &str| listed.keep(pr, std::iter::once(id.to_owned()));
+        keep(&seven, "IC_1");
+        keep(&seven, "IC_2");
+        assert!(listed.has(&seven, "IC_1") && listed.has(&seven, "IC_2"));
+        assert!(!listed.has(&seven, "IC_3") && !listed.has(&eight, "IC_1"));
+        keep(&eight, "IC_3");
+        assert!(listed.has(&eight, "IC_3") && !listed.has(&eight, "IC_1"));
+        assert!(!listed.has(&seven, "IC_1"));
+    }
+}

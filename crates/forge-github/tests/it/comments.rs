@@ -5,7 +5,7 @@ use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
 use crate::{
-    script::{Script, data, refused},
+    script::{Script, body, data, error, refused},
     wire::{belongs, comment, line_comment, nodes, one, page, thread},
 };
 
@@ -193,6 +193,13 @@ async fn a_comment_of_another_pull_request() {
     let mut on_issue = belongs(7);
     on_issue["node"] = json!({ "__typename": "IssueComment", "conversationOf": null });
     steps.extend([data("Belongs", on_issue), data("Belongs", belongs(8))]);
+    // One that there is not, or that this account does not see.
+    let mut nothing = belongs(7);
+    nothing["node"] = Value::Null;
+    let hidden = json!({
+        "data": nothing, "errors": [error(&["node"], "NOT_FOUND", "Could not resolve to a node")],
+    });
+    steps.extend([data("Belongs", nothing), body("Belongs", hidden)]);
     let script = Script::play(steps).await;
     let (repo, pr) = (&script.repo, script.pr());
     let key = id(&script, "PRRC_PRRT_1");
@@ -200,8 +207,10 @@ async fn a_comment_of_another_pull_request() {
     for _ in 0..3 {
         refused.push(repo.comment(&pr, "Because.", Some(&key)).await.unwrap_err());
     }
-    refused.push(repo.edit_comment(&key, "New").await.unwrap_err());
-    refused.push(repo.delete_comment(&key).await.unwrap_err());
+    for _ in 0..2 {
+        refused.push(repo.edit_comment(&key, "New").await.unwrap_err());
+        refused.push(repo.delete_comment(&key).await.unwrap_err());
+    }
     for e in refused {
         assert!(e.is_not_found() && !e.to_string().contains("Secret"), "{e}");
         assert!(e.message().contains("no comment 'PRRC_PRRT_1'"), "{e}");
