@@ -77,6 +77,19 @@ async fn close_and_delete_the_branch(fx: Fixture) {
     fx.author.close(&pr, &req).await.unwrap();
     assert_eq!(fx.git.oid("refs/heads/feature"), None);
     assert_eq!(fx.view(&pr).await.state, PrState::Closed);
+    // Of one that is closed already it is deleted unless it has gone on.
+    let pr = fx.open("other").await.id;
+    fx.author.close(&pr, &CloseReq::default()).await.unwrap();
+    let tip = fx.git.oid("other").unwrap();
+    let later = [("later.txt", Some("later\n"))];
+    let later = fx.git.commit("other", "Later", &later);
+    let kept = fx.author.close(&pr, &req).await.unwrap();
+    assert!(kept.unchanged && kept.warnings.len() > 1, "{kept:?}");
+    assert_eq!(fx.git.oid("refs/heads/other"), Some(later));
+    fx.git.set_branch("other", &tip);
+    let gone = fx.author.close(&pr, &req).await.unwrap();
+    assert!(gone.already && !gone.unchanged, "{gone:?}");
+    assert_eq!(fx.git.oid("refs/heads/other"), None);
 }
 
 async fn close_a_merged_one(fx: Fixture) {
