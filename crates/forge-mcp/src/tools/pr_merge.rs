@@ -265,10 +265,7 @@ async fn left_over(call: &Call, target: &Target) -> Result<Outcome<Merge>, Error
         clone: call.server.clone_of(&target.repo).await,
         ..MergeReq::default()
     };
-    let mut outcome = said_once(target.repo.merge(&target.id, &req).await?);
-    // What else was done is named.
-    outcome.already = true;
-    Ok(outcome)
+    Ok(said_once(target.repo.merge(&target.id, &req).await?))
 }
 
 /// The first warning of what was so already says what the answer says anyway.
