@@ -275,6 +275,12 @@ fn what_only_a_status_calls_merged_is_told_as_that() {
             .says("state=open");
     }
     assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    // It can be closed still.
+    wire.user = User::Declines;
+    let close = json!({"repo": WIDGET, "number": uri, "state": "closed", "delete_branch": true});
+    wire.call("pr_set_state", close).fails("cancelled");
+    wire.user = User::Agrees;
+    assert!(wire.asked[0].starts_with("Close "), "{:?}", wire.asked);
     assert_eq!(t.repo.git.oid("topic"), head);
     let open = json!({"repo": WIDGET, "number": uri, "state": "open"});
     wire.call("pr_set_state", open).ok().says(&said);

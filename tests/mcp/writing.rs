@@ -87,6 +87,25 @@ fn the_life_of_a_pull_request() {
 }
 
 #[test]
+fn an_edit_and_a_draft_are_told_together() {
+    let world = World::with_feature();
+    let mut wire = world.server(MODERN, &["--write"]);
+    for (title, draft, unchanged, warnings) in [
+        ("New", false, false, 1),
+        ("New", true, false, 1),
+        ("New", true, true, 2),
+    ] {
+        let args = json!({"number": 1, "title": title, "draft": draft});
+        let told = wire.call("pr_edit", args).ok();
+        let text = told.text();
+        assert_eq!(told.data()["unchanged"], unchanged, "{text}");
+        assert_eq!(text.contains("nothing was written"), unchanged, "{text}");
+        let said = told.data()["warnings"].as_array().map_or(0, Vec::len);
+        assert_eq!(said, warnings, "{text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_merged_asks_nobody() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
