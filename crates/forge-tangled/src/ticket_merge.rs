@@ -206,24 +206,21 @@ impl Tangled {
         {
             return Ok(());
         }
-        let unmoved = matches!(&after, Ok(Some(after)) if after.hash == before.hash);
         if pushed.status == 0 {
             // Somebody may have pushed on top of it since, or the knot's answer is an old one.
             let refname = format!("refs/heads/{base}");
             let there = git.run_ok(["ls-remote", "--", &clone.remote, &refname]);
             match there.await {
                 Ok(there) if String::from_utf8_lossy(&there).starts_with(tip) => return Ok(()),
-                Err(e) if unmoved || after.is_err() => {
-                    return Err(pushed_unseen(clone, base, tip, e));
-                }
-                _ => {}
+                Ok(_) => {}
+                Err(e) => return Err(pushed_unseen(clone, base, tip, e)),
             }
         }
         let said = pushed.error("push");
         let base = one_line(base);
         let failed = pushed.status != 0;
         let actual = match after {
-            Ok(Some(_)) if failed && unmoved => {
+            Ok(Some(after)) if failed && after.hash == before.hash => {
                 return Err(said.with_hint(format!(
                     "nothing was merged: see that `git push {} HEAD:refs/heads/{base} --dry-run` \
                      works in {}, then merge again",
