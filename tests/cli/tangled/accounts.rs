@@ -26,6 +26,11 @@ fn after_a_logout_no_session_is_left() {
     auth(&["login", "--with-token"]).stdin(PASSWORD).ok();
     create("topic").ok();
     assert_eq!(sessions(), 1);
+    // Another login may be with another password.
+    auth(&["login", "--with-token"]).stdin(PASSWORD).ok();
+    assert_eq!(sessions(), 0);
+    create("second").ok();
+    assert_eq!(sessions(), 1);
     auth(&["logout"]).ok();
     assert_eq!(sessions(), 0);
     says(&create("other"), 4, "nobody is logged in");

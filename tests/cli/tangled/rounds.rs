@@ -218,6 +218,21 @@ fn a_branch_that_was_not_pushed_is_opened_from_the_clone() {
         "{refused}"
     );
     assert!(refused.contains("git rebase "), "{refused}");
+    // One of three parents is none of two, whatever it has.
+    for name in ["third", "octopus"] {
+        in_clone(&["switch", "--quiet", "-c", name, "origin/main"]);
+        t.scratch.write(format!("clone/{name}.txt"), "x\n");
+        in_clone(&["add", "."]);
+        in_clone(&["commit", "--quiet", "-m", &format!("Add {name}")]);
+    }
+    in_clone(&["merge", "--quiet", "--no-edit", "side", "third"]);
+    let refused = forge(&create).output().exits(1).stderr_text();
+    assert!(refused.contains("or a third parent"), "{refused}");
+    // A round of Tangled 1.0 has its merge commits, and is to be pushed.
+    let _there = t.world.repository_1_0(&t.alice, "new");
+    let url = "https://tangled.org/alice.test/new";
+    in_clone(&["remote", "set-url", "origin", url]);
+    says(&forge(&create), 1, "push it first");
 }
 
 #[test]

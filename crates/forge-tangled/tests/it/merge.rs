@@ -231,6 +231,14 @@ async fn changes_that_are_not_utf8_are_neither_submitted_nor_merged() {
     let again = forge.resubmit(&made.value.id, &Resubmit::default()).await;
     let again = again.unwrap();
     assert!(again.warnings.iter().any(told), "{:?}", again.warnings);
+    // Who gives a patch says what is in it.
+    let given = String::from_utf8_lossy(LATIN).into_owned();
+    let req = Resubmit {
+        patch: Some(given.into()),
+        ..Resubmit::default()
+    };
+    let given = forge.resubmit(&made.value.id, &req).await.unwrap();
+    assert!(!given.warnings.iter().any(told), "{:?}", given.warnings);
 }
 
 #[tokio::test]
