@@ -864,6 +864,10 @@ literal 1
         assert_eq!(file(&spoilt("ne\n+-- ")), named("a.txt"));
         assert_eq!(file(&spoilt("Rename it")), Err(None));
         assert_eq!(file(&spoilt("--- a\n c")), named("x.txt"));
+        // An index takes it all the same.
+        let mut gz = GzEncoder::new(Vec::new(), Compression::default());
+        gz.write_all(&spoilt("Rename it")).unwrap();
+        assert_eq!(fault_of_packed(&gz.finish().unwrap()), None);
     }
 
     #[test]

@@ -77,6 +77,14 @@ async fn a_branch_of_a_fork_is_opened_resubmitted_and_merged() {
 
         let twin = repo.create(&from("carol.test", None, "topic")).await;
         assert_eq!(twin.unwrap_err().code(), "already_exists");
+        // Its author has put it on top of what the upstream has, and the fork's own base has not.
+        let upstream = stage.repo.git.path().to_string_lossy().into_owned();
+        fork.git
+            .run(["fetch", "--quiet", "--", &upstream, "main"])
+            .ok();
+        fork.git
+            .set_branch("topic", &stage.repo.git.oid("main").unwrap());
+        commit(&fork, "one.txt");
         commit(&fork, "two.txt");
         let forge = stage.tangled(&account);
         let again = forge.resubmit(&made.id, &Resubmit::default()).await;
