@@ -130,7 +130,7 @@ impl Tangled {
         if mails.is_empty() {
             let alike = called(&log.commits, names, until);
             for made in alike.iter().take(ALIKE_MOST) {
-                if self.makes(repository, made, patch).await {
+                if self.makes(repository, made, patch).await? {
                     return Ok(Landed::Yes);
                 }
             }
@@ -260,19 +260,17 @@ impl Tangled {
     }
 
     /// Whether a commit is proved to make the changes of a plain diff.
-    async fn makes(&self, repository: &Repository, made: &Made, patch: &Patch) -> bool {
+    async fn makes(&self, repository: &Repository, made: &Made, patch: &Patch) -> Result<bool> {
         let (Some(oid), Some(parent)) = (&made.oid, &made.parent) else {
-            return false;
+            return Ok(false);
         };
-        let Ok(compared) = self.compare(repository, parent, oid).await else {
-            return false;
-        };
+        let compared = self.compare(repository, parent, oid).await?;
         let theirs = compared.patch.unwrap_or_default();
         let theirs = Patch::parse(theirs.into_bytes());
         // As it was sent, and as the knot prints: JSON has no bytes that are not UTF-8.
         let ours = patch.diff();
         let ours = String::from_utf8_lossy(&ours);
-        patch::same_changes(&theirs.diff(), ours.as_bytes())
+        Ok(patch::same_changes(&theirs.diff(), ours.as_bytes()))
     }
 }
 

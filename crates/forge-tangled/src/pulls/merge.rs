@@ -96,20 +96,22 @@ impl Tangled {
         // A change may apply twice: that it applies does not say that it is not there.
         let (checked, landed) =
             future::try_join(check, self.landed_before(&located, &patch, &before, req)).await?;
-        if landed == Landed::Yes {
+        let doubt = match landed {
             // A merge that was made and not recorded.
-            return self
-                .record_merge(&located, &before, req, standing, true)
-                .await;
-        }
-        let (text, checked) = checked?;
-        match (landed, checked) {
-            (Landed::No | Landed::Yes, Checked::Clean) => {}
-            (Landed::Perhaps(subject), Checked::Clean) => {
-                return Err(perhaps(&located, &patch, &subject));
+            Landed::Yes => {
+                return self
+                    .record_merge(&located, &before, req, standing, true)
+                    .await;
             }
-            (Landed::Unknown(why), Checked::Clean) => return Err(unknown(&located, &why)),
-            (_, other) => return Err(refusal(&located, other)),
+            Landed::No => None,
+            Landed::Perhaps(subject) => Some(perhaps(&located, &patch, &subject)),
+            Landed::Unknown(why) => Some(unknown(&located, &why)),
+        };
+        let (text, checked) = checked?;
+        match (checked, doubt) {
+            (Checked::Clean, None) => {}
+            (Checked::Clean, Some(doubt)) => return Err(doubt),
+            (other, _) => return Err(refusal(&located, other)),
         }
         self.still_as_read(&located).await?;
         let input = merge_input(&self.settings.dialects, repository, &pull.base, text);

@@ -493,6 +493,16 @@ async fn a_plain_diff_that_was_merged_is_found_by_its_name_and_its_lines() {
     merged_and_not_recorded(&stage, &made).await;
     let tip = git.oid("main");
     let forge = stage.tangled(&stage.alice);
+    // Where what a commit of its name changed cannot be had, nobody knows.
+    let knot = stage.world.knot().host();
+    knot.fault(Fault::gateway(502).on("sh.tangled.repo.compare").always());
+    let named = MergeReq {
+        subject: Some("Another".into()),
+        ..MergeReq::default()
+    };
+    forge.merge(&made.id, &named).await.unwrap_err();
+    assert_eq!(git.oid("main"), tip);
+    knot.clear_faults();
     let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     assert!(again.value.already_merged, "{again:?}");
     assert_eq!(git.oid("main"), tip);
