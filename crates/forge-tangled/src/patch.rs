@@ -125,13 +125,10 @@ pub(crate) fn fault_of_packed(blob: &[u8]) -> Option<String> {
         return Some("is not gzip".to_owned());
     }
     let most = u64::try_from(ROUND_MAX).unwrap_or(u64::MAX);
-    let mut unpacked = Vec::new();
-    match GzDecoder::new(blob)
-        .take(most + 1)
-        .read_to_end(&mut unpacked)
-    {
+    let mut unpacked = GzDecoder::new(blob).take(most + 1);
+    match std::io::copy(&mut unpacked, &mut std::io::sink()) {
         Err(e) => Some(format!("is not gzip: {e}")),
-        Ok(_) if unpacked.len() > ROUND_MAX => Some("is more than 15 MiB when unpacked".to_owned()),
+        Ok(length) if length > most => Some("is more than 15 MiB when unpacked".to_owned()),
         Ok(_) => None,
     }
 }
