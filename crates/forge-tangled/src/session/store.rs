@@ -159,7 +159,7 @@ impl Store {
         };
         let forget = |path: &Path| -> io::Result<()> {
             let stored: Option<Stored> = serde_json::from_slice(&fs::read(path)?).ok();
-            if stored.is_some_and(|it| it.is_of(account)) {
+            if stored.is_none_or(|it| it.is_of(account)) {
                 let _lock = take(dir, &path.with_extension("lock"))?;
                 fs::remove_file(path)?;
             }
@@ -307,6 +307,9 @@ mod tests {
         assert_eq!(store.read("did:plc:a", &right.password), None);
         store.forget("other.test").unwrap();
         assert!(!path.exists(), "nobody can use it any more");
+        fs::write(&path, "{").unwrap();
+        store.forget("other.test").unwrap();
+        assert!(!path.exists(), "nobody can read whose it is");
     }
 
     #[cfg(unix)]

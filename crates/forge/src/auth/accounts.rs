@@ -268,12 +268,13 @@ impl Accounts {
             store::put(hosts, &host, &kind, account, secret);
             Ok(true)
         })?;
-        if replaced {
-            self.forget(&kind, account)?;
-        }
         if self.hosts.kind_of(&host).is_none() {
             self.config
                 .set(&format!("hosts.{host}.kind"), kind.as_str(), Scope::User)?;
+        }
+        // Last: what is left of it is of no use with another secret.
+        if replaced {
+            self.forget(&kind, account)?;
         }
         let has_backend = registry::has_backend(&kind);
         Ok(Login {
