@@ -58,6 +58,11 @@ pub(crate) fn step(done: bool) -> Step {
     }
 }
 
+/// That of one that was said now: what was there already was not done.
+pub(crate) fn said_now(written: &Outcome<Comment>) -> Option<Step> {
+    (!written.unchanged).then(|| step(true))
+}
+
 /// The round that a comment was made on (since June 2026).
 pub(crate) fn round(value: &Value, fields: &ShFields) -> Option<usize> {
     let round = value.get(&*fields.round)?.as_u64()?;

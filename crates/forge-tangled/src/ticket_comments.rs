@@ -139,9 +139,7 @@ impl Tangled {
             Ok(mut written) => {
                 // Said of the whole.
                 written.warnings.retain(|w| *w != experimental());
-                // What was there already was not done now.
-                let step = (!written.unchanged).then(|| comments::step(true));
-                (step, written.warnings)
+                (comments::said_now(&written), written.warnings)
             }
             Err(e) if changed => {
                 let why = format!("the comment was not written: {}", e.message());

@@ -102,8 +102,8 @@ impl Tangled {
         let round = std::mem::replace(&mut outcome.ingestion, Ingestion::Immediate);
         match written.await {
             Ok(written) => {
+                outcome.add_steps(comments::said_now(&written));
                 outcome.ingestion = round.worse(written.ingestion);
-                outcome.add_steps((!written.unchanged).then(|| comments::step(true)));
                 for warning in written.warnings {
                     // What is said of every write to Tangled 1.0 is said of both.
                     if !outcome.warnings.contains(&warning) {

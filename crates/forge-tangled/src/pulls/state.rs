@@ -170,7 +170,7 @@ impl Tangled {
         if let Some(comment) = &req.comment {
             let since = self.before_mine(&statuses, PrState::Closed).await?;
             let written = self.comment_once(&located, comment, since).await?;
-            steps.extend((!written.unchanged).then(|| comments::step(true)));
+            steps.extend(comments::said_now(&written));
             (commented, warnings) = (written.ingestion, written.warnings);
         }
         let mut outcome = if state == PrState::Closed {
@@ -237,7 +237,7 @@ impl Tangled {
         if let Some(comment) = comment {
             let since = self.before_mine(&statuses, PrState::Open).await?;
             let written = self.comment_once(&located, comment, since).await?;
-            step = (!written.unchanged).then(|| comments::step(true));
+            step = comments::said_now(&written);
             (commented, warnings) = (written.ingestion, written.warnings);
         }
         let mut outcome = if state == PrState::Open {
