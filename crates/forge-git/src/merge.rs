@@ -61,23 +61,23 @@ impl Git {
         let args = [
             "rev-list",
             "--merges",
-            "--parents",
+            "--no-commit-header",
+            "--format=%H %T %P",
             "--end-of-options",
             &range,
         ];
         let listed = self.run_ok(args).await?;
         for line in String::from_utf8_lossy(&listed).lines() {
-            let (merge, parents) = line.split_once(' ').unwrap_or((line, ""));
-            let is_plain = match parents.split_once(' ') {
-                Some((ours, theirs)) if !theirs.contains(' ') => {
+            let ids: Vec<&str> = line.split(' ').collect();
+            let is_plain = match ids.as_slice() {
+                [_, tree, ours, theirs] => {
                     let made = self.merge_trees(ours, theirs, true).await?;
-                    let has = self.cat_file().info(&format!("{merge}^{{tree}}")).await?;
-                    has.is_some_and(|has| made == Merged::Clean(has.oid))
+                    made == Merged::Clean((*tree).to_owned())
                 }
                 _ => false,
             };
             if !is_plain {
-                return Ok(Some(merge.to_owned()));
+                return Ok(ids.first().map(|merge| (*merge).to_owned()));
             }
         }
         Ok(None)
