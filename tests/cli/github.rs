@@ -197,6 +197,22 @@ fn the_text_on_top_of_another_is_of_its_own_commits() {
 }
 
 #[test]
+fn the_branch_of_one_that_was_closed_before_goes_here_too() {
+    let hub = Hub::with_pull();
+    let dir = hub.clone();
+    let git = |args: &[&str]| {
+        let run = hub.as_ada(hub.scratch.run(git_program()));
+        run.args(args).dir(&dir).text()
+    };
+    git(&["switch", "--quiet", "work"]);
+    for (flags, branches) in [(&[][..], "main\ntopic\nwork\n"), (&["-d"], "main\ntopic\n")] {
+        hub.forge(&["pr", "close", "1"]).args(flags).dir(&dir).ok();
+        assert_eq!(git(&["branch", "--format=%(refname:short)"]), branches);
+    }
+    assert_eq!(git(&["branch", "--show-current"]), "main\n");
+}
+
+#[test]
 fn every_change_takes_two() {
     let hub = Hub::with_pull();
     for args in [

@@ -34,16 +34,16 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         delete_branch: args.delete_branch,
     };
     let outcome = selected.repo.close(&selected.id, &req).await?;
-    if outcome.already {
-        let name = pull_with_title(&outcome.value);
+    let complete = !outcome.unchanged && outcome.steps.iter().all(|step| step.done);
+    let name = pull_with_title(&outcome.value);
+    let closed = if outcome.already {
         ctx.ui
-            .already(outcome, &format!("Pull request {name} is already closed"))?;
-        return Ok(Exit::Ok);
-    }
-    let complete = outcome.steps.iter().all(|step| step.done);
-    let closed = ctx.ui.outcome(outcome)?;
-    ctx.ui
-        .success(&format!("Closed pull request {}", pull_with_title(&closed)));
+            .already(outcome, &format!("Pull request {name} is already closed"))?
+    } else {
+        let closed = ctx.ui.outcome(outcome)?;
+        ctx.ui.success(&format!("Closed pull request {name}"));
+        closed
+    };
     // A branch that the forge keeps stays here, too.
     if req.delete_branch && complete {
         clone_branch::leave(ctx, repo, &selected.repo, &closed, Base::Same).await?;
