@@ -425,6 +425,9 @@ impl Repo {
 
     /// Merges.
     pub async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
+        if let Some(subject) = &req.subject {
+            MergeReq::check_subject(subject)?;
+        }
         self.client
             .run(Op::PrMerge, pr, req.needs(), || self.forge().merge(pr, req))
             .await

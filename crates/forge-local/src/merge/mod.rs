@@ -339,7 +339,6 @@ fn both_there(pull: &Pull) -> Result<(&str, &str)> {
 /// The texts of a merge, before anything is looked at.
 fn check_request(req: &MergeReq) -> Result<()> {
     if let Some(subject) = &req.subject {
-        MergeReq::check_subject(subject)?;
         validate::body_size("subject", subject)?;
     }
     if let Some(body) = &req.body {

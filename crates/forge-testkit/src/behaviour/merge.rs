@@ -93,11 +93,16 @@ async fn a_merge_commit_of_a_branch_that_is_only_ahead(fx: Fixture) {
 
 async fn the_message_of_a_merge(fx: Fixture) {
     let pr = diverged(&fx).await;
-    let req = MergeReq {
-        subject: Some("A subject".into()),
+    let of_subject = |subject: &str| MergeReq {
+        subject: Some(subject.into()),
         body: Some("A body\nof two lines".into()),
         ..by(MergeMethod::Merge)
     };
+    for no_line in [" ", "Two\nlines"] {
+        let done = fx.author.merge(&pr, &of_subject(no_line)).await;
+        refused(done, "invalid_input");
+    }
+    let req = of_subject("A subject");
     fx.author.merge(&pr, &req).await.unwrap();
     assert_eq!(
         fx.git.log("main^!", "%B"),
