@@ -222,13 +222,9 @@ impl GitHub {
         };
         let (mut steps, mut warnings) = (Vec::new(), Vec::new());
         if req.only_left_over && req.delete_branch {
-            match kept(pr, &value.pull_request, &pull) {
-                Some(kept) => warnings.push(kept),
-                None => {
-                    value.branch_deleted =
-                        self.delete_head(pr, &pull, &mut steps, &mut warnings).await;
-                }
-            }
+            value.branch_deleted = self
+                .delete_left_head(pr, &value.pull_request, &pull, &mut steps, &mut warnings)
+                .await;
         }
         let mut outcome = if value.branch_deleted {
             Outcome::immediate(value)

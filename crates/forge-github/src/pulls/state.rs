@@ -42,13 +42,9 @@ impl GitHub {
                 let mut outcome = unchanged(pull, "closed");
                 if req.delete_branch && wire.head_ref.is_some() {
                     let mut steps = Vec::new();
-                    match kept(pr, &outcome.value, &wire) {
-                        Some(kept) => outcome.warnings.push(kept),
-                        None => {
-                            self.delete_head(pr, &wire, &mut steps, &mut outcome.warnings)
-                                .await;
-                        }
-                    }
+                    let warnings = &mut outcome.warnings;
+                    self.delete_left_head(pr, &outcome.value, &wire, &mut steps, warnings)
+                        .await;
                     outcome.add_steps(steps);
                 }
                 return Ok(outcome);
@@ -253,6 +249,23 @@ impl GitHub {
         Ok(outcome)
     }
 
+    /// As [`Self::delete_head`], of one that is not open any more: a branch that has gone on since
+    /// stays, and so does that of a fork.
+    pub(super) async fn delete_left_head(
+        &self,
+        pr: &PrId,
+        pull: &PullRequest,
+        before: &wire::Pull,
+        steps: &mut Vec<Step>,
+        warnings: &mut Vec<Warning>,
+    ) -> bool {
+        if let Some(kept) = kept(pr, pull, before) {
+            warnings.push(kept);
+            return false;
+        }
+        self.delete_head(pr, before, steps, warnings).await
+    }
+
     /// Deletes the head branch after what was asked for has happened. It is a request of its own:
     /// in one document with the other change it would be gone even if that one failed.
     pub(super) async fn delete_head(
@@ -262,7 +275,7 @@ impl GitHub {
         steps: &mut Vec<Step>,
         warnings: &mut Vec<Warning>,
     ) -> bool {
-        let name = "delete the head branch".to_owned();
+        let name = "delete head branch".to_owned();
         let Some(head) = &before.head_ref else {
             warnings.push(Warning::new(format!(
                 "the head branch of {pr} is gone already"
@@ -356,9 +369,6 @@ fn merged(pr: &PrId, what: &str) -> Error {
 }
 
 fn unchanged(pull: PullRequest, what: &str) -> Outcome<PullRequest> {
-    let warning = Warning::new(format!(
-        "{} is {what} already; nothing was changed",
-        pull.id
-    ));
+    let warning = Warning::new(format!("{} is {what} already", pull.id));
     Outcome::unchanged(pull, warning)
 }

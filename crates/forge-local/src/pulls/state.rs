@@ -195,7 +195,7 @@ impl Local {
         pull: Pull,
         what: &str,
     ) -> Result<Outcome<PullRequest>> {
-        let message = format!("#{} is {what}; nothing was changed", pull.number);
+        let message = format!("#{} is {what}", pull.number);
         let value = self.present(cat, pull, PrFields::NONE).await?;
         Ok(Outcome::unchanged(value, Warning::new(message)))
     }
