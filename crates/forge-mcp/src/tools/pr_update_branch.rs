@@ -57,41 +57,51 @@ impl Tool for PrUpdateBranch {
         let rebases = args.method == Some(Method::Rebase);
         if rebases || call.server.restricts_changes() {
             can(&target, &[Capability::PrUpdateBranch])?;
-        }
-        if rebases {
-            req.method = UpdateMethod::Rebase;
-            let fields = PrFields::ROW | PrFields::MERGEABILITY;
+            let fields = match rebases {
+                true => PrFields::ROW | PrFields::MERGEABILITY,
+                false => PrFields::ROW,
+            };
             let pull = target.repo.view(&target.id, fields).await?;
             call.server.may_change_head(&pull)?;
-            is_open(&target, &pull)?;
-            let doubt = conflicts(&target, &pull)?;
-            let question = format!(
-                "Rewrite the branch {} of {} \"{}\" on top of {}? Whoever has it has to fetch it again.",
-                call.cleaner.line(&pull.head_branch),
-                target.id,
-                titled(call, &pull),
-                call.cleaner.line(&pull.base_branch),
-            ) + &warned(call, doubt.as_slice());
-            let said = Said {
-                head: args.expected_head.as_deref(),
-                confirm: args.confirm.as_deref(),
-            };
-            let question = Question {
-                text: &question,
-                besides: &pull.base_branch,
-            };
-            agreed(call, &target, &pull, &said, question).await?;
-            // What was agreed to is what is rewritten, and on top of what it is.
-            let now = target.repo.view(&target.id, PrFields::ROW).await?;
-            same_base(&pull.base_branch, &now.base_branch)?;
-            req.expected_head = pull.head_oid;
-        } else if call.server.restricts_changes() {
-            let pull = target.repo.view(&target.id, PrFields::ROW).await?;
-            call.server.may_change_head(&pull)?;
+            if rebases {
+                req.method = UpdateMethod::Rebase;
+                req.expected_head = agreed_head(call, &target, &args, pull).await?;
+            }
         }
         let outcome = target.repo.update_branch(&target.id, &req).await?;
         Ok(written::of_pull(call, "head branch updated", &outcome))
     }
+}
+
+/// The head that somebody agreed to rewrite.
+async fn agreed_head(
+    call: &Call,
+    target: &Target,
+    args: &Args,
+    pull: PullRequest,
+) -> Result<Option<String>, Stop> {
+    is_open(target, &pull)?;
+    let doubt = conflicts(target, &pull)?;
+    let question = format!(
+        "Rewrite the branch {} of {} \"{}\" on top of {}? Whoever has it has to fetch it again.",
+        call.cleaner.line(&pull.head_branch),
+        target.id,
+        titled(call, &pull),
+        call.cleaner.line(&pull.base_branch),
+    ) + &warned(call, doubt.as_slice());
+    let said = Said {
+        head: args.expected_head.as_deref(),
+        confirm: args.confirm.as_deref(),
+    };
+    let question = Question {
+        text: &question,
+        besides: &pull.base_branch,
+    };
+    agreed(call, target, &pull, &said, question).await?;
+    // What was agreed to is what is rewritten, and on top of what it is.
+    let now = target.repo.view(&target.id, PrFields::ROW).await?;
+    same_base(&pull.base_branch, &now.base_branch)?;
+    Ok(pull.head_oid)
 }
 
 /// Refuses one whose branch is not brought up to date: nobody is asked about it.
