@@ -286,9 +286,9 @@ pub(crate) struct ThreadOut {
 }
 
 impl ThreadOut {
-    /// A thread as items of a list, each with one comment of it: a page can end between them.
-    pub fn parts(thread: &Thread, cleaner: &Cleaner) -> Vec<Self> {
-        let empty = Self {
+    /// A thread without its comments.
+    pub fn bare(thread: &Thread, cleaner: &Cleaner) -> Self {
+        Self {
             id: thread.id.clone(),
             path: cleaner.line(&thread.path),
             line: thread.line,
@@ -298,7 +298,12 @@ impl ThreadOut {
             outdated: thread.outdated,
             comments: Vec::new(),
             continues: false,
-        };
+        }
+    }
+
+    /// A thread as items of a list, each with one comment of it: a page can end between them.
+    pub fn parts(thread: &Thread, cleaner: &Cleaner) -> Vec<Self> {
+        let empty = Self::bare(thread, cleaner);
         if thread.comments.is_empty() {
             return vec![empty];
         }

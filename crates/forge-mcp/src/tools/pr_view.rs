@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use forge_core::{
     Error, ErrorKind, PageReq, Warning, fingerprint,
-    model::{PrFields, PullRequest, StatusEvent},
+    model::{PrFields, PullRequest, StatusEvent, Thread},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub(super) struct Args {
     number: String,
     #[serde(default)]
     include: Vec<Section>,
-    /// concise (default) shortens comments, skips resolved threads
+    /// concise (default) shortens comments, skips resolved ones
     format: Option<Format>,
     /// Default 25000
     max_chars: Option<u64>,
@@ -275,10 +275,13 @@ impl Sections {
                 let note = match resolved {
                     0 => String::new(),
                     n if detailed => format!(", {n} resolved"),
-                    n => format!(" open, {n} resolved not shown: format=detailed"),
+                    n => format!(", {n} resolved without its comments: format=detailed"),
                 };
-                let shown = all.iter().filter(|t| detailed || !t.resolved);
-                let shown = shown.flat_map(|t| ThreadOut::parts(t, c)).collect();
+                let parts = |t: &Thread| match t.resolved && !detailed {
+                    true => vec![ThreadOut::bare(t, c)],
+                    false => ThreadOut::parts(t, c),
+                };
+                let shown = all.iter().flat_map(parts).collect();
                 blocks.section("threads", &note, shown, detailed, c)
             }),
             comments: list(
