@@ -62,6 +62,15 @@ fn the_life_of_a_pull_request() {
             .ok()
             .says("nothing was written");
         assert_eq!(again.data()["unchanged"], true);
+        // Who opens it again takes the id from a view that leaves its comments out.
+        let view = wire
+            .call("pr_view", json!({"number": 1, "include": "threads"}))
+            .ok();
+        let thread = &view.data()["threads"][0];
+        assert_eq!((&thread["id"], &thread["comments"]), (&id, &json!([])));
+        let line = format!("thread {} at w.txt:2 resolved", id.as_str().unwrap());
+        let view = view.says(&line).says(", 1 resolved without its comments");
+        assert!(!view.text().contains("Because."), "{}", view.text());
         wire.call("pr_comment", json!({"number": 1, "body": "Plain."}))
             .ok();
         wire.call("pr_set_state", json!({"number": 1, "state": "closed"}))
@@ -215,6 +224,7 @@ fn a_description_as_it_was_read_is_not_written_over_its_comments() {
     let tools = wire.tools();
     let edit = tools.iter().find(|tool| tool["name"] == "pr_edit").unwrap();
     assert_eq!(edit["annotations"]["idempotentHint"], false);
+    assert_eq!(edit["annotations"]["destructiveHint"], true);
     // Without the marker all of it is replaced, and then the words are somebody's own.
     for body in ["New.", edited.as_str()] {
         wire.call("pr_edit", json!({"number": 1, "body": body}))

@@ -35,7 +35,9 @@ pub(crate) enum Effect {
     Add,
     /// Something is set; the same call again changes nothing.
     Set,
-    /// Something is set that cannot simply be taken back.
+    /// Something is set in the place of what was there, or added to it.
+    Replace,
+    /// Something is set that cannot simply be taken back; the same call again changes nothing.
     Destroy,
 }
 
@@ -47,8 +49,8 @@ impl Effect {
     fn hints(self) -> ToolAnnotations {
         ToolAnnotations::new()
             .read_only(self == Self::Read)
-            .destructive(self == Self::Destroy)
-            .idempotent(self != Self::Add)
+            .destructive(matches!(self, Self::Replace | Self::Destroy))
+            .idempotent(!matches!(self, Self::Add | Self::Replace))
             .open_world(true)
     }
 }

@@ -47,7 +47,7 @@ impl Tool for PrEdit {
         description: "Changes what is named and leaves the rest. Prefer append to body: pr_view \
                       shows descriptions without HTML comments. Closing: pr_set_state.",
         // With append the same call adds to the description once more.
-        effect: Effect::Add,
+        effect: Effect::Replace,
     };
     type Args = Args;
     type Out = reviewers::Out;
