@@ -2,7 +2,7 @@
 
 use crate::{
     Dialects,
-    sources::{Kind, Older},
+    sources::{Kind, Older, TargetField},
 };
 
 /// Status records.
@@ -56,17 +56,35 @@ pub(crate) fn label_ops(names: &Dialects) -> Kind {
     }
 }
 
-/// Where pull requests name their repository, as an index of backlinks writes it: the first held an
-/// at-uri once.
-pub(crate) fn targets_of_pulls(names: &Dialects) -> Vec<String> {
+/// Where pull requests name their repository. Until 2026 `repo` held the at-uri of its record, since
+/// then the DID; the oldest records have `targetRepo` in the place of the whole target.
+pub(crate) fn targets_of_pulls(names: &Dialects) -> Vec<TargetField> {
     let fields = &names.sh_fields;
-    [&fields.target_repo, &fields.target_did]
-        .iter()
-        .map(|of| format!("{}.{of}", fields.target))
-        .collect()
+    let in_target = |field: &str| format!("{}.{field}", fields.target);
+    vec![
+        TargetField {
+            path: in_target(&fields.target_repo),
+            held_uri: true,
+            held_did: true,
+        },
+        TargetField {
+            path: in_target(&fields.target_did),
+            held_uri: false,
+            held_did: true,
+        },
+        TargetField {
+            path: fields.flat_repo.to_string(),
+            held_uri: true,
+            held_did: false,
+        },
+    ]
 }
 
 /// The same of issues.
-pub(crate) fn targets_of_issues(names: &Dialects) -> Vec<String> {
-    vec![names.sh_fields.issue_repo.to_string()]
+pub(crate) fn targets_of_issues(names: &Dialects) -> Vec<TargetField> {
+    vec![TargetField {
+        path: names.sh_fields.issue_repo.to_string(),
+        held_uri: true,
+        held_did: true,
+    }]
 }

@@ -26,7 +26,7 @@ use crate::{
     },
     records::{self, Record},
     repository::Repository,
-    sources::is_down,
+    sources::{TargetField, is_down},
     tickets::{self, inline, markdown},
     walk::{Item, Walk},
 };
@@ -104,7 +104,7 @@ struct List<'a> {
     query: &'a str,
     words: Words<'a>,
     collections: [&'a str; 2],
-    paths: Vec<String>,
+    targets: Vec<TargetField>,
 }
 
 /// The at-uris that a record says its text names.
@@ -281,14 +281,14 @@ impl Tangled {
                 query: &methods.list_pulls,
                 words: Words::of_pulls(dialects),
                 collections: [&names.pull, &names.status],
-                paths: kinds::targets_of_pulls(dialects),
+                targets: kinds::targets_of_pulls(dialects),
             },
             List {
                 kind: SubjectKind::Issue,
                 query: &methods.list_issues,
                 words: Words::of_issues(dialects),
                 collections: [&names.issue, &names.issue_state],
-                paths: kinds::targets_of_issues(dialects),
+                targets: kinds::targets_of_issues(dialects),
             },
         ];
         let found = lists.iter().map(|list| async move {
@@ -358,13 +358,10 @@ impl Tangled {
         down: &Error,
     ) -> (Vec<Ticket>, Vec<Warning>) {
         let found = self
-            .without_index(repository, list.collections, &list.paths, down)
+            .without_index(repository, list.collections, &list.targets, down)
             .await;
         let is_ours = |record: &Record| {
-            let mut targets = list.paths.iter().filter_map(|path| {
-                let keys: Vec<&str> = path.split('.').collect();
-                record.text_at(&keys)
-            });
+            let mut targets = list.targets.iter().filter_map(|field| field.of(record));
             targets.any(|target| repository.is_target(target))
         };
         let names = &self.settings.dialects;

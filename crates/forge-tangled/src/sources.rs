@@ -81,6 +81,25 @@ pub(crate) struct Older {
     pub field: String,
 }
 
+/// A field in which records name their repository.
+#[derive(Clone, Debug)]
+pub(crate) struct TargetField {
+    /// As an index of backlinks writes it.
+    pub path: String,
+    /// Whether there are records that have the at-uri of the repository's record in it.
+    pub held_uri: bool,
+    /// Whether there are records that have the repository's DID in it.
+    pub held_did: bool,
+}
+
+impl TargetField {
+    /// What a record names there.
+    pub fn of<'a>(&self, record: &'a Record) -> Option<&'a str> {
+        let keys: Vec<&str> = self.path.split('.').collect();
+        record.text_at(&keys)
+    }
+}
+
 impl Kind {
     /// The older kind of records about `subject`.
     fn older_of(&self, subject: &str) -> Option<&Older> {
@@ -606,7 +625,7 @@ impl Tangled {
     }
 
     /// The records of one kind of a repository (pull requests, issues), and what was said about their
-    /// state, without the index's help. `names` are both collections, `paths` the fields of the first
+    /// state, without the index's help. `names` are both collections, `targets` the fields of the first
     /// that name the repository.
     ///
     /// Who has made any is asked of the backlinks, which takes one request for a hundred accounts;
@@ -615,15 +634,16 @@ impl Tangled {
         &self,
         repository: &Repository,
         names: [&str; 2],
-        paths: &[String],
+        targets: &[TargetField],
         down: &Error,
     ) -> Elsewhere {
         let [collection, _] = names;
+        let (uri, did) = (&*repository.record.uri, repository.did.as_deref());
         let mut subjects = Vec::new();
-        // Only the first of the fields ever held an at-uri.
-        subjects.extend(paths.first().map(|p| (repository.record.uri.as_str(), p)));
-        if let Some(did) = &repository.did {
-            subjects.extend(paths.iter().map(|path| (did.as_str(), path)));
+        for field in targets {
+            let uri = field.held_uri.then_some(uri);
+            let did = did.filter(|_| field.held_did);
+            subjects.extend(uri.into_iter().chain(did).map(|name| (name, &field.path)));
         }
         let asked = subjects.into_iter().map(|(subject, path)| async move {
             let source = format!("{collection}:{path}");

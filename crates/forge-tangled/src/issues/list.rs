@@ -342,7 +342,7 @@ impl Tangled {
         let names = &self.settings.dialects;
         let words = Words::of_issues(names);
         let collections: [&str; 2] = [&names.sh.issue, &names.sh.issue_state];
-        let paths = kinds::targets_of_issues(names);
+        let targets = kinds::targets_of_issues(names);
         let Elsewhere {
             records,
             statuses: states,
@@ -350,7 +350,7 @@ impl Tangled {
             source,
             is_all,
         } = self
-            .without_index(repository, collections, &paths, down)
+            .without_index(repository, collections, &targets, down)
             .await;
         let scanned = records.len() as u64;
         warnings.extend(skipped::told(&states, |r| words.broken(r)));

@@ -373,7 +373,7 @@ impl Tangled {
     ) -> Result<(Whole<Row>, u64, Vec<Warning>)> {
         let names = &self.settings.dialects;
         let collections: [&str; 2] = [&names.sh.pull, &names.sh.status];
-        let paths = kinds::targets_of_pulls(names);
+        let targets = kinds::targets_of_pulls(names);
         let Elsewhere {
             records,
             statuses,
@@ -381,7 +381,7 @@ impl Tangled {
             source,
             is_all,
         } = self
-            .without_index(repository, collections, &paths, down)
+            .without_index(repository, collections, &targets, down)
             .await;
         let mut pulls = Vec::new();
         let scanned = records.len() as u64;

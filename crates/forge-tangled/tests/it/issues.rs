@@ -488,6 +488,9 @@ async fn issues_of_2025_are_read_and_not_written() {
         (view.title.as_str(), view.state),
         ("Old", IssueState::Closed)
     );
+    let rows = forge.issues(&id, &all(), PageReq::first(9)).await.unwrap();
+    let titles: Vec<_> = rows.items.iter().map(|i| i.title.as_str()).collect();
+    assert_eq!((titles, rows.total), (vec!["Old"], Some(1)));
     let e = forge.create_issue(&id, &new("One")).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
 }

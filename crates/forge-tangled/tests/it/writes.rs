@@ -1,15 +1,16 @@
 //! Writes whose answers are lost.
 
 use forge_core::{
-    Labels, PrId, PullRequests, Retry,
+    Issues, Labels, PageReq, PrId, PullRequests, Retry,
     model::{
-        CloseReq, CreatePull, EditPull, FileEdit, MergeReq, NewLabel, PrState, Resubmit, SetChange,
+        CloseReq, CreatePull, EditPull, FileEdit, MergeReq, NewLabel, PrFields, PrState, PullQuery,
+        Resubmit, SetChange, Subject,
     },
 };
 use forge_testkit::tangled::Fault;
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::stage::{PASSWORD, Stage};
 
 const APPLY: &str = "com.atproto.repo.applyWrites";
 const PULL: &str = "sh.tangled.repo.pull";
@@ -624,11 +625,12 @@ async fn pull_requests_of_2025_are_read() {
         },
         ..stage.id()
     };
-    for uri in uris {
-        let pr = PrId {
-            repo: id.clone(),
-            key: forge_core::PrKey::Record(uri),
-        };
+    let named = |uri: &str| PrId {
+        repo: id.clone(),
+        key: forge_core::PrKey::Record(uri.to_owned()),
+    };
+    for uri in &uris {
+        let pr = named(uri);
         let view = forge.view(&pr, Default::default()).await.unwrap();
         assert_eq!(
             (view.title.as_str(), view.author.login.as_str()),
@@ -647,4 +649,28 @@ async fn pull_requests_of_2025_are_read() {
         let e = forge_core::Checks::checks(&forge, &pr).await.unwrap_err();
         assert!(e.message().contains("no DID of its own"), "{e}");
     }
+
+    // No index lists such a repository. Strangers are found by what their records name it by.
+    let mut with_target = base;
+    with_target["title"] = "Stranger's".into();
+    let oldest = json!({
+        "title": "Oldest", "body": format!("As {}.", uris[0]), "pullId": 1, "patch": patch,
+        "targetRepo": old.uri, "targetBranch": "main",
+    });
+    let pds = stage.world.pds();
+    for (stranger, record) in [("carol.test", with_target), ("dave.test", oldest)] {
+        pds.add(&pds.account(stranger, PASSWORD).did, PULL, record);
+    }
+    let query = PullQuery {
+        fields: PrFields::ROW,
+        ..PullQuery::default()
+    };
+    let page = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
+    let mut titles: Vec<_> = page.items.iter().map(|pr| pr.title.as_str()).collect();
+    titles.sort_unstable();
+    assert_eq!(titles, ["Old", "Old", "Oldest", "Stranger's"]);
+    assert_eq!(page.total, Some(4), "{:?}", page.warnings);
+    let links = forge.links(&Subject::Pull(named(&uris[0]))).await.unwrap();
+    let by: Vec<_> = links.mentioned_by.iter().map(|l| &l.title).collect();
+    assert_eq!(by, [&Some("Oldest".to_owned())]);
 }
