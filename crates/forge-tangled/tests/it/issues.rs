@@ -6,7 +6,7 @@ use forge_core::{
     Ingestion, Issues, PageReq, PullRequests, RepoId, RepoPath, Warning,
     model::{
         CloseReq, EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueState,
-        NewIssue, PrFields, PrState, PullQuery, SetIssueState, StateFilter,
+        NewIssue, PrFields, PrState, PullQuery, SetChange, SetIssueState, StateFilter,
     },
 };
 use forge_tangled::Settings;
@@ -552,10 +552,15 @@ async fn tickets_without_a_branch_are_issues() {
     forge.comment_issue(issue, "Nice").await.unwrap();
     let edit = EditIssue {
         title: Some("Two".into()),
+        labels: SetChange {
+            add: vec!["BUG".into()],
+            ..SetChange::default()
+        },
         ..EditIssue::default()
     };
     let edited = forge.edit_issue(issue, &edit).await.unwrap();
     assert_eq!(edited.value.title, "Two");
+    assert_eq!(edited.value.labels[0].name, "bug");
     // How a closed one is spelled is learned from the others.
     let close = to(IssueState::Closed);
     let closed = forge.set_issue_state(issue, &close).await.unwrap();
