@@ -1,16 +1,20 @@
 //! A program that serves MCP over HTTP.
 
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     process::{Child, Stdio},
+    thread::{self, JoinHandle},
 };
 
-use crate::Run;
+use crate::{CANARY, Run, canary};
 
-/// `forge mcp --http` that listens. It ends when it is dropped.
+/// `forge mcp --http` that listens. It ends when it is dropped, which fails the test when it has
+/// printed a token: that of a test, or its own behind the line that is there to tell it.
 #[derive(Debug)]
 pub struct HttpServer {
     child: Child,
+    /// Its streams, and what comes of them.
+    said: Vec<(&'static str, JoinHandle<Vec<u8>>)>,
     /// Host and port.
     pub address: String,
     /// What a client has to name.
@@ -39,22 +43,28 @@ impl HttpServer {
 
     fn listening(run: &Run, chosen: Option<&str>) -> Self {
         let mut command = run.command();
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut server = Self {
+            said: vec![("stderr", gather(child.stderr.take().unwrap()))],
+            child,
+            address: String::new(),
+            token: String::new(),
+        };
         // No message of a panic has the line: it may be a token.
         let mut behind = |start: &str| {
-            let line = lines.next().unwrap().unwrap();
+            let line = stdout.by_ref().lines().next().unwrap().unwrap();
             line.strip_prefix(start).expect(start).to_owned()
         };
         let url = behind("listening on http://");
-        Self {
-            child,
-            address: url.strip_suffix("/mcp").unwrap().to_owned(),
-            token: match chosen {
-                Some(token) => token.to_owned(),
-                None => behind("Authorization: Bearer "),
-            },
-        }
+        server.address = url.strip_suffix("/mcp").unwrap().to_owned();
+        server.token = match chosen {
+            Some(token) => token.to_owned(),
+            None => behind("Authorization: Bearer "),
+        };
+        server.said.push(("stdout", gather(stdout)));
+        server
     }
 
     /// The id of its process.
@@ -68,5 +78,52 @@ impl Drop for HttpServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        for (stream, said) in self.said.drain(..) {
+            let said = String::from_utf8_lossy(&said.join().unwrap_or_default()).into_owned();
+            if !thread::panicking() {
+                canary::refuse("forge mcp --http", stream, said.as_bytes());
+                assert!(
+                    !said.contains(&self.token),
+                    "forge mcp --http has printed its own token to {stream}"
+                );
+            } else if !said.contains(CANARY) {
+                eprint!("{said}");
+            }
+        }
+    }
+}
+
+/// Reads a stream to its end, so that nobody waits for room in it.
+fn gather(mut stream: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut all = Vec::new();
+        let _ = stream.read_to_end(&mut all);
+        all
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_prints_a_token_fails_the_test() {
+        for (text, fails) in [
+            ("echo 'listening on http://h/mcp'", false),
+            (
+                "printf 'listening on http://h/mcp\\n%s\\n' $FORGE_MCP_TOKEN",
+                true,
+            ),
+            (
+                "echo $FORGE_MCP_TOKEN >&2; echo 'listening on http://h/mcp'",
+                true,
+            ),
+            ("echo $T >&2; echo 'listening on http://h/mcp'", true),
+        ] {
+            let run = Run::new("sh", std::env::temp_dir()).args(["-c", text]);
+            let server = HttpServer::with_token(&run.env("T", CANARY), "one-of-its-own");
+            let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(server)));
+            assert_eq!(dropped.is_err(), fails, "{text}");
+        }
     }
 }
