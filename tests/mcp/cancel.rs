@@ -1,4 +1,5 @@
-//! A call that is cancelled asks the forge for nothing more.
+//! Calls that take their time: one that is cancelled asks the forge for nothing more, and a client
+//! that wants to know how far one is gets told.
 
 use std::{
     io::Write,
@@ -13,7 +14,7 @@ use serde_json::json;
 use crate::{
     http::Http,
     hub::{Hub, REPO},
-    world::{LEGACY, MODERN},
+    world::{LEGACY, MODERN, Wire, World},
 };
 
 /// How long the first request of a call takes here.
@@ -112,5 +113,55 @@ fn over_http_by_going_away() {
             stream.shutdown(Shutdown::Both).unwrap();
         }
         assert_eq!(diffs(&hub), usize::from(stays), "the client stays: {stays}");
+    }
+}
+
+#[test]
+fn progress_is_told_to_who_wants_it() {
+    let world = World::new();
+    let large = "a line of a large file\n".repeat((5 << 20) / 2 / 23);
+    world
+        .git
+        .commit("large", "Large", &[("large.txt", Some(&large))]);
+    world
+        .forge(&["pr", "create", "-H", "large", "-t", "Large", "-b", ""])
+        .ok();
+    let hub = Hub::with_files(1);
+    for name in ["one", "two"] {
+        let mut seed = hub.double.seed();
+        let failed = seed.check(REPO, 1, "ci", name, "FAILURE");
+        seed.log(failed, "error: 1 != 2\n");
+    }
+    let diff = json!({"name": "pr_diff", "arguments": {"number": 1}});
+    let logs = json!({"repo": REPO, "number": 1, "logs": true});
+    let checks = json!({"name": "pr_checks", "arguments": logs});
+    for era in [LEGACY, MODERN] {
+        for (run, call, total) in [
+            (world.grace(&["mcp"]), &diff, json!(null)),
+            (hub.run(&[]), &checks, json!(5.0)),
+        ] {
+            let what = format!("{era} {call}");
+            // A server of its own for each: a diff that was read is kept.
+            let told = |token: Option<&str>| {
+                let mut wire = Wire::start(&run, era);
+                let mut call = call.clone();
+                if let Some(token) = token {
+                    call["_meta"] = json!({"progressToken": token});
+                }
+                let result = &wire.request("tools/call", call)["result"];
+                assert!(result["structuredContent"].is_object(), "{what}: {result}");
+                assert_ne!(result["isError"], true, "{what}: {result}");
+                std::mem::take(&mut wire.progress)
+            };
+            assert!(told(None).is_empty(), "{what}");
+            let told = told(Some("how far"));
+            let steps: Vec<_> = told.iter().map(|p| p["progress"].as_f64()).collect();
+            assert_eq!(steps, [Some(1.0), Some(2.0)], "{what}: {told:?}");
+            for step in &told {
+                assert_eq!(step["progressToken"], "how far", "{what}");
+                assert_eq!(step["total"], total, "{what}");
+                assert!(step["message"].is_string(), "{what}: {step}");
+            }
+        }
     }
 }
