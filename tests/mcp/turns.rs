@@ -1,4 +1,5 @@
-//! A user who thinks about a question keeps nobody from working.
+//! So many calls work at once and no more, and a user who thinks about a question keeps none of them
+//! from it.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -9,7 +10,11 @@ use serde_json::{Value, json};
 
 use crate::world::{LEGACY, World};
 
-/// More than work at once (`IN_FLIGHT` in `forge-mcp/src/server/mod.rs`).
+/// How many calls work at once (`IN_FLIGHT` in `forge-mcp/src/server/mod.rs`).
+#[cfg(unix)]
+const AT_ONCE: usize = 16;
+
+/// More than work at once.
 const QUESTIONS: u64 = 20;
 
 #[test]
@@ -68,4 +73,66 @@ fn open_questions_take_no_turns() {
     assert_eq!(results.iter().filter(merged).count(), 1, "{results:?}");
     drop(input);
     assert!(server.wait().unwrap().success());
+}
+
+/// Git is what tells: it can be stopped in every call, where a forge on the network is asked fewer
+/// questions at once than there are calls at work.
+#[test]
+#[cfg(unix)]
+fn no_more_calls_work_at_once_than_there_are_turns() {
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::PermissionsExt,
+        thread,
+        time::Duration,
+    };
+
+    use forge_testkit::git_program;
+
+    use crate::world::{MODERN, Wire};
+
+    let world = World::with_feature();
+    let (held, go) = (world.scratch.path("held"), world.scratch.path("go"));
+    fs::create_dir(&held).unwrap();
+    // What nobody lets go fails after half a minute: it would hold the server for ever.
+    let script = format!(
+        r#"#!/bin/sh
+case " $* " in *" cat-file "*)
+    : >'{held}'/$$
+    tries=0
+    while [ ! -e '{go}' ]; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 300 ] || exit 1
+        sleep 0.1
+    done
+esac
+exec '{git}' "$@"
+"#,
+        held = held.display(),
+        go = go.display(),
+        git = git_program().display()
+    );
+    let git = world.scratch.write("held-git", script);
+    fs::set_permissions(&git, Permissions::from_mode(0o755)).unwrap();
+    let mut wire = Wire::start(&world.grace(&["mcp"]).env("FORGE_GIT", &git), MODERN);
+    let at_work = || fs::read_dir(&held).unwrap().count();
+    let call = json!({"name": "pr_list", "arguments": {}});
+    let ids: Vec<u64> = (0..QUESTIONS)
+        .map(|_| wire.begin("tools/call", call.clone()))
+        .collect();
+    while at_work() < AT_ONCE {
+        thread::sleep(Duration::from_millis(10));
+    }
+    // The server has all of them by now, and whoever found a turn has some time to come to git.
+    assert!(!wire.tools().is_empty());
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(at_work(), AT_ONCE);
+    fs::write(&go, "").unwrap();
+    for id in ids {
+        let list = &wire.answer(id)["result"];
+        assert_eq!(
+            list["structuredContent"]["pull_requests"][0]["number"], "1",
+            "{list}"
+        );
+    }
 }

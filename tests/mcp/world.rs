@@ -78,6 +78,8 @@ pub struct Wire {
     output: BufReader<ChildStdout>,
     era: &'static str,
     last_id: u64,
+    /// Answers that came while another was waited for, by their requests.
+    early: BTreeMap<u64, Value>,
     /// What the results of each tool look like, once one was called.
     outputs: BTreeMap<String, Value>,
     pub user: User,
@@ -107,6 +109,7 @@ impl Wire {
             output,
             era: if era == MODERN { MODERN } else { LEGACY },
             last_id: 0,
+            early: BTreeMap::new(),
             outputs: BTreeMap::new(),
             user: User::Agrees,
             asked: Vec::new(),
@@ -176,6 +179,9 @@ impl Wire {
 
     /// The answer to a request; questions to the user are answered on the way.
     pub fn answer(&mut self, id: u64) -> Value {
+        if let Some(answer) = self.early.remove(&id) {
+            return answer;
+        }
         loop {
             let mut line = String::new();
             let read = self.output.read_line(&mut line).expect("the server writes");
@@ -194,6 +200,8 @@ impl Wire {
                 self.progress.push(message["params"].clone());
             } else if message["id"] == id {
                 return message;
+            } else if let Some(other) = message["id"].as_u64() {
+                self.early.insert(other, message);
             }
         }
     }
