@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     tangled_world::{PULL, STATUS, Tangled, WIDGET},
-    world::{Called, LEGACY, MODERN, User, Wire},
+    world::{Called, LEGACY, MODERN, User, Wire, column},
 };
 
 /// The patch of a branch whose commits add these files.
@@ -105,6 +105,41 @@ fn the_life_of_a_pull_request() {
         wire.call("pr_resubmit", with(json!({"patch": first})))
             .fails("precondition_failed");
     }
+}
+
+/// The diff is that of the round, also where the knot makes one of its commits: a commit on the base
+/// changes nothing about it, a round does.
+#[test]
+fn a_cursor_of_a_diff_goes_on_whatever_the_base_does() {
+    let t = Tangled::new();
+    let git = &t.repo.git;
+    let names: Vec<String> = (0..20).map(|n| format!("many/{n:02}.txt")).collect();
+    let files: Vec<_> = names.iter().map(|n| (n.as_str(), Some("one\n"))).collect();
+    git.commit("elsewhere", "Add many", &files);
+    git.commit("elsewhere", "Change one", &[("many/00.txt", Some("two\n"))]);
+    let range = ["format-patch", "--stdout", "main..elsewhere"];
+    let first = git.run(range).text();
+    let second = patch(&t, "elsewhere", &["more.txt"]);
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let args = json!({"repo": WIDGET, "title": "Many", "patch": first});
+    let made = wire.call("pr_create", args).ok();
+    let number = &made.data()["number"];
+    let mut args = json!({"repo": WIDGET, "number": number, "max_chars": 1000});
+    let mut pages = vec![wire.call("pr_diff", args.clone()).ok()];
+    args["cursor"] = json!(pages[0].cursor().unwrap());
+    git.commit("main", "Meanwhile", &[("many/19.txt", Some("two\n"))]);
+    pages.extend(wire.pages("pr_diff", args.clone(), 1_000));
+    assert_eq!(column(&pages, "files", "path"), names);
+    // Nor does it matter to a server that has not read the diff before.
+    let mut other = Wire::start(&t.forge(&t.bob, &["mcp"]), MODERN);
+    pages.truncate(1);
+    pages.extend(other.pages("pr_diff", args.clone(), 1_000));
+    assert_eq!(column(&pages, "files", "path"), names);
+    let round = json!({"repo": WIDGET, "number": number, "patch": second});
+    wire.call("pr_resubmit", round).ok();
+    wire.call("pr_diff", args)
+        .fails("conflict")
+        .says("start again without cursor");
 }
 
 #[test]
