@@ -721,3 +721,33 @@ fn links_are_one_request_and_one_more_for_what_is_named() {
          All 2 shown."
     );
 }
+
+#[test]
+fn a_pull_request_of_edits_needs_no_clone() {
+    let hub = Hub::new();
+    let mut wire = hub.server(&["--write"]);
+    let edits = json!([
+        {"path": "new/file.txt", "content": "one\ntwo\n"},
+        {"path": "README.md", "delete": true},
+    ]);
+    let args = json!({"repo": REPO, "title": "Edited", "head": "edited", "edits": edits});
+    hub.double.reset_record();
+    let made = wire.call("pr_create", args).ok();
+    let counts = hub.double.counts();
+    assert_eq!((counts.mutations, counts.git), (1, 0), "{counts:?}");
+    let number = &made.data()["number"];
+    let diff = wire
+        .call("pr_diff", json!({"repo": REPO, "number": number}))
+        .ok()
+        .says("+one\n+two\n");
+    assert_eq!(diff.data()["head_oid"], made.data()["head_oid"]);
+    let files = diff.data()["files"].as_array().unwrap().iter();
+    let files: Vec<_> = files.map(|f| (&f["status"], &f["path"])).collect();
+    assert_eq!(
+        files,
+        [
+            (&json!("deleted"), &json!("README.md")),
+            (&json!("added"), &json!("new/file.txt"))
+        ]
+    );
+}
