@@ -516,3 +516,38 @@ fn the_status_says_that_nobody_could_say_who_may_push() {
     let missing = status.data()["missing"].to_string();
     assert!(missing.contains("certainty: who may push to "), "{missing}");
 }
+
+/// A knot of Tangled 1.0 shows what it stores.
+#[test]
+fn on_tangled_1_0_a_write_is_immediate_and_said_to_be_experimental() {
+    let t = Tangled::new();
+    let repo = t.world.repository_1_0(&t.alice, "new");
+    repo.git.commit("topic", "Add", &[("a", Some("1\n"))]);
+    let mut wire = Wire::start(&t.forge(&t.alice, &["mcp", "--write"]), MODERN);
+    let mut write = |tool: &str, args: serde_json::Value| {
+        let written = wire.call(tool, args).ok();
+        let data = written.data();
+        assert_eq!(data["ingestion"], "immediate", "{tool}: {data}");
+        assert!(data.get("ingestion_detail").is_none(), "{tool}: {data}");
+        written.says("writing to Tangled 1.0 is experimental")
+    };
+    let new = "tangled:alice.test/new";
+    let args = json!({"repo": new, "title": "T", "body": "B", "head": "topic"});
+    let number = write("pr_create", args).data()["number"].clone();
+    let args = json!({"repo": new, "number": number, "body": "Text."});
+    write("pr_comment", args);
+    let args = json!({"repo": new, "number": number, "state": "closed"});
+    assert_eq!(write("pr_set_state", args).data()["state"], "closed");
+    let tickets = t
+        .world
+        .knot()
+        .records(&repo.did, "org.tangled.track.ticket");
+    assert_eq!(tickets.len(), 1);
+    assert_eq!(tickets[0].0, number.as_str().unwrap());
+    assert_eq!(tickets[0].2["state"], "closed");
+    let said = t
+        .world
+        .knot()
+        .records(&repo.did, "org.tangled.feed.comment");
+    assert_eq!(said.len(), 1);
+}
