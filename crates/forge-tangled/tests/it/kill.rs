@@ -206,22 +206,53 @@ fn not_now() -> CloseReq {
     }
 }
 
-/// Kills at every `step`-th request, before and after it is carried out.
+/// Kills at every `step`-th request, before and after it is carried out: of a pull request from a
+/// branch, and, in longer steps, of one from a fork on top of another one.
 pub async fn creation(step: u64) {
-    let scene = Scene::new();
-    let mut finished = 0;
-    at_each_request(step, 8, async |at, after| {
-        let branch = format!("b{at}{after}");
-        scene.commit(&branch, &branch, &branch, "x\n");
-        let req = CreatePull::new(branch.as_str(), branch.as_str());
-        let id = scene.stage.id();
-        let came_there = scene.until_created(at, after, id, &req).await;
-        let before = scene.titled(&req.title);
-        finished += scene.create_again(&req, &before).await;
-        came_there
-    })
-    .await;
-    assert!(finished > 0);
+    for (is_stacked, step) in [(false, step), (true, 2 * step - 1)] {
+        let scene = Scene::new();
+        let stage = &scene.stage;
+        let (knot, pds) = (stage.world.knot(), stage.world.pds());
+        let fork = stage.world.fork_on(knot, &stage.repo, &stage.alice, "fork");
+        let source = if is_stacked { &fork } else { &stage.repo };
+        let commit = |branch: &str| {
+            let file = [(branch, Some("x\n"))];
+            source.git.commit(branch, branch, &file);
+            let mut req = CreatePull::new(branch, branch);
+            if is_stacked {
+                req.head.owner = Some(stage.alice.handle.clone());
+                req.head.repo = Some(fork.name.clone());
+            }
+            req
+        };
+        let mut finished = 0;
+        at_each_request(step, 8, async |at, after| {
+            let branch = format!("b{at}{after}");
+            let mut below = None;
+            if is_stacked {
+                let lower = format!("{branch}.lower");
+                let req = commit(&lower);
+                let made = scene.process().create(stage.repo_id(), &req).await;
+                below = Some(made.unwrap().value.id);
+                source.git.set_branch(&branch, &lower);
+            }
+            let mut req = commit(&branch);
+            req.depends_on.clone_from(&below);
+            let id = stage.id();
+            let came_there = scene.until_created(at, after, id, &req).await;
+            let before = scene.titled(&req.title);
+            finished += scene.create_again(&req, &before).await;
+            let (_, record) = pds.record(&scene.titled(&req.title)[0]).unwrap();
+            assert_eq!(record["source"]["repo"], source.did.as_str());
+            let below = below.map(|below| below.key.to_string());
+            assert_eq!(record["dependentOn"].as_str(), below.as_deref());
+            came_there
+        })
+        .await;
+        assert!(finished > 0);
+        let fetched = knot.host().count_of("sh.tangled.repo.hiddenRef");
+        assert_eq!(fetched > 0, is_stacked);
+    }
 }
 
 /// A pull request without a branch that adds one file.
@@ -340,7 +371,16 @@ pub async fn comments(step: u64) {
     assert!(found > 0);
 }
 
-/// Kills at every `step`-th request, before and after it is carried out.
+/// A merge that takes the branch with it.
+fn with_branch() -> MergeReq {
+    MergeReq {
+        delete_branch: true,
+        ..MergeReq::default()
+    }
+}
+
+/// Kills at every `step`-th request, before and after it is carried out. The branch is gone in the
+/// end.
 pub async fn merge(step: u64) {
     let scene = Scene::new();
     let git = &scene.stage.repo.git;
@@ -362,16 +402,17 @@ pub async fn merge(step: u64) {
         let (process, id) = (scene.process(), pr.clone());
         let came_there = scene
             .until(at, after, async move {
-                let _ = process.merge(&id, &MergeReq::default()).await;
+                let _ = process.merge(&id, &with_branch()).await;
             })
             .await;
-        let done = scene.process().merge(&pr, &MergeReq::default()).await;
+        let done = scene.process().merge(&pr, &with_branch()).await;
         let done = done.unwrap_or_else(|e| panic!("request {at}, after: {after}: {e:?}"));
         found += u32::from(done.value.already_merged);
         assert_eq!(done.value.pull_request.state, PrState::Merged);
         let times = git.log("main", "%s").matches(&branch).count();
         assert_eq!(times, 1, "request {at}, after: {after}");
         assert_eq!(git.show("main", "same"), lines(length));
+        assert_eq!(git.oid(&branch), None, "request {at}, after: {after}");
         let uri = &scene.pulls_from(&branch)[0];
         let merged = format!("{STATUS}.merged");
         let merged = scene
