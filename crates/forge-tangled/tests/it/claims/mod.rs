@@ -63,6 +63,7 @@ enum Kind {
     Patch,
     Edits,
     Comment,
+    CommentDeletion,
     Title,
     Label,
     Assign,
@@ -85,13 +86,15 @@ enum Kind {
     TicketIssueState,
 }
 
-/// What there is more of is drawn more often.
-const KINDS: [Kind; 27] = [
+/// What there is more of is drawn more often. There is room for no more: of the writes of a world
+/// that are behind the plan, the mood chooses the kind of up to six.
+const KINDS: [Kind; 28] = [
     Kind::Create,
     Kind::Create,
     Kind::Patch,
     Kind::Edits,
     Kind::Comment,
+    Kind::CommentDeletion,
     Kind::Title,
     Kind::Label,
     Kind::Assign,
@@ -227,6 +230,7 @@ enum Done {
     Pull(Outcome<PullRequest>),
     Issue(Outcome<Issue>),
     Comment(Outcome<Comment>),
+    Deletion(Outcome<()>),
     Merge(Outcome<Merge>),
 }
 
@@ -236,6 +240,7 @@ impl Done {
             Self::Pull(o) => (&o.ingestion, o.unchanged),
             Self::Issue(o) => (&o.ingestion, o.unchanged),
             Self::Comment(o) => (&o.ingestion, o.unchanged),
+            Self::Deletion(o) => (&o.ingestion, o.unchanged),
             Self::Merge(o) => (&o.ingestion, o.unchanged),
         }
     }
@@ -401,11 +406,12 @@ impl Writes {
         }
     }
 
-    async fn choose(&mut self, number: u64, mood: Mood, kind: Kind) -> Doing {
+    async fn choose(&mut self, number: u64, mood: Mood, actor: usize, kind: Kind) -> Doing {
         if mood == Mood::PlaceTaken {
             return self.on_top_of_one_that_is_taken(number).await;
         }
         match kind {
+            Kind::CommentDeletion => Doing::Pull(self.comment_to_delete(number, actor).await),
             Kind::Issue | Kind::IssueComment | Kind::IssueTitle | Kind::IssueState => {
                 Doing::Issue(self.choose_of_issues(number, kind))
             }
@@ -432,7 +438,7 @@ impl Writes {
 
     async fn write(&mut self, number: u64, tally: &mut Tally) {
         let (mood, actor, kind) = self.draw(number);
-        let doing = self.choose(number, mood, kind).await;
+        let doing = self.choose(number, mood, actor, kind).await;
         self.kinds.insert(kind);
         self.is_known_old = mood == Mood::KnownOld;
         let wait = match mood {

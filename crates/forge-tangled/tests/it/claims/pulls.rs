@@ -6,8 +6,8 @@ use forge_core::{
     Error, ErrorKind, Ingestion, PrId, PrKey, Precondition, PullRequests as _, RepoId,
     Reviews as _,
     model::{
-        CloseReq, CreatePull, EditPull, FileEdit, MergeReq, PrState, PullRequest, Resubmit,
-        SetChange,
+        CloseReq, CommentId, CreatePull, EditPull, FileEdit, MergeReq, PrState, PullRequest,
+        Resubmit, SetChange,
     },
 };
 use forge_tangled::Tangled;
@@ -15,7 +15,7 @@ use forge_testkit::tangled::Repository;
 
 use super::{
     Done, Kind, Writes,
-    truth::{LABEL_OP, PULL, STATUS},
+    truth::{LABEL_OP, PULL, STATUS, is_of},
 };
 
 /// Who is assigned.
@@ -102,6 +102,8 @@ impl New {
 pub(super) enum Doing {
     Create(New),
     Comment(Made, String),
+    /// The comment with this at-uri.
+    DeleteComment(Made, String),
     Title(Made, String),
     Label(Made, bool),
     Assign(Made, bool),
@@ -138,6 +140,11 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
         Doing::Comment(made, text) => {
             let said = process.comment(&made.id, &text, None).await;
             return said.map(Done::Comment);
+        }
+        Doing::DeleteComment(made, key) => {
+            let comment = CommentId { pr: made.id, key };
+            let deleted = process.delete_comment(&comment).await;
+            return deleted.map(Done::Deletion);
         }
         Doing::Close(made) => {
             let closed = process.close(&made.id, &CloseReq::default()).await;
@@ -205,6 +212,22 @@ impl Writes {
             }
             other => panic!("{other:?} is nothing of pull requests"),
         }
+    }
+
+    /// A comment that the index shows, mostly one of who is to delete it.
+    pub(super) async fn comment_to_delete(&mut self, number: u64, actor: usize) -> Doing {
+        let author = match self.random.below(4) {
+            0 => usize::try_from(self.random.below(3)).unwrap(),
+            _ => actor,
+        };
+        let all = self.pulls.clone();
+        let (made, text) = (self.pick(&all), format!("Text {number}"));
+        self.catch_up();
+        let process = self.process(author, Duration::ZERO);
+        let said = process.comment(&made.id, &text, None).await.unwrap();
+        // It takes in what there is when it is asked, and may be slower by then.
+        let _ = self.stage.world.index().knows(&said.value.id);
+        Doing::DeleteComment(made, said.value.id)
     }
 
     fn choose_new(&mut self, number: u64, kind: Kind) -> New {
@@ -277,6 +300,9 @@ impl Writes {
                 assert_eq!(record["body"]["text"], text.as_str(), "{at}");
                 assert_eq!(record["subject"]["uri"], made.uri.as_str(), "{at}");
                 self.seen(at, &outcome.ingestion, &[(&outcome.value.id, None)]);
+            }
+            (Doing::DeleteComment(_, uri), Done::Deletion(outcome)) => {
+                self.unseen(at, &outcome.ingestion, uri);
             }
             (Doing::Merge(made), Done::Merge(outcome)) => {
                 assert_eq!(self.times_on_main(&made.branch), 1, "{at}");
@@ -367,6 +393,7 @@ impl Writes {
         let made = match doing {
             Doing::Create(new) => return self.refusal_of_creation(at, actor, new, error),
             Doing::Comment(made, _) | Doing::Title(made, _) => made,
+            Doing::DeleteComment(made, _) => made,
             Doing::Label(made, _) | Doing::Assign(made, _) => made,
             Doing::Close(made) | Doing::Reopen(made) => made,
             Doing::Resubmit(made) | Doing::Merge(made) => made,
@@ -378,6 +405,7 @@ impl Writes {
                     Doing::Title(..) | Doing::Resubmit(..) => wrote,
                     Doing::Close(..) | Doing::Reopen(..) => pushes || wrote,
                     Doing::Label(..) | Doing::Assign(..) | Doing::Merge(..) => pushes,
+                    Doing::DeleteComment(_, uri) => is_of(uri, &self.people[actor].did),
                     Doing::Comment(..) | Doing::Create(..) => true,
                 };
                 assert!(!may, "{at}: {error:?}");
@@ -389,7 +417,10 @@ impl Writes {
                 assert_eq!(self.state(made), PrState::Closed, "{at}: {error:?}");
             }
             ErrorKind::NotFound { .. } | ErrorKind::Unauthenticated { .. } => {
-                panic!("{at}: {error:?}")
+                // One who was killed may have deleted it.
+                let is_gone = error.is_not_found()
+                    && matches!(doing, Doing::DeleteComment(_, uri) if self.is_gone(uri));
+                assert!(is_gone, "{at}: {error:?}");
             }
             _ => {}
         }

@@ -196,6 +196,25 @@ impl Writes {
         }
     }
 
+    pub(super) fn is_gone(&self, uri: &str) -> bool {
+        self.stage.world.pds().record(uri).is_none()
+    }
+
+    /// What was said about who can still see what was deleted.
+    pub(super) fn unseen(&self, at: &str, said: &Ingestion, deleted: &str) {
+        assert!(self.is_gone(deleted), "{at}: {said:?}");
+        match said {
+            Ingestion::Confirmed { .. } => {
+                let index = self.stage.world.index();
+                assert_eq!(index.knows(deleted), None, "{at}: {said:?}");
+            }
+            Ingestion::Pending { uri, .. } => {
+                assert_eq!(uri.as_deref(), Some(deleted), "{at}");
+            }
+            _ => panic!("{at}: {said:?} of a deletion"),
+        }
+    }
+
     /// Whether the reason for which the index drops a record is true.
     fn is_dropped(&self, uri: &str, reason: &str) -> bool {
         let index = self.stage.world.index();
@@ -256,6 +275,6 @@ impl Writes {
 }
 
 /// Whether a record is in an account.
-fn is_of(uri: &str, did: &str) -> bool {
+pub(super) fn is_of(uri: &str, did: &str) -> bool {
     uri.starts_with(&format!("at://{did}/"))
 }
