@@ -275,6 +275,44 @@ fn files_that_conflict_are_counted_and_the_first_are_named() {
 }
 
 #[test]
+fn names_are_all_in_the_text_and_the_first_in_data_without_room() {
+    let world = World::with_feature();
+    let names: Vec<String> = (0..150)
+        .map(|n| format!("reviewer-with-a-name-{n:03}"))
+        .collect();
+    let all = names.join(",");
+    world
+        .forge(&["pr", "edit", "1", "--add-reviewer", &all])
+        .ok();
+    let mut wire = world.server(MODERN, &[]);
+    for (tool, mut args, at) in [
+        (
+            "pr_view",
+            json!({"number": 1}),
+            "/structuredContent/pull_request/reviews",
+        ),
+        (
+            "pr_list",
+            json!({}),
+            "/structuredContent/pull_requests/0/reviews",
+        ),
+    ] {
+        let view = wire.call(tool, args.clone()).ok().bounded(25_000);
+        let reviews = view.0.pointer(at).unwrap();
+        assert_eq!(reviews["pending"], json!(names));
+        assert!(reviews["pending_total"].is_null(), "{reviews}");
+        args["max_chars"] = json!(1000);
+        let pages = wire.pages(tool, args, 1_000);
+        let reviews = pages[0].0.pointer(at).unwrap();
+        assert_eq!(reviews["pending"], json!(names[..18]), "{tool}");
+        assert_eq!(reviews["pending_total"], 150);
+        // Theirs, and the author's.
+        let shown: usize = pages.iter().map(|p| p.text().matches('@').count()).sum();
+        assert_eq!(shown, 151, "{tool}");
+    }
+}
+
+#[test]
 fn a_view_that_was_edited_between_two_pages_starts_again() {
     let world = World::with_feature();
     let body = "word ".repeat(1_000);

@@ -32,6 +32,12 @@ const fn both(max: usize) -> usize {
     max / 4 * 11
 }
 
+/// How many characters the lists of names in the data of a pull request have, where the text may
+/// have `max`: the rest of its data and the text have room beside them.
+pub(crate) const fn names(max: usize) -> usize {
+    max / 2
+}
+
 /// Whether data of `data` characters may repeat the long texts of a text of `text` characters.
 pub(crate) fn may_repeat(data: usize, text: usize, max: usize) -> bool {
     data <= TWICE_MAX && data + text <= both(max)

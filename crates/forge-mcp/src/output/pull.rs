@@ -3,7 +3,10 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
 use super::{IngestionDetail, WarningOut, word};
-use crate::content::{Clean, Cleaner};
+use crate::{
+    budget,
+    content::{Clean, Cleaner},
+};
 
 /// What the reviews add up to: the latest opinion of each reviewer.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -17,10 +20,14 @@ pub(crate) struct Reviews {
     /// Asked, and no opinion since.
     pub pending: Vec<Clean>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending_total: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
     /// Each reviewer's latest, in pr_view
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<ReviewerOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details_total: Option<usize>,
 }
 
 /// What a reviewer said last.
@@ -44,8 +51,10 @@ impl Reviews {
                 .iter()
                 .map(|r| cleaner.line(r.handle()))
                 .collect(),
+            pending_total: None,
             decision: pull.review_decision.map(|d| word(&d)),
             details: Vec::new(),
+            details_total: None,
         }
     }
 
@@ -58,6 +67,11 @@ impl Reviews {
             details: details.collect(),
             ..Self::of(pull, cleaner)
         }
+    }
+
+    fn shorten(&mut self, room: &mut usize) {
+        self.pending_total = shorten(&mut self.pending, room);
+        self.details_total = shorten(&mut self.details, room);
     }
 
     fn text(&self) -> String {
@@ -134,6 +148,8 @@ pub(crate) struct RowOut {
     pub reviews: Reviews,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels_total: Option<usize>,
     pub created_at: String,
     pub updated_at: String,
     pub url: Clean,
@@ -151,10 +167,19 @@ impl RowOut {
             checks: pull.checks.as_ref().map(|c| word(&c.overall)),
             reviews: Reviews::of(pull, cleaner),
             labels: pull.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
+            labels_total: None,
             created_at: pull.created_at.to_string(),
             updated_at: pull.updated_at.to_string(),
             url: cleaner.line(&pull.url),
         }
+    }
+
+    /// Leaves names out of its lists that a result of `max` characters has no room for, and counts
+    /// those lists; for the data, behind its text.
+    pub fn shorten(&mut self, max: usize) {
+        let mut room = budget::names(max);
+        self.labels_total = shorten(&mut self.labels, &mut room);
+        self.reviews.shorten(&mut room);
     }
 
     pub fn text(&self) -> String {
@@ -235,11 +260,17 @@ pub(crate) struct PullOut {
     pub check_counts: Option<CheckCounts>,
     pub reviews: Reviews,
     pub labels: Vec<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels_total: Option<usize>,
     pub assignees: Vec<Clean>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assignees_total: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub milestone: Option<Clean>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub linked_issues: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub linked_issues_total: Option<usize>,
     /// The pull request it builds on
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<Clean>,
@@ -269,6 +300,23 @@ fn named(conflicts: &[String], cleaner: &Cleaner) -> Vec<Clean> {
         names.push(name);
     }
     names
+}
+
+/// Leaves out those behind the first that fit in `room`, one at least, and takes these from it; how
+/// many there were, where some are left out.
+fn shorten<T: Serialize>(all: &mut Vec<T>, room: &mut usize) -> Option<usize> {
+    let total = all.len();
+    let mut kept = 0;
+    for item in all.iter() {
+        let length = budget::length(item) + 1;
+        if length > *room && kept > 0 {
+            break;
+        }
+        *room = room.saturating_sub(length);
+        kept += 1;
+    }
+    all.truncate(kept);
+    (kept < total).then_some(total)
 }
 
 impl PullOut {
@@ -301,11 +349,13 @@ impl PullOut {
             check_counts: pull.checks.as_ref().map(CheckCounts::of),
             reviews: Reviews::detailed(pull, cleaner),
             labels: pull.labels.iter().map(|l| cleaner.line(&l.name)).collect(),
+            labels_total: None,
             assignees: pull
                 .assignees
                 .iter()
                 .map(|a| cleaner.line(&a.login))
                 .collect(),
+            assignees_total: None,
             milestone: pull.milestone.as_ref().map(|m| cleaner.line(&m.title)),
             linked_issues: pull
                 .linked_issues
@@ -319,6 +369,7 @@ impl PullOut {
                     }
                 })
                 .collect(),
+            linked_issues_total: None,
             // On tangled it is whatever its author has written there.
             depends_on: pull
                 .depends_on
@@ -330,6 +381,16 @@ impl PullOut {
                 .map(|a| a.method.as_str().to_owned()),
             description: cleaner.markdown(&pull.description),
         }
+    }
+
+    /// Leaves names out of its lists that a result of `max` characters has no room for beside the
+    /// files that conflict, and counts those lists; for the data, behind its text.
+    pub fn shorten(&mut self, max: usize) {
+        let mut room = budget::names(max).saturating_sub(budget::length(&self.conflicts));
+        self.linked_issues_total = shorten(&mut self.linked_issues, &mut room);
+        self.labels_total = shorten(&mut self.labels, &mut room);
+        self.assignees_total = shorten(&mut self.assignees, &mut room);
+        self.reviews.shorten(&mut room);
     }
 
     /// The lines above its description.

@@ -129,7 +129,7 @@ impl Tool for PrList {
             None => Position::default(),
             Some(pinned) => cursor::unpin(pinned, cursor::SHOWN, before)?,
         };
-        let rows: Vec<RowOut> = page
+        let mut rows: Vec<RowOut> = page
             .items
             .iter()
             .map(|p| RowOut::of(p, &call.cleaner))
@@ -149,6 +149,7 @@ impl Tool for PrList {
         warnings.extend(Warning::of_rows(of_rows, &page.warnings));
         let warnings = WarningOut::all(&warnings, &call.cleaner);
         let max = budget::chars(args.max_chars);
+        rows.iter_mut().for_each(|row| row.shorten(max));
         let said = WarningOut::lines(&warnings, max / 4);
         let lengths: Vec<usize> = rows.iter().map(budget::length).collect();
         let data = Lengths {

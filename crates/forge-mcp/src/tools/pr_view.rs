@@ -129,12 +129,14 @@ impl Tool for PrView {
             notes.push_str("checks: this forge has none\n");
         }
         let warnings = WarningOut::all(&warnings, &call.cleaner);
+        let max = budget::chars(args.max_chars);
         let mut out = PullOut::of(&pull, &call.cleaner);
         let description = std::mem::take(&mut out.description);
 
         let mut blocks = Blocks::default();
         let mut top = out.text(pull.checks.as_ref()) + &notes;
         warnings.iter().for_each(|w| top.push_str(&w.text()));
+        out.shorten(max);
         let conflicts = std::mem::take(&mut out.conflicts);
         blocks.push(top, budget::length(&warnings) + budget::length(&conflicts));
         let body = quoted(&description, detailed, DESCRIPTION, &call.cleaner);
@@ -167,7 +169,6 @@ impl Tool for PrView {
                 format!("#{} (continued)\n{thread}", out.number)
             }
         };
-        let max = budget::chars(args.max_chars);
         let lengths = Lengths {
             always: budget::length(&out),
             blocks: &blocks.lengths,
