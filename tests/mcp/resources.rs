@@ -198,6 +198,32 @@ fn issues_and_their_links() {
 }
 
 #[test]
+fn a_long_text_is_cut_and_says_where_the_rest_is() {
+    let world = World::with_feature();
+    let words = "word ".repeat(12_900);
+    let body = words.trim_end();
+    world.forge(&["pr", "edit", "1", "-b", body]).ok();
+    world
+        .forge(&["issue", "create", "-t", "It breaks", "-b", body])
+        .ok();
+    let mut wire = world.server(MODERN, &[]);
+    let path = world.git.path().canonicalize().unwrap();
+    for (of, rest) in [
+        ("pull/1", "pr_view format=detailed"),
+        ("issue/1", "its page, at the URL above"),
+    ] {
+        let text = read(&mut wire, &format!("forge://local{}/{of}", path.display()));
+        assert!(text.chars().count() <= 25_000, "{of}");
+        let (kept, tail) = text.rsplit_once("\n[").unwrap();
+        let (_, shown) = kept.split_once("\n> ").unwrap();
+        assert!(shown.len() > 20_000 && body.starts_with(shown), "{of}");
+        // The end of its line is behind it.
+        let more = body.len() + 1 - shown.len();
+        assert_eq!(tail, format!("{more} more characters: {rest}]\n"));
+    }
+}
+
+#[test]
 fn issues_on_tangled_are_named_by_at_uri() {
     let t = Tangled::new();
     let pull = t.open("topic");

@@ -6,6 +6,8 @@ pub(crate) mod diff_cache;
 
 use std::ops::Range;
 
+use forge_core::text::truncate_chars;
+
 /// How long a result is unless the caller says otherwise, in characters: about six thousand tokens.
 pub(crate) const DEFAULT_CHARS: usize = 25_000;
 
@@ -154,6 +156,16 @@ pub(crate) fn fit_both<S: AsRef<str>>(
         to,
         begun: from.block + usize::from(from.offset > 0)..to,
         next: (!done).then_some(at),
+    }
+}
+
+/// A text that has no second page, as much of it as fits; `rest` says what has all of it.
+///
+/// It is cut at a character: a description may be one long line.
+pub(crate) fn beginning(text: &str, rest: &str) -> String {
+    match truncate_chars(text, DEFAULT_CHARS - TAIL) {
+        (whole, 0) => whole.into_owned(),
+        (kept, more) => format!("{kept}\n[{more} more characters: {rest}]\n"),
     }
 }
 

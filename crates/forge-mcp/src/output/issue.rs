@@ -23,7 +23,7 @@ pub(crate) fn issue_row(issue: &Issue, cleaner: &Cleaner) -> String {
     line
 }
 
-/// An issue with its body as a quotation.
+/// An issue with its body as a quotation, at the end, where a long one is cut.
 pub(crate) fn issue_text(issue: &Issue, cleaner: &Cleaner) -> String {
     let mut text = format!(
         "#{} {} \"{}\"\n{} by @{}",
@@ -52,10 +52,10 @@ pub(crate) fn issue_text(issue: &Issue, cleaner: &Cleaner) -> String {
         issue.updated_at,
         cleaner.line(&issue.url)
     ));
-    text.push_str(&quoted(&cleaner.markdown(&issue.body), true, 0, cleaner));
     for warning in WarningOut::all(&issue.warnings, cleaner) {
         text.push_str(&warning.text());
     }
+    text.push_str(&quoted(&cleaner.markdown(&issue.body), true, 0, cleaner));
     text
 }
 

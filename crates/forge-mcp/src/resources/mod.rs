@@ -206,7 +206,8 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
         Part::Issues => open_issues(&repo, cleaner).await,
         Part::Issue(key) => {
             let issue = repo.issue(&issue(key), IssueFields::default()).await?;
-            Ok(issue_text(&issue, cleaner))
+            let text = issue_text(&issue, cleaner);
+            Ok(budget::beginning(&text, "its page, at the URL above"))
         }
         Part::Pull(key) => {
             let fields = PrFields::STATS
@@ -220,7 +221,8 @@ async fn content(server: &Server, uri: &str, cleaner: &Cleaner) -> Result<String
             let body = quoted(&out.description, true, 0, cleaner);
             let warnings = warning_lines(&pull.warnings, cleaner);
             let top = out.text(pull.checks.as_ref());
-            Ok(format!("{top}{warnings}\n{body}"))
+            let text = format!("{top}{warnings}\n{body}");
+            Ok(budget::beginning(&text, "pr_view format=detailed"))
         }
         Part::PullLinks(key) => links(server, &repo, Subject::Pull(pr(key)), cleaner).await,
         Part::IssueLinks(key) => links(server, &repo, Subject::Issue(issue(key)), cleaner).await,
