@@ -430,6 +430,8 @@ fn flags_for_forges_with_rounds_and_an_index() {
         "pr update-branch 1 --no-wait",
         "pr merge 1 -m --wait 5s",
         "pr merge 2 -m --no-wait",
+        "label create fresh --wait 5s",
+        "label delete fresh --yes --no-wait",
     ] {
         world.command(Tool::Forge, line).ok();
     }

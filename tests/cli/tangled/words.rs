@@ -96,6 +96,18 @@ fn pending_without_waiting() {
     insta::assert_snapshot!(said(&t, &output.exits(0)));
     let looks = t.world.index().host().count_of("sh.tangled.repo.getPull");
     assert_eq!(looks, 0);
+    // The definition is what is written of a new label, and the repository's list of a deleted one.
+    for (verb, more, written) in [
+        ("create", None, "sh.tangled.label.definition"),
+        ("delete", Some("--yes"), "sh.tangled.repo"),
+    ] {
+        let args = ["label", verb, "bug", "-R", WIDGET, "--no-wait"];
+        let args: Vec<&str> = args.into_iter().chain(more).collect();
+        let word = format!("! pending: written as at://{}/{written}/", t.alice.did);
+        let said = t.forge(&t.alice, &args).output().exits(0).stderr_text();
+        assert!(said.contains(&word), "{said}");
+        assert!(said.contains("; nobody waited for it"), "{said}");
+    }
 }
 
 /// The index may lag, lose it, ignore its kind, answer another version, or nothing at all: nothing

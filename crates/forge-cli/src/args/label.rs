@@ -1,6 +1,6 @@
 use clap::{Args, Subcommand};
 
-use super::{color::ColorArg, output::JsonArgs};
+use super::{color::ColorArg, output::JsonArgs, pr::WaitArgs};
 
 /// `forge label`
 #[derive(Args, Debug)]
@@ -24,6 +24,18 @@ pub enum LabelCommand {
     Create(LabelCreateArgs),
     /// Delete a label; pull requests lose it
     Delete(LabelDeleteArgs),
+}
+
+impl LabelCommand {
+    /// The flags that say how long to wait; `None` for a command that only reads.
+    #[must_use]
+    pub fn wait(&self) -> Option<&WaitArgs> {
+        match self {
+            Self::Create(args) => Some(&args.wait),
+            Self::Delete(args) => Some(&args.wait),
+            Self::List(_) => None,
+        }
+    }
 }
 
 /// `forge label list`
@@ -54,6 +66,9 @@ pub struct LabelCreateArgs {
     /// Change the label where it exists
     #[arg(short, long)]
     pub force: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }
 
 /// `forge label delete`
@@ -64,4 +79,7 @@ pub struct LabelDeleteArgs {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
+    /// How long to wait.
+    #[command(flatten)]
+    pub wait: WaitArgs,
 }

@@ -124,6 +124,7 @@ impl Command {
         match self {
             Self::Pr(args) => args.command.wait()?.duration(),
             Self::Issue(args) => args.command.wait()?.duration(),
+            Self::Label(args) => args.command.wait()?.duration(),
             Self::Tangled(args) => match &args.command {
                 TangledCommand::Ingestion(args) => args.wait.duration(),
             },
