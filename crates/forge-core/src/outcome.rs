@@ -109,7 +109,7 @@ pub enum Ingestion {
         #[serde(rename = "waited_ms", serialize_with = "millis")]
         waited: Duration,
     },
-    /// It is stored, and this appview does not ingest its collection.
+    /// It is stored (or deleted), and this appview does not ingest its collection.
     PdsOnly {
         /// What to do instead.
         instead: String,

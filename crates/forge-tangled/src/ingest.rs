@@ -185,9 +185,13 @@ impl Tangled {
     }
 
     /// Looks at the index until it no longer shows a record that was deleted, or the wait is over.
+    ///
+    /// An index that takes in no such records hears of no deletion either: one that it has from
+    /// before, it goes on showing.
     pub(crate) async fn ingestion_of_removal(&self, seen: Seen<'_>, uri: &AtUri) -> Ingestion {
-        if self.settings.not_ingested(&uri.collection).is_some() {
-            return Ingestion::Immediate;
+        if self.not_taken_in(Some(&seen), uri).is_some() {
+            let instead = "look on its web page whether it is shown there".to_owned();
+            return Ingestion::PdsOnly { instead };
         }
         let uri = uri.to_string();
         let begun = Instant::now();

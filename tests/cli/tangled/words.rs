@@ -460,6 +460,17 @@ fn pds_only_where_the_index_is_too_old() {
     assert_eq!(view.stdout_text(), "CLOSED\n");
     let said = view.stderr_text();
     assert!(said.contains("this index does not take in"), "{said}");
+    // What it does not take in, it does not hear the deletion of.
+    t.scratch.write(
+        "home/.config/forge/config.toml",
+        "[hosts.\"tangled.org\"]\nindex_date = \"2026-05\"\n",
+    );
+    let comment = ["pr", "comment", &uri, "-b", "Text."];
+    says(&t.forge(&t.bob, &comment), 0, "pds_only: it is stored");
+    let delete = ["pr", "comment", &uri, "--delete-last", "--yes"];
+    says(&t.forge(&t.bob, &delete), 0, "pds_only: it is deleted");
+    let comments = t.world.pds().records(&t.bob.did, "sh.tangled.feed.comment");
+    assert!(comments.is_empty(), "{comments:?}");
 }
 
 /// A patch as a round has it.

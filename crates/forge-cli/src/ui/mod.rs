@@ -274,6 +274,12 @@ impl Ui {
     /// # Errors
     /// As [`Self::outcome`].
     pub fn removed(&self, mut outcome: Outcome<()>) -> Result<()> {
+        if let Ingestion::PdsOnly { instead } = &outcome.ingestion {
+            let line = "pds_only: it is deleted, and this appview does not take in such records";
+            let told = Warning::new(line).with_hint(instead);
+            outcome.ingestion = Ingestion::Immediate;
+            return self.outcome(outcome.with_warning(told));
+        }
         let (pending, line) = match &outcome.ingestion {
             Ingestion::Confirmed { by, after } => {
                 let by = text::one_line(by);
