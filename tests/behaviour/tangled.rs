@@ -68,7 +68,7 @@ pub fn facts() -> Facts {
         names_ends: true,
         diff_lines: 20_000,
         writers_moderate: false,
-        checks_qualifiers: false,
+        checks_qualifiers: true,
         texts_link: false,
         knows_what_is_on_top: true,
         stacks_by_base: false,

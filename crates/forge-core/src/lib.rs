@@ -16,6 +16,7 @@ pub mod near;
 mod op;
 mod outcome;
 mod page;
+pub mod search;
 pub mod text;
 mod time;
 mod web;

@@ -34,7 +34,6 @@ mod pulls;
 mod repos;
 mod repository;
 mod reviews;
-mod search;
 mod store;
 mod validate;
 

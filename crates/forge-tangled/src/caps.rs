@@ -58,10 +58,11 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
             "close the issue yourself once the pull request is merged",
         ),
         yes(PrList),
-        no(
+        (
             PrListSearch,
-            "tangled's index does not search pull requests",
-            "list with --state all, and filter with --jq",
+            Support::ClientSide {
+                how: "the index's list of the repository is read, and matched here",
+            },
         ),
         no(
             PrListApp,

@@ -2,7 +2,7 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FileEdit, PrFields, Reviewer};
+use super::{FileEdit, PrFields, PrState, Reviewer};
 use crate::{Error, PrId, Result};
 
 /// Where the changes are.
@@ -239,6 +239,19 @@ pub enum StateFilter {
     Merged,
     /// All.
     All,
+}
+
+impl StateFilter {
+    /// Whether `state` is one of those that it shows.
+    #[must_use]
+    pub fn shows(self, state: PrState) -> bool {
+        match self {
+            Self::Open => state == PrState::Open,
+            Self::Closed => state != PrState::Open,
+            Self::Merged => state == PrState::Merged,
+            Self::All => true,
+        }
+    }
 }
 
 /// Which pull requests, newest first.

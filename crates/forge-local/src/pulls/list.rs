@@ -3,6 +3,7 @@
 use forge_core::{
     Cursor, Page, PageReq, Result,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
+    search::{Candidate, Filter},
 };
 use forge_git::CatFile;
 
@@ -12,7 +13,6 @@ use crate::{
     ident::identity,
     labels::Book,
     paging::{self, SCHEME},
-    search::Filter,
     store::{Index, LabelRef, Pull, Read, Snapshot},
 };
 
@@ -26,8 +26,12 @@ impl Local {
         page: &PageReq,
     ) -> Result<Page<PullRequest>> {
         let mut filter = Filter::of(query)?;
-        if filter.needs_viewer() {
-            filter.resolve(&identity(self.git()).await?.actor.login);
+        let mine: Vec<&mut String> = filter.logins_mut().filter(|l| *l == "@me").collect();
+        if !mine.is_empty() {
+            let viewer = identity(self.git()).await?.actor;
+            for login in mine {
+                login.clone_from(&viewer.login);
+            }
         }
         let below = paging::position(page, query)?.unwrap_or(u64::MAX);
         let limit = paging::limit(page);
@@ -44,7 +48,10 @@ impl Local {
             source: None,
             warnings: Vec::new(),
         };
-        let matches = |s: &Snapshot| filter.matches(s, &label_names(&s.labels, &book));
+        let matches = |s: &Snapshot| {
+            let labels = label_names(&s.labels, &book);
+            filter.matches(&looked_at(s, &labels))
+        };
         let (mut scanned, mut last, mut more) = (0, 0, false);
         'chunks: loop {
             // One more than the page holds tells whether there is another page.
@@ -109,7 +116,7 @@ impl Local {
         }
         let mut cat = self.store.cat();
         let mut found = Vec::new();
-        let wanted = |s: &Snapshot| s.head_branch == head.branch && in_state(s.state, state);
+        let wanted = |s: &Snapshot| s.head_branch == head.branch && state.shows(s.state);
         self.scan(&mut cat, state, wanted, |pull| {
             found.push(pull);
             Scan::Goes
@@ -187,13 +194,22 @@ fn candidates(
     }
 }
 
-/// Whether `state` is one of those that `filter` shows.
-pub(crate) fn in_state(state: PrState, filter: StateFilter) -> bool {
-    match filter {
-        StateFilter::Open => state == PrState::Open,
-        StateFilter::Closed => state != PrState::Open,
-        StateFilter::Merged => state == PrState::Merged,
-        StateFilter::All => true,
+/// What a filter looks at of a pull request that has `labels`.
+fn looked_at<'a>(s: &'a Snapshot, labels: &'a [String]) -> Candidate<'a> {
+    Candidate {
+        number: Some(s.number),
+        title: &s.title,
+        description: &s.description,
+        author: &s.author.login,
+        assignees: s.assignees.iter().map(String::as_str).collect(),
+        labels: labels.iter().map(String::as_str).collect(),
+        base: &s.base_branch,
+        head: &s.head_branch,
+        state: s.state,
+        draft: s.draft,
+        decision: s.decision(),
+        reviewed: !s.latest_reviews.is_empty(),
+        pending_reviewers: s.pending_reviewers.iter().map(|r| r.handle()).collect(),
     }
 }
 

@@ -27,7 +27,7 @@ mod view;
 
 pub(crate) use create::{check_label_count, resolve_labels, resolve_logins};
 pub(crate) use edit::change_labels;
-pub(crate) use list::{Scan, in_state, label_names};
+pub(crate) use list::{Scan, label_names};
 pub(crate) use state::require_open;
 pub(crate) use view::{shown_labels, warning_of};
 

@@ -14,12 +14,13 @@ mod write;
 
 pub(crate) use attempts::Attempts;
 pub(crate) use event::{Edited, Entry, Event, Intent, OpenedThread};
+pub(crate) use forge_core::search::same_login;
 pub(crate) use index::Index;
 pub(crate) use issue::{IssueEvent, IssueSnapshot, StoredIssue};
 pub(crate) use log::{Log, Logged};
 pub(crate) use read::{Pull, Read};
 pub(crate) use refs::{LABELS, LABELS_FILE, branch as branch_ref};
-pub(crate) use snapshot::{LabelRef, LatestReview, Snapshot, same_login};
+pub(crate) use snapshot::{LabelRef, LatestReview, Snapshot};
 pub(crate) use transaction::{Lost, RefChange};
 pub(crate) use write::{Draft, IndexChange, Written};
 

@@ -3,6 +3,7 @@
 use forge_core::{
     Error, ErrorKind, Result, Timestamp,
     model::{Actor, MergeMethod, PrState, ReviewDecision, ReviewState, Reviewer},
+    search::same_login,
 };
 use forge_git::refname_problem;
 use serde::{Deserialize, Serialize};
@@ -69,11 +70,6 @@ pub(crate) struct LatestReview {
     pub body: String,
     pub submitted_at: Timestamp,
     pub commit: Option<String>,
-}
-
-/// Whether two logins are the same account.
-pub(crate) fn same_login(a: &str, b: &str) -> bool {
-    a.to_lowercase() == b.to_lowercase()
 }
 
 impl Snapshot {

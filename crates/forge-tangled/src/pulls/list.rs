@@ -1,10 +1,11 @@
 //! Lists of pull requests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use forge_core::{
-    Capability, Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
-    model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
+    Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
+    model::{HeadRef, Label, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
+    search::{Candidate, Filter},
     text::one_line,
 };
 use futures::{StreamExt as _, future, stream};
@@ -57,6 +58,56 @@ struct Filters {
     assignee: Option<String>,
     /// What marks drafts, and whether they are wanted.
     draft: Option<(DraftMarker, bool)>,
+    search: Option<Search>,
+}
+
+impl Filters {
+    /// Whether the search, if there is one, finds a row with these labels and names of assignees.
+    fn finds(&self, row: &Row, labels: &[Label], assignees: &[String]) -> bool {
+        let search = self.search.as_ref();
+        search.is_none_or(|search| search.finds(row, labels, assignees))
+    }
+
+    /// Whether the search asks for something that `asks` tells.
+    fn searches(&self, asks: impl Fn(&Filter) -> bool) -> bool {
+        self.search.as_ref().is_some_and(|s| asks(&s.filter))
+    }
+}
+
+/// Words and qualifiers, which nobody on tangled looks for.
+struct Search {
+    /// Whoever it names is named as accounts are shown.
+    filter: Filter,
+    /// The names of those, by their DIDs.
+    people: HashMap<String, String>,
+    marker: Option<DraftMarker>,
+}
+
+impl Search {
+    /// The name of an account that it names; of any other the DID, which it then does not ask for.
+    fn name_of<'a>(&'a self, did: &'a str) -> &'a str {
+        self.people.get(did).map_or(did, String::as_str)
+    }
+
+    fn finds(&self, row: &Row, labels: &[Label], assignees: &[String]) -> bool {
+        let pull = &row.pull;
+        let marks = |marker: &DraftMarker| marker.marks(&pull.title);
+        self.filter.matches(&Candidate {
+            number: None,
+            title: &pull.title,
+            description: &pull.body,
+            author: self.name_of(pull.author()),
+            assignees: assignees.iter().map(|a| self.name_of(a)).collect(),
+            labels: labels.iter().map(|l| l.name.as_str()).collect(),
+            base: &pull.base,
+            head: &pull.head,
+            state: row.state,
+            draft: self.marker.as_ref().is_some_and(marks),
+            decision: None,
+            reviewed: false,
+            pending_reviewers: Vec::new(),
+        })
+    }
 }
 
 impl Tangled {
@@ -67,9 +118,6 @@ impl Tangled {
         query: &PullQuery,
         req: PageReq,
     ) -> Result<Page<PullRequest>> {
-        if query.search.is_some() {
-            return Err(crate::caps::refusal(Capability::PrListSearch));
-        }
         let claimed = self.claimed_repository(repo).await?;
         // Its knot says whose it is while the list is read; no row is given out before that.
         let (confirmed, page) = future::join(
@@ -91,6 +139,13 @@ impl Tangled {
         query: &PullQuery,
         req: PageReq,
     ) -> Result<Page<PullRequest>> {
+        let search = self.search_of(query).await?;
+        // What a search says of the state stands in the place of the default.
+        let state = search.as_ref().map_or(query.state, |s| s.filter.state());
+        let query = &PullQuery {
+            state,
+            ..query.clone()
+        };
         let people = futures::try_join!(
             self.did_filter(query.author.as_deref()),
             self.did_filter(query.assignee.as_deref()),
@@ -100,6 +155,7 @@ impl Tangled {
                 author,
                 assignee,
                 draft: self.settings.draft_marker.clone().zip(query.draft),
+                search,
             },
             // Nobody of that name has written anything.
             Err(e) if nobody(&e) => return Ok(Page::complete(Vec::new())),
@@ -212,6 +268,43 @@ impl Tangled {
         }
     }
 
+    /// The search of a query. Handles, DIDs and `@me` in it become the names that are shown.
+    async fn search_of(&self, query: &PullQuery) -> Result<Option<Search>> {
+        if query.search.is_none() {
+            return Ok(None);
+        }
+        let mut filter = Filter::of(&PullQuery {
+            state: query.state,
+            search: query.search.clone(),
+            ..PullQuery::default()
+        })?;
+        if filter.needs_reviews() {
+            let why = "a list of tangled's pull requests has no reviews to search in";
+            return Err(Error::invalid("search", why).with_hint(
+                "leave out review: and review-requested:; `forge pr view` shows the reviews of one",
+            ));
+        }
+        let mut people = HashMap::new();
+        let logins: Vec<&mut String> = filter.logins_mut().collect();
+        for login in logins {
+            let did = self.did_of(login).await;
+            match did {
+                Ok(did) => {
+                    *login = self.identities.name_of(&did).await;
+                    people.insert(did, login.clone());
+                }
+                // Nobody of that name has written anything.
+                Err(e) if nobody(&e) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(Some(Search {
+            filter,
+            people,
+            marker: self.settings.draft_marker.clone(),
+        }))
+    }
+
     /// Rows from the index until `limit` match, or there are no more.
     async fn index_page(
         &self,
@@ -235,6 +328,7 @@ impl Tangled {
         let scans = query.state == StateFilter::Closed
             || by_label(query, filters)
             || filters.draft.is_some()
+            || filters.search.is_some()
             || query.base.is_some()
             || query.head.is_some();
         let size = if scans { SCAN } else { limit.min(SCAN) };
@@ -268,7 +362,7 @@ impl Tangled {
     ) -> Result<(Vec<Row>, Vec<Warning>, u64)> {
         let (pulls, mut warnings) = self.tickets(repository).await?;
         warnings.extend(repository.doubt());
-        if filters.assignee.is_some() {
+        if filters.assignee.is_some() || filters.searches(Filter::needs_assignees) {
             let records = pulls.iter().map(|p| &p.record);
             warnings.extend(tickets::unassigned(records, &self.settings.dialects));
         }
@@ -293,7 +387,8 @@ impl Tangled {
                 mark: None,
                 merged: None,
             };
-            if labelled && assigned && plain_match(&row, query, filters) {
+            let found = filters.finds(&row, &said.labels, &said.assignees);
+            if labelled && assigned && found && plain_match(&row, query, filters) {
                 rows.push(row);
             }
         }
@@ -329,7 +424,7 @@ impl Tangled {
             return Ok(false);
         }
         if !by_label(query, filters) {
-            return Ok(true);
+            return Ok(filters.finds(row, &[], &[]));
         }
         let (labels, assignees, _) = self.labels_for(repository, &row.pull).await?;
         let labelled = query
@@ -343,18 +438,15 @@ impl Tangled {
             }
             None => true,
         };
-        Ok(labelled && assigned)
+        let assignees: Vec<String> = assignees.into_iter().map(|a| a.login).collect();
+        Ok(labelled && assigned && filters.finds(row, &labels, &assignees))
     }
 
     async fn labels_for(
         &self,
         repository: &Repository,
         pull: &Pull,
-    ) -> Result<(
-        Vec<forge_core::model::Label>,
-        Vec<forge_core::model::Actor>,
-        Vec<Warning>,
-    )> {
+    ) -> Result<(Vec<Label>, Vec<forge_core::model::Actor>, Vec<Warning>)> {
         let uri = pull.record.uri.as_str();
         let kind = kinds::label_ops(&self.settings.dialects);
         let accounts = self.known_accounts(repository, Some(pull.author()));
@@ -628,17 +720,14 @@ pub(crate) fn worked_out(word: &str, read: Result<PrState>) -> (PrState, Warning
 
 /// Whether it is for labels or assignees, which are labels.
 fn by_label(query: &PullQuery, filters: &Filters) -> bool {
-    !query.labels.is_empty() || filters.assignee.is_some()
+    !query.labels.is_empty()
+        || filters.assignee.is_some()
+        || filters.searches(|search| search.needs_labels() || search.needs_assignees())
 }
 
 /// The filters that need nothing but the record.
 fn plain_match(row: &Row, query: &PullQuery, filters: &Filters) -> bool {
-    let state = match query.state {
-        StateFilter::Open => row.state == PrState::Open,
-        StateFilter::Closed => row.state != PrState::Open,
-        StateFilter::Merged => row.state == PrState::Merged,
-        StateFilter::All => true,
-    };
+    let state = query.state.shows(row.state);
     let author = filters
         .author
         .as_deref()

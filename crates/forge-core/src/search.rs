@@ -1,14 +1,10 @@
-//! Filters of a list: the fields of a query, and words and qualifiers in GitHub's search syntax.
-
-use forge_core::{
-    Error, Result,
-    model::{PrState, PullQuery, ReviewDecision, StateFilter},
-    text,
-};
+//! Filters of a list, for backends that match on our side: the fields of a query, and words and
+//! qualifiers in GitHub's search syntax.
 
 use crate::{
-    pulls::in_state,
-    store::{Snapshot, same_login},
+    Error, Result,
+    model::{PrState, PullQuery, ReviewDecision, StateFilter},
+    near, text,
 };
 
 /// The qualifiers, as a message lists them.
@@ -26,9 +22,40 @@ const QUALIFIERS: [&str; 11] = [
     "number",
 ];
 
+/// What a filter looks at of a pull request. Of what no term asks for, nothing need be known.
+#[derive(Clone, Debug)]
+pub struct Candidate<'a> {
+    /// Its number, where it has one.
+    pub number: Option<u64>,
+    /// Its title.
+    pub title: &'a str,
+    /// Its description.
+    pub description: &'a str,
+    /// Its author's login.
+    pub author: &'a str,
+    /// The logins of its assignees ([`Filter::needs_assignees`]).
+    pub assignees: Vec<&'a str>,
+    /// The names of its labels ([`Filter::needs_labels`]).
+    pub labels: Vec<&'a str>,
+    /// Its base branch.
+    pub base: &'a str,
+    /// Its head branch.
+    pub head: &'a str,
+    /// Its state.
+    pub state: PrState,
+    /// Whether it is a draft.
+    pub draft: bool,
+    /// What its reviews add up to ([`Filter::needs_reviews`] for this and what follows).
+    pub decision: Option<ReviewDecision>,
+    /// Whether anybody has reviewed it.
+    pub reviewed: bool,
+    /// Whose reviews are requested.
+    pub pending_reviewers: Vec<&'a str>,
+}
+
 /// Which pull requests a list shows.
 #[derive(Clone, Debug)]
-pub(crate) struct Filter {
+pub struct Filter {
     state: StateFilter,
     terms: Vec<Term>,
 }
@@ -63,7 +90,7 @@ enum Decision {
     Approved,
     ChangesRequested,
     None,
-    /// Nothing requires a review here, so none has this.
+    /// Of what requires a review and has none.
     Required,
 }
 
@@ -121,49 +148,51 @@ impl Filter {
     }
 
     /// The states that it shows at most.
+    #[must_use]
     pub fn state(&self) -> StateFilter {
         self.state
     }
 
     /// Whether it drops some of those in its state.
+    #[must_use]
     pub fn is_narrow(&self) -> bool {
         !self.terms.is_empty() || matches!(self.state, StateFilter::Closed | StateFilter::Merged)
     }
 
-    /// Whether it says `@me`.
-    pub fn needs_viewer(&self) -> bool {
-        self.terms
-            .iter()
-            .any(|t| t.login().is_some_and(|l| l == "@me"))
+    /// Whether it asks for labels.
+    #[must_use]
+    pub fn needs_labels(&self) -> bool {
+        let asks = |t: &Term| matches!(t.test, Test::Label(_));
+        self.terms.iter().any(asks)
     }
 
-    /// Puts `viewer` in the place of `@me`.
-    pub fn resolve(&mut self, viewer: &str) {
-        for term in &mut self.terms {
-            if let Some(login) = term.login_mut().filter(|l| *l == "@me") {
-                viewer.clone_into(login);
-            }
-        }
+    /// Whether it asks for assignees.
+    #[must_use]
+    pub fn needs_assignees(&self) -> bool {
+        let asks = |t: &Term| matches!(t.test, Test::Assignee(_));
+        self.terms.iter().any(asks)
     }
 
-    /// Whether it shows the pull request of `snapshot`, which has `labels`.
-    pub fn matches(&self, snapshot: &Snapshot, labels: &[String]) -> bool {
-        in_state(snapshot.state, self.state)
-            && self
-                .terms
-                .iter()
-                .all(|t| t.test.matches(snapshot, labels) != t.negated)
+    /// Whether it asks for reviews or requests for them.
+    #[must_use]
+    pub fn needs_reviews(&self) -> bool {
+        let asks = |t: &Term| matches!(t.test, Test::Review(_) | Test::ReviewRequested(_));
+        self.terms.iter().any(asks)
+    }
+
+    /// The logins that it names, `@me` among them, for the caller to put others in their place.
+    pub fn logins_mut(&mut self) -> impl Iterator<Item = &mut String> {
+        self.terms.iter_mut().filter_map(Term::login_mut)
+    }
+
+    /// Whether it shows `pull`.
+    #[must_use]
+    pub fn matches(&self, pull: &Candidate<'_>) -> bool {
+        self.state.shows(pull.state) && self.terms.iter().all(|t| t.test.matches(pull) != t.negated)
     }
 }
 
 impl Term {
-    fn login(&self) -> Option<&String> {
-        match &self.test {
-            Test::Author(l) | Test::Assignee(l) | Test::ReviewRequested(l) => Some(l),
-            _ => None,
-        }
-    }
-
     fn login_mut(&mut self) -> Option<&mut String> {
         match &mut self.test {
             Test::Author(l) | Test::Assignee(l) | Test::ReviewRequested(l) => Some(l),
@@ -172,34 +201,44 @@ impl Term {
     }
 }
 
+/// Whether two logins, or two names of labels, are the same.
+#[must_use]
+pub fn same_login(a: &str, b: &str) -> bool {
+    a.to_lowercase() == b.to_lowercase()
+}
+
 impl Test {
-    fn matches(&self, s: &Snapshot, labels: &[String]) -> bool {
+    fn matches(&self, pull: &Candidate<'_>) -> bool {
         match self {
             Self::Word(word) => {
-                s.title.to_lowercase().contains(word) || s.description.to_lowercase().contains(word)
+                pull.title.to_lowercase().contains(word)
+                    || pull.description.to_lowercase().contains(word)
             }
-            Self::Author(login) => same_login(&s.author.login, login),
-            Self::Assignee(login) => s.assignees.iter().any(|a| same_login(a, login)),
-            Self::Label(any) => any.iter().any(|n| labels.iter().any(|l| same_login(l, n))),
-            Self::Base(branch) => &s.base_branch == branch,
-            Self::Head(branch) => &s.head_branch == branch,
+            Self::Author(login) => same_login(pull.author, login),
+            Self::Assignee(login) => pull.assignees.iter().any(|a| same_login(a, login)),
+            Self::Label(any) => {
+                let is_on_it = |name: &String| pull.labels.iter().any(|l| same_login(l, name));
+                any.iter().any(is_on_it)
+            }
+            Self::Base(branch) => pull.base == branch,
+            Self::Head(branch) => pull.head == branch,
             // As on GitHub, merged ones are closed ones too.
-            Self::Is(PrState::Closed) => s.state != PrState::Open,
-            Self::Is(state) => s.state == *state,
-            Self::Draft(draft) => s.draft == *draft,
+            Self::Is(PrState::Closed) => pull.state != PrState::Open,
+            Self::Is(state) => pull.state == *state,
+            Self::Draft(draft) => pull.draft == *draft,
             Self::Review(wanted) => match wanted {
-                Decision::Approved => s.decision() == Some(ReviewDecision::Approved),
+                Decision::Approved => pull.decision == Some(ReviewDecision::Approved),
                 Decision::ChangesRequested => {
-                    s.decision() == Some(ReviewDecision::ChangesRequested)
+                    pull.decision == Some(ReviewDecision::ChangesRequested)
                 }
-                Decision::None => s.latest_reviews.is_empty(),
-                Decision::Required => s.decision() == Some(ReviewDecision::ReviewRequired),
+                Decision::None => !pull.reviewed,
+                Decision::Required => pull.decision == Some(ReviewDecision::ReviewRequired),
             },
-            Self::ReviewRequested(login) => s
-                .pending_reviewers
-                .iter()
-                .any(|r| same_login(r.handle(), login)),
-            Self::Number(n) => s.number == *n,
+            Self::ReviewRequested(login) => {
+                let mut requested = pull.pending_reviewers.iter();
+                requested.any(|r| same_login(r, login))
+            }
+            Self::Number(n) => pull.number == Some(*n),
             Self::Anything => true,
         }
     }
@@ -288,7 +327,7 @@ fn qualifier(key: &str, value: &str) -> Result<Test> {
             Error::invalid("search", format!("the search has no qualifier '{shown}:'")).with_hint(
                 format!(
                     "{}; put a word with a colon in quotes",
-                    forge_core::near::hint(key, QUALIFIERS, "qualifiers")
+                    near::hint(key, QUALIFIERS, "qualifiers")
                 ),
             ),
         );
@@ -343,32 +382,40 @@ fn qualifier(key: &str, value: &str) -> Result<Test> {
 
 #[cfg(test)]
 mod tests {
-    use forge_core::{Timestamp, model::Actor};
-
     use super::*;
 
-    fn pull(change: impl FnOnce(&mut Snapshot)) -> Snapshot {
-        let mut snapshot = Snapshot::new(7, Actor::new("alice"), Timestamp::from_unix(0));
-        snapshot.title = "Fix the Parser".into();
-        snapshot.description = "It said \"no\": see http://x/y".into();
-        snapshot.base_branch = "main".into();
-        snapshot.head_branch = "fix".into();
-        change(&mut snapshot);
-        snapshot
+    fn pull() -> Candidate<'static> {
+        Candidate {
+            number: Some(7),
+            title: "Fix the Parser",
+            description: "It said \"no\": see http://x/y",
+            author: "alice",
+            assignees: Vec::new(),
+            labels: Vec::new(),
+            base: "main",
+            head: "fix",
+            state: PrState::Open,
+            draft: false,
+            decision: None,
+            reviewed: false,
+            pending_reviewers: Vec::new(),
+        }
     }
 
-    fn hits(search: &str, pull: &Snapshot, labels: &[&str]) -> bool {
+    fn filter(search: &str) -> Filter {
         let query = PullQuery {
             search: Some(search.into()),
             ..PullQuery::default()
         };
-        let labels: Vec<String> = labels.iter().map(|l| (*l).to_owned()).collect();
-        Filter::of(&query).unwrap().matches(pull, &labels)
+        Filter::of(&query).unwrap()
     }
 
     #[test]
     fn words_and_qualifiers() {
-        let open = pull(|_| {});
+        let open = Candidate {
+            labels: vec!["Bug", "good first issue"],
+            ..pull()
+        };
         for yes in [
             "",
             "parser",
@@ -390,7 +437,7 @@ mod tests {
             "\"said \\\"no\\\"\"",
             "-review:required",
         ] {
-            assert!(hits(yes, &open, &["Bug", "good first issue"]), "{yes}");
+            assert!(filter(yes).matches(&open), "{yes}");
         }
         for no in [
             "lexer",
@@ -410,39 +457,43 @@ mod tests {
             "state:closed",
             "-is:pr",
         ] {
-            assert!(!hits(no, &open, &["bug"]), "{no}");
+            assert!(!filter(no).matches(&open), "{no}");
         }
     }
 
     #[test]
     fn a_state_in_the_search_stands_in_the_place_of_the_default() {
-        let merged = pull(|s| s.state = PrState::Merged);
-        assert!(hits("is:merged", &merged, &[]) && hits("is:closed", &merged, &[]));
-        assert!(!hits("", &merged, &[]));
-        let query = PullQuery {
-            search: Some("is:open".into()),
-            ..PullQuery::default()
+        let merged = Candidate {
+            state: PrState::Merged,
+            ..pull()
         };
-        assert_eq!(Filter::of(&query).unwrap().state(), StateFilter::Open);
+        assert!(filter("is:merged").matches(&merged) && filter("is:closed").matches(&merged));
+        assert!(!filter("").matches(&merged));
+        assert_eq!(filter("is:open").state(), StateFilter::Open);
         let query = PullQuery {
             search: Some("is:merged".into()),
             state: StateFilter::Closed,
             ..PullQuery::default()
         };
-        assert!(Filter::of(&query).unwrap().matches(&merged, &[]));
+        assert!(Filter::of(&query).unwrap().matches(&merged));
     }
 
     #[test]
-    fn me_is_the_viewer() {
+    fn what_it_asks_for_is_known_beforehand() {
         let query = PullQuery {
             author: Some("@me".into()),
             ..PullQuery::default()
         };
-        let mut filter = Filter::of(&query).unwrap();
-        assert!(filter.needs_viewer());
-        filter.resolve("ALICE");
-        assert!(!filter.needs_viewer());
-        assert!(filter.matches(&pull(|_| {}), &[]));
+        let mut mine = Filter::of(&query).unwrap();
+        assert!(!mine.matches(&pull()));
+        for login in mine.logins_mut().filter(|l| *l == "@me") {
+            *login = "ALICE".to_owned();
+        }
+        assert!(mine.matches(&pull()));
+        assert!(!mine.needs_labels() && !mine.needs_assignees() && !mine.needs_reviews());
+        assert!(filter("-label:bug").needs_labels() && filter("assignee:x").needs_assignees());
+        assert!(filter("review:none").needs_reviews());
+        assert!(filter("review-requested:x").needs_reviews());
     }
 
     #[test]
