@@ -439,6 +439,57 @@ async fn rows_of_a_list_cost_one_request() {
     assert_eq!((index.count(), knot.count()), (1, 0));
 }
 
+#[tokio::test]
+async fn a_search_is_matched_here_by_people_labels_and_states_too() {
+    let stage = Stage::new();
+    let repo = stage.handle(&stage.alice);
+    let label = NewLabel {
+        name: "bug".into(),
+        ..NewLabel::default()
+    };
+    repo.define_label(&label).await.unwrap();
+    stage.repo.git.commit("mine", "A", &[("a", Some("x\n"))]);
+    let mut req = CreatePull::new("mine", "Mine");
+    req.labels = vec!["bug".into()];
+    req.assignees = vec!["bob.test".into()];
+    repo.create(&req).await.unwrap();
+    let title = stage.open(&stage.handle(&stage.bob), "theirs").await.title;
+    let forge = stage.tangled(&stage.alice);
+    let search = |text: &str| PullQuery {
+        search: Some(text.to_owned()),
+        ..rows()
+    };
+    let mine: &[&str] = &["Mine"];
+    let theirs: &[&str] = &[title.as_str()];
+    let none: &[&str] = &[];
+    let by_did = format!("author:{}", stage.bob.did);
+    for (text, titles) in [
+        ("author:@me", mine),
+        (by_did.as_str(), theirs),
+        ("-author:bob.test", mine),
+        ("label:BUG assignee:bob.test", mine),
+        ("assignee:alice.test", none),
+        ("-label:bug", theirs),
+        ("title is:open", theirs),
+        ("is:closed", none),
+    ] {
+        let page = first_page(&forge, &stage, &search(text)).await;
+        let found: Vec<&str> = page.items.iter().map(|pr| pr.title.as_str()).collect();
+        assert_eq!(
+            (found.as_slice(), page.scanned),
+            (titles, Some(2)),
+            "{text}"
+        );
+    }
+    let reviews = search("review:none");
+    let refused = forge.list(stage.repo_id(), &reviews, PageReq::first(9));
+    assert_eq!(refused.await.unwrap_err().code(), "invalid_input");
+    // Without the index as well.
+    stage.world.index().host().set_down(true);
+    let page = first_page(&forge, &stage, &search("author:@me label:bug")).await;
+    assert_eq!(page.items.len(), 1, "{:?}", page.warnings);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_list_waits_for_four_requests() {
     let stage = Stage::new();

@@ -91,6 +91,20 @@ async fn pull_requests_rounds_comments_and_labels_are_read() {
     let assigned = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
     assert!(assigned.items.is_empty());
     assert!(assigned.warnings[0].message.contains("'assignees'"));
+    for (search, titles) in [
+        ("ONE label:BUG author:Bob.test", &["One"][..]),
+        ("one author:@me", &[][..]),
+        ("done is:closed", &["Done"][..]),
+        ("nothing is:closed", &[][..]),
+    ] {
+        let query = PullQuery {
+            search: Some(search.into()),
+            ..PullQuery::default()
+        };
+        let page = forge.list(&id, &query, PageReq::first(9)).await.unwrap();
+        let found: Vec<&str> = page.items.iter().map(|pr| pr.title.as_str()).collect();
+        assert_eq!(found, titles, "{search}");
+    }
     let source = open.source.as_deref().unwrap_or_default();
     assert!(source.starts_with("the knot "), "{source}");
     let closed = list(StateFilter::Closed).await;
