@@ -46,6 +46,7 @@ pub fn records(set: Set) -> Vec<(&'static str, Value)> {
                 "sh.tangled.repo.pull",
                 json!({
                     "target": { "repo": "at://did:plc:a/sh.tangled.repo/x", "repoDid": "did:plc:b", "branch": "main" },
+                    "targetRepo": "at://did:plc:a/sh.tangled.repo/x", "targetBranch": "main",
                     "source": { "branch": "b", "repo": "at://did:plc:a/sh.tangled.repo/x", "repoDid": "did:plc:b", "sha": "0".repeat(40) },
                     "title": "t", "body": "b", "patch": "p", "patchBlob": blob("text/x-patch"),
                     "mentions": mentions, "references": references, "createdAt": AT,
@@ -197,6 +198,7 @@ pub fn records(set: Set) -> Vec<(&'static str, Value)> {
                 "org.tangled.repo.manifest",
                 json!({
                     "owner": "did:plc:a", "name": "n", "description": "d", "website": "w", "topics": ["t"],
+                    "did": "did:plc:a", "slug": "s", "repo": { "owner": "did:plc:a", "name": "n" },
                     "spindle": "did:web:s.example", "source": "s", "createdAt": AT,
                 }),
             ),
