@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use forge_core::{Capabilities, Client, Forge, Observer, Op, Policy, Repo};
+use forge_core::{Capabilities, Client, Forge, Observer, Op, Policy, Repo, Trust};
 use forge_local::Local;
 use forge_testkit::{
     GitDir, Identity, Scratch,
@@ -81,7 +81,7 @@ impl Rig for LocalRig {
             git.run(["config", key, value]).ok();
         }
         fs::write(&who, "").unwrap_or_else(|e| panic!("{}: {e}", who.display()));
-        let forge = Local::open(git.path())
+        let forge = Local::open(git.path(), Trust::Person)
             .await
             .unwrap_or_else(|e| panic!("{e:?}"));
         let id = forge.id().clone();

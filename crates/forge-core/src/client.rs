@@ -7,7 +7,7 @@ use tracing::Instrument;
 
 use crate::{
     Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
-    Support, WebPage,
+    Support, Trust, WebPage,
     model::{
         Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
         Commit, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue,
@@ -48,6 +48,8 @@ pub struct Policy {
     pub access: Access,
     /// Who is told.
     pub observer: Option<Arc<dyn Observer>>,
+    /// Who chose a repository on this machine.
+    pub trust: Trust,
 }
 
 impl Default for Policy {
@@ -56,6 +58,7 @@ impl Default for Policy {
             deadline: Duration::from_secs(120),
             access: Access::Write,
             observer: None,
+            trust: Trust::default(),
         }
     }
 }

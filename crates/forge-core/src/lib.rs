@@ -19,6 +19,7 @@ mod page;
 pub mod search;
 pub mod text;
 mod time;
+mod trust;
 mod web;
 
 pub use capability::{Capabilities, Capability, Limits, Support};
@@ -32,4 +33,5 @@ pub use op::{Effect, Op};
 pub use outcome::{Ingestion, Outcome, Step, Warning};
 pub use page::{Cursor, Page, PageReq, fingerprint};
 pub use time::Timestamp;
+pub use trust::{SECRET_VARIABLES, Trust};
 pub use web::WebPage;

@@ -136,7 +136,14 @@ impl Git {
             .with_env("GIT_INDEX_FILE", dir.path().join("index"));
         git.run_ok(plainly(&["read-tree", tree])).await?;
         let apply = plainly(&["apply", "--cached", "--3way", "--whitespace=nowarn"]);
-        let applied = git.run_with_stdin(apply, diff).await?;
+        let applied = git
+            .without_drivers()
+            .await?
+            .run_with_stdin(apply, diff)
+            .await?;
+        if let Some(refusal) = self.driver_refusal(&applied.stderr).await {
+            return Err(refusal);
+        }
         if applied.status == 0 {
             let written = git.run_ok(plainly(&["write-tree"])).await?;
             let tree = String::from_utf8_lossy(&written).trim().to_owned();

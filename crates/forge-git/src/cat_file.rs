@@ -4,9 +4,14 @@ use forge_core::{Error, ErrorKind, Result, text};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     process::{Child, ChildStdin, ChildStdout},
+    task::JoinHandle,
 };
 
-use crate::{Git, error::not_run};
+use crate::{
+    Git,
+    error::{failed, not_run},
+    stream::drain,
+};
 
 /// The largest object that is read into memory, in bytes.
 const OBJECT_MAX: u64 = 32 * 1024 * 1024;
@@ -73,6 +78,7 @@ pub struct CatFile {
 #[derive(Debug)]
 struct Process {
     _child: Child,
+    stderr: JoinHandle<Vec<u8>>,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
@@ -131,10 +137,10 @@ impl CatFile {
                 None => self.process = Some(process),
                 // Git gave up while it read this object.
                 Some(name) => {
-                    found.push(Found::Unreadable(damaged(
-                        name.as_ref(),
-                        "git cannot read it",
-                    )));
+                    let Process { stdin, stderr, .. } = process;
+                    drop(stdin);
+                    let said = stderr.await.unwrap_or_default();
+                    found.push(Found::Unreadable(unreadable(name.as_ref(), &said)));
                 }
             }
         }
@@ -191,16 +197,27 @@ impl CatFile {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+            .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(broken)?;
         let no_pipe = || broken(std::io::ErrorKind::BrokenPipe.into());
         let stdin = child.stdin.take().ok_or_else(no_pipe)?;
         let stdout = child.stdout.take().ok_or_else(no_pipe)?;
+        let stderr = child.stderr.take().ok_or_else(no_pipe)?;
         Ok(Process {
             _child: child,
+            stderr: tokio::spawn(drain(stderr)),
             stdin,
             stdout: BufReader::with_capacity(64 * 1024, stdout),
         })
+    }
+}
+
+/// Why git gave up on an object: it is damaged, or a clone that left it out may not fetch it.
+fn unreadable(name: &str, stderr: &[u8]) -> Error {
+    let said = failed("cat-file", 128, stderr);
+    match said.hint() {
+        Some(_) => said,
+        None => damaged(name, "git cannot read it"),
     }
 }
 

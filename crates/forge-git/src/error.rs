@@ -42,6 +42,16 @@ fn what_to_do(stderr: &str) -> Option<String> {
     if says("File too large") {
         return Some("raise the limit on the size of files (ulimit -f), then try again".into());
     }
+    if says("promisor remote")
+        || (says("transport '") && says("not allowed"))
+        || says("lazy fetching")
+    {
+        return Some(
+            "the clone left this object out, and a read fetches nothing here: in the clone, run \
+             `git fetch --refetch --no-filter`, then try again"
+                .into(),
+        );
+    }
     if says("safe.bareRepository is") {
         return Some("name the bare repository itself with -R, by its path".into());
     }

@@ -9,7 +9,8 @@ impl Git {
     /// the remote-tracking one.
     ///
     /// # Errors
-    /// `git` when the remote cannot be reached, or has not what is `wanted`.
+    /// `git` when the remote cannot be reached, or has not what is `wanted`; as
+    /// [`Git::for_remote`].
     pub async fn fetch_objects(&self, remote: &str, wanted: &[&str]) -> Result<()> {
         let options = [
             "fetch",
@@ -23,7 +24,7 @@ impl Git {
             remote,
         ];
         let args = options.into_iter().chain(wanted.iter().copied());
-        self.run_ok(args).await?;
+        self.for_remote().await?.run_ok(args).await?;
         Ok(())
     }
 

@@ -2,14 +2,16 @@ use std::{
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     process::Stdio,
+    sync::Arc,
 };
 
-use forge_core::{Result, model::ByteStream};
-use tokio::{io::AsyncWriteExt, process::Command};
+use forge_core::{Result, Trust, model::ByteStream};
+use tokio::{io::AsyncWriteExt, process::Command, sync::OnceCell};
 
 use crate::{
     CatFile, Version,
     error::{code, failed, not_run},
+    process::{ProgramSetting, Purpose, restrict},
     stream, version,
 };
 
@@ -29,13 +31,19 @@ const REPOSITORY_VARIABLES: [&str; 11] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// A git program and the directory to run it in.
+/// A git program, the directory to run it in, and what its processes may start.
 #[derive(Clone, Debug)]
 pub struct Git {
     program: OsString,
     dir: PathBuf,
     clear: bool,
+    settings: Vec<String>,
     env: Vec<(OsString, OsString)>,
+    trust: Trust,
+    purpose: Purpose,
+    opens_bare: bool,
+    /// The repository's own program settings, once they were read.
+    pub(crate) programs: Arc<OnceCell<Vec<ProgramSetting>>>,
 }
 
 /// What a command that ended has left behind.
@@ -59,17 +67,93 @@ impl Git {
             program: program.unwrap_or_else(|| "git".into()),
             dir: dir.into(),
             clear: true,
+            settings: Vec::new(),
             env: Vec::new(),
+            trust: Trust::Guarded,
+            purpose: Purpose::Read,
+            opens_bare: false,
+            programs: Arc::default(),
         }
     }
 
-    /// The program where the user stands: the current directory, or what `GIT_DIR` says.
+    /// The program where a person stands: the current directory, or what `GIT_DIR` says.
     #[must_use]
     pub fn here() -> Self {
         Self {
             clear: false,
+            trust: Trust::Person,
             ..Self::at(".")
         }
+    }
+
+    /// The same program in another directory, as far trusted.
+    #[must_use]
+    pub fn in_dir(&self, dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            programs: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// The same, as far trusted as who chose the repository.
+    #[must_use]
+    pub fn with_trust(mut self, trust: Trust) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// The same, which also opens a bare repository: its exact path was named.
+    #[must_use]
+    pub fn opening_bare(mut self) -> Self {
+        self.opens_bare = true;
+        self
+    }
+
+    /// The same for processes that move refs, merge what is to land, or change a work tree. A new
+    /// [`Git`] is for reading.
+    #[must_use]
+    pub fn for_write(&self) -> Self {
+        Self {
+            purpose: Purpose::Write,
+            ..self.clone()
+        }
+    }
+
+    /// The same for processes that ask or change a remote: they alone get tokens of the environment.
+    ///
+    /// # Errors
+    /// `permission_denied` where the repository is guarded, and its own configuration names a program,
+    /// a proxy or a certificate for that.
+    pub async fn for_remote(&self) -> Result<Self> {
+        Ok(Self {
+            purpose: self.remote_purpose().await?,
+            ..self.clone()
+        })
+    }
+
+    pub(crate) fn for_read(&self) -> Self {
+        Self {
+            purpose: Purpose::Read,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    /// Who chose the repository.
+    #[must_use]
+    pub fn trust(&self) -> Trust {
+        self.trust
+    }
+
+    /// Sets `key=value` for every command, before the command's own settings.
+    #[must_use]
+    pub(crate) fn with_setting(mut self, setting: String) -> Self {
+        self.settings.push(setting);
+        self
     }
 
     /// Sets a variable for every command.
@@ -103,6 +187,10 @@ impl Git {
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
+        restrict(&mut command, self.trust, self.purpose, self.opens_bare);
+        for setting in &self.settings {
+            command.args(["-c", setting]);
+        }
         command.args(args).current_dir(&self.dir).kill_on_drop(true);
         if self.clear {
             for key in REPOSITORY_VARIABLES {

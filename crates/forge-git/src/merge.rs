@@ -31,7 +31,10 @@ impl Git {
             args.push("--allow-unrelated-histories");
         }
         args.extend(["--end-of-options", ours, theirs]);
-        let output = self.run(args).await?;
+        let output = self.without_drivers().await?.run(args).await?;
+        if let Some(refusal) = self.driver_refusal(&output.stderr).await {
+            return Err(refusal);
+        }
         let mut fields = output.stdout.split(|b| *b == 0);
         let tree = fields
             .next()

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use forge_core::Result;
+use forge_core::{Result, Trust};
 use tokio::sync::OnceCell;
 
 use crate::{Git, GitConfig};
@@ -14,21 +14,19 @@ pub struct Place {
 }
 
 impl Place {
-    /// The current directory, or what `GIT_DIR` says.
+    /// The current directory, or what `GIT_DIR` says: a person stands there.
     #[must_use]
     pub fn here() -> Self {
         Self::of(Git::here())
     }
 
-    /// `dir`. Where that is the process's own directory, `GIT_DIR` counts, as it does for git.
+    /// `dir`, chosen by `trust`. Where that is the process's own directory, `GIT_DIR` counts, as it
+    /// does for git.
     #[must_use]
-    pub fn at(dir: &Path) -> Self {
+    pub fn at(dir: &Path, trust: Trust) -> Self {
         let here = dir == Path::new(".") || std::env::current_dir().is_ok_and(|cwd| cwd == dir);
-        if here {
-            Self::here()
-        } else {
-            Self::of(Git::at(dir))
-        }
+        let git = if here { Git::here() } else { Git::at(dir) };
+        Self::of(git.with_trust(trust))
     }
 
     fn of(git: Git) -> Self {

@@ -320,8 +320,14 @@ mod tests {
         assert_eq!(root(&Git::at(work.join(".git"))).await.unwrap(), work);
         let elsewhere = Git::at(&top).with_env("GIT_DIR", work.join(".git"));
         assert_eq!(root(&elsewhere).await.unwrap(), work);
+        let bare = Git::at(top.join("bare.git"));
+        let refused = root(&bare).await.unwrap_err();
+        assert!(
+            refused.message().contains("safe.bareRepository"),
+            "{refused}"
+        );
         assert_eq!(
-            root(&Git::at(top.join("bare.git"))).await.unwrap(),
+            root(&bare.opening_bare()).await.unwrap(),
             top.join("bare.git")
         );
     }

@@ -4,6 +4,8 @@ use std::{process::Stdio, time::Duration};
 
 use tokio::process::Command;
 
+use crate::process::without_secrets;
+
 /// How long ssh may take. It connects to nothing, but its configuration may start programs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -21,6 +23,7 @@ pub async fn ssh_host(name: &str) -> Option<String> {
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true);
+    without_secrets(ssh.as_std_mut());
     let output = tokio::time::timeout(PATIENCE, ssh.output())
         .await
         .ok()?

@@ -59,7 +59,7 @@ pub(crate) fn of(mut child: Child, subcommand: String) -> ByteStream {
 }
 
 /// Reads all, so that git never waits on a full pipe, and keeps the beginning.
-async fn drain(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
+pub(crate) async fn drain(mut from: impl AsyncRead + Unpin) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(n @ 1..) = from.read(&mut buffer).await {

@@ -134,7 +134,7 @@ mod tests {
 
     async fn repository(options: &[&str]) -> (tempfile::TempDir, Git, String) {
         let dir = tempfile::tempdir().unwrap();
-        let git = Git::at(dir.path());
+        let git = Git::at(dir.path()).opening_bare();
         let init = ["init", "-q", "--bare"];
         git.run_ok(init.iter().chain(options)).await.unwrap();
         let tree = git.run_ok_with_stdin(["mktree"], b"").await.unwrap();

@@ -15,7 +15,7 @@ use std::{
 };
 
 use forge_core::{
-    Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result,
+    Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, RepoPath, Result, Trust,
     WebPage, model::IssueId,
 };
 use forge_git::Git;
@@ -52,13 +52,14 @@ pub struct Local {
 
 impl Local {
     /// The repository at `path`: a work tree or a directory in it, a linked work tree, a bare
-    /// repository, or a `.git` directory.
+    /// repository, or a `.git` directory. `trust` says who chose the path.
     ///
     /// # Errors
     /// `not_found` when there is none; `config` when git is older than 2.38; `git` when git refuses
-    /// it, as it does with a repository that belongs to somebody else.
-    pub async fn open(path: &Path) -> Result<Arc<Self>> {
-        let repository = Repository::find(path).await?;
+    /// it, as it does with a repository that belongs to somebody else, and with a bare one that
+    /// nobody named by its own path.
+    pub async fn open(path: &Path, trust: Trust) -> Result<Arc<Self>> {
+        let repository = Repository::find(path, trust).await?;
         let store = Store {
             git: repository.git.clone(),
             common_dir: repository.common_dir.clone(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use forge_core::{Error, ErrorKind, Noun, RepoId, Result, text};
+use forge_core::{Error, ErrorKind, Noun, RepoId, Result, Trust, text};
 use forge_git::{Git, Output};
 
 /// Asks for the directory that all work trees share.
@@ -23,10 +23,13 @@ pub(crate) struct Repository {
 
 impl Repository {
     /// The repository at `path`: a work tree or a directory in one, a linked work tree, a bare
-    /// repository, or a `.git` directory itself.
-    pub async fn find(path: &Path) -> Result<Self> {
+    /// repository, or a `.git` directory itself. git's processes start what `trust` allows.
+    ///
+    /// A bare repository opens where `path` is its own, or that of a work tree of it, and a person
+    /// named it: one that is committed as files in a clone would otherwise bring its own hooks.
+    pub async fn find(path: &Path, trust: Trust) -> Result<Self> {
         let path = expand(path)?;
-        let git = Git::at(&path);
+        let git = Git::at(&path).with_trust(trust);
         if !path.is_dir() {
             let why = if path.exists() {
                 "it is no directory"
@@ -38,9 +41,8 @@ impl Repository {
         let (version, found) = tokio::join!(git.version(), git.run(COMMON_DIR));
         version?;
         let mut found = found?;
-        if is_refused_as_bare(&found) {
-            // The setting is about repositories that git comes across, and this path is one itself.
-            let named = also_bare(git).run(COMMON_DIR).await?;
+        if is_refused_as_bare(&found) && trust != Trust::Guarded {
+            let named = git.clone().opening_bare().run(COMMON_DIR).await?;
             let itself = path.canonicalize().ok();
             if named.status == 0 && printed_dir(&named, &path).ok() == itself {
                 found = named;
@@ -66,10 +68,10 @@ impl Repository {
         if root.to_str().is_none() {
             return Err(not_utf8(&root));
         }
-        let mut git = Git::at(&root);
+        let mut git = Git::at(&root).with_trust(trust);
         if root == common_dir {
             // Its path or a work tree of it was named.
-            git = also_bare(git);
+            git = git.opening_bare();
         }
         Ok(Self {
             git,
@@ -93,20 +95,10 @@ fn printed_dir(output: &Output, path: &Path) -> Result<PathBuf> {
     Ok(dir.canonicalize().unwrap_or(dir))
 }
 
-/// Whether git keeps away because `safe.bareRepository` is `explicit`.
+/// Whether git keeps away because every process has `safe.bareRepository=explicit`.
 fn is_refused_as_bare(output: &Output) -> bool {
     output.status != 0
         && String::from_utf8_lossy(&output.stderr).contains("cannot use bare repository")
-}
-
-/// The same git, which takes a bare repository whatever `safe.bareRepository` says. To name it in
-/// `GIT_DIR` would do too, and would turn off `safe.directory` besides.
-fn also_bare(git: Git) -> Git {
-    let count = std::env::var("GIT_CONFIG_COUNT").ok();
-    let before: u32 = count.and_then(|n| n.parse().ok()).unwrap_or(0);
-    git.with_env("GIT_CONFIG_COUNT", before.saturating_add(1).to_string())
-        .with_env(format!("GIT_CONFIG_KEY_{before}"), "safe.bareRepository")
-        .with_env(format!("GIT_CONFIG_VALUE_{before}"), "all")
 }
 
 /// The absolute path of what a user typed.

@@ -83,7 +83,7 @@ impl Tangled {
             .branch(repository, &pull.base)
             .await?
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
-        let git = Git::at(&clone.dir);
+        let git = Git::at(&clone.dir).with_trust(clone.trust);
         fetch(&git, clone, located, &before, head).await?;
         let rebased = match has_landed(&git, &before.hash, head).await? {
             true => Rebased::Nothing,
@@ -149,7 +149,7 @@ impl Tangled {
             .branch(repository, &pull.base)
             .await?
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
-        let git = Git::at(&clone.dir);
+        let git = Git::at(&clone.dir).with_trust(clone.trust);
         fetch(&git, clone, located, &base, head).await?;
         let base = &base.hash;
         Ok(
@@ -199,7 +199,8 @@ impl Tangled {
             &clone.remote,
             &change,
         ];
-        let pushed = git.run_with_locks(args, b"").await?;
+        let remote = git.for_remote().await?;
+        let pushed = remote.run_with_locks(args, b"").await?;
         let after = self.branch(repository, base).await;
         if let Ok(Some(after)) = &after
             && after.hash == tip
@@ -209,7 +210,7 @@ impl Tangled {
         if pushed.status == 0 {
             // Somebody may have pushed on top of it since, or the knot's answer is an old one.
             let refname = format!("refs/heads/{base}");
-            let there = git.run_ok(["ls-remote", "--", &clone.remote, &refname]);
+            let there = remote.run_ok(["ls-remote", "--", &clone.remote, &refname]);
             match there.await {
                 Ok(there) if String::from_utf8_lossy(&there).starts_with(tip) => return Ok(()),
                 Ok(_) => {}

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use forge_core::{
     AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Policy, Repo, RepoId, Result,
+    Trust,
 };
 use futures::future::BoxFuture;
 
 use crate::{Config, Forges, config::Var};
 
 /// Opens the backend of a repository, and gives it with the repository's canonical id.
-type Open = for<'a> fn(&'a Forges, &'a RepoId) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
+type Open =
+    for<'a> fn(&'a Forges, &'a RepoId, Trust) -> BoxFuture<'a, Result<(Arc<dyn Forge>, RepoId)>>;
 
 /// A backend of this build.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +55,7 @@ static BACKENDS: &[Backend] = &[
         kind: &ForgeKind::GITHUB,
         title: "GitHub",
         capabilities: &forge_github::CAPABILITIES,
-        open: |forges, id| {
+        open: |forges, id, _| {
             Box::pin(async move { forges.github().open(id, forges.config(), forges.accounts()) })
         },
     },
@@ -62,13 +64,13 @@ static BACKENDS: &[Backend] = &[
         kind: &ForgeKind::LOCAL,
         title: "Git repository (local)",
         capabilities: &forge_local::CAPABILITIES,
-        open: |_, id| {
+        open: |_, id, trust| {
             Box::pin(async move {
                 let forge_core::RepoPath::Dir(dir) = &id.path else {
                     return Err(Error::invalid("repo", format!("{id} is no directory"))
                         .with_hint("name a local repository by its path, such as local:."));
                 };
-                let local = forge_local::Local::open(dir).await?;
+                let local = forge_local::Local::open(dir, trust).await?;
                 let id = local.id().clone();
                 Ok((local as Arc<dyn Forge>, id))
             })
@@ -79,7 +81,7 @@ static BACKENDS: &[Backend] = &[
         kind: &ForgeKind::TANGLED,
         title: "Tangled",
         capabilities: &forge_tangled::CAPABILITIES,
-        open: |forges, id| Box::pin(async move { forges.tangled().open(forges, id) }),
+        open: |forges, id, _| Box::pin(async move { forges.tangled().open(forges, id) }),
     },
 ];
 
@@ -185,7 +187,7 @@ pub(crate) async fn open(forges: &Forges, id: &RepoId, policy: Policy) -> Result
     let Some(backend) = BACKENDS.iter().find(|b| *b.kind == id.kind) else {
         return Err(no_backend(&id.kind, &id.to_string()));
     };
-    let (forge, id) = (backend.open)(forges, id).await?;
+    let (forge, id) = (backend.open)(forges, id, policy.trust).await?;
     Ok(Client::new(forge, policy).repo(id))
 }
 

@@ -49,6 +49,7 @@ pub(crate) async fn clone_of(forges: &Forges, place: &Place, repo: &Repo) -> Opt
         Some(LocalClone {
             dir: place.git().dir().to_owned(),
             remote: found.0.to_owned(),
+            trust: place.git().trust(),
         })
     };
     if let Some(found) = of(std::slice::from_ref(repo.id())) {
@@ -220,6 +221,8 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use forge_core::Trust;
+
     use crate::{Config, config::Env};
 
     struct Repository {
@@ -247,7 +250,7 @@ mod tests {
         async fn base(&self, vars: &[(&str, &str)]) -> Result<RepoId> {
             let env = Env::fixed(vars.iter().copied());
             Forges::from_parts(Config::without_files(env))
-                .base_repo(&Place::at(self.dir.path()))
+                .base_repo(&Place::at(self.dir.path(), Trust::Person))
                 .await
         }
 
@@ -389,7 +392,10 @@ mod tests {
     async fn outside_of_a_repository_there_is_none() {
         let dir = tempfile::tempdir().unwrap();
         let forges = Forges::from_parts(Config::without_files(Env::fixed([("HOME", "/h")])));
-        let e = forges.base_repo(&Place::at(dir.path())).await.unwrap_err();
+        let e = forges
+            .base_repo(&Place::at(dir.path(), Trust::Person))
+            .await
+            .unwrap_err();
         assert!(e.is_not_found(), "{e:?}");
         assert!(e.hint().unwrap().contains("-R"));
     }

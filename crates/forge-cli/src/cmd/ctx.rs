@@ -6,7 +6,7 @@ use std::{
 };
 
 use forge::{Config, Forges};
-use forge_core::{Error, Policy, Repo, Result, Warning};
+use forge_core::{Error, Policy, Repo, RepoId, RepoPath, Result, Trust, Warning};
 use forge_git::{Git, GitConfig, Place};
 use tokio::sync::OnceCell;
 
@@ -106,6 +106,7 @@ impl Ctx {
         let progress = Progress::new(self.ui.err_is_tty(), self.global.verbose > 0);
         Ok(Policy {
             observer: Some(Arc::new(progress)),
+            trust: Trust::Person,
             ..self.forges()?.policy()
         })
     }
@@ -120,11 +121,31 @@ impl Ctx {
         match flag {
             Some(locator) => Ok(forges.open_locator(locator, self.policy()?).await?.0),
             None => {
-                forges
-                    .open(&forges.base_repo(&self.place).await?, self.policy()?)
-                    .await
+                let id = forges.base_repo(&self.place).await?;
+                let policy = Policy {
+                    trust: self.trust_in(&id).await?,
+                    ..self.policy()?
+                };
+                forges.open(&id, policy).await
             }
         }
+    }
+
+    /// How far the base repository is trusted: the one that the user stands in as a person's own; one
+    /// on this machine that a remote or `forge.repo` leads to runs nothing.
+    async fn trust_in(&self, id: &RepoId) -> Result<Trust> {
+        let RepoPath::Dir(dir) = &id.path else {
+            return Ok(Trust::Person);
+        };
+        let config = self.git_config().await?;
+        if config.remotes.is_empty() && config.forge_repo.is_none() {
+            return Ok(Trust::Person);
+        }
+        let dir = self.cwd.join(dir).canonicalize().ok();
+        Ok(match dir.as_deref() == self.here().await {
+            true => Trust::Person,
+            false => Trust::Named,
+        })
     }
 
     /// The directory that names the repository which the user stands in, without links; `None`

@@ -10,6 +10,7 @@ use std::{
 };
 
 use forge_core::{Error, ErrorKind, Result};
+use forge_git::without_secrets;
 
 use super::Ctx;
 use crate::{args::DemoArgs, exit::Exit, ui::Ui};
@@ -155,6 +156,7 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
         for variable in HIDDEN {
             shell.env_remove(variable);
         }
+        without_secrets(&mut shell);
         let done = shell.output().map_err(|e| {
             failed(format!("`sh` could not be started: {e}"))
                 .with_hint("install a POSIX shell and put it on the PATH")

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use forge_core::{Error, ErrorKind, Result, text};
+use forge_git::without_secrets;
 
 use super::{Ui, words};
 
@@ -41,12 +42,9 @@ pub fn open(ui: &Ui, browser: Option<&str>, url: &str) -> Result<()> {
         ui.note(&format!("Opening {} in your browser.", text::one_line(url)));
     }
     ui.flush()?;
-    let status = Command::new(program)
-        .args(args)
-        .arg(url)
-        .stdin(Stdio::null())
-        .status();
-    match status {
+    let mut browser = Command::new(program);
+    browser.args(args).arg(url).stdin(Stdio::null());
+    match without_secrets(&mut browser).status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("ended with {status}")),
         Err(e) => Err(format!("could not be started: {e}")),

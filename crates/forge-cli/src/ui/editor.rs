@@ -7,6 +7,7 @@ use std::{
 };
 
 use forge_core::{Error, ErrorKind, Result};
+use forge_git::without_secrets;
 
 use super::{io_error, words};
 
@@ -34,17 +35,15 @@ pub fn edit(editor: Option<&str>, initial: &str) -> Result<String> {
         .map_err(io_error)?;
     // Editors replace files: the path is read again, not the handle.
     let path = file.into_temp_path();
-    let status = Command::new(program)
-        .args(args)
-        .arg(&path)
-        .status()
-        .map_err(|e| {
-            Error::new(
-                ErrorKind::Config,
-                format!("the editor '{program}' could not be started: {e}"),
-            )
-            .with_hint("set FORGE_EDITOR to a program that exists")
-        })?;
+    let mut editor = Command::new(program);
+    editor.args(args).arg(&path);
+    let status = without_secrets(&mut editor).status().map_err(|e| {
+        Error::new(
+            ErrorKind::Config,
+            format!("the editor '{program}' could not be started: {e}"),
+        )
+        .with_hint("set FORGE_EDITOR to a program that exists")
+    })?;
     if !status.success() {
         return Err(Error::new(
             ErrorKind::Cancelled,

@@ -7,6 +7,7 @@ use std::{
 
 use forge::config::{Env, Var};
 use forge_core::{Error, ErrorKind as Kind, Result};
+use forge_git::without_secrets;
 
 use super::{io_error, words};
 
@@ -30,6 +31,7 @@ impl Pager {
         };
         let mut process = Command::new(program);
         process.args(args).stdin(Stdio::piped());
+        without_secrets(&mut process);
         // Quit when it fits, pass colours through, leave the text on the screen: as git and gh do.
         let env = Env::process();
         for (var, value) in [(Var::Less, "FRX"), (Var::Lv, "-c")] {

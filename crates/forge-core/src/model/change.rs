@@ -3,7 +3,7 @@ use std::{fmt, path::PathBuf, pin::Pin};
 use futures::Stream;
 use serde::Serialize;
 
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, Trust};
 
 /// Who made a commit, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -110,6 +110,8 @@ pub struct LocalClone {
     pub dir: PathBuf,
     /// The remote that stands for the repository.
     pub remote: String,
+    /// Who chose the clone.
+    pub trust: Trust,
 }
 
 /// Chunks of bytes, in order.

@@ -17,7 +17,7 @@ impl GitHub {
         clone: &LocalClone,
     ) -> Result<Diff> {
         let pull = self.fetch(pr, PrFields::NONE).await?;
-        let git = Git::at(&clone.dir);
+        let git = Git::at(&clone.dir).with_trust(clone.trust);
         let (Some(base), Some(head)) = (pull.base_oid.as_deref(), pull.head_oid.as_deref()) else {
             return Err(Error::new(
                 ErrorKind::Protocol,

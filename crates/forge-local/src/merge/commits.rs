@@ -72,7 +72,7 @@ impl Local {
             head: pull.head()?,
             committer: who.as_bytes(),
         };
-        match self.git().rebase(cat, rebase).await? {
+        match self.git().for_write().rebase(cat, rebase).await? {
             Rebased::Onto(tip) => Ok(tip),
             Rebased::Conflicts { files, commit } => Err(conflict(pull, files, Some(&commit))),
             Rebased::Nothing => Err(Error::precondition(
@@ -91,6 +91,7 @@ impl Local {
     async fn clean(&self, pull: &Pull) -> Result<String> {
         match self
             .git()
+            .for_write()
             .merge_trees(pull.base()?, pull.head()?, false)
             .await?
         {

@@ -61,7 +61,12 @@ impl Local {
     /// A merge commit on the head, as `git merge` on that branch makes it.
     async fn base_into_head(&self, pull: &Pull, by: &Identity) -> Result<String> {
         let (base, head) = (pull.base()?, pull.head()?);
-        let tree = match self.git().merge_trees(head, base, false).await? {
+        let tree = match self
+            .git()
+            .for_write()
+            .merge_trees(head, base, false)
+            .await?
+        {
             Merged::Clean(tree) => tree,
             Merged::Conflicts(files) => return Err(conflict(pull, files, None)),
         };

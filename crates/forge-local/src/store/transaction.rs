@@ -66,7 +66,7 @@ impl Store {
         // Without these two words an input that is cut short would be carried out as far as it goes.
         input.extend_from_slice(b"prepare\0commit\0");
         let args = ["update-ref", "-m", reason, "-z", "--stdin"];
-        let output = self.git.run_with_locks(args, &input).await?;
+        let output = self.git.for_write().run_with_locks(args, &input).await?;
         if output.status == 0 {
             return Ok(None);
         }

@@ -8,7 +8,7 @@ use std::{
 
 use forge_core::PullRequests;
 use forge_core::{
-    PrId,
+    PrId, Trust,
     model::{CreatePull, PullRequest},
 };
 use forge_local::Local;
@@ -78,7 +78,7 @@ impl Repo {
     }
 
     pub async fn open(&self) -> Arc<Local> {
-        Local::open(&self.path).await.unwrap()
+        Local::open(&self.path, Trust::Person).await.unwrap()
     }
 }
 

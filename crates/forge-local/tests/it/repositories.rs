@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use forge_core::{
-    PageReq, PullRequests, RepoId, Repos, Reviews,
+    PageReq, PullRequests, RepoId, Repos, Reviews, Trust,
     model::{
         CreatePull, FileStatus, MergeMethod, MergeReq, NewReview, NewThread, PrFields, PullQuery,
         Side, Verdict,
@@ -81,7 +81,7 @@ async fn a_bare_repository() {
     );
     git(&bare, &["config", "user.name", "alice"]);
     git(&bare, &["config", "user.email", "alice@example.com"]);
-    let local = Local::open(&bare).await.unwrap();
+    let local = Local::open(&bare, Trust::Person).await.unwrap();
     assert_eq!(local.root(), bare);
     create(&local, "topic").await;
     let merged = local
@@ -115,7 +115,7 @@ async fn every_path_into_a_repository_is_the_same_repository() {
         linked.clone(),
         repo.path.join("./sub dir/.."),
     ] {
-        let local = Local::open(&path).await.unwrap();
+        let local = Local::open(&path, Trust::Person).await.unwrap();
         assert_eq!(local.id(), whole.id(), "{}", path.display());
         assert!(local.view(&pr(&local, 1), PrFields::NONE).await.is_ok());
         // The path that was opened names the repository as well.
@@ -142,7 +142,7 @@ async fn what_is_no_repository_says_so() {
     let file = dir.path().join("file");
     std::fs::write(&file, "").unwrap();
     for path in [dir.path(), &dir.path().join("gone"), &file, Path::new("/")] {
-        let e = Local::open(path).await.unwrap_err();
+        let e = Local::open(path, Trust::Person).await.unwrap_err();
         assert_eq!(e.code(), "not_found", "{e:?}");
         assert!(e.hint().is_some());
     }

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use forge::Forges;
 use forge_core::{
-    Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, Result, locator,
+    Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, Result, Trust, locator,
     model::{LocalClone, PullRequest},
 };
 use forge_git::Place;
@@ -163,7 +163,7 @@ impl Server {
     /// The repository of a locator, or the one that the server was started in. Nothing is sent.
     pub(crate) async fn repo_id(&self, named: Option<&str>) -> Result<RepoId> {
         let Some(text) = named else {
-            let place = Place::at(&self.0.options.dir);
+            let place = Place::at(&self.0.options.dir, Trust::Guarded);
             let find = || self.0.forges.base_repo(&place);
             return self
                 .0
@@ -196,14 +196,14 @@ impl Server {
 
     /// The clone that the server was started in, if it is one of this repository.
     pub(crate) async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
-        let place = Place::at(&self.0.options.dir);
+        let place = Place::at(&self.0.options.dir, Trust::Guarded);
         self.0.forges.clone_of(&place, repo).await
     }
 
     /// Whether the server was started in this repository, or in a clone of it: then the
     /// `.forge.toml` of there is about it.
     pub(crate) async fn was_started_in(&self, repo: &Repo) -> bool {
-        let place = Place::at(&self.0.options.dir);
+        let place = Place::at(&self.0.options.dir, Trust::Guarded);
         let here = forge_git::root(place.git()).await;
         here.is_ok_and(|root| RepoId::local(root) == *repo.id())
             || self.clone_of(repo).await.is_some()
@@ -292,6 +292,7 @@ impl Server {
             } else {
                 Access::ReadOnly
             },
+            trust: Trust::Named,
             ..self.0.forges.policy()
         }
     }

@@ -382,6 +382,7 @@ async fn print(
 /// git in a repository of its own, without anybody's settings, as the account.
 fn scratch(dir: &TempDir, author: &Identity, date: &str) -> Git {
     let mut git = Git::at(dir.path())
+        .opening_bare()
         .with_env("GIT_CONFIG_NOSYSTEM", "1")
         .with_env("GIT_ATTR_NOSYSTEM", "1")
         .with_env("GIT_CONFIG_GLOBAL", dir.path().join("no-settings"))

@@ -465,6 +465,7 @@ impl Tickets {
             clone: Some(LocalClone {
                 dir: dir.to_owned(),
                 remote: "knot".to_owned(),
+                trust: forge_core::Trust::Person,
             }),
             ..MergeReq::default()
         }

@@ -62,6 +62,7 @@ impl Ground {
             clone: Some(LocalClone {
                 dir: self.dir.path().to_owned(),
                 remote: "knot".to_owned(),
+                trust: forge_core::Trust::Person,
             }),
             ..MergeReq::default()
         }

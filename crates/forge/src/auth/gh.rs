@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
+use forge_git::without_secrets;
 use tokio::process::Command;
 
 use super::Secret;
@@ -37,6 +38,8 @@ impl Gh {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true);
+        // gh prints its own token, not the one of the environment.
+        without_secrets(gh.as_std_mut());
         let output = tokio::time::timeout(PATIENCE, gh.output())
             .await
             .ok()?

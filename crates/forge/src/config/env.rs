@@ -191,6 +191,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn secret_variables_are_all_kept_from_children() {
+        let is_secret = |name: &&str| name.contains("TOKEN") || name.contains("PASSWORD");
+        let mut secret: Vec<_> = Var::ALL
+            .iter()
+            .map(|v| v.name())
+            .filter(is_secret)
+            .collect();
+        let mut kept = forge_core::SECRET_VARIABLES.to_vec();
+        secret.sort_unstable();
+        kept.sort_unstable();
+        assert_eq!(secret, kept);
+    }
+
+    #[test]
     fn names_are_unique_and_every_doc_is_a_sentence() {
         let mut names: Vec<_> = Var::ALL.iter().map(|v| v.name()).collect();
         names.sort_unstable();

@@ -69,7 +69,7 @@ pub async fn leave(
         }
         switched = base_branch;
     }
-    if let Err(why) = run(git, &["branch", "--quiet", "-D", "--", branch]).await? {
+    if let Err(why) = run(&git.for_write(), &["branch", "--quiet", "-D", "--", branch]).await? {
         stays(ctx, branch, &why, base_branch);
     } else if ctx.ui.is_tty() {
         let then = match switched {
@@ -91,19 +91,20 @@ fn stays(ctx: &Ctx, branch: &str, why: &str, base: &str) {
 
 async fn switch(git: &Git, base: &str, remote: Option<&str>) -> Result<Result<(), String>> {
     let known = commit(git, &format!("refs/heads/{base}")).await?.is_some();
+    let git = git.for_write();
     match remote {
         Some(remote) if !known => {
             let from = format!("{remote}/{base}");
-            run(git, &["switch", "--quiet", "-c", base, "--track", &from]).await
+            run(&git, &["switch", "--quiet", "-c", base, "--track", &from]).await
         }
-        _ => run(git, &["switch", "--quiet", "--no-guess", base]).await,
+        _ => run(&git, &["switch", "--quiet", "--no-guess", base]).await,
     }
 }
 
 async fn forward(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
     let from = format!("refs/heads/{base}");
     let args = ["pull", "--quiet", "--ff-only", "--", remote, &from];
-    if let Err(why) = run(ctx.git(), &args).await? {
+    if let Err(why) = run(&ctx.git().for_remote().await?, &args).await? {
         let warning = Warning::new(format!(
             "the branch '{base}' of this clone was not brought up to date: {why}"
         ));

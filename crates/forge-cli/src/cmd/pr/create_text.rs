@@ -219,7 +219,7 @@ async fn commits(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> Resu
     if let RepoPath::Dir(dir) = &repo.id().path
         && (select::is_here(ctx, repo).await || !fill::has(clone, &head_name).await)
     {
-        let git = Git::at(dir);
+        let git = clone.in_dir(dir);
         let start = start.known_as(&git, &[]).await?;
         return fill::messages(&git, &start, &head_name).await;
     }

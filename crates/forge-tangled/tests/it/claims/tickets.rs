@@ -104,6 +104,7 @@ pub(super) async fn make(process: &Tangled, repo: &RepoId, doing: Doing) -> Resu
                 clone: Some(LocalClone {
                     dir,
                     remote: "knot".to_owned(),
+                    trust: forge_core::Trust::Person,
                 }),
                 ..MergeReq::default()
             };

@@ -1,0 +1,421 @@
+//! What a git process may start, by who chose the repository and by what the process is for.
+//!
+//! `docs/git-processes.md` has this as a table; `tests/adversary` plants a program in every place that
+//! git reads one from, and holds the table.
+
+use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, text};
+use tokio::process::Command;
+
+use crate::Git;
+
+/// What a git process is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Objects, refs and settings are read; objects and scratch indexes are written.
+    #[default]
+    Read,
+    /// Refs move, trees are merged to land, or a work tree changes.
+    Write,
+    /// A remote is asked or changed.
+    Remote {
+        /// Whether tokens of the environment are handed on, for a credential helper.
+        tokens: bool,
+    },
+}
+
+/// Settings that keep git from programs which no read needs.
+const QUIET: [&str; 5] = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "log.showSignature=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+];
+
+/// Settings of a guarded process that goes to a remote: submodules have remotes of their own.
+const NO_SUBMODULES: [&str; 3] = [
+    "push.recurseSubmodules=no",
+    "fetch.recurseSubmodules=no",
+    "submodule.recurse=false",
+];
+
+/// The transports of a guarded process that goes to a remote. `ext` and helpers by name would start
+/// programs.
+const TRANSPORTS: &str = "file:git:http:https:ssh";
+
+/// Keys that can name a program or lead a transport astray, for `git config --get-regexp`.
+const PROGRAM_KEYS: &str = concat!(
+    r"^(core\.(hookspath|sshcommand|gitproxy|askpass|alternaterefscommand)",
+    r"|credential\.(.*\.)?helper",
+    r"|http\.(.*\.)?(proxy.*|ssl.*|cookiefile|savecookies|extraheader|curloptresolve|followredirects)",
+    r"|protocol\..*",
+    r"|remote\..*\.(uploadpack|receivepack|vcs|proxy|proxyauthmethod)",
+    r"|merge\..*\.driver",
+    r"|filter\..*\.(clean|smudge|process)",
+    r"|hook\..*\.command)$"
+);
+
+/// What a merge driver is replaced by. git reports a status above 128 as a failure since 2.44 and as
+/// a conflict before, so the words count and not the status.
+const REFUSAL: &str = "forge-refuses-merge-driver";
+
+/// A setting of the repository's own configuration (scopes `local` and `worktree`, includes among
+/// them) that names a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ProgramSetting {
+    /// The key as git prints it: section and last part in lower case.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// Gives `command`, which has no argument yet, the settings and the environment of a process.
+pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, opens_bare: bool) {
+    let bare = if opens_bare { "all" } else { "explicit" };
+    command.args(["-c", &format!("safe.bareRepository={bare}")]);
+    let guarded = trust.is_guarded();
+    let is_remote = matches!(purpose, Purpose::Remote { .. });
+    let mut set = |settings: &[&str]| {
+        for setting in settings {
+            command.args(["-c", setting]);
+        }
+    };
+    if guarded || purpose == Purpose::Read {
+        set(&QUIET);
+    }
+    if guarded && is_remote {
+        set(&NO_SUBMODULES);
+    }
+    if guarded {
+        let transports = if is_remote {
+            TRANSPORTS
+        } else {
+            // Also what git 2.38 obeys, which fetches missing objects whatever the other variable says.
+            ""
+        };
+        command
+            .env("GIT_ALLOW_PROTOCOL", transports)
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_EDITOR", ":")
+            // Set and empty, so that no other program is asked.
+            .env("GIT_ASKPASS", "")
+            .env_remove("SSH_ASKPASS")
+            .env_remove("GPG_TTY");
+    }
+    if purpose != (Purpose::Remote { tokens: true }) {
+        without_secrets(command.as_std_mut());
+    }
+}
+
+/// Takes tokens and passwords out of the environment of `command`.
+pub fn without_secrets(command: &mut std::process::Command) -> &mut std::process::Command {
+    for key in SECRET_VARIABLES {
+        command.env_remove(key);
+    }
+    command
+}
+
+impl Git {
+    /// The program settings of the repository itself, read by one process and kept.
+    ///
+    /// # Errors
+    /// `git` when the configuration cannot be read.
+    pub(crate) async fn program_settings(&self) -> Result<&[ProgramSetting]> {
+        let read = async || {
+            let args = [
+                "config",
+                "--null",
+                "--show-scope",
+                "--get-regexp",
+                PROGRAM_KEYS,
+            ];
+            let output = self.for_read().run(args).await?;
+            match output.status {
+                0 => Ok(parse(&output.stdout)),
+                // Nothing matches.
+                1 => Ok(Vec::new()),
+                _ => Err(output.error("config")),
+            }
+        };
+        let settings = self.programs.get_or_try_init(read).await?;
+        Ok(settings)
+    }
+
+    /// Refuses an operation that would need a program of the repository, whose key `needed` accepts;
+    /// a person's own clone is never refused.
+    ///
+    /// # Errors
+    /// `permission_denied` with the keys.
+    pub async fn refuse_programs(&self, operation: &str, needed: fn(&str) -> bool) -> Result<()> {
+        if !self.trust().is_guarded() {
+            return Ok(());
+        }
+        let settings = self.program_settings().await?;
+        let keys = settings
+            .iter()
+            .map(|s| s.key.as_str())
+            .filter(|k| needed(k));
+        match keys.collect::<Vec<_>>() {
+            keys if keys.is_empty() => Ok(()),
+            keys => Err(refused(operation, &keys)),
+        }
+    }
+
+    /// This git for merges of trees. Merge drivers run for a person's deliberate write alone; in every
+    /// other case each driver of the repository is replaced by a refusal, which
+    /// [`driver_refusal`] finds in the output.
+    ///
+    /// # Errors
+    /// As [`Git::program_settings`].
+    pub(crate) async fn without_drivers(&self) -> Result<Self> {
+        if !self.trust().is_guarded() && self.purpose() == Purpose::Write {
+            return Ok(self.clone());
+        }
+        let mut git = self.clone();
+        let drivers: Vec<&ProgramSetting> = self
+            .program_settings()
+            .await?
+            .iter()
+            .filter(|setting| is_merge_driver(&setting.key))
+            .collect();
+        if let Some(odd) = drivers.iter().find(|setting| setting.key.contains('=')) {
+            // `git -c` ends the key at the first '='.
+            return Err(refused("a merge", &[&odd.key]));
+        }
+        for setting in drivers {
+            git = git.with_setting(format!("{}=echo {REFUSAL} >&2; exit 129", setting.key));
+        }
+        Ok(git)
+    }
+
+    /// The refusal of a merge that met one of the replaced drivers.
+    pub(crate) async fn driver_refusal(&self, stderr: &[u8]) -> Option<Error> {
+        if !String::from_utf8_lossy(stderr).contains(REFUSAL) {
+            return None;
+        }
+        let settings = self.program_settings().await.ok()?;
+        let keys = settings.iter().map(|s| s.key.as_str());
+        let keys: Vec<&str> = keys.filter(|key| is_merge_driver(key)).collect();
+        Some(refused("a merge of these files", &keys))
+    }
+
+    /// The purpose of a process that goes to a remote: in a guarded repository nothing of its own
+    /// configuration may choose a program, a proxy or a certificate; in a person's, whatever it chooses
+    /// gets no token.
+    ///
+    /// # Errors
+    /// As [`Git::refuse_programs`].
+    pub(crate) async fn remote_purpose(&self) -> Result<Purpose> {
+        self.refuse_programs("going to a remote", is_for_remotes)
+            .await?;
+        let settings = self.program_settings().await?;
+        let tokens = !settings.iter().any(|setting| is_for_remotes(&setting.key));
+        Ok(Purpose::Remote { tokens })
+    }
+}
+
+/// Whether a key has a say in what happens on the way to a remote.
+fn is_for_remotes(key: &str) -> bool {
+    !is_merge_driver(key) && !key.starts_with("filter.")
+}
+
+/// Whether a key names a merge driver's program.
+fn is_merge_driver(key: &str) -> bool {
+    key.starts_with("merge.")
+}
+
+fn refused(operation: &str, keys: &[&str]) -> Error {
+    let keys: Vec<String> = keys
+        .iter()
+        .map(|k| text::one_line(k).into_owned())
+        .collect();
+    let keys = keys.join(", ");
+    Error::new(
+        ErrorKind::PermissionDenied {
+            missing: Vec::new(),
+            sso_url: None,
+        },
+        format!(
+            "{operation} needs programs that the repository's own configuration names ({keys}), and \
+             they run only for a person who stands in the repository"
+        ),
+    )
+    .with_hint("look at these settings; if you trust them, do it in a terminal in that repository")
+}
+
+/// Reads `git config --null --show-scope --get-regexp`: scope, NUL, key, newline, value, NUL.
+fn parse(output: &[u8]) -> Vec<ProgramSetting> {
+    let text = String::from_utf8_lossy(output);
+    let mut fields = text.split('\0');
+    let mut settings = Vec::new();
+    while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+        let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
+        if matches!(scope, "local" | "worktree") && !value.is_empty() {
+            settings.push(ProgramSetting {
+                key: key.to_owned(),
+                value: value.to_owned(),
+            });
+        }
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Merged;
+
+    /// A repository whose configuration and hooks write to `log`, and two branches that changed the
+    /// same file.
+    async fn hostile() -> (tempfile::TempDir, std::path::PathBuf, [String; 2]) {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        let log = dir.path().join("log");
+        git.run_ok(["init", "-q", "-b", "main"]).await.unwrap();
+        let mut tips = Vec::new();
+        let blob = git.put("blob", b"a\n").await.unwrap();
+        let base = commit(&git, &blob, &[]).await;
+        for text in [b"b\n", b"c\n"] {
+            let blob = git.put("blob", text).await.unwrap();
+            tips.push(commit(&git, &blob, &[&base]).await);
+        }
+        for (key, name) in [
+            ("merge.own.driver", "driver"),
+            ("core.fsmonitor", "fsmonitor"),
+        ] {
+            let program = format!("echo {name}:$GH_TOKEN >> '{}'", log.display());
+            git.run_ok(["config", key, &program]).await.unwrap();
+        }
+        let attributes = dir.path().join(".git/info/attributes");
+        std::fs::create_dir_all(attributes.parent().unwrap()).unwrap();
+        std::fs::write(attributes, "* merge=own\n").unwrap();
+        let tips = tips.try_into().unwrap();
+        (dir, log, tips)
+    }
+
+    async fn commit(git: &Git, blob: &str, parents: &[&str]) -> String {
+        let tree = format!("100644 blob {blob}\tfile\n");
+        let tree = git
+            .run_ok_with_stdin(["mktree"], tree.as_bytes())
+            .await
+            .unwrap();
+        let commit = crate::RawCommit {
+            tree: String::from_utf8_lossy(&tree).trim(),
+            parents: parents.to_vec(),
+            author: b"A <a@b> 1 +0000",
+            committer: b"A <a@b> 1 +0000",
+            encoding: None,
+            message: b"m\n",
+        }
+        .encode();
+        git.put("commit", &commit).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn merge_driver_runs_only_for_deliberate_writes() {
+        let (dir, log, [ours, theirs]) = hostile().await;
+        let git = Git::at(dir.path());
+        let person = git.clone().with_trust(Trust::Person);
+        for refusing in [git.clone(), git.for_write(), person.clone()] {
+            let refused = refusing
+                .merge_trees(&ours, &theirs, false)
+                .await
+                .unwrap_err();
+            assert_eq!(refused.code(), "permission_denied", "{refused}");
+            assert!(refused.message().contains("merge.own.driver"), "{refused}");
+        }
+        assert!(!log.exists());
+        let merged = person.for_write().merge_trees(&ours, &theirs, false).await;
+        assert!(matches!(merged, Ok(Merged::Clean(_))), "{merged:?}");
+        assert!(std::fs::read_to_string(log).unwrap().starts_with("driver:"));
+    }
+
+    #[tokio::test]
+    async fn secrets_reach_processes_for_remotes_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let removed = |git: &Git| -> Vec<String> {
+            let command = git.command(["version"]);
+            let envs = command.as_std().get_envs();
+            envs.filter(|(_, value)| value.is_none())
+                .map(|(key, _)| key.to_string_lossy().into_owned())
+                .collect()
+        };
+        for git in [&git, &git.for_write()] {
+            let removed = removed(git);
+            assert!(
+                SECRET_VARIABLES
+                    .iter()
+                    .all(|s| removed.iter().any(|r| r == s))
+            );
+        }
+        let remote = git.for_remote().await.unwrap();
+        assert!(!removed(&remote).iter().any(|r| r == "GH_TOKEN"));
+    }
+
+    #[tokio::test]
+    async fn guarded_remote_refuses_programs_of_the_repository() {
+        for (key, value) in [
+            ("core.sshCommand", "x"),
+            ("credential.helper", "!x"),
+            ("credential.https://h.example.helper", "!x"),
+            ("http.proxy", "http://127.0.0.1:1"),
+            ("http.https://h.example/.sslVerify", "false"),
+            ("remote.origin.uploadpack", "x"),
+            ("protocol.ext.allow", "always"),
+            ("hook.a.command", "x"),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let git = Git::at(dir.path());
+            git.run_ok(["init", "-q"]).await.unwrap();
+            assert!(git.for_remote().await.is_ok());
+            let included = dir.path().join("included");
+            std::fs::write(&included, "").unwrap();
+            let path = included.to_str().unwrap();
+            git.run_ok(["config", "-f", path, key, value])
+                .await
+                .unwrap();
+            git.run_ok(["config", "include.path", path]).await.unwrap();
+            let fresh = Git::at(dir.path());
+            let refused = fresh.for_remote().await.unwrap_err();
+            assert_eq!(refused.code(), "permission_denied", "{key}");
+            let said = refused.message().to_lowercase();
+            assert!(said.contains(&key.to_lowercase()), "{refused}");
+            let person = Git::at(dir.path()).with_trust(Trust::Person);
+            let person = person.for_remote().await.unwrap();
+            let tokens = person.purpose() != Purpose::Remote { tokens: false };
+            assert!(!tokens, "{key}");
+        }
+    }
+
+    #[tokio::test]
+    async fn guarded_read_reaches_no_remote() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let log = dir.path().join("log");
+        let program = dir.path().join("program");
+        std::fs::write(&program, format!("echo lazy >> '{}'", log.display())).unwrap();
+        let url = format!("ext::sh {}", program.display());
+        for (key, value) in [
+            ("core.repositoryFormatVersion", "1"),
+            ("extensions.partialClone", "origin"),
+            ("remote.origin.promisor", "true"),
+            ("remote.origin.url", url.as_str()),
+            ("protocol.ext.allow", "always"),
+        ] {
+            git.run_ok(["config", key, value]).await.unwrap();
+        }
+        let missing = "0123456789012345678901234567890123456789";
+        let refused = git.run_ok(["cat-file", "-p", missing]).await.unwrap_err();
+        let hint = refused.hint().unwrap_or_default();
+        assert!(hint.contains("git fetch --refetch --no-filter"), "{refused}");
+        assert!(!log.exists());
+        // The same object makes git start the program for a person.
+        let person = git.with_trust(Trust::Person);
+        let asked = person.run(["cat-file", "-p", missing]).await.unwrap();
+        assert_ne!(asked.status, 0);
+        assert!(log.exists());
+    }
+}
