@@ -117,7 +117,7 @@ fn hostile_titles() {
     let head = world.git.oid("evil-\u{202e}branch").unwrap();
     let ask = format!(
         " into main by squash? Head {}. Title \"Fix <T> [31m #2 merged 'ok'\", by @",
-        &head[..12]
+        head
     );
     assert!(wire.asked[0].contains(&ask), "{:?}", wire.asked);
 }

@@ -55,12 +55,33 @@ fn a_stale_head_is_a_conflict_and_nothing_is_written() {
 }
 
 #[test]
+fn head_prefix_is_refused_by_every_tool() {
+    for era in [LEGACY, MODERN] {
+        let world = World::with_feature();
+        let mut wire = world.server(era, &["--write"]);
+        let head = world.git.oid("feature").unwrap();
+        let before = world.git.refs();
+        for (tool, more) in CALLS {
+            for digits in [7, 12, 39] {
+                wire.call(
+                    tool,
+                    call(more, &[("expected_head", json!(head[..digits]))]),
+                )
+                .fails("invalid_input")
+                .says(&head);
+            }
+            assert_eq!(world.git.refs(), before, "{era} {tool} {more}");
+        }
+        assert!(wire.asked.is_empty(), "{:?}", wire.asked);
+    }
+}
+
+#[test]
 fn the_head_that_is_there_hinders_nothing() {
     let world = World::with_feature();
     let mut wire = world.server(MODERN, &["--write"]);
     let head = world.git.oid("feature").unwrap();
-    // Ten digits of it are enough.
-    let expected = ("expected_head", json!(&head[..10]));
+    let expected = ("expected_head", json!(head));
     for (tool, more) in [
         ("pr_review", r#"{"verdict": "approve"}"#),
         ("pr_set_state", r#"{"state": "closed"}"#),

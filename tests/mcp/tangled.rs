@@ -212,10 +212,10 @@ fn a_head_that_nobody_knows_needs_no_name() {
         .fails("invalid_input")
         .says("confirm=\"");
     assert!(!asked.text().contains("expected_head"), "{}", asked.text());
-    args["expected_head"] = json!("0123456789");
+    args["expected_head"] = json!("0".repeat(40));
     wire.call("pr_merge", args.clone())
         .fails("conflict")
-        .says("leave expected_head away");
+        .says("without an expected head");
     args.as_object_mut().unwrap().remove("expected_head");
     let hint = asked.data()["error"]["hint"].as_str().unwrap();
     let (_, rest) = hint.split_once("confirm=\"").unwrap();
@@ -481,7 +481,7 @@ fn a_stale_head_closes_nothing_and_deletes_nothing() {
         })
     };
     for delete in [false, true] {
-        wire.call("pr_set_state", call(delete, "0123456789"))
+        wire.call("pr_set_state", call(delete, &"0".repeat(40)))
             .fails("conflict")
             .says(&head);
     }

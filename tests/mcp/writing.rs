@@ -138,12 +138,12 @@ fn what_cannot_be_merged_asks_nobody() {
     let moved = wire
         .call(
             "pr_merge",
-            json!({"number": 1, "expected_head": "0123456789"}),
+            json!({"number": 1, "expected_head": "0".repeat(40)}),
         )
         .fails("conflict");
     let actual = moved.data()["error"]["actual"].as_str().unwrap().to_owned();
     assert_eq!(actual, world.git.oid("feature").unwrap());
-    assert!(moved.text().contains(&format!("expected_head={actual}")));
+    assert!(moved.text().contains(&format!("with the head {actual}")));
     wire.call("pr_edit", json!({"number": 1}))
         .fails("invalid_input")
         .says("nothing to change");
@@ -331,7 +331,7 @@ fn the_head_branch_is_brought_up_to_date() {
         let before = world.git.oid("feature").unwrap();
         wire.call(
             "pr_update_branch",
-            json!({"number": 1, "expected_head": "0123456789"}),
+            json!({"number": 1, "expected_head": "0".repeat(40)}),
         )
         .fails("conflict");
         wire.call("pr_update_branch", json!({"number": 1})).ok();

@@ -8,6 +8,7 @@ mod capability;
 mod client;
 mod error;
 mod forge;
+mod head;
 pub mod locator;
 pub mod markdown;
 pub mod mentions;
@@ -28,6 +29,7 @@ pub use error::{Error, ErrorKind, Noun, Precondition, Result, Retry};
 pub use forge::{
     Attachments, Checks, Forge, ForgeInfo, Issues, Labels, PullRequests, Repos, Reviews,
 };
+pub use head::{check_expected_head, head_moved};
 pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, RepoPath};
 pub use op::{Effect, Op};
 pub use outcome::{Ingestion, Outcome, Step, Warning};

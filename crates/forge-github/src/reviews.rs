@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use forge_core::{
     Error, ErrorKind, Outcome, Page, PageReq, PrId, Precondition, Result, Reviews,
+    check_expected_head,
     model::{
         Comment, CommentId, NewReview, NewThread, PrFields, Review, Side, Thread, ThreadFilter,
         ThreadId, Verdict,
@@ -79,19 +80,9 @@ impl Reviews for GitHub {
             )
             .with_hint("comment instead: 'forge pr review --comment'"));
         }
-        let head = before.head_ref_oid.clone().unwrap_or_default();
-        if let Some(expected) = &review.expected_head
-            && !(expected.len() >= 7 && head.starts_with(&expected.to_ascii_lowercase()))
-        {
-            return Err(Error::new(
-                ErrorKind::Conflict {
-                    expected: expected.clone(),
-                    actual: head.clone(),
-                },
-                format!("the head of {pr} is {head}, not {expected}"),
-            )
-            .with_hint("look at what was pushed, then review again"));
-        }
+        let head = before.head_ref_oid.clone();
+        check_expected_head(pr, review.expected_head.as_deref(), head.as_deref())?;
+        let head = head.unwrap_or_default();
         let input = json!({
             "pullRequestId": before.id,
             "commitOID": head,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use forge_core::{
     AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, PrKey, Result, Reviews, Step,
-    Timestamp, Warning,
+    Timestamp, Warning, check_expected_head,
     model::{
         Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
     },
@@ -459,22 +459,17 @@ impl Reviews for Tangled {
             ));
         }
         let head = if is_ticket {
-            located.pull.source_sha.clone().unwrap_or_default()
+            located.pull.source_sha.clone()
         } else {
             self.speaks_2026(&located.repository, Capability::Comments)?;
             let patch = self.latest_patch(&located.repository, &located.pull);
-            patch.await?.head().unwrap_or_default().to_owned()
+            patch.await?.head().map(str::to_owned)
         };
-        if let Some(expected) = review.expected_head.as_deref().filter(|e| *e != head) {
-            return Err(Error::new(
-                forge_core::ErrorKind::Conflict {
-                    expected: expected.to_owned(),
-                    actual: head.clone(),
-                },
-                format!("the head of the newest round is {head}, not {expected}"),
-            )
-            .with_hint("look at the new round, then review it"));
-        }
+        check_expected_head(
+            &located.pull.record.uri,
+            review.expected_head.as_deref(),
+            head.as_deref(),
+        )?;
         let text = match verdict {
             true => self.verdict_text(&located, review).await?,
             false => review.body.clone(),
@@ -494,7 +489,7 @@ impl Reviews for Tangled {
             },
             body: (!review.body.is_empty()).then(|| review.body.clone()),
             submitted_at: comment.created_at,
-            commit: (!head.is_empty()).then_some(head),
+            commit: head,
             round: comment.round,
             comments: Vec::new(),
             reactions: std::collections::BTreeMap::new(),

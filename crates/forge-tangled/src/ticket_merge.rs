@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use forge_core::{
     Capability, Error, ErrorKind, Ingestion, Noun, Outcome, Precondition, Result, Retry, Step,
-    Warning,
+    Warning, check_expected_head,
     model::{LocalClone, Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
@@ -20,10 +20,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     Tangled, fault,
     knot::{Branch, no_branch},
-    pulls::{
-        merge::{expect_head, no_message},
-        view::Located,
-    },
+    pulls::{merge::no_message, view::Located},
     spelling,
     ticket_writes::{changed_on_the_way, experimental, unseen},
     tickets,
@@ -75,7 +72,7 @@ impl Tangled {
             )
             .with_hint("its author submits one: forge pr resubmit")
         })?;
-        expect_head(req.expected_head.as_deref(), head)?;
+        check_expected_head(uri, req.expected_head.as_deref(), Some(head))?;
         no_message(req)?;
         let clone = req.clone.as_ref().ok_or_else(|| no_clone(located))?;
         self.session.viewer().await?;

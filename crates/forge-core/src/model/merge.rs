@@ -79,7 +79,7 @@ pub struct AutoMerge {
 pub struct MergeReq {
     /// The method; `None` for the repository's default.
     pub method: Option<MergeMethod>,
-    /// Refuse unless the head is this commit (full hex, or a prefix of at least 7 digits).
+    /// Refuse unless the head is this commit (its full id, hex).
     pub expected_head: Option<String>,
     /// First line of the commit message, for merge and squash.
     pub subject: Option<String>,

@@ -214,7 +214,7 @@ pub enum UpdateMethod {
 pub struct UpdateBranch {
     /// How.
     pub method: UpdateMethod,
-    /// Refuse unless the head is this commit (full hex, or a prefix of at least 7 digits).
+    /// Refuse unless the head is this commit (its full id, hex).
     pub expected_head: Option<String>,
 }
 

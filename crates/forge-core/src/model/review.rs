@@ -147,7 +147,7 @@ pub struct NewReview {
     pub body: String,
     /// Threads to open.
     pub threads: Vec<NewThread>,
-    /// Refuse unless the head is this commit.
+    /// Refuse unless the head is this commit (its full id, hex).
     pub expected_head: Option<String>,
 }
 

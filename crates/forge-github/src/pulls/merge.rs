@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use forge_core::{
     Error, ErrorKind, Outcome, PrId, Precondition, Result, Retry, Step, Warning,
+    check_expected_head, head_moved,
     model::{
         Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState, PullRequest,
     },
@@ -100,8 +101,12 @@ impl GitHub {
         if pull.is_in_merge_queue {
             return self.queued_before(pr, pull, unread);
         }
+        check_expected_head(
+            pr,
+            req.expected_head.as_deref(),
+            pull.head_ref_oid.as_deref(),
+        )?;
         let head = pull.head_ref_oid.clone().unwrap_or_default();
-        check_head(pr, req.expected_head.as_deref(), &head)?;
         let method = choose(pr, req, &repo)?;
         let way = way(pr, req, &pull)?;
         if pull.mergeable.as_deref() == Some("UNKNOWN") {
@@ -308,7 +313,7 @@ impl GitHub {
                         .await
                         .ok()
                         .and_then(|(p, _)| p.head_ref_oid);
-                    moved(pr, head, &actual.unwrap_or_default())
+                    head_moved(pr, head, &actual.unwrap_or_default())
                 }
                 _ => error,
             });
@@ -457,32 +462,6 @@ pub(super) fn kept(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<W
         ))
         .with_hint("if its commits are not needed, delete it with git"),
     )
-}
-
-pub(super) fn moved(pr: &PrId, expected: &str, actual: &str) -> Error {
-    Error::new(
-        ErrorKind::Conflict {
-            expected: expected.to_owned(),
-            actual: actual.to_owned(),
-        },
-        format!("the head of {pr} is {actual}, not {expected}"),
-    )
-    .with_hint("look at what was pushed, then try again")
-}
-
-/// Refuses unless the head is what was expected, or begins with it.
-pub(super) fn check_head(pr: &PrId, expected: Option<&str>, head: &str) -> Result<()> {
-    match expected {
-        Some(expected) if expected.len() < 7 => Err(Error::invalid(
-            "expected_head",
-            format!("'{expected}' is too short for a commit"),
-        )
-        .with_hint("give at least seven digits")),
-        Some(expected) if !head.starts_with(&expected.to_ascii_lowercase()) => {
-            Err(moved(pr, expected, head))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The method that was asked for, or the repository's own.

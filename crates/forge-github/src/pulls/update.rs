@@ -1,12 +1,13 @@
 //! Bringing a head branch up to date with its base: one query, and one mutation at that head.
 
 use forge_core::{
-    Error, ErrorKind, Outcome, PrId, Precondition, Result, Retry, Warning,
+    Error, ErrorKind, Outcome, PrId, Precondition, Result, Retry, Warning, check_expected_head,
+    head_moved,
     model::{PrFields, PullRequest, UpdateBranch, UpdateMethod},
 };
 use serde_json::json;
 
-use super::merge::{check_head, moved, not_open};
+use super::merge::not_open;
 use crate::{
     GitHub,
     gql::{
@@ -30,8 +31,12 @@ impl GitHub {
         if pull.state != "OPEN" {
             return Err(not_open(pr, &pull.state));
         }
+        check_expected_head(
+            pr,
+            req.expected_head.as_deref(),
+            pull.head_ref_oid.as_deref(),
+        )?;
         let head = pull.head_ref_oid.clone().unwrap_or_default();
-        check_head(pr, req.expected_head.as_deref(), &head)?;
         if pull.mergeable.as_deref() == Some("CONFLICTING") {
             let base = forge_core::text::one_line(&pull.base_ref_name).into_owned();
             return Err(Error::precondition(
@@ -64,7 +69,7 @@ impl GitHub {
             Err(e) if matches!(e.kind(), ErrorKind::Conflict { .. }) => {
                 let now = self.lookup(pr, selections::ROW).await.ok();
                 let actual = now.and_then(|(p, _)| p.head_ref_oid);
-                return Err(moved(pr, &head, &actual.unwrap_or_default()));
+                return Err(head_moved(pr, &head, &actual.unwrap_or_default()));
             }
             written => written,
         };

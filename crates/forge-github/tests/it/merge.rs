@@ -49,7 +49,7 @@ async fn a_merge_is_two_requests() {
     .await;
     let req = MergeReq {
         method: Some(MergeMethod::Merge),
-        expected_head: Some("aaaaaaa".into()),
+        expected_head: Some("A".repeat(40)),
         subject: Some("Subject".into()),
         body: Some("Body".into()),
         author_email: Some("a@example.com".into()),

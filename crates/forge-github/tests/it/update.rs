@@ -93,8 +93,8 @@ async fn what_cannot_be_is_refused_after_one_request() {
         e.kind(),
         ErrorKind::Precondition(Precondition::Conflicts(_))
     ));
-    assert_eq!(ask(at("ddddddd")).await.code(), "conflict");
-    assert_eq!(ask(at("ddd")).await.code(), "invalid_input");
+    assert_eq!(ask(at(&"d".repeat(40))).await.code(), "conflict");
+    assert_eq!(ask(at(&"a".repeat(39))).await.code(), "invalid_input");
     script.sent();
 }
 

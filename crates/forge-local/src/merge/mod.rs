@@ -5,7 +5,7 @@ mod update;
 mod work_tree;
 
 use forge_core::{
-    Capability, Error, ErrorKind, Outcome, Precondition, Result, Step, Warning,
+    Capability, Error, Outcome, Precondition, Result, Step, Warning, check_expected_head,
     model::{Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState},
     text,
 };
@@ -18,8 +18,6 @@ use crate::{
     validate,
 };
 
-/// The shortest prefix of an expected head.
-const PREFIX_MIN: usize = 7;
 /// How many conflicting files a message names; the error itself has all of them.
 const NAMED: usize = 5;
 
@@ -135,9 +133,11 @@ impl Local {
             .with_hint(format!("forge pr ready {number}")));
         }
         let (base, head) = both_there(pull)?;
-        if let Some(expected) = &req.expected_head {
-            check_head(number, expected, head)?;
-        }
+        check_expected_head(
+            &format_args!("#{number}"),
+            req.expected_head.as_deref(),
+            Some(head),
+        )?;
         if self.git().contains(base, head).await? {
             return Err(Error::precondition(
                 Precondition::NothingToMerge,
@@ -360,30 +360,6 @@ fn check_request(req: &MergeReq) -> Result<()> {
     Ok(())
 }
 
-/// Refuses unless `expected` is `head` or a prefix of it.
-pub(crate) fn check_head(number: u64, expected: &str, head: &str) -> Result<()> {
-    let hex = expected.bytes().all(|b| b.is_ascii_hexdigit());
-    if expected.len() < PREFIX_MIN || !hex {
-        let shown = text::one_line(expected).into_owned();
-        return Err(Error::invalid(
-            "expected_head",
-            format!("'{shown}' is no commit id of at least {PREFIX_MIN} hex digits"),
-        )
-        .with_hint(format!("the head of #{number} is {head}")));
-    }
-    if head.starts_with(&expected.to_ascii_lowercase()) {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Conflict {
-            expected: expected.to_owned(),
-            actual: head.to_owned(),
-        },
-        format!("the head of #{number} is {head} and not {expected}: it has moved"),
-    )
-    .with_hint("look at the new commits, then try again with the new head"))
-}
-
 /// The refusal of a merge that conflicts.
 pub(super) fn conflict(pull: &Pull, files: Vec<String>, at: Option<&str>) -> Error {
     let shown: Vec<_> = files
@@ -406,25 +382,4 @@ pub(super) fn conflict(pull: &Pull, files: Vec<String>, at: Option<&str>) -> Err
     Error::precondition(Precondition::Conflicts(files), message).with_hint(format!(
         "merge '{base}' into '{head}' (or rebase '{head}' onto it), solve the conflicts there, and try again"
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_expected_head_is_whole_or_a_long_enough_prefix() {
-        let head = "0123456789abcdef0123456789abcdef01234567";
-        assert!(check_head(1, head, head).is_ok());
-        assert!(check_head(1, "0123456789AB", head).is_ok());
-        let stale = check_head(1, "fffffff", head).unwrap_err();
-        assert_eq!(stale.code(), "conflict");
-        for bad in ["", "012345", "zzzzzzzz", "0123456\n"] {
-            assert_eq!(
-                check_head(1, bad, head).unwrap_err().code(),
-                "invalid_input",
-                "{bad:?}"
-            );
-        }
-    }
 }

@@ -1,12 +1,12 @@
 //! Bringing a head branch up to date with its base, on the refs alone.
 
 use forge_core::{
-    Outcome, Result,
+    Outcome, Result, check_expected_head,
     model::{PrFields, PullRequest, UpdateBranch, UpdateMethod},
 };
 use forge_git::{Merged, RawCommit, signature};
 
-use super::{both_there, check_head, conflict};
+use super::{both_there, conflict};
 use crate::{
     Local,
     ident::{Identity, identity},
@@ -29,9 +29,11 @@ impl Local {
                 .await?;
             crate::pulls::require_open(&pull, "the branch of an open one alone is updated")?;
             let (base, head) = both_there(&pull)?;
-            if let Some(expected) = &req.expected_head {
-                check_head(number, expected, head)?;
-            }
+            check_expected_head(
+                &format_args!("#{number}"),
+                req.expected_head.as_deref(),
+                Some(head),
+            )?;
             if self.git().contains(head, base).await? {
                 return self.unchanged(&mut cat, pull, "up to date already").await;
             }

@@ -1,7 +1,7 @@
 //! Submitting a review.
 
 use forge_core::{
-    Error, Outcome, Precondition, Result,
+    Error, Outcome, Precondition, Result, check_expected_head,
     model::{FileChange, FileStatus, NewReview, NewThread, Review, ReviewState, Side, Verdict},
     text,
 };
@@ -15,7 +15,6 @@ use crate::{
     Local,
     diff::{Range, diff_args},
     ident::identity,
-    merge::check_head,
     store::{Attempts, Draft, Event, LatestReview, OpenedThread, Pull, Written},
     validate,
 };
@@ -52,9 +51,11 @@ impl Local {
                 )
                 .with_hint("leave a comment instead, or ask somebody else for a review"));
             }
-            if let Some(expected) = &review.expected_head {
-                check_head(number, expected, pull.head()?)?;
-            }
+            check_expected_head(
+                &format_args!("#{number}"),
+                review.expected_head.as_deref(),
+                Some(pull.head()?),
+            )?;
             let threads = self.place(&mut cat, &pull, &review.threads).await?;
             let mut snapshot = pull.snapshot.clone();
             snapshot.add_review(LatestReview {

@@ -39,11 +39,7 @@ pub(crate) fn read<'a>(tool: &str, of: &impl Hash, head: &str, cursor: &'a str) 
                 expected: then.to_owned(),
                 actual: head.to_owned(),
             },
-            format!(
-                "the head has moved from {} to {} since the first page",
-                short(then),
-                short(head)
-            ),
+            format!("the head has moved from {then} to {head} since the first page"),
         )
         .with_hint("start again without cursor to read the new state"));
     }
@@ -96,11 +92,6 @@ fn damaged() -> Error {
 
 fn bound(tool: &str, of: &impl Hash) -> String {
     format!("{:016x}", fingerprint(&(tool, fingerprint(of))))
-}
-
-/// An object id as people write it.
-fn short(oid: &str) -> &str {
-    oid.get(..12).unwrap_or(oid)
 }
 
 #[cfg(test)]

@@ -249,9 +249,8 @@ impl ReviewOut {
 
 impl Part for ReviewOut {
     fn text(&self, detailed: bool, cleaner: &Cleaner) -> String {
-        let at = self.commit.as_ref().map_or(String::new(), |c| {
-            format!(" at {}", c.get(..12).unwrap_or(c))
-        });
+        let commit = self.commit.as_ref();
+        let at = commit.map_or(String::new(), |commit| format!(" at {commit}"));
         let body = self
             .body
             .as_ref()

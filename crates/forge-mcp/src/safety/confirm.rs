@@ -273,7 +273,7 @@ fn named(ask: &Ask<'_>) -> Result<()> {
         .is_some_and(|c| c.trim().eq_ignore_ascii_case(&wanted));
     if !confirmed || (ask.head.is_some() && !ask.head_named) {
         let head = match ask.head {
-            Some(head) => format!(" and expected_head=\"{}\"", head.get(..12).unwrap_or(head)),
+            Some(head) => format!(" and expected_head=\"{head}\""),
             None => String::new(),
         };
         return Err(Error::invalid("confirm", format!("it needs a confirmation. {}", ask.question)).with_hint(format!(
@@ -313,11 +313,11 @@ mod tests {
         for (asked, says) in [
             (
                 ask(head, None, true),
-                Some("expected_head=\"0123456789ab\""),
+                Some("expected_head=\"0123456789abcdef\""),
             ),
             (
                 ask(head, Some(confirm.as_str()), false),
-                Some("expected_head=\"0123456789ab\""),
+                Some("expected_head=\"0123456789abcdef\""),
             ),
             (ask(head, Some(confirm.as_str()), true), None),
             (ask(None, None, false), Some("#7\"")),

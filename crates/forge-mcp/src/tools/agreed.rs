@@ -1,6 +1,6 @@
 //! What somebody agrees to is what is done: the head that was looked at is the one that counts.
 
-use forge_core::{Capability, Error, ErrorKind, Support, model::PullRequest};
+use forge_core::{Capability, Error, ErrorKind, Support, check_expected_head, model::PullRequest};
 
 use crate::{
     safety::confirm::Ask,
@@ -35,7 +35,7 @@ impl<'a> Question<'a> {
 /// Asks whether it is to be done, once the head is the expected one.
 ///
 /// # Errors
-/// Those of [`same_head`]; a stop while the user is asked, and when nobody agrees.
+/// Those of [`check_expected_head`]; a stop while the user is asked, and when nobody agrees.
 pub(super) async fn agreed(
     call: &Call,
     target: &Target,
@@ -44,7 +44,7 @@ pub(super) async fn agreed(
     question: Question<'_>,
 ) -> Result<(), Stop> {
     let head = pull.head_oid.as_deref();
-    same_head(said.head, head)?;
+    check_expected_head(&target.id, said.head, head)?;
     let ask = Ask {
         id: &target.id,
         head,
@@ -85,46 +85,6 @@ pub(super) fn can(target: &Target, needs: &[Capability]) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// Fails when the head is not the expected one.
-///
-/// # Errors
-/// `conflict` with the head that was found, or where none is known; `invalid_input` for something that names no commit.
-pub(super) fn same_head(expected: Option<&str>, head: Option<&str>) -> Result<(), Error> {
-    let Some(expected) = expected else {
-        return Ok(());
-    };
-    if expected.len() < 7 || !expected.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(Error::invalid(
-            "expected_head",
-            format!("'{expected}' is no commit id of at least 7 hex digits"),
-        )
-        .with_hint("pass the head that pr_view shows"));
-    }
-    let Some(actual) = head else {
-        return Err(Error::new(
-            ErrorKind::Conflict {
-                expected: expected.to_owned(),
-                actual: String::new(),
-            },
-            format!("the head is not known, so nobody can tell whether it is {expected}"),
-        )
-        .with_hint("look at it with pr_view, then leave expected_head away"));
-    };
-    if actual.starts_with(&expected.to_ascii_lowercase()) {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Conflict {
-            expected: expected.to_owned(),
-            actual: actual.to_owned(),
-        },
-        format!("the head has moved: expected {expected}, found {actual}"),
-    )
-    .with_hint(format!(
-        "read what has changed with pr_diff, then pass expected_head={actual}"
-    )))
 }
 
 /// Fails when the pull request goes into another branch than `agreed`.

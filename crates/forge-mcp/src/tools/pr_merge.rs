@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Capability, Error, Outcome, PrId, Precondition, Warning,
+    Capability, Error, Outcome, PrId, Precondition, Warning, check_expected_head,
     model::{
         CheckRollup, Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState,
         PullRequest, ReviewDecision,
@@ -11,7 +11,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Question, Said, agreed, can, same_base, same_head, titled},
+    agreed::{Question, Said, agreed, can, same_base, titled},
     linked::{Linked, Plan, told},
     written,
 };
@@ -29,7 +29,7 @@ pub(super) struct Args {
     number: String,
     /// Default: configured, the repository's own, squash
     method: Option<Method>,
-    /// Refuse if the head is another
+    /// Full id that the head must be
     expected_head: Option<String>,
     /// First line of the commit message
     subject: Option<String>,
@@ -107,7 +107,9 @@ impl Tool for PrMerge {
             PrState::Merged if !args.delete_branch => {
                 return merged_before(call, &target, &pull, &said).await;
             }
-            PrState::Merged | PrState::Open => same_head(said.head, pull.head_oid.as_deref())?,
+            PrState::Merged | PrState::Open => {
+                check_expected_head(&target.id, said.head, pull.head_oid.as_deref())?;
+            }
         }
         let mut warnings = unread(&pull);
         let mut plan = Plan::of(call, &target, &pull).await?;
@@ -476,13 +478,8 @@ fn about_branch(call: &Call, target: &Target, pull: &PullRequest) -> String {
         target.id,
         titled(call, pull),
         call.cleaner.line(&pull.head_branch),
-        short_head(pull),
+        pull.head_oid.as_deref().unwrap_or("unknown"),
     )
-}
-
-fn short_head(pull: &PullRequest) -> &str {
-    let head = pull.head_oid.as_deref();
-    head.map_or("unknown", |h| h.get(..12).unwrap_or(h))
 }
 
 fn question(
@@ -509,7 +506,7 @@ fn question(
         "Merge {} into {} by {how}{when}{delete}? Head {}. Title \"{}\", by @{}.",
         target.id,
         call.cleaner.line(&pull.base_branch),
-        short_head(pull),
+        pull.head_oid.as_deref().unwrap_or("unknown"),
         titled(call, pull),
         call.cleaner.line(&pull.author.login),
     );

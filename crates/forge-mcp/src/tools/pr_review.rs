@@ -23,7 +23,7 @@ pub(super) struct Args {
     body: Option<String>,
     #[serde(default)]
     comments: Vec<Inline>,
-    /// Refuse if the head is another
+    /// Full id that the head must be
     expected_head: Option<String>,
 }
 

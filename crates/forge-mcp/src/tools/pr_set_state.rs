@@ -1,12 +1,12 @@
 use forge_core::{
-    Error, ErrorKind, Precondition,
+    Error, ErrorKind, Precondition, check_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Question, Said, agreed, same_head, titled},
+    agreed::{Question, Said, agreed, titled},
     pr_merge::is_proved,
     written,
 };
@@ -69,7 +69,8 @@ impl Tool for PrSetState {
         // Where a branch goes too, the head is looked at with the question.
         if !args.delete_branch && args.expected_head.is_some() {
             let pull = target.repo.view(&target.id, LOOK).await?;
-            same_head(args.expected_head.as_deref(), pull.head_oid.as_deref())?;
+            let head = pull.head_oid.as_deref();
+            check_expected_head(&target.id, args.expected_head.as_deref(), head)?;
         }
         if args.state == State::Open {
             let outcome = target
@@ -102,7 +103,8 @@ impl Tool for PrSetState {
             agreed(call, &target, &pull, &said, Question::of(&question)).await?;
             // The user may have thought for minutes: what was looked at is what goes.
             let now = target.repo.view(&target.id, LOOK).await?;
-            same_head(pull.head_oid.as_deref(), now.head_oid.as_deref())?;
+            let [then, now_at] = [&pull, &now].map(|pull| pull.head_oid.as_deref());
+            check_expected_head(&target.id, then, now_at)?;
             same_state(&target, &pull, &now)?;
         }
         let req = CloseReq {

@@ -24,7 +24,7 @@ pub(super) struct Args {
     number: String,
     /// Default merge; rebase rewrites the branch, asks the user
     method: Option<Method>,
-    /// Refuse if the head is another
+    /// Full id that the head must be
     expected_head: Option<String>,
     /// Only for clients that cannot ask
     confirm: Option<String>,

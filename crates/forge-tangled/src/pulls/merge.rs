@@ -6,6 +6,7 @@
 
 use forge_core::{
     Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Step, Warning,
+    check_expected_head,
     model::{Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
@@ -72,9 +73,10 @@ impl Tangled {
             .await?;
         self.nothing_open_below(&located).await?;
         let patch = self.latest_patch(repository, pull).await?;
-        expect_head(
+        check_expected_head(
+            &pull.record.uri,
             req.expected_head.as_deref(),
-            head_branch::head_of(&located, &patch).unwrap_or_default(),
+            head_branch::head_of(&located, &patch),
         )?;
         if !patch.mails.is_empty() {
             no_message(req)?;
@@ -376,7 +378,7 @@ impl Tangled {
         }
         let patch = self.latest_patch(&located.repository, pull).await?;
         let head = head_branch::head_of(located, &patch);
-        expect_head(req.expected_head.as_deref(), head.unwrap_or_default())
+        check_expected_head(&pull.record.uri, req.expected_head.as_deref(), head)
     }
 }
 
@@ -393,25 +395,6 @@ pub(super) fn as_text<'a>(pull: &Pull, patch: &'a Patch) -> Result<&'a str> {
             not.hint()
         ))
     })
-}
-
-/// Fails unless the head of the newest round is the expected one.
-pub(crate) fn expect_head(expected: Option<&str>, head: &str) -> Result<()> {
-    let Some(expected) = expected else {
-        return Ok(());
-    };
-    let fits = expected.len() >= 7 && head.starts_with(&expected.to_ascii_lowercase());
-    if fits {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorKind::Conflict {
-            expected: expected.to_owned(),
-            actual: head.to_owned(),
-        },
-        format!("the head of the newest round is {head}, not {expected}"),
-    )
-    .with_hint("look at the new round, then merge with its head"))
 }
 
 fn refusal(located: &Located, checked: Checked) -> Error {

@@ -158,11 +158,11 @@ async fn a_head_that_the_caller_does_not_mean_keeps_the_branch() {
     let made = merged(&stage).await;
     let tip = stage.repo.git.oid("topic").unwrap();
     let req = MergeReq {
-        expected_head: Some("0123456789".to_owned()),
+        expected_head: Some("0".repeat(40)),
         ..with_branch()
     };
     let outcome = again(&stage, &made, &req).await;
-    is_kept(&stage, &tip, &outcome, "not 0123456789");
+    is_kept(&stage, &tip, &outcome, "not 0000000000");
 }
 
 #[tokio::test]

@@ -166,7 +166,7 @@ async fn strangers_and_conflicts_are_refused_before_anything_is_sent() {
         .unwrap_err();
     assert_eq!(e.code(), "permission_denied");
     let other = MergeReq {
-        expected_head: Some("0123456".into()),
+        expected_head: Some("0".repeat(40)),
         ..MergeReq::default()
     };
     let e = stage

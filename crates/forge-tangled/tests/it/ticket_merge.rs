@@ -181,8 +181,18 @@ async fn what_stops_a_merge_changes_nothing() {
         without.hint().unwrap().contains("in a clone"),
         "{without:?}"
     );
+    let prefix = MergeReq {
+        expected_head: ground
+            .repo
+            .git
+            .oid("topic")
+            .map(|head| head[..12].to_owned()),
+        ..ground.req()
+    };
+    let prefix = ground.forge.merge(&ground.pr, &prefix).await.unwrap_err();
+    assert_eq!(prefix.code(), "invalid_input", "{prefix:?}");
     let moved = MergeReq {
-        expected_head: Some("0123456789".to_owned()),
+        expected_head: Some("0".repeat(40)),
         ..ground.req()
     };
     let moved = ground.forge.merge(&ground.pr, &moved).await.unwrap_err();

@@ -415,9 +415,15 @@ async fn a_review_of_a_ticket_is_a_comment_without_a_verdict() {
     let pr = made.unwrap().value.id;
     let remark = NewReview::new(Verdict::Comment, "Nice.");
     let stale = NewReview {
-        expected_head: Some("0123456789".to_owned()),
+        expected_head: Some("0".repeat(40)),
         ..remark.clone()
     };
+    let prefix = NewReview {
+        expected_head: Some(head[..39].to_owned()),
+        ..remark.clone()
+    };
+    let e = forge.submit_review(&pr, &prefix).await.unwrap_err();
+    assert_eq!(e.code(), "invalid_input", "{e:?}");
     let approval = NewReview::new(Verdict::Approve, "Good.");
     for (review, code) in [(&stale, "conflict"), (&approval, "unsupported")] {
         let e = forge.submit_review(&pr, review).await.unwrap_err();

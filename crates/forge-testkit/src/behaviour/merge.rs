@@ -27,7 +27,7 @@ pub(super) fn cases(set: &mut Set) {
         a_conflict_in_a_rebase_changes_nothing [MergeRebase];
         every_conflicting_file_is_named [MergeCommit];
         the_expected_head [MergeCommit, MergeExpectedHead];
-        an_abbreviated_expected_head [MergeCommit, MergeExpectedHead];
+        merge_head_prefix_is_refused [MergeCommit, MergeExpectedHead];
         a_stale_expected_head [MergeCommit, MergeExpectedHead];
         a_draft [MergeCommit, PrDraft];
         a_closed_one [MergeCommit, PrClose];
@@ -296,15 +296,19 @@ async fn the_expected_head(fx: Fixture) {
     assert_eq!(fx.view(&pr).await.state, PrState::Merged);
 }
 
-async fn an_abbreviated_expected_head(fx: Fixture) {
+async fn merge_head_prefix_is_refused(fx: Fixture) {
     let pr = diverged(&fx).await;
-    let head = fx.git.oid("feature").unwrap()[..7].to_owned();
-    let req = MergeReq {
-        expected_head: Some(head),
-        ..by(MergeMethod::Merge)
-    };
-    fx.author.merge(&pr, &req).await.unwrap();
-    assert_eq!(fx.view(&pr).await.state, PrState::Merged);
+    let head = fx.git.oid("feature").unwrap();
+    let before = fx.git.refs();
+    for digits in [7, 12, head.len() - 1] {
+        let req = MergeReq {
+            expected_head: Some(head[..digits].to_owned()),
+            ..by(MergeMethod::Merge)
+        };
+        let e = refused(fx.author.merge(&pr, &req).await, "invalid_input");
+        assert!(e.hint().unwrap().contains(&head), "{e:?}");
+    }
+    assert_eq!(fx.git.refs(), before);
 }
 
 async fn a_stale_expected_head(fx: Fixture) {

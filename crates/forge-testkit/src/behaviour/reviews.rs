@@ -25,6 +25,7 @@ pub(super) fn cases(set: &mut Set) {
         a_review_answers_the_request [ReviewVerdict, PrReviewers];
         a_stale_head [ReviewVerdict];
         the_expected_head [ReviewVerdict];
+        review_head_prefix_is_refused [ReviewVerdict];
         a_review_remembers_its_commit [ReviewVerdict];
         a_closed_one [ReviewVerdict, PrClose];
         a_merged_one [ReviewVerdict, MergeCommit];
@@ -197,6 +198,21 @@ async fn the_expected_head(fx: Fixture) {
     review.expected_head = pr.head_oid;
     fx.reviewer.submit_review(&pr.id, &review).await.unwrap();
     assert_eq!(all(&fx, &pr.id).await.len(), 1);
+}
+
+async fn review_head_prefix_is_refused(fx: Fixture) {
+    let pr = fx.open("feature").await;
+    let head = fx.git.oid("feature").unwrap();
+    for digits in [12, head.len() - 1] {
+        let mut review = approve();
+        review.expected_head = Some(head[..digits].to_owned());
+        let e = refused(
+            fx.reviewer.submit_review(&pr.id, &review).await,
+            "invalid_input",
+        );
+        assert!(e.hint().unwrap().contains(&head), "{e:?}");
+    }
+    assert!(all(&fx, &pr.id).await.is_empty());
 }
 
 async fn a_review_remembers_its_commit(fx: Fixture) {

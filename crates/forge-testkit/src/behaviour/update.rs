@@ -18,6 +18,7 @@ pub(super) fn cases(set: &mut Set) {
         one_that_was_updated_before [PrUpdateBranch];
         a_conflict_in_an_update_changes_nothing [PrUpdateBranch];
         an_update_at_an_expected_head [PrUpdateBranch];
+        update_head_prefix_is_refused [PrUpdateBranch];
         an_update_at_a_stale_head [PrUpdateBranch];
         an_update_of_a_closed_one [PrUpdateBranch, PrClose];
         an_update_of_a_merged_one [PrUpdateBranch, MergeCommit];
@@ -158,11 +159,26 @@ async fn an_update_at_an_expected_head(fx: Fixture) {
     let pr = behind(&fx, "feature").await;
     let head = fx.git.oid("feature").unwrap();
     let req = UpdateBranch {
-        expected_head: Some(head[..10].to_owned()),
+        expected_head: Some(head.clone()),
         ..by(UpdateMethod::Merge)
     };
     fx.author.update_branch(&pr, &req).await.unwrap();
     assert_ne!(fx.git.oid("feature"), Some(head));
+}
+
+async fn update_head_prefix_is_refused(fx: Fixture) {
+    let pr = behind(&fx, "feature").await;
+    let head = fx.git.oid("feature").unwrap();
+    let before = fx.git.refs();
+    for (digits, method) in [(12, UpdateMethod::Merge), (39, UpdateMethod::Rebase)] {
+        let req = UpdateBranch {
+            expected_head: Some(head[..digits].to_owned()),
+            ..by(method)
+        };
+        let e = refused(fx.author.update_branch(&pr, &req).await, "invalid_input");
+        assert!(e.hint().unwrap().contains(&head), "{e:?}");
+    }
+    assert_eq!(fx.git.refs(), before);
 }
 
 async fn an_update_at_a_stale_head(fx: Fixture) {

@@ -175,7 +175,7 @@ pub struct MergeArgs {
     /// Take back --auto
     #[arg(long, conflicts_with_all = ["auto", "admin", "merge", "rebase", "squash"])]
     pub disable_auto: bool,
-    /// Refuse unless the head is this commit
+    /// Refuse unless the head is this commit, given by its full id
     #[arg(long, value_name = "SHA")]
     pub match_head_commit: Option<String>,
     /// Merge with a merge commit

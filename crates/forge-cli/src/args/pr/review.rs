@@ -36,7 +36,7 @@ pub struct ReviewArgs {
     /// ("LEFT" or "RIGHT").
     #[arg(long, value_name = "file")]
     pub comments_file: Option<String>,
-    /// Refuse unless the head is this commit
+    /// Refuse unless the head is this commit, given by its full id
     #[arg(long, value_name = "SHA")]
     pub match_head_commit: Option<String>,
     /// How long to wait.

@@ -1,0 +1,120 @@
+//! The head commit that a caller expects.
+
+use std::fmt;
+
+use crate::{Error, ErrorKind, Result, text};
+
+/// Checks that the head of `pull` is the commit that a caller expects, where one is expected.
+///
+/// Whole object ids alone count: two commits that share their first twelve digits take seconds to make.
+///
+/// # Errors
+/// `invalid_input` when `expected` is no full object id; `conflict` when the head is another commit or
+/// not known.
+pub fn check_expected_head(
+    pull: &dyn fmt::Display,
+    expected: Option<&str>,
+    head: Option<&str>,
+) -> Result<()> {
+    let Some(expected) = expected else {
+        return Ok(());
+    };
+    let head = head.unwrap_or_default();
+    if !is_full_id(expected) {
+        let (shown, _) = text::truncate_chars(expected, 80);
+        let message = format!(
+            "'{}' is no full commit id, which has 40 or 64 hex digits",
+            text::one_line(&shown)
+        );
+        return Err(
+            Error::invalid("expected_head", message).with_hint(match head {
+                "" => "pass the full id of the head that was reviewed".to_owned(),
+                _ => format!("the head of {pull} is {head}: review it, then pass the full id"),
+            }),
+        );
+    }
+    if head.eq_ignore_ascii_case(expected) {
+        return Ok(());
+    }
+    Err(head_moved(pull, expected, head))
+}
+
+/// The head of `pull` is `actual` and not `expected`; `actual` is empty where it is not known.
+#[must_use]
+pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Error {
+    let (message, hint) = match actual {
+        "" => (
+            format!("the head of {pull} is not known, so it cannot be compared with {expected}"),
+            "review the changes, then try again without an expected head".to_owned(),
+        ),
+        _ => (
+            format!("the head of {pull} is {actual}, not {expected}"),
+            format!("review what was pushed, then try again with the head {actual}"),
+        ),
+    };
+    let kind = ErrorKind::Conflict {
+        expected: expected.to_owned(),
+        actual: actual.to_owned(),
+    };
+    Error::new(kind, message).with_hint(hint)
+}
+
+/// Whether `text` is a whole object id, of SHA-1 or SHA-256.
+fn is_full_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "0123456789abcdef0123456789abcdef01234567";
+
+    fn check(expected: &str, head: Option<&str>) -> Result<()> {
+        check_expected_head(&"#7", Some(expected), head)
+    }
+
+    #[test]
+    fn expected_head_whole_id_is_accepted_in_either_case() {
+        assert!(check_expected_head(&"#7", None, None).is_ok());
+        assert!(check(HEAD, Some(HEAD)).is_ok());
+        assert!(check(&HEAD.to_uppercase(), Some(HEAD)).is_ok());
+        let sha256 = "ab".repeat(32);
+        assert!(check(&sha256, Some(&sha256)).is_ok());
+    }
+
+    #[test]
+    fn expected_head_prefix_is_refused_with_full_head() {
+        let longer = format!("{HEAD}0");
+        for bad in [
+            &HEAD[..7],
+            &HEAD[..12],
+            &HEAD[..39],
+            &longer,
+            "",
+            "\u{1b}[2J",
+        ] {
+            let e = check(bad, Some(HEAD)).unwrap_err();
+            assert_eq!(e.code(), "invalid_input", "{bad:?}");
+            assert!(e.hint().unwrap().contains(HEAD), "{e:?}");
+            assert!(!e.message().contains('\u{1b}'), "{e:?}");
+        }
+        // A head of 64 digits has another one as its first 40.
+        let sha256 = format!("{HEAD}{}", "0".repeat(24));
+        assert_eq!(check(HEAD, Some(&sha256)).unwrap_err().code(), "conflict");
+    }
+
+    #[test]
+    fn expected_head_other_or_unknown_commit_is_a_conflict() {
+        let other = "f".repeat(40);
+        let e = check(&other, Some(HEAD)).unwrap_err();
+        assert!(
+            e.message().contains(&other) && e.message().contains(HEAD),
+            "{e:?}"
+        );
+        assert!(e.hint().unwrap().contains(HEAD), "{e:?}");
+        let e = check(HEAD, None).unwrap_err();
+        assert_eq!(e.code(), "conflict");
+        assert!(e.message().contains("not known"), "{e:?}");
+    }
+}
