@@ -2,7 +2,9 @@
 //!
 //! We write them with `git hash-object -t commit`: it takes exactly the author, date, encoding and
 //! message that we give, where `git commit-tree` goes through the environment and the user's
-//! settings.
+//! settings. Commits that land on a branch may have to be signed ([`Git::put_landing_commit`]).
+//!
+//! [`Git::put_landing_commit`]: crate::Git::put_landing_commit
 
 use forge_core::{Timestamp, model::Actor};
 

@@ -2,7 +2,7 @@
 
 use forge_core::{Error, Noun, Result};
 
-use crate::{CatFile, Git, Merged, RawCommit};
+use crate::{CatFile, Git, Merged, RawCommit, Signing};
 
 /// A rebase to make.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,8 @@ pub struct Rebase<'a> {
     pub head: &'a str,
     /// Who makes the new ones: `Name <email> seconds offset`.
     pub committer: &'a [u8],
+    /// How the new ones are signed.
+    pub signing: &'a Signing,
 }
 
 /// What a rebase came to.
@@ -33,11 +35,12 @@ pub enum Rebased {
 
 impl Git {
     /// Each commit that `head` has and `base` has not, again on top of `base`. Merges are left out,
-    /// and so are commits whose change the base has; signatures of commits that are made anew are
-    /// lost. Only objects are written.
+    /// and so are commits whose change the base has; commits that are made anew lose their signature
+    /// and get the committer's, where the configuration asks for one. Only objects are written.
     ///
     /// # Errors
-    /// `git` when one of them is not there; `not_found` for a damaged commit.
+    /// `git` when one of them is not there; `not_found` for a damaged commit; those of
+    /// [`Git::put_landing_commit`].
     pub async fn rebase(&self, cat: &mut CatFile, what: Rebase<'_>) -> Result<Rebased> {
         let not_base = format!("^{}", what.base);
         let args = [
@@ -94,7 +97,7 @@ impl Git {
                 encoding: commit.encoding,
                 message: commit.message,
             };
-            tip = self.put("commit", &again.encode()).await?;
+            tip = self.put_landing_commit(&again, what.signing).await?;
             tip_tree = tree;
         }
         Ok(match tip == what.base {

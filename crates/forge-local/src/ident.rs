@@ -1,7 +1,7 @@
 //! Who the viewer is, and what time it is.
 
 use forge_core::{Error, ErrorKind, Result, Timestamp, model::Actor};
-use forge_git::{Git, parse_signature};
+use forge_git::{Git, Signing, parse_signature};
 
 use crate::store::same_login;
 
@@ -10,6 +10,8 @@ use crate::store::same_login;
 pub(crate) struct Identity {
     pub actor: Actor,
     pub at: Timestamp,
+    /// How commits that land on a branch are signed; read by the process that reads the login.
+    pub signing: Signing,
 }
 
 impl Identity {
@@ -33,15 +35,18 @@ impl Identity {
 /// `GIT_AUTHOR_DATE` are respected.
 pub(crate) async fn identity(git: &Git) -> Result<Identity> {
     let author = git.run(["-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]);
-    let login = git.run(["config", "--get", "forge.login"]);
-    let (author, login) = tokio::join!(author, login);
+    let keys = format!(r"^(forge\.login|{})$", Signing::KEYS);
+    let (author, settings) = tokio::join!(author, git.settings(&keys));
     let author = author?;
     if author.status != 0 {
         return Err(unknown(&String::from_utf8_lossy(&author.stderr)));
     }
     let (name, email, authored) = parse_signature(author.stdout.trim_ascii_end())
         .ok_or_else(|| unknown("git names no author"))?;
-    let configured = String::from_utf8_lossy(&login?.stdout).trim().to_owned();
+    let settings = settings?;
+    let login = settings.iter().rfind(|s| s.key == "forge.login");
+    let configured = login.and_then(|s| s.value.as_deref()).unwrap_or_default();
+    let configured = configured.trim().to_owned();
     let before_at = email.split('@').next().unwrap_or_default().to_owned();
     let login = if configured.is_empty() {
         before_at
@@ -63,6 +68,7 @@ pub(crate) async fn identity(git: &Git) -> Result<Identity> {
             ..Actor::new(login)
         },
         at,
+        signing: Signing::of(settings),
     })
 }
 

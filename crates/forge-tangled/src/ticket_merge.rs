@@ -13,7 +13,7 @@ use forge_core::{
     model::{LocalClone, Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
-use forge_git::{Git, Merged, Rebase, Rebased};
+use forge_git::{Git, Merged, Rebase, Rebased, Signing};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -485,11 +485,13 @@ async fn left_out(git: &Git, base: &str, head: &str, made: &str) -> Result<Optio
 }
 
 async fn rebased(git: &Git, before: &Branch, head: &str) -> Result<Rebased> {
-    let committer = git.run_ok(["var", "GIT_COMMITTER_IDENT"]).await?;
+    let committer = git.run_ok(["var", "GIT_COMMITTER_IDENT"]);
+    let (committer, signing) = tokio::try_join!(committer, Signing::read(git))?;
     let rebase = Rebase {
         base: &before.hash,
         head,
         committer: committer.trim_ascii_end(),
+        signing: &signing,
     };
     git.rebase(&mut git.cat_file(), rebase).await
 }

@@ -71,6 +71,7 @@ impl Local {
             base: pull.base()?,
             head: pull.head()?,
             committer: who.as_bytes(),
+            signing: &by.signing,
         };
         match self.git().for_write().rebase(cat, rebase).await? {
             Rebased::Onto(tip) => Ok(tip),
@@ -108,16 +109,16 @@ impl Local {
         by: &Identity,
         message: &str,
     ) -> Result<String> {
+        let [author, committer] = [author, &by.actor].map(|actor| signature(actor, by.at));
         let commit = RawCommit {
             tree,
             parents: parents.to_vec(),
-            author: signature(author, by.at).as_bytes(),
-            committer: signature(&by.actor, by.at).as_bytes(),
+            author: author.as_bytes(),
+            committer: committer.as_bytes(),
             encoding: None,
             message: message.as_bytes(),
-        }
-        .encode();
-        self.git().put("commit", &commit).await
+        };
+        self.git().put_landing_commit(&commit, &by.signing).await
     }
 }
 

@@ -82,8 +82,7 @@ impl Local {
             committer: who.as_bytes(),
             encoding: None,
             message: message.as_bytes(),
-        }
-        .encode();
-        self.git().put("commit", &commit).await
+        };
+        self.git().put_landing_commit(&commit, &by.signing).await
     }
 }

@@ -62,16 +62,16 @@ impl Local {
             return Err(FileEdit::in_the_way(other, onto.branch));
         }
         let who = signature(&by.actor, by.at);
+        let message = format!("{title}\n");
         let commit = RawCommit {
             tree: &tree,
             parents: vec![onto.oid],
             author: who.as_bytes(),
             committer: who.as_bytes(),
             encoding: None,
-            message: format!("{title}\n").as_bytes(),
-        }
-        .encode();
-        self.git().put("commit", &commit).await
+            message: message.as_bytes(),
+        };
+        self.git().put_landing_commit(&commit, &by.signing).await
     }
 
     /// Refuses a name that a new branch cannot have.

@@ -50,9 +50,8 @@ impl Local {
                 committer: who.as_bytes(),
                 encoding: None,
                 message: mail.message.as_bytes(),
-            }
-            .encode();
-            tip = git.put("commit", &commit).await?;
+            };
+            tip = git.put_landing_commit(&commit, &by.signing).await?;
         }
         Ok(tip)
     }

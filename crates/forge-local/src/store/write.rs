@@ -1,7 +1,7 @@
 //! Writing events.
 
 use forge_core::{Error, ErrorKind, Result, model::PrState};
-use forge_git::{CatFile, RawCommit, signature};
+use forge_git::{CatFile, RawCommit, Signing, signature};
 
 use super::{Attempts, Entry, Event, Index, Lost, Pull, RefChange, Snapshot, Store, refs};
 use crate::ident::Identity;
@@ -269,6 +269,7 @@ impl Store {
             let by = Identity {
                 actor: intent.by.clone(),
                 at: intent.started_at,
+                signing: Signing::default(),
             };
             let mut draft = Draft::new(Event::Merged(intent), pull.snapshot.clone());
             draft.index = IndexChange::Closed;

@@ -16,4 +16,5 @@ mod patch;
 mod recovery;
 mod repo;
 mod repositories;
+mod signing;
 mod together;

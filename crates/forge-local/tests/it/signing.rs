@@ -1,0 +1,195 @@
+//! Commits that land on a branch are signed as git's configuration asks; events are not.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
+
+use forge_core::{
+    PullRequests,
+    model::{CreatePull, FileEdit, MergeMethod, MergeReq, UpdateBranch, UpdateMethod},
+};
+
+use crate::repo::{Repo, create, pr};
+
+/// Signs as gpg does, whatever it is given.
+const STAND_IN: &str = "#!/bin/sh\ncat >/dev/null\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\n\
+    printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n";
+
+/// A diverged `topic`, in a repository whose later commits are signed: with an ssh key where the
+/// machine has `ssh-keygen`, else by a stand-in for gpg. Whether git can verify the signatures.
+fn signed() -> (Repo, bool) {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    repo.write("base.txt", "zero\none\ntwo\nthree\n");
+    repo.commit("main goes on");
+    repo.git(&["config", "commit.gpgsign", "true"]);
+    let beside = repo.path.parent().unwrap();
+    let key = beside.join("key");
+    let made = Command::new("ssh-keygen")
+        .args([
+            "-q",
+            "-t",
+            "ed25519",
+            "-N",
+            "",
+            "-C",
+            "alice@example.com",
+            "-f",
+        ])
+        .arg(&key)
+        .status();
+    let is_ssh = made.is_ok_and(|status| status.success());
+    if is_ssh {
+        let public = fs::read_to_string(key.with_extension("pub")).unwrap();
+        let allowed = beside.join("allowed");
+        fs::write(&allowed, format!("alice@example.com {public}")).unwrap();
+        repo.git(&["config", "gpg.format", "ssh"]);
+        repo.git(&["config", "user.signingKey", key.to_str().unwrap()]);
+        repo.git(&[
+            "config",
+            "gpg.ssh.allowedSignersFile",
+            allowed.to_str().unwrap(),
+        ]);
+    } else {
+        program(&repo, STAND_IN);
+    }
+    (repo, is_ssh)
+}
+
+/// Makes `script` the program that signs.
+fn program(repo: &Repo, script: &str) {
+    let path = repo.path.parent().unwrap().join("signer");
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    repo.git(&["config", "gpg.format", "openpgp"]);
+    repo.git(&["config", "gpg.program", path.to_str().unwrap()]);
+}
+
+/// Holds that the range has `count` commits, all signed, and that no event is.
+fn holds(repo: &Repo, is_ssh: bool, range: &[&str], count: usize) {
+    let listed = |args: &[&str]| {
+        let oids = repo.git(&[&["rev-list"], args].concat());
+        oids.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let landed = listed(range);
+    assert_eq!(landed.len(), count, "{range:?}");
+    for oid in &landed {
+        let data = repo.git(&["cat-file", "commit", oid]);
+        assert!(data.contains("\ngpgsig -----BEGIN "), "{data}");
+        if is_ssh {
+            repo.git(&["verify-commit", oid]);
+        }
+    }
+    let events = listed(&["--glob=refs/forge/*", "--not", "--branches"]);
+    assert!(!events.is_empty());
+    for oid in &events {
+        let data = repo.git(&["cat-file", "commit", oid]);
+        assert!(!data.contains("gpgsig"), "{data}");
+    }
+}
+
+#[tokio::test]
+async fn merge_of_each_method_signs_what_lands() {
+    for method in [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase] {
+        let (repo, is_ssh) = signed();
+        let before = repo.oid("main");
+        let local = repo.open().await;
+        create(&local, "topic").await;
+        let req = MergeReq {
+            method: Some(method),
+            ..MergeReq::default()
+        };
+        local.merge(&pr(&local, 1), &req).await.unwrap();
+        holds(&repo, is_ssh, &["main", "--not", &before, "topic"], 1);
+    }
+}
+
+#[tokio::test]
+async fn update_branch_signs_what_lands() {
+    for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
+        let (repo, is_ssh) = signed();
+        let before = repo.oid("topic");
+        let local = repo.open().await;
+        create(&local, "topic").await;
+        let req = UpdateBranch {
+            method,
+            ..UpdateBranch::default()
+        };
+        local.update_branch(&pr(&local, 1), &req).await.unwrap();
+        holds(&repo, is_ssh, &["topic", "--not", "main", &before], 1);
+    }
+}
+
+#[tokio::test]
+async fn create_from_edits_and_patch_signs_commits() {
+    let (repo, is_ssh) = signed();
+    let mails = repo.git(&["format-patch", "--stdout", "main..topic"]) + "\n";
+    let local = repo.open().await;
+    let edits = CreatePull {
+        edits: vec![FileEdit::write("edited.txt", "x\n")],
+        ..CreatePull::new("edited", "Edits")
+    };
+    let patch = CreatePull {
+        patch: Some(mails.into()),
+        ..CreatePull::new("patched", "Patch")
+    };
+    for req in [edits, patch] {
+        local.create(local.id(), &req).await.unwrap();
+    }
+    holds(&repo, is_ssh, &["edited", "patched", "--not", "main"], 2);
+}
+
+#[tokio::test]
+async fn failing_signature_leaves_everything_as_it_was() {
+    let (repo, _) = signed();
+    program(&repo, "#!/bin/sh\necho no secret key >&2\nexit 2\n");
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let before = repo.git(&["for-each-ref"]);
+    let named = |e: &forge_core::Error| {
+        assert_eq!(e.code(), "git", "{e:?}");
+        for part in ["signer", "gpg.program", "commit.gpgsign", "no secret key"] {
+            assert!(e.message().contains(part), "{part}: {e:?}");
+        }
+    };
+    for method in [MergeMethod::Merge, MergeMethod::Squash, MergeMethod::Rebase] {
+        let req = MergeReq {
+            method: Some(method),
+            delete_branch: true,
+            ..MergeReq::default()
+        };
+        named(&local.merge(&pr(&local, 1), &req).await.unwrap_err());
+    }
+    for method in [UpdateMethod::Merge, UpdateMethod::Rebase] {
+        let req = UpdateBranch {
+            method,
+            ..UpdateBranch::default()
+        };
+        named(&local.update_branch(&pr(&local, 1), &req).await.unwrap_err());
+    }
+    let edits = CreatePull {
+        edits: vec![FileEdit::write("edited.txt", "x\n")],
+        ..CreatePull::new("edited", "Edits")
+    };
+    named(&local.create(local.id(), &edits).await.unwrap_err());
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    // A comment needs no signature.
+    local
+        .close(&pr(&local, 1), &Default::default())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn signature_switched_off_is_none() {
+    let (repo, _) = signed();
+    repo.git(&["config", "commit.gpgsign", "false"]);
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let merge = local.merge(&pr(&local, 1), &MergeReq::default()).await;
+    let commit = merge.unwrap().value.commit.unwrap();
+    assert!(
+        !repo
+            .git(&["cat-file", "commit", &commit])
+            .contains("gpgsig")
+    );
+}
