@@ -141,7 +141,7 @@ async fn what_github_refuses_is_told() {
     .await;
     let e = script
         .repo
-        .update_branch(&script.pr(), &at("aaaaaaaaaa"))
+        .update_branch(&script.pr(), &at(&"a".repeat(40)))
         .await
         .unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Conflict { actual, .. } if *actual == "c".repeat(40)));
