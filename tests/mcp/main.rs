@@ -27,6 +27,7 @@ mod missing;
 mod reading;
 mod resources;
 mod schema;
+mod signing;
 mod stale;
 mod strangers;
 mod surface;

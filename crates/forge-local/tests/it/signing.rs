@@ -3,9 +3,11 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
 use forge_core::{
-    PullRequests,
+    PullRequests, Trust,
     model::{CreatePull, FileEdit, MergeMethod, MergeReq, UpdateBranch, UpdateMethod},
 };
+
+use forge_local::Local;
 
 use crate::repo::{Repo, create, pr};
 
@@ -177,6 +179,21 @@ async fn failing_signature_leaves_everything_as_it_was() {
         .close(&pr(&local, 1), &Default::default())
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn guarded_merge_signs_by_no_setting_of_the_repository() {
+    let (repo, _) = signed();
+    program(&repo, "#!/bin/sh\ntouch \"$0.ran\"\nexit 2\n");
+    let local = Local::open(&repo.path, Trust::Named).await.unwrap();
+    create(&local, "topic").await;
+    let before = repo.git(&["for-each-ref"]);
+    let merge = local.merge(&pr(&local, 1), &MergeReq::default()).await;
+    let e = merge.unwrap_err();
+    assert_eq!(e.code(), "permission_denied", "{e:?}");
+    assert!(e.message().contains("commit.gpgsign"), "{e:?}");
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+    assert!(!repo.path.parent().unwrap().join("signer.ran").exists());
 }
 
 #[tokio::test]
