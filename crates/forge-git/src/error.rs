@@ -130,6 +130,9 @@ mod tests {
         assert!(hint("fatal: ref updates aborted by hook").is_some_and(|h| h.contains("hook")));
         let full = "error: unable to write loose object file: File too large";
         assert!(hint(full).is_some_and(|h| h.contains("ulimit -f")));
+        let left_out = "warning: lazy fetching disabled; some objects may not be available\n\
+                        fatal: could not fetch 789 from promisor remote";
+        assert!(hint(left_out).is_some_and(|h| h.contains("git fetch --refetch --no-filter")));
         let bare = "fatal: cannot use bare repository '/r.git' (safe.bareRepository is 'explicit')";
         assert!(hint(bare).is_some_and(|h| h.contains("-R")));
         assert_eq!(hint("fatal: something else"), None);

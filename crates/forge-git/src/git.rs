@@ -9,9 +9,9 @@ use forge_core::{Result, Trust, model::ByteStream};
 use tokio::{io::AsyncWriteExt, process::Command, sync::OnceCell};
 
 use crate::{
-    CatFile, Version,
+    CatFile, Setting, Version,
     error::{code, failed, not_run},
-    process::{ProgramSetting, Purpose, restrict},
+    process::{Purpose, restrict},
     stream, version,
 };
 
@@ -43,7 +43,7 @@ pub struct Git {
     purpose: Purpose,
     opens_bare: bool,
     /// The repository's own program settings, once they were read.
-    pub(crate) programs: Arc<OnceCell<Vec<ProgramSetting>>>,
+    pub(crate) programs: Arc<OnceCell<Vec<Setting>>>,
 }
 
 /// What a command that ended has left behind.

