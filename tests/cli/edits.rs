@@ -150,17 +150,23 @@ fn a_branch_is_brought_up_to_date() {
 }
 
 #[test]
-fn the_files_of_a_work_tree_are_left_and_that_is_said() {
+fn update_branch_brings_checked_out_head_along_unless_told() {
     let world = World::with_pull();
     world.switch("feature");
     world.git.commit("main", "Elsewhere", &[("e", Some("x\n"))]);
-    let out = world.forge(&["pr", "update-branch"]).output().success();
+    let args = ["pr", "update-branch", "--leave-checkout"];
+    let out = world.forge(&args).output().success();
     assert_eq!(out.stdout_text(), "✓ PR branch updated\n");
     assert!(
         out.stderr_text().contains("'feature' is checked out in"),
         "{out:?}"
     );
     assert!(!world.git.path().join("e").exists());
+
+    world.git.commit("main", "More", &[("f", Some("x\n"))]);
+    let out = world.forge(&["pr", "update-branch"]).output().success();
+    assert_eq!(out.stderr_text(), "");
+    assert!(world.git.path().join("e").exists() && world.git.path().join("f").exists());
 }
 
 #[test]

@@ -104,12 +104,12 @@ fn a_merged_one_is_a_note() {
 }
 
 #[test]
-fn a_work_tree_that_has_the_base_is_left_alone_and_told() {
+fn leave_checkout_touches_no_work_tree() {
     let world = World::with_pull();
     world.switch("main");
     let before = world.git.run(["write-tree"]).text();
     let out = world
-        .forge(&["pr", "merge", "1", "--merge"])
+        .forge(&["pr", "merge", "1", "--merge", "--leave-checkout"])
         .output()
         .success();
     assert!(out.stderr_text().contains("main"), "{out:?}");
@@ -181,4 +181,74 @@ fn names_in_commands_of_a_hint_are_quoted() {
             .contains("Recovery: git branch -D 'a;id', if you need it no more"),
         "{out:?}"
     );
+}
+
+/// The story that lost merges: the next `git commit -a` took the pull request back.
+#[test]
+fn commit_after_merge_into_checked_out_base_keeps_merge() {
+    let world = World::with_pull();
+    world.switch("main");
+    world.forge(&["pr", "merge", "1", "-s"]).ok();
+    std::fs::write(world.git.path().join("README.md"), "w\n").unwrap();
+    world
+        .git
+        .run(["commit", "--quiet", "-a", "-m", "work"])
+        .ok();
+    assert_eq!(world.git.show("main", "feature.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn merge_refused_by_work_tree_names_files_and_flag() {
+    let world = World::with_pull();
+    world.switch("main");
+    std::fs::write(world.git.path().join("feature.txt"), "mine\n").unwrap();
+    let out = world.forge(&["pr", "merge", "1", "-s"]).output().exits(1);
+    let said = out.stderr_text();
+    assert!(said.contains("feature.txt would be overwritten"), "{said}");
+    assert!(said.contains("--leave-checkout"), "{said}");
+    assert_eq!(world.json("1", "state")["state"], "OPEN");
+    let args = ["pr", "merge", "1", "-s", "--leave-checkout"];
+    let said = world.forge(&args).output().success().stderr_text();
+    assert!(said.contains("read-tree -m -u"), "{said}");
+    let mine = std::fs::read_to_string(world.git.path().join("feature.txt")).unwrap();
+    assert_eq!(mine, "mine\n");
+}
+
+#[test]
+fn delete_of_checked_out_head_switches_to_base_first() {
+    for close in [false, true] {
+        let world = World::with_pull();
+        world.switch("feature");
+        let args: &[&str] = match close {
+            true => &["pr", "close", "1", "-d"],
+            false => &["pr", "merge", "1", "-s", "-d"],
+        };
+        let out = world.forge(args).output().success();
+        assert!(
+            !out.stderr_text().contains("warning"),
+            "{}",
+            out.stderr_text()
+        );
+        assert_eq!(world.git.oid("feature"), None);
+        assert_eq!(world.git.log("HEAD", "%S").lines().next(), Some("HEAD"));
+        let branch = world.git.run(["branch", "--show-current"]).output();
+        assert_eq!(branch.stdout_text(), "main\n");
+        assert_eq!(world.git.path().join("feature.txt").exists(), !close);
+    }
+}
+
+#[test]
+fn delete_of_head_that_cannot_be_left_warns_without_repeating() {
+    let world = World::with_pull();
+    world.switch("feature");
+    std::fs::write(world.git.path().join("feature.txt"), "mine\n").unwrap();
+    world
+        .git
+        .commit("main", "Same file", &[("feature.txt", Some("other\n"))]);
+    let out = world.forge(&["pr", "close", "1", "-d"]).output().success();
+    let said = out.stderr_text();
+    assert!(said.contains("'feature' stays"), "{said}");
+    let recovery = said.lines().find(|line| line.contains("Recovery")).unwrap();
+    assert!(!recovery.contains("git switch main"), "{said}");
+    assert!(world.git.oid("feature").is_some());
 }

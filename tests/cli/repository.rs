@@ -67,7 +67,11 @@ fn bare_linked_and_sha256_repositories() {
     for dir in [bare.path(), sha256.path(), &linked] {
         let git = GitDir::at(dir);
         git.commit("odd/né#1", "Change", &[("a b", Some("x\n"))]);
-        let forge = |args: &[&str]| world.scratch.forge(dir, &Identity::ADA).args(args);
+        // A bare repository is opened by its path alone.
+        let forge = |args: &[&str]| {
+            let args = [args, &["-R", "."][..]].concat();
+            world.scratch.forge(dir, &Identity::ADA).args(&args)
+        };
         forge(&["pr", "create", "-H", "odd/né#1", "-t", "T", "-b", ""]).ok();
         forge(&["pr", "merge", "1", "--squash"]).ok();
         assert_eq!(git.show("main", "a b"), "x\n", "{}", dir.display());

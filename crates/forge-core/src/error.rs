@@ -56,6 +56,9 @@ pub enum Precondition {
     NothingToMerge,
     /// A rule of the forge or the repository forbids it; the message says which.
     Rule,
+    /// A work tree that has the branch checked out is in the way: with changes in these files, or,
+    /// without any, with an operation of git that has not ended.
+    WorkTree(Vec<String>),
 }
 
 /// The class of a failure, with the data a caller needs to react.

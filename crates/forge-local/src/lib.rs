@@ -2,7 +2,8 @@
 //!
 //! [`Local::open`] finds the repository; what it gives is a [`Forge`] like any other. The history of
 //! a pull request is the history of its ref (`git log --first-parent refs/forge/pulls/7`), every
-//! write is a compare-and-swap on that ref, and no work tree is ever touched. `docs/local.md` has the
+//! write is a compare-and-swap on that ref. A work tree is touched in one case: its files follow a
+//! merge into the branch that it has checked out. `docs/local.md` has the
 //! format.
 //!
 //! A plain repository has no accounts and no permissions: whoever can write to it can write as
@@ -36,6 +37,7 @@ mod repository;
 mod reviews;
 mod store;
 mod validate;
+mod work_trees;
 
 use repository::Repository;
 use store::Store;

@@ -96,6 +96,9 @@ pub struct MergeReq {
     /// Merge nothing: of one that is merged already, do what its merge left over (a record, the
     /// head branch with `delete_branch`). For callers who agreed to that alone.
     pub only_left_over: bool,
+    /// Leave the files of work trees that have the base checked out as they are, for a forge that
+    /// lives in the repository.
+    pub leave_checkout: bool,
     /// A clone on this machine, for forges where a merge is a push.
     pub clone: Option<LocalClone>,
 }

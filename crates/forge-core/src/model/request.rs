@@ -216,6 +216,9 @@ pub struct UpdateBranch {
     pub method: UpdateMethod,
     /// Refuse unless the head is this commit (its full id, hex).
     pub expected_head: Option<String>,
+    /// Leave the files of work trees that have the head checked out as they are, for a forge that
+    /// lives in the repository.
+    pub leave_checkout: bool,
 }
 
 /// How to close.

@@ -19,6 +19,7 @@ fn moved() -> Value {
 fn at(expected: &str) -> UpdateBranch {
     UpdateBranch {
         expected_head: Some(expected.to_owned()),
+        leave_checkout: false,
         ..UpdateBranch::default()
     }
 }
@@ -38,6 +39,7 @@ async fn an_update_is_two_requests_at_the_head_that_was_seen() {
         let req = UpdateBranch {
             method,
             expected_head: None,
+            leave_checkout: false,
         };
         let made = script.repo.update_branch(&script.pr(), &req).await.unwrap();
         assert_eq!(made.value.head_oid, Some("c".repeat(40)));

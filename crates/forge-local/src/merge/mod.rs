@@ -2,7 +2,6 @@
 
 mod commits;
 mod update;
-mod work_tree;
 
 use forge_core::{
     Capability, Error, Outcome, Precondition, Result, Step, Warning, check_expected_head,
@@ -16,6 +15,7 @@ use crate::{
     ident::{Identity, identity},
     store::{Attempts, Draft, Event, IndexChange, Intent, Pull, RefChange, Written, branch_ref},
     validate,
+    work_trees::Checkout,
 };
 
 /// How many conflicting files a message names; the error itself has all of them.
@@ -83,6 +83,14 @@ impl Local {
             self.check_mergeable(&pull, req).await?;
             self.check_below(&mut cat, &pull).await?;
             let intent = self.prepare(&mut cat, &pull, method, req, &by).await?;
+            let checkouts = self
+                .prepare_checkouts(
+                    &intent.base_branch,
+                    &intent.onto,
+                    &intent.result,
+                    req.leave_checkout,
+                )
+                .await?;
             let mut started =
                 Draft::new(Event::MergeStarted(intent.clone()), pull.snapshot.clone());
             started.snapshot.intent = Some(intent.clone());
@@ -109,14 +117,23 @@ impl Local {
             draft
                 .after
                 .extend(deletion.iter().flat_map(|d| d.as_ref().ok()).cloned());
-            match self.store.append(&mut cat, &pull, &by, draft).await? {
-                Written::Done(_) => {
+            let brought = Checkout::forward_all(&checkouts).await?;
+            match self.store.append(&mut cat, &pull, &by, draft).await {
+                Ok(Written::Done(_)) => {
                     drop(attempts);
-                    return self
-                        .merged_now(&mut cat, number, req, &intent, deletion)
-                        .await;
+                    let merged = self.merged_now(&mut cat, number, req, &intent, deletion);
+                    let mut outcome = merged.await?;
+                    outcome.steps.extend(brought);
+                    return Ok(outcome);
                 }
-                Written::Lost(lost) => attempts.again(lost).await?,
+                Ok(Written::Lost(lost)) => {
+                    Checkout::back_all(&checkouts).await?;
+                    attempts.again(lost).await?;
+                }
+                Err(e) => {
+                    Checkout::back_all(&checkouts).await?;
+                    return Err(e);
+                }
             }
         }
     }
@@ -306,9 +323,10 @@ impl Local {
                 "subject, body and author were not used: a rebase keeps those of each commit",
             ));
         }
-        outcome
-            .warnings
-            .extend(self.files_left(&intent.base_branch, &intent.onto).await?);
+        if req.leave_checkout {
+            let left = self.files_left(&intent.base_branch, &intent.onto).await?;
+            outcome.warnings.extend(left);
+        }
         Ok(outcome)
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     Local,
     ident::{Identity, identity},
     store::{Attempts, Pull, RefChange, branch_ref},
+    work_trees::Checkout,
 };
 
 impl Local {
@@ -43,19 +44,36 @@ impl Local {
             };
             let change = RefChange::Update {
                 name: branch_ref(&pull.snapshot.head_branch),
-                new,
+                new: new.clone(),
                 old: head.to_owned(),
             };
             let reason = format!("forge: #{number} update head branch");
-            if let Some(lost) = self.store.update_refs(&reason, &[change]).await? {
-                attempts.again(lost).await?;
-                continue;
+            let branch = &pull.snapshot.head_branch;
+            let checkouts = self
+                .prepare_checkouts(branch, head, &new, req.leave_checkout)
+                .await?;
+            let brought = Checkout::forward_all(&checkouts).await?;
+            match self.store.update_refs(&reason, &[change]).await {
+                Ok(None) => {}
+                Ok(Some(lost)) => {
+                    Checkout::back_all(&checkouts).await?;
+                    attempts.again(lost).await?;
+                    continue;
+                }
+                Err(e) => {
+                    Checkout::back_all(&checkouts).await?;
+                    return Err(e);
+                }
             }
-            let left = self.files_left(&pull.snapshot.head_branch, head).await?;
+            let left = match req.leave_checkout {
+                true => self.files_left(branch, head).await?,
+                false => None,
+            };
             let pull = self.store.read(&mut cat, number).await?;
             let mut outcome =
                 Outcome::immediate(self.present(&mut cat, pull, PrFields::NONE).await?);
             outcome.warnings.extend(left);
+            outcome.steps.extend(brought);
             return Ok(outcome);
         }
     }

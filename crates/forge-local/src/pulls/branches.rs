@@ -5,24 +5,6 @@ use forge_core::{Error, Noun, Result};
 use crate::{Local, store::Pull};
 
 impl Local {
-    /// The work tree in which `branch` is checked out.
-    pub(crate) async fn checked_out_at(&self, branch: &str) -> Result<Option<String>> {
-        let list = self
-            .git()
-            .run_ok(["worktree", "list", "--porcelain", "-z"])
-            .await?;
-        let wanted = format!("branch refs/heads/{branch}");
-        let mut tree = None;
-        for line in list.split(|b| *b == 0) {
-            if let Some(path) = line.strip_prefix(b"worktree ") {
-                tree = Some(String::from_utf8_lossy(path).into_owned());
-            } else if line == wanted.as_bytes() {
-                return Ok(tree);
-            }
-        }
-        Ok(None)
-    }
-
     /// The merge base that the diff of `pull` starts from.
     pub(crate) async fn merge_base_of(&self, pull: &Pull) -> Result<String> {
         if let Some(recorded) = pull.snapshot.merge_base.clone().filter(|_| !pull.is_open()) {

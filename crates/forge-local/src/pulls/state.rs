@@ -232,21 +232,16 @@ impl Local {
         if self.default_branch().await?.as_ref() == Some(branch) {
             return stays("it is the default branch".into(), "keep it".into());
         }
-        if let Some(tree) = self.checked_out_at(branch).await? {
+        if let Some(tree) = self.work_trees_using(branch).await?.first() {
             let base = &pull.snapshot.base_branch;
             // Git has a branch in one work tree at a time.
-            let leave = match self.checked_out_at(base).await? {
-                Some(_) => "--detach".to_owned(),
-                None => quoted(base),
+            let leave = match self.work_trees_using(base).await?.is_empty() {
+                true => quoted(base),
+                false => "--detach".to_owned(),
             };
-            return stays(
-                format!("it is checked out in {}", text::one_line(&tree)),
-                format!(
-                    "git -C {} switch {leave}, then git branch -D {}",
-                    quoted(&tree),
-                    quoted(branch)
-                ),
-            );
+            let (why, recovery) = tree.explain(&leave);
+            let recovery = format!("{recovery}, then git branch -D {}", quoted(branch));
+            return stays(why, recovery);
         }
         let needs = |s: &Snapshot| {
             s.number != pull.number && (&s.base_branch == branch || &s.head_branch == branch)

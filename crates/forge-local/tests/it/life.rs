@@ -289,16 +289,17 @@ async fn a_conflict_names_the_files_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_work_tree_on_the_base_is_left_alone_and_the_warning_brings_it_along() {
+async fn left_checkout_is_brought_along_by_the_warning() {
     let repo = Repo::new();
     repo.branch("topic", "new.txt", "new\n");
     repo.write("base.txt", "local change\n");
     let local = repo.open().await;
     create(&local, "topic").await;
-    let outcome = local
-        .merge(&pr(&local, 1), &MergeReq::default())
-        .await
-        .unwrap();
+    let req = MergeReq {
+        leave_checkout: true,
+        ..MergeReq::default()
+    };
+    let outcome = local.merge(&pr(&local, 1), &req).await.unwrap();
     assert!(!repo.path.join("new.txt").exists());
     let hint = outcome.warnings[0].hint.clone().unwrap();
     let command = hint.split("with: ").nth(1).unwrap();

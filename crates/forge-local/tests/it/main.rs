@@ -18,3 +18,4 @@ mod repo;
 mod repositories;
 mod signing;
 mod together;
+mod work_trees;

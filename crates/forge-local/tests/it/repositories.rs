@@ -328,6 +328,7 @@ async fn a_checked_out_base_is_brought_along_however_far_it_is_behind() {
     for number in [1, 2] {
         let req = MergeReq {
             delete_branch: true,
+            leave_checkout: true,
             ..MergeReq::default()
         };
         let merged = local.merge(&pr(&local, number), &req).await.unwrap();

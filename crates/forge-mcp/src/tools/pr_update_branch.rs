@@ -52,6 +52,7 @@ impl Tool for PrUpdateBranch {
         let target = call.pull(args.repo.as_deref(), &args.number).await?;
         let mut req = UpdateBranch {
             expected_head: args.expected_head.clone(),
+            leave_checkout: false,
             ..UpdateBranch::default()
         };
         let rebases = args.method == Some(Method::Rebase);

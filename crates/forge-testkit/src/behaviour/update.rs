@@ -32,6 +32,7 @@ fn by(method: UpdateMethod) -> UpdateBranch {
     UpdateBranch {
         method,
         expected_head: None,
+        leave_checkout: false,
     }
 }
 

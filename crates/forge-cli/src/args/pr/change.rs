@@ -58,6 +58,9 @@ pub struct UpdateBranchArgs {
     /// Put its commits on top of the base branch again, in place of a merge commit
     #[arg(long)]
     pub rebase: bool,
+    /// Leave the files of a work tree that has the branch checked out as they are
+    #[arg(long)]
+    pub leave_checkout: bool,
     /// How long to wait.
     #[command(flatten)]
     pub wait: WaitArgs,
@@ -175,6 +178,9 @@ pub struct MergeArgs {
     /// Take back --auto
     #[arg(long, conflicts_with_all = ["auto", "admin", "merge", "rebase", "squash"])]
     pub disable_auto: bool,
+    /// Leave the files of a work tree that has the base branch checked out as they are
+    #[arg(long)]
+    pub leave_checkout: bool,
     /// Refuse unless the head is this commit, given by its full id
     #[arg(long, value_name = "SHA")]
     pub match_head_commit: Option<String>,

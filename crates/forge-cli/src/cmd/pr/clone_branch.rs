@@ -1,9 +1,15 @@
 //! What `-d` does in the clone that the user stands in: its branch of the pull request goes too.
 
-use forge_core::{Repo, Result, Warning, model::PullRequest};
+use forge_core::{
+    Repo, Result, Warning,
+    model::{PrFields, PullRequest},
+};
 use forge_git::{Git, branch_problem, current_branch, quoted};
 
-use crate::{cmd::Ctx, select};
+use crate::{
+    cmd::Ctx,
+    select::{self, Selected},
+};
 
 /// Whether the base branch of the clone is brought up to date after it was switched to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +18,41 @@ pub enum Base {
     Moved,
     /// Nothing happened to it.
     Same,
+}
+
+/// Whether the pull request lives in the clone that the user stands in, and the user on its head branch:
+/// a forge there deletes no branch that is checked out.
+///
+/// # Errors
+/// When the pull request cannot be read.
+pub async fn stands_on_head(ctx: &Ctx, selected: &Selected) -> Result<bool> {
+    if !select::is_here(ctx, &selected.repo).await {
+        return Ok(false);
+    }
+    let pull = selected.repo.view(&selected.id, PrFields::NONE);
+    let (branch, pull) = tokio::try_join!(current_branch(ctx.git()), pull)?;
+    Ok(branch.as_ref() == Some(&pull.head_branch))
+}
+
+/// Leaves the head branch of `pull` for its base branch, in the repository that has both.
+///
+/// # Errors
+/// When git cannot be run.
+pub async fn switch_to_base(ctx: &Ctx, pull: &PullRequest) -> Result<bool> {
+    let (branch, base) = (&pull.head_branch, &pull.base_branch);
+    if branch_problem(base).is_some() {
+        return Ok(false);
+    }
+    if let Err(why) = switch(ctx.git(), base, None).await? {
+        let message = format!("the branch '{branch}' stays, because it is checked out: {why}");
+        let hint = format!(
+            "commit or stash what is in the way and go to another branch, then git branch -D {}",
+            quoted(branch)
+        );
+        ctx.ui.warning(&Warning::new(message).with_hint(hint));
+        return Ok(false);
+    }
+    Ok(true)
 }
 
 /// Deletes the clone's branch of a pull request that is over, and leaves it for the base branch
@@ -84,8 +125,11 @@ pub async fn leave(
 
 fn stays(ctx: &Ctx, branch: &str, why: &str, base: &str) {
     let warning = Warning::new(format!("the branch '{branch}' of this clone stays: {why}"));
-    let (base, branch) = (quoted(base), quoted(branch));
-    let hint = format!("git switch {base}, then git branch -D {branch}");
+    // The command that failed is not offered again.
+    let hint = format!(
+        "see to that, go to another branch than '{branch}' (such as '{base}'), then git branch -D {}",
+        quoted(branch)
+    );
     ctx.ui.warning(&warning.with_hint(hint));
 }
 

@@ -33,6 +33,10 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         comment: given(args.comment.as_ref()),
         delete_branch: args.delete_branch,
     };
+    if req.delete_branch && clone_branch::stands_on_head(ctx, &selected).await? {
+        let pull = selected.repo.view(&selected.id, PrFields::NONE).await?;
+        clone_branch::switch_to_base(ctx, &pull).await?;
+    }
     let outcome = selected.repo.close(&selected.id, &req).await?;
     let complete = !outcome.unchanged && outcome.steps.iter().all(|step| step.done);
     let name = pull_with_title(&outcome.value);

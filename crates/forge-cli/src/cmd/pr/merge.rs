@@ -14,7 +14,7 @@ use crate::{
     args::pr::MergeArgs,
     cmd::Ctx,
     exit::Exit,
-    select::{self, Unnamed},
+    select::{self, Selected, Unnamed},
     ui::prompt,
 };
 
@@ -47,16 +47,19 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         Some(method) => method,
         None => ask(ctx, &selected.repo).await?,
     };
+    let deletes = args.delete_branch || ctx.config()?.merge_delete_branch();
+    let on_head = deletes && clone_branch::stands_on_head(ctx, &selected).await?;
     let req = MergeReq {
         method: Some(method),
         expected_head: args.match_head_commit,
         subject: given(args.subject.as_ref()),
         body: body::read(&args.body, &selected.repo)?,
         author_email: given(args.author_email.as_ref()),
-        delete_branch: args.delete_branch || ctx.config()?.merge_delete_branch(),
+        delete_branch: deletes && !on_head,
         auto: args.auto,
         admin: args.admin,
         only_left_over: false,
+        leave_checkout: args.leave_checkout,
         clone: select::clone(ctx, &selected.repo).await,
     };
     let outcome = selected.repo.merge(&selected.id, &req).await?;
@@ -77,6 +80,9 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         if req.delete_branch {
             report_deletion(ctx, &merge);
         }
+        if on_head {
+            delete_left_head(ctx, &selected, &merge).await?;
+        }
         if goes {
             let pull = &merge.pull_request;
             clone_branch::leave(ctx, repo, &selected.repo, pull, Base::Moved).await?;
@@ -90,10 +96,30 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     if ctx.ui.is_tty() && !under_way {
         report(ctx, &merge, method);
     }
+    if on_head {
+        return delete_left_head(ctx, &selected, &merge).await;
+    }
     let over = !merge.queued && merge.queue_position.is_none();
     // A branch that the forge keeps stays here, too.
     if req.delete_branch && over && complete {
         clone_branch::leave(ctx, repo, &selected.repo, &merge.pull_request, Base::Moved).await?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Deletes the head branch of a merged pull request, on which the user stands: its base branch is
+/// switched to first.
+async fn delete_left_head(ctx: &Ctx, selected: &Selected, merge: &Merge) -> Result<Exit> {
+    if clone_branch::switch_to_base(ctx, &merge.pull_request).await? {
+        let req = MergeReq {
+            delete_branch: true,
+            only_left_over: true,
+            ..MergeReq::default()
+        };
+        let merge = ctx
+            .ui
+            .outcome(selected.repo.merge(&selected.id, &req).await?)?;
+        report_deletion(ctx, &merge);
     }
     Ok(Exit::Ok)
 }

@@ -32,6 +32,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Resu
             UpdateMethod::Merge
         },
         expected_head: None,
+        leave_checkout: args.leave_checkout,
     };
     let mut outcome = selected.repo.update_branch(&selected.id, &req).await?;
     let done = if outcome.unchanged {
