@@ -230,3 +230,77 @@ fn new_is_another_word_for_it() {
         .ok();
     assert_eq!(world.json("1", "title")["title"], "T");
 }
+
+/// A link of a repository's own, to a file that is not its own.
+#[test]
+fn templates_are_read_inside_the_work_tree() {
+    let world = World::new();
+    world.feature("feature");
+    let secret = world.scratch.write("secret.md", "canary");
+    let secret = secret.to_str().unwrap();
+    let templates = world.git.path().join(".github/PULL_REQUEST_TEMPLATE");
+    std::fs::create_dir_all(&templates).unwrap();
+    world.scratch.write("repo/.env", "canary");
+    for (name, target) in [
+        ("passwd.md", "/etc/passwd"),
+        ("config.md", "../../.git/config"),
+        ("env.md", "../../.env"),
+        ("out.md", secret),
+        ("zero.md", "/dev/zero"),
+    ] {
+        std::os::unix::fs::symlink(target, templates.join(name)).unwrap();
+    }
+    let fifo = templates.join("fifo.md");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    std::fs::write(templates.join("huge.md"), vec![b'x'; 2 << 20]).unwrap();
+    let create = |template: &str| {
+        world.forge(&[
+            "pr",
+            "create",
+            "-H",
+            "feature",
+            "-t",
+            "T",
+            "-T",
+            template,
+            "--dry-run",
+        ])
+    };
+    for template in [
+        "passwd.md",
+        "config.md",
+        "env.md",
+        "out.md",
+        "zero.md",
+        "fifo.md",
+        "huge.md",
+        secret,
+        "../secret.md",
+        "/etc/passwd",
+        ".git/config",
+    ] {
+        let out = create(template).output().exits(1);
+        assert_eq!(out.stdout_text(), "", "{template}");
+        assert!(
+            out.stderr_text().contains("cannot be used: it is"),
+            "{out:?}"
+        );
+        assert!(out.stderr_text().contains("--body-file"), "{out:?}");
+    }
+    std::fs::write(templates.join("good.md"), "Good.").unwrap();
+    assert!(create("good.md").text().ends_with("Good.\n"));
+    // What a person names as the text is theirs.
+    let run = world.forge(&[
+        "pr",
+        "create",
+        "-H",
+        "feature",
+        "-t",
+        "T",
+        "-F",
+        secret,
+        "--dry-run",
+    ]);
+    assert!(run.text().ends_with("canary\n"));
+}

@@ -23,6 +23,7 @@ mod sign;
 mod ssh;
 mod stream;
 mod tree;
+mod tree_file;
 mod version;
 
 pub use apply::{Applied, Mail};
@@ -42,4 +43,5 @@ pub use shell::quoted;
 pub use sign::Signing;
 pub use ssh::ssh_host;
 pub use tree::TreeEntry;
+pub use tree_file::{TreeFile, read_tree_file};
 pub use version::{MINIMUM, Version};

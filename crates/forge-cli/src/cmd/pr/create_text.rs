@@ -105,11 +105,10 @@ pub(super) async fn write(
     }
     // The page reads the template itself.
     if let Some(name) = args.template.as_ref().filter(|_| !args.web) {
-        text = Some(templates::named(
-            root(ctx).await.as_deref(),
-            &ctx.cwd,
-            name,
-        )?);
+        text = Some(match root(ctx).await {
+            Some(root) => templates::named(ctx.git(), &root, &ctx.cwd, name).await?,
+            None => return Err(templates::missing(name)),
+        });
     }
     if let Some(path) = &args.recover {
         let draft = Draft::load(path)?;
@@ -134,7 +133,10 @@ pub(super) async fn write(
     };
     let start = match &text {
         Some(text) => Some(text.clone()),
-        None => root(ctx).await.as_deref().and_then(templates::default),
+        None => match root(ctx).await {
+            Some(root) => templates::default(ctx.git(), &root).await,
+            None => None,
+        },
     };
     ask(ctx, args, offered, text, start.unwrap_or_default())
 }

@@ -1,4 +1,7 @@
 //! Templates for descriptions, from the work tree.
+//!
+//! The text becomes public and the repository names the file, so it is read inside the work tree
+//! alone, and behind a link only where git tracks it: a link to `.env` would publish that.
 
 use std::{
     fs,
@@ -6,6 +9,7 @@ use std::{
 };
 
 use forge_core::{Error, Result};
+use forge_git::{Git, TreeFile, read_tree_file};
 
 /// Where GitHub looks for them.
 const PLACES: [&str; 3] = [".github", "", "docs"];
@@ -14,16 +18,23 @@ const NAME: &str = "pull_request_template";
 const MAX: u64 = 1024 * 1024;
 
 /// The template that a description begins with, if the work tree has one.
-pub(super) fn default(root: &Path) -> Option<String> {
-    PLACES.iter().find_map(|place| {
-        let mut files: Vec<PathBuf> = fs::read_dir(root.join(place))
-            .ok()?
+pub(super) async fn default(git: &Git, root: &Path) -> Option<String> {
+    for place in PLACES {
+        let Ok(entries) = fs::read_dir(root.join(place)) else {
+            continue;
+        };
+        let mut files: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| is_template(path))
             .collect();
         files.sort();
-        files.iter().find_map(|path| read(path).ok())
-    })
+        for file in files {
+            if let Ok(Some(text)) = read(git, root, &file).await {
+                return Some(text);
+            }
+        }
+    }
+    None
 }
 
 /// `PULL_REQUEST_TEMPLATE.md`, in any case, also without `.md` or with `.txt`.
@@ -33,59 +44,109 @@ fn is_template(path: &Path) -> bool {
     };
     let name = name.to_ascii_lowercase();
     let extension = name.strip_prefix(NAME);
-    extension.is_some_and(|e| matches!(e, "" | ".md" | ".txt")) && path.is_file()
+    extension.is_some_and(|e| matches!(e, "" | ".md" | ".txt"))
 }
 
 /// The template that `-T` names: a path, or a file of one of the template directories.
 ///
 /// # Errors
-/// `invalid_input` when there is none, or it is not a text.
-pub(super) fn named(root: Option<&Path>, cwd: &Path, name: &str) -> Result<String> {
-    let mut places = vec![cwd.join(name)];
-    if let Some(root) = root {
-        places.push(root.join(name));
-        for place in PLACES {
-            let base = root.join(place);
-            places.push(base.join(name));
-            places.push(base.join("PULL_REQUEST_TEMPLATE").join(name));
+/// `invalid_input` when there is none in the work tree, or it is not a text.
+pub(super) async fn named(git: &Git, root: &Path, cwd: &Path, name: &str) -> Result<String> {
+    let mut places = vec![cwd.join(name), root.join(name)];
+    for place in PLACES {
+        let base = root.join(place);
+        places.push(base.join(name));
+        places.push(base.join("PULL_REQUEST_TEMPLATE").join(name));
+    }
+    for path in places.iter().filter(|path| !path.is_dir()) {
+        let found = read(git, root, path).await.map_err(|why| {
+            Error::invalid(
+                "template",
+                format!("template '{name}' cannot be used: {why}"),
+            )
+            .with_hint("name a file of the work tree, or pass the text with --body-file")
+        })?;
+        if let Some(text) = found {
+            return Ok(text);
         }
     }
-    let Some(found) = places.iter().find(|p| p.is_file()) else {
-        return Err(
-            Error::invalid("template", format!("there is no template '{name}'"))
-                .with_hint("name a file, or one of .github/PULL_REQUEST_TEMPLATE/"),
-        );
-    };
-    read(found).map_err(|e| Error::invalid("template", format!("template '{name}': {e}")))
+    Err(missing(name))
 }
 
-fn read(path: &Path) -> std::io::Result<String> {
-    if fs::metadata(path)?.len() > MAX {
-        return Err(std::io::Error::other("it is longer than 1 MiB"));
+/// The failure where no file is meant.
+pub(super) fn missing(name: &str) -> Error {
+    Error::invalid("template", format!("there is no template '{name}'"))
+        .with_hint("name a file of the work tree, or one of .github/PULL_REQUEST_TEMPLATE/")
+}
+
+async fn read(git: &Git, root: &Path, path: &Path) -> Result<Option<String>, String> {
+    match read_tree_file(root, path, MAX) {
+        Ok(Some(file)) if file.linked && !is_tracked(git, root, &file).await => {
+            Err("it is a link to a file that git does not track".to_owned())
+        }
+        Ok(found) => Ok(found.map(|file| file.text)),
+        Err(e) => Err(e.to_string()),
     }
-    fs::read_to_string(path)
+}
+
+async fn is_tracked(git: &Git, root: &Path, file: &TreeFile) -> bool {
+    let path = root.join(&file.path);
+    let args = ["--literal-pathspecs", "ls-files", "--error-unmatch", "--"];
+    let args = args
+        .map(AsRef::as_ref)
+        .into_iter()
+        .chain([path.as_os_str()]);
+    git.run(args).await.is_ok_and(|found| found.status == 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn finds_what_github_finds() {
+    #[tokio::test]
+    async fn templates_are_found_where_github_finds_them() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
-        assert_eq!(default(root), None);
+        let git = Git::at(root);
+        assert_eq!(default(&git, root).await, None);
         fs::create_dir_all(root.join(".github/PULL_REQUEST_TEMPLATE")).unwrap();
         fs::create_dir(root.join("docs")).unwrap();
         fs::write(root.join("docs/pull_request_template.md"), "docs").unwrap();
-        assert_eq!(default(root).as_deref(), Some("docs"));
+        assert_eq!(default(&git, root).await.as_deref(), Some("docs"));
         fs::write(root.join(".github/Pull_Request_Template.md"), "hub").unwrap();
-        assert_eq!(default(root).as_deref(), Some("hub"));
+        assert_eq!(default(&git, root).await.as_deref(), Some("hub"));
         fs::write(root.join(".github/PULL_REQUEST_TEMPLATE/fix.md"), "fix").unwrap();
-        assert_eq!(
-            named(Some(root), Path::new("/nowhere"), "fix.md").unwrap(),
-            "fix"
-        );
-        assert!(named(Some(root), root, "none.md").is_err());
+        let fix = named(&git, root, root, "fix.md").await;
+        assert_eq!(fix.unwrap(), "fix");
+        assert!(named(&git, root, root, "none.md").await.is_err());
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn linked_templates_need_a_tracked_target() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("work");
+        fs::create_dir(&root).unwrap();
+        let git = Git::at(&root);
+        git.run_ok(["init", "-q"]).await.unwrap();
+        fs::write(dir.path().join("secret"), "canary").unwrap();
+        fs::write(root.join(".env"), "canary").unwrap();
+        fs::write(root.join("shared.md"), "shared").unwrap();
+        git.run_ok(["add", "shared.md"]).await.unwrap();
+        for (target, text) in [
+            ("../secret", None),
+            ("/etc/passwd", None),
+            (".git/config", None),
+            (".env", None),
+            ("shared.md", Some("shared")),
+        ] {
+            let link = root.join("pull_request_template.md");
+            symlink(target, &link).unwrap();
+            assert_eq!(default(&git, &root).await.as_deref(), text, "{target}");
+            let by_name = named(&git, &root, &root, "pull_request_template.md").await;
+            assert_eq!(by_name.ok().as_deref(), text, "{target}");
+            fs::remove_file(&link).unwrap();
+        }
     }
 }
