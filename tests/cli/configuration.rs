@@ -1,4 +1,9 @@
-use crate::world::World;
+use std::process::Command;
+
+use crate::{
+    hub::{Hub, REPO},
+    world::World,
+};
 
 #[test]
 fn set_get_and_unset() {
@@ -27,16 +32,16 @@ fn set_get_and_unset() {
 }
 
 #[test]
-fn a_repositorys_file_wins_over_the_users_and_a_variable_over_both() {
+fn values_are_taken_from_the_nearest_source() {
     let world = World::new();
-    world.forge(&["config", "set", "timeout_s", "10"]).ok();
-    world
-        .forge(&["config", "set", "timeout_s", "20", "--repo"])
-        .ok();
-    assert_eq!(world.forge(&["config", "get", "timeout_s"]).text(), "20\n");
-    let run = world
-        .forge(&["config", "get", "timeout_s"])
-        .env("FORGE_TIMEOUT", "30");
+    let set = |args: &[&str]| world.forge(&["config", "set"]).args(args).ok();
+    let get = |key: &str| world.forge(&["config", "get", key]);
+    set(&["merge.method", "squash"]);
+    set(&["merge.method", "rebase", "--repo"]);
+    assert_eq!(get("merge.method").text(), "rebase\n");
+    set(&["timeout_s", "10"]);
+    assert_eq!(get("timeout_s").text(), "10\n");
+    let run = get("timeout_s").env("FORGE_TIMEOUT", "30");
     assert_eq!(run.text(), "30\n");
 }
 
@@ -100,5 +105,171 @@ fn a_repository_cannot_choose_hosts_or_commands() {
         let out = world.forge(&["pr", "list"]).output();
         assert!(!out.stdout_text().contains("evil"), "{out:?}");
         assert!(!world.git.path().join("owned").exists(), "{file}");
+    }
+}
+
+/// Every key that a repository may not set, with a value that would do harm.
+const FORBIDDEN: &str = "timeout_s = 1
+wait_s = 86400
+default_host = \"evil.example\"
+pager = \"touch owned\"
+[merge]
+delete_branch = true
+[hosts.\"github.com\"]
+api_url = \"https://evil.example\"
+";
+
+#[test]
+fn repository_keys_of_the_user_are_ignored_with_a_warning() {
+    let world = World::with_pull();
+    world.scratch.write("repo/.forge.toml", FORBIDDEN);
+    for (key, value) in [
+        ("timeout_s", "120\n"),
+        ("wait_s", "10\n"),
+        ("default_host", "github.com\n"),
+        ("merge.delete_branch", "false\n"),
+    ] {
+        assert_eq!(world.forge(&["config", "get", key]).text(), value);
+    }
+    let out = world.forge(&["pr", "merge", "1", "-s"]).output().success();
+    let said = out.stderr_text();
+    for at in ["1:1", "2:1", "3:1", "4:1", "6:1", "8:1"] {
+        assert!(
+            said.contains(&format!(".forge.toml:{at}: ")),
+            "{at}: {said}"
+        );
+    }
+    assert!(said.contains("the line is ignored"), "{said}");
+    assert!(world.git.oid("feature").is_some(), "the branch is deleted");
+}
+
+/// Makes `.forge.toml` of the world unusable, each time in another way.
+fn break_file(world: &World, how: &str) {
+    let file = world.git.path().join(".forge.toml");
+    let _ = std::fs::remove_file(&file);
+    let link = |to: &str| std::os::unix::fs::symlink(to, &file).unwrap();
+    match how {
+        "no TOML" => std::fs::write(&file, "pr = [").unwrap(),
+        "wrong type" => std::fs::write(&file, "pr.draft = 7").unwrap(),
+        "no UTF-8" => std::fs::write(&file, b"\xff\xfe").unwrap(),
+        "huge" => std::fs::write(&file, vec![b'#'; 2 << 20]).unwrap(),
+        "link" => link("/etc/passwd"),
+        "device" => link("/dev/zero"),
+        "loop" => link(".forge.toml"),
+        "directory" => std::fs::create_dir(&file).unwrap(),
+        "FIFO" => {
+            let made = Command::new("mkfifo").arg(&file).status().unwrap();
+            assert!(made.success());
+        }
+        how => panic!("{how}"),
+    }
+}
+
+#[test]
+fn broken_repository_file_stops_no_other_repository() {
+    let hub = Hub::with_pull();
+    for how in [
+        "no TOML",
+        "wrong type",
+        "no UTF-8",
+        "huge",
+        "link",
+        "device",
+        "loop",
+        "FIFO",
+        "directory",
+    ] {
+        let (world, other) = (World::with_pull(), World::with_pull());
+        break_file(&world, how);
+        let url = other.url(1);
+        let path = other.git.path().to_str().unwrap();
+        for args in [
+            ["--version"].as_slice(),
+            &["config", "list"],
+            &["config", "get", "merge.method"],
+            &["completion", "bash"],
+            &["pr", "list"],
+            &["pr", "view", "1"],
+            &["pr", "list", "-R", path],
+            &["pr", "view", &url],
+            &["pr", "comment", &url, "-b", "Said."],
+            &["pr", "merge", &url, "--squash"],
+        ] {
+            let out = world.forge(args).output();
+            assert!(
+                out.code == Some(0) || args[1] == "get",
+                "{how}: {args:?} {out:?}"
+            );
+            let warned = out.stderr_text().contains(".forge.toml");
+            let foreign = args.contains(&"-R") || args.contains(&&*url);
+            assert!(!(warned && foreign), "{how}: {args:?} {out:?}");
+        }
+        let far = hub.as_ada(world.forge(&["pr", "comment", "1", "-b", "Said.", "-R", REPO]));
+        far.ok();
+        // A command that would use a key of the file says what is wrong with it.
+        let out = world.forge(&["pr", "merge", "1"]).output().exits(1);
+        assert!(
+            out.stderr_text().contains(".forge.toml:1:"),
+            "{how}: {out:?}"
+        );
+        assert_eq!(world.json("1", "state")["state"], "OPEN", "{how}");
+    }
+}
+
+#[test]
+fn repository_file_says_nothing_about_others() {
+    let (world, other) = (World::with_pull(), World::with_pull());
+    world
+        .scratch
+        .write("repo/.forge.toml", "[merge]\nmethod = \"squash\"\n");
+    let out = world
+        .forge(&["pr", "merge", &other.url(1)])
+        .output()
+        .exits(1);
+    assert!(out.stderr_text().contains("--merge"), "{out:?}");
+    world.forge(&["pr", "merge", "1"]).ok();
+}
+
+/// A repository of a stranger, whose git configuration names `value` as `key`.
+#[test]
+fn unknown_hosts_of_git_configuration_get_no_token() {
+    let hub = Hub::new();
+    let world = World::new();
+    for (key, value) in [
+        ("forge.repo", "https://evil.example/octo/tools"),
+        ("forge.repo", "https://github.localhost:8443/octo/tools"),
+        (
+            "forge.repo",
+            "https://github.localhost@evil.example/octo/tools",
+        ),
+        ("remote.origin.url", "https://evil.example/octo/tools"),
+        (
+            "remote.origin.url",
+            "https://github.localhost.evil.example/octo/tools",
+        ),
+        ("remote.origin.url", "ssh://git@evil.example/octo/tools"),
+        ("remote.origin.gh-resolved", "evil.example/octo/tools"),
+        (
+            "url.https://evil.example/.insteadOf",
+            "https://github.localhost/",
+        ),
+    ] {
+        world
+            .git
+            .run([
+                "config",
+                "remote.origin.url",
+                "https://github.localhost/octo/tools",
+            ])
+            .ok();
+        world.git.run(["config", key, value]).ok();
+        hub.double.reset_record();
+        let run = hub.as_ada(world.forge(&["pr", "list"]));
+        let out = run.output().exits(1);
+        assert_eq!(hub.double.counts().api, 0, "{key}={value}: {out:?}");
+        let said = out.stderr_text();
+        let unknown = said.contains("known host") || said.contains("no forge is known at");
+        assert!(unknown, "{key}={value}: {said}");
+        world.git.run(["config", "--unset-all", key]).ok();
     }
 }

@@ -311,6 +311,24 @@ fn a_second_call_moves_no_issue_one_state_further() {
 }
 
 #[test]
+fn broken_repository_file_stops_its_own_merges_alone() {
+    for own in [false, true] {
+        let (world, other) = (staged("main"), World::new());
+        let start = if own { &world } else { &other };
+        fs::write(start.git.path().join(".forge.toml"), "workflow = [").unwrap();
+        let mut wire = start.server(MODERN, &["--write"]);
+        let args = json!({"repo": world.name(), "number": 1});
+        let merged = wire.call("pr_merge", args);
+        match own {
+            true => merged.fails("config").says(".forge.toml:1:"),
+            false => merged.ok(),
+        };
+        let state = if own { "OPEN" } else { "CLOSED" };
+        assert_eq!(stands(&world, "1")[0], state, "{own}");
+    }
+}
+
+#[test]
 fn the_file_of_a_repository_says_nothing_about_others() {
     for own in [false, true] {
         let (world, other) = (staged("main"), World::new());

@@ -1,4 +1,5 @@
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
@@ -142,10 +143,27 @@ impl Forges {
         &self.tangled
     }
 
-    /// The configuration.
+    /// The configuration. What a repository may set is in [`Self::config_for`].
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The configuration for work on `repo`, for somebody who stands at `place`: `.forge.toml` of
+    /// there counts for its own repository alone.
+    ///
+    /// # Errors
+    /// `config` for an error in the `.forge.toml` that counts.
+    pub async fn config_for(&self, place: &Place, repo: &Repo) -> Result<Cow<'_, Config>> {
+        // Most repositories have no such file, and cost no process.
+        if !self.config.has_repo_file() {
+            return Ok(Cow::Borrowed(&self.config));
+        }
+        if !resolve::is_of(self, place, repo).await {
+            return Ok(Cow::Owned(self.config.without_repo_file()));
+        }
+        self.config.check_repo_file()?;
+        Ok(Cow::Borrowed(&self.config))
     }
 
     /// The hosts that are known.

@@ -63,6 +63,14 @@ pub(crate) async fn clone_of(forges: &Forges, place: &Place, repo: &Repo) -> Opt
     of(&[&[info.id][..], &info.aliases].concat())
 }
 
+/// Whether `place` is in `repo` itself, or in a clone of it.
+pub(crate) async fn is_of(forges: &Forges, place: &Place, repo: &Repo) -> bool {
+    let root = forge_git::root(place.git()).await.ok();
+    let root = root.and_then(|root| root.canonicalize().ok());
+    root.is_some_and(|root| RepoId::local(root) == *repo.id())
+        || clone_of(forges, place, repo).await.is_some()
+}
+
 /// See [`Forges::remote_repo`].
 pub(crate) async fn remote_repo(forges: &Forges, url: &str) -> Result<RepoId, ParseLocatorError> {
     let hosts = forges.hosts();

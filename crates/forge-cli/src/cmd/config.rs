@@ -180,7 +180,7 @@ fn validate(ctx: &Ctx, config: &Config) -> Result<Exit> {
 fn problems(ctx: &Ctx, config: &Config) {
     for problem in config.problems() {
         let skipped = match problem.level {
-            Level::Error => "; other commands stop here",
+            Level::Error => "; commands that need it stop here",
             Level::Warning => "",
         };
         ctx.ui

@@ -1,4 +1,5 @@
 use std::{
+    borrow::Cow,
     env,
     path::{Path, PathBuf},
     sync::Arc,
@@ -89,10 +90,18 @@ impl Ctx {
         Ok(self.forges()?.config())
     }
 
+    /// The configuration for work on `repo`, with what the repository itself may set.
+    ///
+    /// # Errors
+    /// As [`Forges::config_for`].
+    pub async fn config_for(&self, repo: &Repo) -> Result<Cow<'_, Config>> {
+        self.forges()?.config_for(&self.place, repo).await
+    }
+
     /// Says on stderr what the configuration files hold that nothing reads. For commands that do not
     /// list it themselves, as `forge config` does.
-    fn warn_of_problems(&self, forges: &Forges) {
-        for problem in forges.config().problems() {
+    fn warn_of_problems(&self, config: &Config) {
+        for problem in config.problems() {
             self.ui
                 .warning(&Warning::new(problem.to_string()).with_hint(&problem.hint));
         }
@@ -117,10 +126,14 @@ impl Ctx {
     /// As [`Forges::open_locator`] and [`Forges::base_repo`].
     pub async fn repo(&self, flag: Option<&str>) -> Result<Repo> {
         let forges = self.forges()?;
-        self.warn_of_problems(forges);
         match flag {
-            Some(locator) => Ok(forges.open_locator(locator, self.policy()?).await?.0),
+            Some(locator) => {
+                // `.forge.toml` of the working directory is about another repository.
+                self.warn_of_problems(&forges.config().without_repo_file());
+                Ok(forges.open_locator(locator, self.policy()?).await?.0)
+            }
             None => {
+                self.warn_of_problems(forges.config());
                 let id = forges.base_repo(&self.place).await?;
                 let policy = Policy {
                     trust: self.trust_in(&id).await?,

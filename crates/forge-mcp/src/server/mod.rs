@@ -200,15 +200,6 @@ impl Server {
         self.0.forges.clone_of(&place, repo).await
     }
 
-    /// Whether the server was started in this repository, or in a clone of it: then the
-    /// `.forge.toml` of there is about it.
-    pub(crate) async fn was_started_in(&self, repo: &Repo) -> bool {
-        let place = Place::at(&self.0.options.dir, Trust::Guarded);
-        let here = forge_git::root(place.git()).await;
-        here.is_ok_and(|root| RepoId::local(root) == *repo.id())
-            || self.clone_of(repo).await.is_some()
-    }
-
     /// Whether a repository of that name may be read. Nothing is sent.
     pub(crate) fn may_read(&self, id: &RepoId) -> bool {
         self.0.gate.check(id, false).is_ok()

@@ -1,11 +1,10 @@
 //! The workflow states of issues that a merge moves, where the configuration keeps such states.
 
-use std::borrow::Cow;
-
 use forge_core::{
     Capability, Error, ErrorKind, Repo,
     model::{Issue, IssueFields, IssueId, IssueReason, IssueState, SetIssueState},
 };
+use forge_git::Place;
 use forge_workflow::{Definition, LabelStore, Policy, Rule, Terminal};
 
 use crate::server::Server;
@@ -62,15 +61,8 @@ impl States {
     /// # Errors
     /// `config` for states that there are not.
     pub async fn of(server: &Server, repo: &Repo) -> Result<Option<Self>, Error> {
-        let config = server.forges().config();
-        // Most set none, and need no look at where the server was started.
-        if config.workflow_label_prefix().is_none() {
-            return Ok(None);
-        }
-        let config = match server.was_started_in(repo).await {
-            true => Cow::Borrowed(config),
-            false => Cow::Owned(config.without_repo_file()),
-        };
+        let place = Place::at(&server.options().dir);
+        let config = server.forges().config_for(&place, repo).await?;
         let Some(prefix) = config.workflow_label_prefix() else {
             return Ok(None);
         };

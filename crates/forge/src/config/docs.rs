@@ -1,6 +1,6 @@
 use super::{
     Var,
-    keys::{KEYS, Place},
+    keys::{KEYS, KeyScope},
 };
 
 /// The text of `docs/config.md`, from the registries of keys and variables.
@@ -18,17 +18,26 @@ pub fn docs() -> String {
          source, `forge config set KEY VALUE [--repo]` writes one and keeps your comments, and \
          `forge config validate` names every problem with file, line and column.\n\n\
          An unknown key is a warning, but an error in a `dialect`. A value that does not fit is an \
-         error, and so is a key that a repository cannot set: commands then stop with its line, \
-         because half of a configuration is worse than a clear error. Credentials are in neither \
-         file; see [accounts.md](accounts.md).\n\n\
+         error: commands then stop with its line, because half of a configuration is worse than a \
+         clear error. Credentials are in neither file; see [accounts.md](accounts.md).\n\n\
+         ## What a repository may set\n\n\
+         Whoever may push a branch writes its `.forge.toml`. The column of the table below says \
+         which keys count there, and why. Any other key in it is a warning, and is ignored.\n\n\
+         - The file counts for its own repository alone: where you stand in that repository, or in \
+         a clone of it. With `-R` or the URL of another one it is not used.\n\
+         - An error in it stops the commands that would use one of its keys (`pr create`, `pr \
+         merge`). The others warn and go on.\n\
+         - It is read as a regular file of the work tree, of at most 1 MiB. A link that leads out of \
+         the work tree or into `.git` is not followed.\n\
+         - Values are taken as they are: variables and `~` are not expanded in either file.\n\n\
          ## Keys\n\n\
          | Key | Takes | Default | In `.forge.toml` | Variables that win | What it does |\n\
          |---|---|---|---|---|---|\n",
     );
     for key in KEYS {
-        let place = match key.place {
-            Place::Both => "yes".to_owned(),
-            Place::User(why) => format!("no: {why}"),
+        let scope = match key.scope {
+            KeyScope::Repo(why) => format!("yes: {why}"),
+            KeyScope::User(why) => format!("no: {why}"),
         };
         let default = match (key.default, key.fallback) {
             (Some(default), _) => format!("`{default}`"),
@@ -36,7 +45,7 @@ pub fn docs() -> String {
             (None, vars) => names(vars),
         };
         out.push_str(&format!(
-            "| `{}` | {} | {default} | {place} | {} | {} |\n",
+            "| `{}` | {} | {default} | {scope} | {} | {} |\n",
             key.name,
             key.ty.accepts(),
             names(key.env),

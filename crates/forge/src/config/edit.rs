@@ -8,7 +8,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 use super::{
     Config,
     file::{self, bad_value},
-    keys::{Name, Place, Type},
+    keys::{KeyScope, Name, Type},
     load::no_dir,
     write,
 };
@@ -73,7 +73,11 @@ impl Config {
             Scope::Repo => self.repo_file()?,
         };
         let _lock = write::lock(self.dir().ok_or_else(no_dir)?)?;
-        let text = file::text_of(&path)?.unwrap_or_default();
+        let text = match scope {
+            Scope::User => file::text_of(&path)?,
+            Scope::Repo => file::text_of_repo(&path).map_err(|problem| problem.to_error())?,
+        }
+        .unwrap_or_default();
         let mut doc: DocumentMut = text.parse().map_err(|_| {
             Error::new(
                 ErrorKind::Config,
@@ -93,8 +97,8 @@ impl Config {
 }
 
 fn check_place(name: &Name, scope: Scope) -> Result<()> {
-    match (scope, name.key.place) {
-        (Scope::Repo, Place::User(why)) => Err(Error::invalid(
+    match (scope, name.key.scope) {
+        (Scope::Repo, KeyScope::User(why)) => Err(Error::invalid(
             "key",
             format!("`{}` cannot be set by a repository: {why}", name.text()),
         )

@@ -11,7 +11,7 @@ use std::{
 use forge_core::{Error, ErrorKind, Result, locator::Hosts};
 use toml_edit::{Document, Item, TableLike, Value};
 
-use super::keys::{self, KEYS, Name, Place, Type};
+use super::keys::{self, KEYS, KeyScope, Name, Type};
 
 /// The longest file that is read, in bytes.
 const SIZE_MAX: u64 = 1024 * 1024;
@@ -19,7 +19,7 @@ const SIZE_MAX: u64 = 1024 * 1024;
 /// How bad a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The file is not used, and commands that need the configuration fail.
+    /// Commands that need a value of the file fail.
     Error,
     /// The line is skipped.
     Warning,
@@ -99,8 +99,7 @@ impl File {
 /// Reads the text of a file that may not exist.
 ///
 /// # Errors
-/// `config` when it cannot be read, is no regular file (a repository can hold a link to a device),
-/// is too long or not UTF-8.
+/// `config` when it cannot be read, is no regular file, is too long or not UTF-8.
 pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
     let fail = |why: String| {
         Error::new(
@@ -134,6 +133,23 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
     }
     let text = String::from_utf8(bytes).map_err(|_| fail("it is not UTF-8".to_owned()))?;
     Ok(Some(text))
+}
+
+/// Reads `.forge.toml` at the root of a work tree, where it exists.
+///
+/// # Errors
+/// The problem where it is no text that may be read: see [`forge_git::read_tree_file`].
+pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Problem> {
+    let root = path.parent().unwrap_or(path);
+    match forge_git::read_tree_file(root, path, SIZE_MAX) {
+        Ok(found) => Ok(found.map(|file| file.text)),
+        Err(e) => Err(Problem {
+            at: Some((path.to_owned(), 1, 1)),
+            level: Level::Error,
+            message: format!("the file is not read: {e}"),
+            hint: "correct the file, or take it out of the repository".to_owned(),
+        }),
+    }
 }
 
 /// Reads `text`, the content of `path`.
@@ -210,12 +226,12 @@ impl Reader<'_> {
 
     fn setting(&mut self, name: Name, item: &Item, span: Option<Range<usize>>) {
         let text = name.text();
-        if let (Which::Repo, Place::User(why)) = (self.which, name.key.place) {
+        if let (Which::Repo, KeyScope::User(why)) = (self.which, name.key.scope) {
             return self.report(
                 span,
-                Level::Error,
+                Level::Warning,
                 format!("`{text}` cannot be set by a repository: {why}"),
-                format!("take the line out, and use `forge config set {text} …` for yourself"),
+                format!("the line is ignored: take it out, or use `forge config set {text} …` for yourself"),
             );
         }
         let plain = match item.as_value() {
@@ -428,12 +444,16 @@ mod tests {
                 "[hosts.\"github.com\"]\napi_url = \"https://evil.example\"",
                 "hosts.github.com.api_url",
             ),
+            ("merge.delete_branch = true", "merge.delete_branch"),
+            ("timeout_s = 1", "timeout_s"),
+            ("wait_s = 86400", "wait_s"),
         ] {
             let (settings, problems) = read(line, Which::Repo);
             assert!(settings.is_empty(), "{line}");
             assert_eq!(problems.len(), 1, "{line}");
             assert!(
-                problems[0].contains(&format!("`{name}` cannot be set by a repository")),
+                problems[0].starts_with("warning f:")
+                    && problems[0].contains(&format!("`{name}` cannot be set by a repository")),
                 "{}",
                 problems[0]
             );

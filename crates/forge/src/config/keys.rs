@@ -129,13 +129,13 @@ fn is_endpoint(text: &str) -> bool {
         && (scheme == "https" || (scheme == "http" && here))
 }
 
-/// Which files may set a key.
+/// Which files may set a key, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum KeyScope {
     /// `config.toml` alone; the text says what `.forge.toml` could do wrong with it.
     User(&'static str),
-    /// `config.toml` and `.forge.toml`.
-    Both,
+    /// `config.toml` and `.forge.toml`; the text says why a stranger's value does no harm.
+    Repo(&'static str),
 }
 
 /// One key.
@@ -149,7 +149,7 @@ pub struct Key {
     /// The value where nobody sets one.
     pub default: Option<&'static str>,
     /// Which files may set it.
-    pub place: Place,
+    pub scope: KeyScope,
     /// The variables that win over the files; the first that is set counts.
     pub env: &'static [Var],
     /// The variables that count where no file sets it.
@@ -179,17 +179,21 @@ const DEFAULTS: Key = Key {
     name: "",
     ty: Type::Text,
     default: None,
-    place: Place::Both,
+    scope: YOURS,
     env: &[],
     fallback: &[],
     env_means: None,
     doc: "",
 };
 
-const RUNS: Place = Place::User("a repository must not choose a command that runs on your machine");
-const SENDS: Place = Place::User("a repository must not choose where your tokens are sent");
-const WRITES: Place = Place::User("a repository must not choose what is written in your name");
-const YOURS: Place = Place::User("how the program behaves in your terminal is your choice");
+const RUNS: KeyScope =
+    KeyScope::User("a repository must not choose a command that runs on your machine");
+const SENDS: KeyScope = KeyScope::User("a repository must not choose where your tokens are sent");
+const WRITES: KeyScope =
+    KeyScope::User("a repository must not choose what is written in your name");
+const YOURS: KeyScope = KeyScope::User("how the program behaves in your terminal is your choice");
+const WAITS: KeyScope = KeyScope::User("a repository must not choose how long your commands run");
+const MOVES: KeyScope = KeyScope::Repo("it moves its own issues alone, after a merge");
 
 /// The dates that tangled's index has changed at; a test compares them with the backend's.
 const INDEX_DATES: &[&str] = &["2025-10", "2025-12", "2026-05", "2026-06", "2026-07"];
@@ -200,7 +204,7 @@ pub const KEYS: &[Key] = &[
         name: "default_host",
         ty: Type::Host,
         default: Some("github.com"),
-        place: SENDS,
+        scope: SENDS,
         env: &[Var::ForgeHost, Var::GhHost],
         doc: "The host that `owner/repo` means.",
         ..DEFAULTS
@@ -208,34 +212,34 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "hosts.<host>.kind",
         ty: Type::Word(&["github", "tangled"]),
-        place: SENDS,
+        scope: SENDS,
         doc: "Which forge runs at this host. Naming a kind is what makes a host known.",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.account",
-        place: Place::User("a repository must not choose with which account you act"),
+        scope: KeyScope::User("a repository must not choose with which account you act"),
         doc: "The account to use at this host, one of `forge auth status`; else the active one.",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.api_url",
         ty: Type::Url,
-        place: SENDS,
+        scope: SENDS,
         doc: "Root of the API, where it is not the usual one of the kind (github: `https://<host>/api/v3`; tangled: as `index_url`, which wins).",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.graphql_url",
         ty: Type::Url,
-        place: SENDS,
+        scope: SENDS,
         doc: "The GraphQL endpoint of a github host, where it is not `https://<host>/api/graphql`.",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.index_url",
         ty: Type::Url,
-        place: SENDS,
+        scope: SENDS,
         env: &[Var::TangledIndexUrl],
         doc: "The index of a tangled host, where it is not `https://api.tangled.org`.",
         ..DEFAULTS
@@ -243,14 +247,14 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "hosts.<host>.index_date",
         ty: Type::Word(INDEX_DATES),
-        place: SENDS,
+        scope: SENDS,
         doc: "How old the index of a tangled host is: what an index of that date does not take in is said to be `pds_only`, and is not waited for.",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.web_url",
         ty: Type::Url,
-        place: SENDS,
+        scope: SENDS,
         env: &[Var::TangledWebUrl],
         doc: "The web pages of a tangled host, which know its pull requests by number.",
         ..DEFAULTS
@@ -258,7 +262,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "hosts.<host>.backlinks_url",
         ty: Type::Url,
-        place: SENDS,
+        scope: SENDS,
         env: &[Var::TangledBacklinksUrl],
         doc: "The index of backlinks that is asked where the index of a tangled host does not answer; with services on this machine there is none by itself.",
         ..DEFAULTS
@@ -266,7 +270,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "hosts.<host>.plc_url",
         ty: Type::Url,
-        place: SENDS,
+        scope: SENDS,
         env: &[Var::TangledPlcUrl],
         doc: "The directory of `did:plc` identities for a tangled host.",
         ..DEFAULTS
@@ -274,7 +278,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "hosts.<host>.resolver_url",
         ty: Type::Url,
-        place: SENDS,
+        scope: SENDS,
         env: &[Var::TangledResolverUrl],
         doc: "Who resolves handles for a tangled host, in place of DNS and the handles' own hosts: any personal data server.",
         ..DEFAULTS
@@ -282,7 +286,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "hosts.<host>.dns_server",
         ty: Type::Address,
-        place: SENDS,
+        scope: SENDS,
         env: &[Var::TangledDnsServer],
         doc: "The name server that is asked whose handles are whose at a tangled host, at port 53 where none is given; else the system's.",
         ..DEFAULTS
@@ -290,7 +294,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "hosts.<host>.pds_url",
         ty: Type::Url,
-        place: SENDS,
+        scope: SENDS,
         env: &[Var::TangledPdsUrl],
         doc: "The personal data server of the account at a tangled host, where its identity must not be asked for it.",
         ..DEFAULTS
@@ -298,7 +302,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "hosts.<host>.private_addresses",
         ty: Type::Bool,
-        place: SENDS,
+        scope: SENDS,
         env: &[Var::TangledPrivateAddresses],
         doc: "Knots and servers of a tangled host may be at private names and addresses, as in a company's own network.",
         ..DEFAULTS
@@ -306,53 +310,55 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "hosts.<host>.knot_of",
         ty: Type::Host,
-        place: SENDS,
+        scope: SENDS,
         doc: "This host is a knot of that tangled host, such as `tangled.org`: the remotes of a clone that lead here are repositories of there.",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.draft_marker",
         ty: Type::Text,
-        place: WRITES,
+        scope: WRITES,
         doc: "What stands in front of the title of a draft at a tangled host, such as `[draft]`, of at most 32 characters; without it there are no drafts there.",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.verdict_comments",
         ty: Type::Bool,
-        place: WRITES,
+        scope: WRITES,
         doc: "Approvals and requests for changes at a tangled host are written and read as comments whose first line says the verdict and the round; without it there are none there.",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.dialect.<nsid>",
         ty: Type::Nsid,
-        place: WRITES,
+        scope: WRITES,
         doc: "What a collection, a method or a type of tangled's protocol is called at a host where that has changed: one of the names with dots in [tangled.md](tangled.md#when-a-name-of-the-protocol-changes).",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.dialect.<word>",
         ty: Type::Identifier,
-        place: WRITES,
+        scope: WRITES,
         doc: "What a field or a state of tangled's protocol is called there: one of the names without dots in the same table.",
         ..DEFAULTS
     },
     Key {
         name: "hosts.<host>.dialect.audience",
         ty: Type::Word(AUDIENCES),
-        place: SENDS,
+        scope: SENDS,
         doc: "Whom a token for a write to a repository of Tangled 1.0 is for; where it is refused, the other is tried. Without it that is the knot.",
         ..DEFAULTS
     },
     Key {
         name: "pr.base",
+        scope: KeyScope::Repo("it names one of its own branches"),
         doc: "The base branch of new pull requests, where it is not the default branch.",
         ..DEFAULTS
     },
     Key {
         name: "pr.draft",
         ty: Type::Bool,
+        scope: KeyScope::Repo("a draft can be marked as ready at any time"),
         default: Some("false"),
         doc: "Open new pull requests as drafts.",
         ..DEFAULTS
@@ -360,24 +366,28 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "merge.method",
         ty: Type::Word(&["merge", "squash", "rebase"]),
+        scope: KeyScope::Repo("its history is its own, and the same changes are merged"),
         doc: "How to merge where the command line does not say.",
         ..DEFAULTS
     },
     Key {
         name: "merge.delete_branch",
         ty: Type::Bool,
+        scope: KeyScope::User("a repository must not choose what is deleted"),
         default: Some("false"),
         doc: "Delete the head branch after a merge.",
         ..DEFAULTS
     },
     Key {
         name: "workflow.label_prefix",
+        scope: MOVES,
         ty: Type::Prefix,
         doc: "What the label of a workflow state begins with, such as `state: `: an issue with the label `state: In Review` is in review. Without it issues have no workflow states.",
         ..DEFAULTS
     },
     Key {
         name: "workflow.preset",
+        scope: MOVES,
         ty: Type::Word(&["ralph"]),
         default: Some("ralph"),
         doc: "Which states there are, and what an intent such as `__CLOSE__` means.",
@@ -385,11 +395,13 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "workflow.on_merge.from.<state>",
+        scope: MOVES,
         doc: "Where an issue in this state goes when a pull request that closes it is merged: a state, or an intent such as `__CLOSE__`. With one such key, an issue in a state that has none stays as it is; without any, all go where `__CLOSE__` leads.",
         ..DEFAULTS
     },
     Key {
         name: "workflow.on_merge.only_default_branch",
+        scope: MOVES,
         ty: Type::Bool,
         default: Some("true"),
         doc: "Only a merge into the default branch moves issues.",
@@ -397,6 +409,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "workflow.on_merge.force",
+        scope: MOVES,
         ty: Type::Bool,
         default: Some("false"),
         doc: "A merge moves every issue to where `__CLOSE__` leads, whatever `workflow.on_merge.from` says.",
@@ -404,6 +417,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "timeout_s",
+        scope: WAITS,
         ty: Type::Seconds,
         default: Some("120"),
         env: &[Var::ForgeTimeout],
@@ -412,6 +426,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "wait_s",
+        scope: WAITS,
         ty: Type::Seconds,
         default: Some("10"),
         env: &[Var::ForgeWait],
@@ -422,7 +437,7 @@ pub const KEYS: &[Key] = &[
         name: "color",
         ty: Type::Word(&["auto", "always", "never"]),
         default: Some("auto"),
-        place: YOURS,
+        scope: YOURS,
         env: &[Var::ForgeColor],
         doc: "When to use colour.",
         ..DEFAULTS
@@ -431,7 +446,7 @@ pub const KEYS: &[Key] = &[
         name: "prompt",
         ty: Type::Bool,
         default: Some("true"),
-        place: YOURS,
+        scope: YOURS,
         env: &[Var::ForgePromptDisabled, Var::GhPromptDisabled],
         env_means: Some("false"),
         doc: "Ask for what is missing, on a terminal.",
@@ -440,7 +455,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "editor",
         ty: Type::Command,
-        place: RUNS,
+        scope: RUNS,
         env: &[Var::ForgeEditor, Var::GhEditor],
         fallback: &[Var::GitEditor, Var::Visual, Var::Editor],
         doc: "The command that edits texts.",
@@ -449,7 +464,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "pager",
         ty: Type::Command,
-        place: RUNS,
+        scope: RUNS,
         env: &[Var::ForgePager, Var::GhPager],
         fallback: &[Var::Pager],
         doc: "The command that shows long output on a terminal; empty or `cat` for none.",
@@ -458,7 +473,7 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "browser",
         ty: Type::Command,
-        place: RUNS,
+        scope: RUNS,
         env: &[Var::ForgeBrowser, Var::GhBrowser],
         fallback: &[Var::Browser],
         doc: "The command that opens a URL for `--web`.",
@@ -588,9 +603,30 @@ mod tests {
             let dangerous = key.name.starts_with("hosts.")
                 || matches!(key.ty, Type::Url | Type::Command | Type::Host);
             if dangerous {
-                assert!(matches!(key.place, Place::User(_)), "{}", key.name);
+                assert!(matches!(key.scope, KeyScope::User(_)), "{}", key.name);
             }
         }
+    }
+
+    #[test]
+    fn repository_keys_are_a_closed_list() {
+        let of_repo = KEYS.iter().filter_map(|key| match key.scope {
+            KeyScope::Repo(_) => Some(key.name),
+            KeyScope::User(_) => None,
+        });
+        assert_eq!(
+            of_repo.collect::<Vec<_>>(),
+            [
+                "pr.base",
+                "pr.draft",
+                "merge.method",
+                "workflow.label_prefix",
+                "workflow.preset",
+                "workflow.on_merge.from.<state>",
+                "workflow.on_merge.only_default_branch",
+                "workflow.on_merge.force",
+            ]
+        );
     }
 
     #[cfg(feature = "tangled")]

@@ -85,13 +85,39 @@ impl Config {
     /// The configuration for somebody who works in `cwd`.
     ///
     /// # Errors
-    /// `config` for a file that cannot be read and for the first problem that is an error; unknown
-    /// keys are warnings in [`Self::problems`].
+    /// `config` where the user's file cannot be read, and for the first error in that file or in a
+    /// variable. An error in `.forge.toml` is one of [`Self::check_repo_file`]; the rest are warnings
+    /// in [`Self::problems`].
     pub fn load(env: Env, cwd: &Path) -> Result<Self> {
         let config = Self::read(env, cwd)?;
-        let mut errors = config.problems.iter().filter(|p| p.level == Level::Error);
+        config.check(false)?;
+        Ok(config)
+    }
+
+    /// Whether `.forge.toml` holds a value or an error.
+    pub(crate) fn has_repo_file(&self) -> bool {
+        !self.repo.settings.is_empty() || self.check_repo_file().is_err()
+    }
+
+    /// Whether the values of `.forge.toml` may be used.
+    ///
+    /// # Errors
+    /// `config` for its first error.
+    pub(crate) fn check_repo_file(&self) -> Result<()> {
+        self.check(true)
+    }
+
+    fn is_of_repo(&self, problem: &Problem) -> bool {
+        let path = problem.at.as_ref().map(|(path, ..)| path);
+        path == Some(&self.repo.path)
+    }
+
+    /// The first error in `.forge.toml`, or in the rest of the configuration.
+    fn check(&self, of_repo: bool) -> Result<()> {
+        let is_error = |p: &&Problem| p.level == Level::Error && self.is_of_repo(p) == of_repo;
+        let mut errors = self.problems.iter().filter(is_error);
         let Some(first) = errors.next() else {
-            return Ok(config);
+            return Ok(());
         };
         let error = first.to_error();
         Err(match errors.count() {
@@ -106,25 +132,28 @@ impl Config {
     /// As [`Self::load`], but problems stay in [`Self::problems`] and their lines are skipped.
     ///
     /// # Errors
-    /// `config` for a file that cannot be read.
+    /// `config` where the user's file cannot be read.
     pub fn read(env: Env, cwd: &Path) -> Result<Self> {
         let mut config = Self::without_files(env);
         config.dir = config_dir(&config.env);
         config.root = repository_root(cwd);
-        let file = |path: PathBuf, which, problems: &mut Vec<Problem>| {
-            Ok::<_, Error>(match file::text_of(&path)? {
-                Some(text) => file::parse(&path, &text, which, problems),
-                None => File {
-                    path,
-                    settings: Vec::new(),
-                },
-            })
-        };
         if let Some(dir) = &config.dir {
-            config.user = file(dir.join(USER_FILE), Which::User, &mut config.problems)?;
+            config.user.path = dir.join(USER_FILE);
+            if let Some(text) = file::text_of(&config.user.path)? {
+                let path = &config.user.path;
+                config.user = file::parse(path, &text, Which::User, &mut config.problems);
+            }
         }
         if let Some(root) = &config.root {
-            config.repo = file(root.join(REPO_FILE), Which::Repo, &mut config.problems)?;
+            config.repo.path = root.join(REPO_FILE);
+            match file::text_of_repo(&config.repo.path) {
+                Ok(None) => {}
+                Ok(Some(text)) => {
+                    let path = &config.repo.path;
+                    config.repo = file::parse(path, &text, Which::Repo, &mut config.problems);
+                }
+                Err(problem) => config.problems.push(problem),
+            }
         }
         Ok(config)
     }
@@ -132,11 +161,11 @@ impl Config {
     /// The same without `.forge.toml`, for work on another repository than the one whose file it is.
     #[must_use]
     pub fn without_repo_file(&self) -> Self {
-        Self {
-            root: None,
-            repo: File::default(),
-            ..self.clone()
-        }
+        let mut config = self.clone();
+        config.problems.retain(|problem| !self.is_of_repo(problem));
+        config.root = None;
+        config.repo = File::default();
+        config
     }
 
     /// What is wrong with the files and the variables.
@@ -457,14 +486,14 @@ mod tests {
     fn environment_over_repository_over_user_over_default() {
         let (dir, cwd) = setup(
             "timeout_s = 10\nmerge.method = \"squash\"",
-            "timeout_s = 20",
+            "merge.method = \"rebase\"",
         );
         let config = Config::load(env(&dir, &[]), &cwd).unwrap();
-        let timeout = config.get("timeout_s").unwrap();
-        assert_eq!(timeout.value.as_deref(), Some("20"));
-        assert!(matches!(&timeout.source, Source::Repo(path, 1) if path.ends_with(".forge.toml")));
         let method = config.get("merge.method").unwrap();
-        assert!(matches!(&method.source, Source::User(path, 2) if path.ends_with("config.toml")));
+        assert_eq!(method.value.as_deref(), Some("rebase"));
+        assert!(matches!(&method.source, Source::Repo(path, 1) if path.ends_with(".forge.toml")));
+        let timeout = config.get("timeout_s").unwrap();
+        assert!(matches!(&timeout.source, Source::User(path, 1) if path.ends_with("config.toml")));
         let draft = config.get("pr.draft").unwrap();
         assert_eq!(
             (draft.value.as_deref(), draft.source),
@@ -597,16 +626,56 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_a_directory_is_an_error() {
-        let (dir, cwd) = setup("", "");
-        let file = cwd.join("../../.forge.toml");
+    fn repository_file_errors_stop_its_users_alone() {
+        let (dir, cwd) = setup("merge.method = \"squash\"", "");
+        let file = dir.path().join("work/.forge.toml");
+        let huge = "#".repeat(2 << 20);
+        let texts: [(&[u8], &str); 4] = [
+            (b"pr = [\n", ".forge.toml:1:"),
+            (
+                b"pr.draft = \"perhaps\"\nmerge.method = \"rebase\"",
+                "it takes `true` or `false`",
+            ),
+            (b"\xff", "it is not UTF-8"),
+            (huge.as_bytes(), "it is longer than 1048576 bytes"),
+        ];
+        let said = |expected: &str| {
+            let config = Config::load(env(&dir, &[]), &cwd).unwrap();
+            let e = config.check_repo_file().unwrap_err();
+            assert!(e.message().contains(expected), "{}", e.message());
+            let others = config.without_repo_file();
+            assert!(others.problems().is_empty(), "{:?}", others.problems());
+            assert_eq!(others.value("merge.method").as_deref(), Some("squash"));
+        };
+        for (text, expected) in texts {
+            fs::write(&file, text).unwrap();
+            said(expected);
+        }
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
-        let e = Config::load(env(&dir, &[]), &cwd).unwrap_err();
-        assert!(
-            e.message().ends_with("it is not a regular file"),
-            "{}",
-            e.message()
-        );
+        said("it is not a regular file");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn repository_file_links_stay_in_the_work_tree() {
+        use std::os::unix::fs::symlink;
+        let (dir, cwd) = setup("", "");
+        let file = dir.path().join("work/.forge.toml");
+        let value = "merge.method = \"rebase\"";
+        for target in ["outside.toml", "work/.git/config", "work/inside.toml"] {
+            let target = dir.path().join(target);
+            fs::write(&target, value).unwrap();
+            fs::remove_file(&file).unwrap();
+            symlink(&target, &file).unwrap();
+            let config = Config::load(env(&dir, &[]), &cwd).unwrap();
+            let inside = target.ends_with("work/inside.toml");
+            assert_eq!(config.check_repo_file().is_ok(), inside, "{target:?}");
+            assert_eq!(config.merge_method().is_some(), inside, "{target:?}");
+            let set = config.set("pr.draft", "true", super::super::Scope::Repo);
+            assert_eq!(set.is_ok(), inside, "{target:?}");
+            let kept = fs::read_to_string(&target).unwrap() == value;
+            assert_eq!(kept, !inside, "{target:?}");
+        }
     }
 }

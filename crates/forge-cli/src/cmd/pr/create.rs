@@ -47,7 +47,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
     let mut base = match &depends_on {
         // Its base branch follows from the pull request below it, whatever is usual here.
         Some(_) => args.base.take(),
-        None => named_base(ctx, &head, args.base.take()).await?,
+        None => named_base(ctx, &repo, &head, args.base.take()).await?,
     };
     // A forge knows its default branch by itself; to ask for it is a request of its own.
     if base.is_none()
@@ -68,7 +68,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         description: text.draft.body.clone(),
         base,
         head,
-        draft: args.draft || text.as_draft || ctx.config()?.pr_draft(),
+        draft: args.draft || text.as_draft || ctx.config_for(&repo).await?.pr_draft(),
         labels: names(&args.label),
         assignees: names(&args.assignee),
         reviewers: reviewers(&args.reviewer),
@@ -237,7 +237,12 @@ async fn head(
 
 /// `--base`, else what the clone says for the branch, else the configuration; `None` leaves it to
 /// the repository.
-async fn named_base(ctx: &Ctx, head: &HeadRef, named: Option<String>) -> Result<Option<String>> {
+async fn named_base(
+    ctx: &Ctx,
+    repo: &Repo,
+    head: &HeadRef,
+    named: Option<String>,
+) -> Result<Option<String>> {
     if named.is_some() {
         return Ok(named);
     }
@@ -246,7 +251,7 @@ async fn named_base(ctx: &Ctx, head: &HeadRef, named: Option<String>) -> Result<
     {
         return Ok(Some(base));
     }
-    Ok(ctx.config()?.pr_base())
+    Ok(ctx.config_for(repo).await?.pr_base())
 }
 
 /// The default branch.

@@ -43,11 +43,12 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         }
         return Ok(Exit::Ok);
     }
-    let method = match named.or(ctx.config()?.merge_method()) {
+    let config = ctx.config_for(&selected.repo).await?;
+    let method = match named.or(config.merge_method()) {
         Some(method) => method,
         None => ask(ctx, &selected.repo).await?,
     };
-    let deletes = args.delete_branch || ctx.config()?.merge_delete_branch();
+    let deletes = args.delete_branch || config.merge_delete_branch();
     let on_head = deletes && clone_branch::stands_on_head(ctx, &selected).await?;
     let req = MergeReq {
         method: Some(method),
