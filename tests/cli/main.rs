@@ -38,5 +38,6 @@ mod state;
 mod status;
 mod tangled;
 mod terminal;
+mod unprinted;
 mod view;
 mod world;

@@ -16,6 +16,10 @@ prints the fields that it names; `--jq` filters them and `--template` formats th
 
 Failures are `error: …` on stderr, with `Recovery: …` behind it where there is something to do.
 
+Where the result of a write cannot be printed (a full disk), the exit code is 1, and stderr says
+that the write is done, with the result. A reader that left is no failure: exit code 0, and the
+result of a write is on stderr.
+
 | code | meaning |
 |---|---|
 | 0 | done; also when the reader of a pipe has left |

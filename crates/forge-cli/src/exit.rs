@@ -4,6 +4,8 @@ use std::{error::Error as _, io, process::ExitCode};
 
 use forge_core::{Error, ErrorKind};
 
+use crate::ui::Ui;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -49,9 +51,31 @@ pub fn of_error(e: &Error) -> Exit {
     }
 }
 
-/// The reader of our output has gone (`forge pr diff | head`), which is no failure.
+/// Says how a command failed, and gives its exit.
+///
+/// A write whose result cannot be shown is never left unsaid: a script would repeat it. The reader
+/// of the output may leave (`forge pr diff | head`), as for gh; that is no failure of a write either.
+pub fn report(ui: &Ui, e: &Error) -> Exit {
+    match (ui.unseen_writes(e), is_broken_pipe(e)) {
+        (None, true) => Exit::Ok,
+        (None, false) => {
+            ui.error(e);
+            of_error(e)
+        }
+        (Some(done), true) => {
+            ui.caution(&format!("nobody reads the result: {done}"));
+            Exit::Ok
+        }
+        (Some(done), false) => {
+            let e = Error::new(e.kind().clone(), e.message());
+            ui.error(&e.with_hint(format!("do not repeat the command: {done}")));
+            Exit::Failure
+        }
+    }
+}
+
 #[must_use]
-pub fn is_broken_pipe(e: &Error) -> bool {
+fn is_broken_pipe(e: &Error) -> bool {
     e.source()
         .and_then(|s| s.downcast_ref::<io::Error>())
         .is_some_and(|s| s.kind() == io::ErrorKind::BrokenPipe)

@@ -30,11 +30,7 @@ pub fn main() -> ExitCode {
     let ui = Ui::from_env(&cli.global);
     match run(cli, ui.clone()) {
         Ok(exit) => exit.into(),
-        Err(e) if exit::is_broken_pipe(&e) => ExitCode::SUCCESS,
-        Err(e) => {
-            ui.error(&e);
-            exit::of_error(&e).into()
-        }
+        Err(e) => exit::report(&ui, &e).into(),
     }
 }
 
@@ -45,8 +41,9 @@ fn run(cli: Cli, ui: Ui) -> forge_core::Result<Exit> {
         .map_err(ui::io_error)?;
     let ctx = Ctx::new(ui, cli.global)?.waiting(cli.command.wait());
     let exit = runtime.block_on(cmd::run(&ctx, cli.command));
-    ctx.ui.flush()?;
-    exit
+    // A failure of the command says more than one of its output.
+    let printed = ctx.ui.flush();
+    exit.and_then(|exit| printed.map(|()| exit))
 }
 
 /// Help and version go to stdout and are a success, also where a group of commands is named alone;

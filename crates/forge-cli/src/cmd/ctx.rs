@@ -112,7 +112,8 @@ impl Ctx {
     /// # Errors
     /// As [`Self::forges`].
     pub fn policy(&self) -> Result<Policy> {
-        let progress = Progress::new(self.ui.err_is_tty(), self.global.verbose > 0);
+        let verbose = self.global.verbose > 0;
+        let progress = Progress::new(self.ui.err_is_tty(), verbose, self.ui.writes());
         Ok(Policy {
             observer: Some(Arc::new(progress)),
             trust: Trust::Person,

@@ -29,7 +29,7 @@ use std::{
 use forge::Config;
 use forge_core::{Error, ErrorKind, Ingestion, Outcome, Result, Timestamp, Warning, text};
 
-use self::{color::Palette, pager::Pager, term::Term};
+use self::{color::Palette, pager::Pager, progress::Writes, term::Term};
 use crate::args::GlobalArgs;
 
 /// Streams and what they can show. Cheap to clone.
@@ -37,6 +37,7 @@ use crate::args::GlobalArgs;
 pub struct Ui {
     term: Term,
     out: Arc<Mutex<BufWriter<io::Stdout>>>,
+    writes: Writes,
     now: Timestamp,
     pager: Option<String>,
 }
@@ -59,6 +60,20 @@ pub fn io_error(e: io::Error) -> Error {
     .with_source(e)
 }
 
+/// The context key of a failure to show a result.
+const UNPRINTED: &str = "unprinted";
+
+/// Marks a failure to show a result: what a write of the same command did is then said elsewhere.
+fn unprinted(e: Error) -> Error {
+    e.with_context(UNPRINTED, "stdout")
+}
+
+fn stdout_error(e: io::Error) -> Error {
+    let message = format!("standard output cannot be written: {e}");
+    let e = Error::new(ErrorKind::Internal, message).with_source(e);
+    unprinted(e.with_hint("send the output where it can be written"))
+}
+
 impl Ui {
     /// From the process's streams, environment and flags.
     #[must_use]
@@ -69,6 +84,7 @@ impl Ui {
                 64 * 1024,
                 io::stdout(),
             ))),
+            writes: Writes::default(),
             now: time::now(),
             pager: None,
         }
@@ -155,7 +171,7 @@ impl Ui {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .write_all(bytes)
-            .map_err(io_error)
+            .map_err(stdout_error)
     }
 
     /// Writes a line to stdout.
@@ -184,7 +200,7 @@ impl Ui {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .flush()
-            .map_err(io_error)
+            .map_err(stdout_error)
     }
 
     /// Shows a text on stdout, through the pager where it is longer than the terminal.
@@ -260,6 +276,30 @@ impl Ui {
         if let Some(hint) = e.hint() {
             self.note(&format!("Recovery: {}", text::neutralise(hint)));
         }
+    }
+
+    /// The writes of this command, for [`progress::Progress`].
+    #[must_use]
+    pub fn writes(&self) -> Writes {
+        Arc::clone(&self.writes)
+    }
+
+    /// What the command has written, and the part of its result that stdout did not take, where `e`
+    /// is a failure to show that result.
+    #[must_use]
+    pub fn unseen_writes(&self, e: &Error) -> Option<String> {
+        let writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_unprinted = e.context().iter().any(|(key, _)| *key == UNPRINTED);
+        if writes.is_empty() || !is_unprinted {
+            return None;
+        }
+        let out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = String::from_utf8_lossy(out.buffer()).trim().to_owned();
+        let result = match rest.is_empty() {
+            true => String::new(),
+            false => format!(": {rest}"),
+        };
+        Some(format!("{} is done{result}", writes.join(", ")))
     }
 
     fn look_later(&self, uri: &str) {

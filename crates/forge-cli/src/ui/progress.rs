@@ -3,7 +3,7 @@
 use std::{
     io::{Write as _, stderr},
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         mpsc::{self, RecvTimeoutError, Sender},
     },
     thread::{self, JoinHandle},
@@ -19,6 +19,9 @@ const PATIENCE_LEAST: Duration = Duration::from_millis(100);
 const FRAME: Duration = Duration::from_millis(100);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
+/// The writes that a command has made, in words.
+pub type Writes = Arc<Mutex<Vec<String>>>;
+
 /// Watches the calls of a repository handle.
 ///
 /// The spinner has a thread of its own, because a call may keep the only other one busy.
@@ -27,17 +30,19 @@ pub struct Progress {
     spin: bool,
     verbose: bool,
     since: Instant,
+    writes: Writes,
     running: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
 impl Progress {
-    /// `spin` where stderr is a terminal; `verbose` with `-v`.
+    /// `spin` where stderr is a terminal; `verbose` with `-v`; `writes` gets those that succeed.
     #[must_use]
-    pub fn new(spin: bool, verbose: bool) -> Self {
+    pub fn new(spin: bool, verbose: bool, writes: Writes) -> Self {
         Self {
             spin: spin && !verbose,
             verbose,
             since: Instant::now(),
+            writes,
             running: Mutex::new(None),
         }
     }
@@ -102,8 +107,13 @@ impl Observer for Progress {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((stop, thread));
     }
 
-    fn finished(&self, op: Op, _target: &str, took: Duration, error: Option<&'static str>) {
+    fn finished(&self, op: Op, target: &str, took: Duration, error: Option<&'static str>) {
         self.stop();
+        if op.effect() == Effect::Write && error.is_none() {
+            let write = format!("{} on {}", op.name(), text::one_line(target));
+            let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+            writes.push(write);
+        }
         if self.verbose {
             let how = error.unwrap_or("ok");
             let _ = writeln!(

@@ -182,6 +182,10 @@ impl<T, N> Selection<T, N> {
     /// # Errors
     /// When the filter or template fails, or stdout cannot be written.
     pub fn print(&self, ui: &Ui, value: &Json) -> Result<()> {
+        self.print_value(ui, value).map_err(super::unprinted)
+    }
+
+    fn print_value(&self, ui: &Ui, value: &Json) -> Result<()> {
         if let Some(filter) = &self.jq {
             return filter.print(ui, value);
         }

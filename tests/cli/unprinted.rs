@@ -1,0 +1,170 @@
+//! Writes whose result cannot be shown: nothing of it may make a script repeat them.
+
+use std::{
+    fs::File,
+    process::{Output, Stdio},
+};
+
+use forge_testkit::Run;
+
+use crate::{
+    hub::{Hub, REPO},
+    world::World,
+};
+
+/// Runs `run` with a standard output that takes nothing.
+fn full(run: &Run) -> Output {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    finish(run, full.into())
+}
+
+/// Runs `run` with a standard output whose reader has left.
+fn unread(run: &Run) -> Output {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    finish(run, writer.into())
+}
+
+fn finish(run: &Run, stdout: Stdio) -> Output {
+    let mut command = run.command();
+    command.stdout(stdout).stderr(Stdio::piped());
+    command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Pull request 1 with a thread, behind its base; issue 1; label `bug`; branch `other`.
+struct Staged {
+    world: World,
+    thread: String,
+}
+
+impl Staged {
+    fn new() -> Self {
+        let world = World::with_pull();
+        world.feature("other");
+        let review = ["pr", "review", "1", "--comment", "-b", "See."];
+        let review = world.grace(&review).args(["--line", "feature.txt:1=Why?"]);
+        review.ok();
+        world.forge(&["label", "create", "bug", "--force"]).ok();
+        world.forge(&["issue", "create", "-t", "T", "-b", "B"]).ok();
+        world
+            .git
+            .commit("main", "Go on", &[("main.txt", Some("x\n"))]);
+        let thread = world.forge(&["pr", "thread", "list", "1"]).text();
+        let thread = thread.split('\t').next().unwrap().to_owned();
+        Self { world, thread }
+    }
+
+    fn run(&self, line: &str) -> Run {
+        let line = line.replace("THREAD", &self.thread);
+        self.world.forge(&line.split(' ').collect::<Vec<_>>())
+    }
+}
+
+/// The operation, and a command that makes it and prints its result on stdout.
+const PRINTING: &[(&str, &str)] = &[
+    ("pr.create", "pr create -H other -t T -b B"),
+    ("pr.edit", "pr edit 1 -t New"),
+    ("pr.update_branch", "pr update-branch 1"),
+    ("comment.create", "pr comment 1 -b Said"),
+    ("comment.create", "pr thread reply 1 THREAD -b Said"),
+    ("issue.create", "issue create -t T -b B"),
+    ("issue.edit", "issue edit 1 -t New"),
+    ("issue.comment", "issue comment 1 -b Said"),
+];
+
+/// Commands that print on stderr alone.
+const SILENT: &[&str] = &[
+    "pr review 1 --comment -b Good",
+    "pr thread resolve 1 THREAD",
+    "pr thread unresolve 1 THREAD",
+    "pr ready 1 --undo",
+    "pr ready 1",
+    "pr close 1",
+    "pr reopen 1",
+    "pr merge 1 -s",
+    "issue close 1",
+    "issue reopen 1",
+    "label create new",
+    "label delete new --yes",
+];
+
+#[test]
+fn unprinted_writes_are_said_to_be_done() {
+    for (op, line) in PRINTING {
+        let staged = Staged::new();
+        let before = staged.world.git.refs();
+        let output = full(&staged.run(line));
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(1), "{line}: {said}");
+        assert!(said.contains("No space left on device"), "{line}: {said}");
+        let done = said.split("Recovery: do not repeat the command: ").nth(1);
+        let done = done.unwrap_or_else(|| panic!("{line}: {said}"));
+        assert!(done.starts_with(&format!("{op} on ")), "{line}: {said}");
+        let result = done.split(" is done: ").nth(1).unwrap_or_default();
+        assert!(!result.trim().is_empty(), "{line}: {said}");
+        assert_ne!(staged.world.git.refs(), before, "{line}");
+
+        let staged = Staged::new();
+        let output = unread(&staged.run(line));
+        let said = self::said(&output);
+        assert_eq!(output.status.code(), Some(0), "{line}: {said}");
+        assert!(
+            said.contains(&format!("nobody reads the result: {op} on ")),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn writes_that_print_nothing_succeed_without_output() {
+    for output in [full, unread] {
+        let staged = Staged::new();
+        for line in SILENT {
+            let output = output(&staged.run(line));
+            assert_eq!(output.status.code(), Some(0), "{line}: {}", said(&output));
+        }
+    }
+}
+
+#[test]
+fn unread_reads_are_silent_and_unprinted_ones_fail() {
+    let staged = Staged::new();
+    for line in [
+        "pr list",
+        "pr view 1",
+        "pr diff 1",
+        "issue list",
+        "label list",
+    ] {
+        let run = staged.run(line);
+        let output = unread(&run);
+        assert_eq!(
+            (output.status.code(), said(&output)),
+            (Some(0), String::new())
+        );
+        let output = full(&run);
+        assert_eq!(output.status.code(), Some(1), "{line}");
+        assert!(!said(&output).contains("do not repeat"), "{line}");
+    }
+}
+
+#[test]
+fn unprinted_write_on_github_has_its_url() {
+    let hub = Hub::new();
+    let create = [
+        "pr", "create", "-H", "feature", "-t", "T", "-b", "B", "-R", REPO,
+    ];
+    let output = full(&hub.forge(&create));
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let done = "pr.create on github:github.localhost/octo/tools is done: ";
+    assert!(
+        said.contains(done) && said.contains("/octo/tools/pull/1"),
+        "{said}"
+    );
+    assert_eq!(hub.double.seed().pulls_of(REPO).len(), 1);
+}
