@@ -142,4 +142,6 @@ impl Observer for Pushes {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         *known = self.double.seed().tips(REPO);
     }
+
+    fn rate_limited(&self, _host: &str, _wait: Duration) {}
 }

@@ -126,4 +126,6 @@ impl Observer for Acts {
     }
 
     fn finished(&self, _op: Op, _target: &str, _took: Duration, _error: Option<&'static str>) {}
+
+    fn rate_limited(&self, _host: &str, _wait: Duration) {}
 }

@@ -1,11 +1,12 @@
-//! Writes whose result cannot be shown: nothing of it may make a script repeat them.
+//! Writes whose result cannot be shown, and writes that wait or were not sent: nothing of it may
+//! make a script repeat them.
 
 use std::{
     fs::File,
     process::{Output, Stdio},
 };
 
-use forge_testkit::Run;
+use forge_testkit::{Run, github::Fault};
 
 use crate::{
     hub::{Hub, REPO},
@@ -167,4 +168,66 @@ fn unprinted_write_on_github_has_its_url() {
         "{said}"
     );
     assert_eq!(hub.double.seed().pulls_of(REPO).len(), 1);
+}
+
+const COMMENT: [&str; 7] = ["pr", "comment", "1", "-b", "Said.", "-R", REPO];
+
+#[test]
+fn rate_limit_wait_is_said() {
+    for fault in [
+        Fault::secondary(403, Some(1)),
+        Fault::secondary(429, Some(1)),
+    ] {
+        let hub = Hub::with_pull();
+        hub.double.fault(fault.on_mutations());
+        let out = hub.forge(&COMMENT).output().success();
+        let said = out.stderr_text();
+        assert_eq!(said, "rate limited by api.github.localhost, waiting 1 s\n");
+        assert_eq!(hub.double.seed().comments_of(REPO, 1).len(), 1);
+    }
+}
+
+#[test]
+fn write_that_was_not_sent_says_so() {
+    let hub = Hub::with_pull();
+    let limited = |seconds| Fault::secondary(403, Some(seconds)).on_mutations().always();
+    // Longer than the deadline, but not than the budget for waits.
+    hub.double.fault(limited(30));
+    let run = hub.forge(&COMMENT).env("FORGE_TIMEOUT", "1");
+    let said = run.output().exits(1).stderr_text();
+    assert!(
+        said.contains("took longer than 1 s (nothing was sent)"),
+        "{said}"
+    );
+    assert!(!said.contains("it may have"), "{said}");
+    // Longer than both.
+    let hub = Hub::with_pull();
+    hub.double.fault(limited(3600));
+    let said = hub.forge(&COMMENT).output().exits(1).stderr_text();
+    assert!(said.contains("(nothing was written)"), "{said}");
+    // Nobody listens there.
+    let nobody = "http://127.0.0.1:1";
+    let run = hub
+        .forge(&COMMENT)
+        .env("HTTP_PROXY", nobody)
+        .env("http_proxy", nobody);
+    let said = run.output().exits(1).stderr_text();
+    assert!(
+        said.contains("no connection to api.github.localhost"),
+        "{said}"
+    );
+    assert!(said.contains("(nothing was sent)"), "{said}");
+    assert!(hub.double.seed().comments_of(REPO, 1).is_empty());
+}
+
+#[test]
+fn write_without_an_answer_is_not_called_unsent() {
+    let hub = Hub::with_pull();
+    let lost = std::time::Duration::from_secs(30);
+    hub.double
+        .fault(Fault::delayed(lost).on_mutations().committed());
+    let run = hub.forge(&COMMENT).env("FORGE_TIMEOUT", "2");
+    let said = run.output().exits(1).stderr_text();
+    assert!(said.contains("it may have"), "{said}");
+    assert!(!said.contains("nothing was"), "{said}");
 }

@@ -16,9 +16,14 @@ prints the fields that it names; `--jq` filters them and `--template` formats th
 
 Failures are `error: …` on stderr, with `Recovery: …` behind it where there is something to do.
 
-Where the result of a write cannot be printed (a full disk), the exit code is 1, and stderr says
-that the write is done, with the result. A reader that left is no failure: exit code 0, and the
-result of a write is on stderr.
+Three cases where a script could repeat a write by mistake:
+
+- A wait for a rate limit is `rate limited by HOST, waiting N s` on stderr.
+- A write that failed before the forge was asked for it ends its error with `(nothing was sent)` or
+  `(nothing was written)`. A write that may have happened says to look first.
+- Where the result of a write cannot be printed (a full disk), the exit code is 1, and stderr says
+  that the write is done, with the result. A reader that left is no failure: exit code 0, and the
+  result of a write is on stderr.
 
 | code | meaning |
 |---|---|

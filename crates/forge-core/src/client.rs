@@ -8,6 +8,7 @@ use tracing::Instrument;
 use crate::{
     Capability, Error, ErrorKind, Forge, Outcome, Page, PageReq, PrId, RepoId, Result, Retry,
     Support, Trust, WebPage,
+    call::CallState,
     model::{
         Actor, Attachment, Branch, Check, CheckLog, ChecksReport, CloseReq, Comment, CommentId,
         Commit, CreatePull, Diff, DiffReq, EditIssue, EditPull, FileChange, HeadRef, Issue,
@@ -37,6 +38,8 @@ pub trait Observer: Send + Sync {
     fn started(&self, op: Op, target: &str);
     /// A call has ended; `error` is its code when it failed.
     fn finished(&self, op: Op, target: &str, took: Duration, error: Option<&'static str>);
+    /// The call waits because `host` limits the rate of requests.
+    fn rate_limited(&self, host: &str, wait: Duration);
 }
 
 /// What holds for every call of a handle.
@@ -139,11 +142,16 @@ impl Client {
             o.started(op, &name);
         }
         let deadline = self.policy.deadline;
-        let result = match tokio::time::timeout(deadline, call().instrument(span)).await {
+        let state = CallState::new(self.policy.observer.clone());
+        let running = state.scope(call().instrument(span));
+        let result = match tokio::time::timeout(deadline, running).await {
             Ok(result) => result,
-            Err(_) => Err(self.timed_out(op, deadline)),
+            Err(_) => Err(timed_out(op, deadline, &state)),
         }
-        .map_err(|e| e.with_op(op.name()));
+        .map_err(|e| match op.effect() {
+            Effect::Write => state.of_write(e.with_op(op.name())),
+            Effect::Read => e.with_op(op.name()),
+        });
         if let Some(o) = &self.policy.observer {
             o.finished(
                 op,
@@ -177,18 +185,18 @@ impl Client {
             .with_op(op.name())),
         }
     }
+}
 
-    fn timed_out(&self, op: Op, after: Duration) -> Error {
-        let e = Error::new(
-            ErrorKind::Timeout { after },
-            format!("{} took longer than {} s", op.name(), after.as_secs_f32()),
-        );
-        if op.effect() == Effect::Write {
-            e.with_retry(Retry::Ambiguous)
-                .with_hint("look whether it happened before trying again: it may have")
-        } else {
-            e.with_hint("try again, or allow more time with FORGE_TIMEOUT (seconds)")
-        }
+fn timed_out(op: Op, after: Duration, state: &CallState) -> Error {
+    let e = Error::new(
+        ErrorKind::Timeout { after },
+        format!("{} took longer than {} s", op.name(), after.as_secs_f32()),
+    );
+    if op.effect() == Effect::Write && !state.wrote_nothing() {
+        e.with_retry(Retry::Ambiguous)
+            .with_hint("look whether it happened before trying again: it may have")
+    } else {
+        e.with_hint("try again, or allow more time with FORGE_TIMEOUT (seconds)")
     }
 }
 

@@ -263,6 +263,13 @@ impl Error {
         self
     }
 
+    /// Adds what else is known to the end of the message.
+    #[must_use]
+    pub(crate) fn add_to_message(mut self, more: &str) -> Self {
+        self.0.message.push_str(more);
+        self
+    }
+
     /// Adds a concrete value, such as `("ref", "refs/forge/pulls/7")`.
     #[must_use]
     pub fn with_context(mut self, key: &'static str, value: impl Into<String>) -> Self {

@@ -4,6 +4,7 @@
 //!
 //! No I/O happens here: backends bring it. Library users start at the `forge` crate.
 
+pub mod call;
 mod capability;
 mod client;
 mod error;

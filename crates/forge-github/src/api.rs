@@ -167,10 +167,14 @@ impl Api {
             let answer = self.open(&bytes, headers, call.write)?;
             // A rate limit that is told in the body was met before anything ran.
             if answer.errors.iter().any(GqlError::is_rate_limit) {
+                if call.write {
+                    forge_core::call::write_refused();
+                }
                 let wait = forge_http::rate_limit_wait(&answer.headers);
                 if wait <= budget && attempt < policy.retries {
                     budget -= wait;
                     tracing::warn!(seconds = wait.as_secs(), "rate limited, waiting");
+                    forge_core::call::rate_limited(&self.host, wait);
                     policy.wait(wait).await;
                     continue;
                 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use forge_core::{Error, ErrorKind, Result, Retry};
+use forge_core::{Error, ErrorKind, Result, Retry, call};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use tracing::{Instrument, Span, debug_span, field};
 use url::Url;
@@ -240,8 +240,10 @@ impl Http {
             .get::<MaxRetries>()
             .map_or(policy.retries, |m| m.0);
         let again = class != Class::Write;
+        let writes = class != Class::Read;
         let host = host_of(url);
-        let _pass = self.0.gates.pass(&host, class != Class::Read, policy).await;
+        call::uses_transport();
+        let _pass = self.0.gates.pass(&host, writes, policy).await;
         let mut attempt = 0;
         let mut budget = policy.budget;
         let mut limited = 0;
@@ -257,6 +259,9 @@ impl Http {
                 request_id = field::Empty,
                 rate_remaining = field::Empty,
             );
+            if writes {
+                call::write_begins();
+            }
             let outcome = self
                 .once(request, url, &host, &span)
                 .instrument(span.clone())
@@ -265,12 +270,16 @@ impl Http {
                 Ok(response) => {
                     let status = response.status();
                     if let Some(wait) = rate::limited_for(status, response.headers()) {
+                        if writes {
+                            call::write_refused();
+                        }
                         if wait > budget || limited >= policy.retries {
                             return Ok(response);
                         }
                         limited += 1;
                         budget -= wait;
                         tracing::warn!(parent: &span, seconds = wait.as_secs(), "rate limited, waiting");
+                        call::rate_limited(&host, wait);
                         policy.wait(wait).await;
                         continue;
                     }
@@ -280,6 +289,9 @@ impl Http {
                     policy.pause(attempt)
                 }
                 Err(Failure::NotSent { error, again }) => {
+                    if writes {
+                        call::write_refused();
+                    }
                     if !again || attempt >= most {
                         return Err(error);
                     }

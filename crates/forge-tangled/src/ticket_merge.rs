@@ -197,6 +197,7 @@ impl Tangled {
             &change,
         ];
         let remote = git.for_remote().await?;
+        forge_core::call::write_begins();
         let pushed = remote.run_with_locks(args, b"").await?;
         let after = self.branch(repository, base).await;
         if let Ok(Some(after)) = &after

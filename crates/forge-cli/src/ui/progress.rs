@@ -124,4 +124,14 @@ impl Observer for Progress {
             );
         }
     }
+
+    fn rate_limited(&self, host: &str, wait: Duration) {
+        // The line takes the place of the spinner.
+        self.stop();
+        let (host, seconds) = (text::one_line(host), wait.as_secs_f32().ceil());
+        let _ = writeln!(
+            stderr().lock(),
+            "rate limited by {host}, waiting {seconds} s"
+        );
+    }
 }
