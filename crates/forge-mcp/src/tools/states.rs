@@ -1,7 +1,7 @@
 //! The workflow states of issues that a merge moves, where the configuration keeps such states.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Repo,
+    Capability, Error, ErrorKind, Repo, Trust,
     model::{Issue, IssueFields, IssueId, IssueReason, IssueState, SetIssueState},
 };
 use forge_git::Place;
@@ -61,7 +61,7 @@ impl States {
     /// # Errors
     /// `config` for states that there are not.
     pub async fn of(server: &Server, repo: &Repo) -> Result<Option<Self>, Error> {
-        let place = Place::at(&server.options().dir);
+        let place = Place::at(&server.options().dir, Trust::Guarded);
         let config = server.forges().config_for(&place, repo).await?;
         let Some(prefix) = config.workflow_label_prefix() else {
             return Ok(None);
