@@ -4,7 +4,9 @@
 //! hands it on. Outside of a call all of this does nothing.
 
 use std::{
-    future::Future,
+    cell::RefCell,
+    future::{Future, poll_fn},
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -14,8 +16,24 @@ use std::{
 
 use crate::{Error, ErrorKind, Observer, Retry};
 
-tokio::task_local! {
-    static CALL: Arc<CallState>;
+thread_local! {
+    /// The call whose future this thread polls.
+    static CALL: RefCell<Option<Arc<CallState>>> = const { RefCell::new(None) };
+}
+
+/// Makes a call the one of this thread, until it is dropped.
+struct Entered(Option<Arc<CallState>>);
+
+impl Entered {
+    fn new(call: &Arc<CallState>) -> Self {
+        Self(CALL.replace(Some(Arc::clone(call))))
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CALL.set(self.0.take());
+    }
 }
 
 #[derive(Default)]
@@ -37,7 +55,12 @@ impl CallState {
 
     /// Runs a call in this scope.
     pub(crate) async fn scope<T>(self: &Arc<Self>, call: impl Future<Output = T>) -> T {
-        CALL.scope(Arc::clone(self), call).await
+        let mut call = pin!(call);
+        poll_fn(|context| {
+            let _entered = Entered::new(self);
+            call.as_mut().poll(context)
+        })
+        .await
     }
 
     /// Whether it is certain that the forge was sent no write that it may have carried out.
@@ -63,8 +86,10 @@ impl CallState {
 }
 
 fn with(tell: impl FnOnce(&CallState)) {
-    // Outside of a call there is nobody to tell.
-    let _ = CALL.try_with(|call| tell(call));
+    // The observer is told without the borrow: it may begin another call.
+    if let Some(call) = CALL.with_borrow(Clone::clone) {
+        tell(&call);
+    }
 }
 
 /// The call uses a transport, which counts its writes.
@@ -96,4 +121,42 @@ pub fn rate_limited(host: &str, wait: Duration) {
             observer.rate_limited(host, wait);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost() -> Error {
+        Error::new(ErrorKind::Network, "no connection")
+    }
+
+    #[tokio::test]
+    async fn writes_are_counted_in_their_own_call() {
+        let (one, other) = (CallState::new(None), CallState::new(None));
+        let write = async {
+            uses_transport();
+            tokio::task::yield_now().await;
+            write_begins();
+        };
+        let refused = async {
+            uses_transport();
+            write_begins();
+            tokio::task::yield_now().await;
+            write_refused();
+        };
+        tokio::join!(one.scope(write), other.scope(refused));
+        // Outside of a call.
+        write_begins();
+        assert!(!one.wrote_nothing() && other.wrote_nothing());
+        assert_eq!(one.of_write(lost()).message(), "no connection");
+        assert_eq!(
+            other.of_write(lost()).message(),
+            "no connection (nothing was sent)"
+        );
+        let unknown = other.of_write(lost().with_retry(Retry::Ambiguous));
+        assert_eq!(unknown.message(), "no connection");
+        // Nobody counts the writes of a call without a transport.
+        assert!(!CallState::new(None).wrote_nothing());
+    }
 }
