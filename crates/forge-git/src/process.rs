@@ -23,9 +23,11 @@ pub(crate) enum Purpose {
     },
 }
 
+/// What no process needs: git finds out by itself which files changed.
+const ALWAYS: [&str; 1] = ["core.fsmonitor=false"];
+
 /// Settings that keep git from programs which no read needs.
-const QUIET: [&str; 5] = [
-    "core.fsmonitor=false",
+const QUIET: [&str; 4] = [
     "core.hooksPath=/dev/null",
     "log.showSignature=false",
     "gc.auto=0",
@@ -70,6 +72,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
             command.args(["-c", setting]);
         }
     };
+    set(&ALWAYS);
     if guarded || purpose == Purpose::Read {
         set(&QUIET);
     }
@@ -157,8 +160,9 @@ impl Git {
             .iter()
             .filter(|setting| is_merge_driver(&setting.key))
             .collect();
-        if let Some(odd) = drivers.iter().find(|setting| setting.key.contains('=')) {
-            // `git -c` ends the key at the first '='.
+        // `git -c` ends the key at the first '='; a key that is not UTF-8 has lost its name here.
+        let is_odd = |key: &str| key.contains(['=', char::REPLACEMENT_CHARACTER]);
+        if let Some(odd) = drivers.iter().find(|setting| is_odd(&setting.key)) {
             return Err(refused("a merge", &[&odd.key]));
         }
         for setting in drivers {

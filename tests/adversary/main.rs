@@ -1,0 +1,27 @@
+//! What a stranger's repository can make run: canary programs in every place where git takes a program
+//! from, under every tool, resource and command of the real binary.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod canaries;
+mod commands;
+mod keys;
+#[path = "../cli/world.rs"]
+#[allow(dead_code, reason = "shared with the tests of the command line")]
+mod local_world;
+mod places;
+mod plant;
+mod runs;
+#[path = "../mcp/schema.rs"]
+mod schema;
+mod story;
+mod trust;
+#[path = "../mcp/world.rs"]
+#[allow(dead_code, reason = "shared with the tests of the MCP server")]
+mod world;

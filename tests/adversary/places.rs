@@ -1,0 +1,241 @@
+//! Where a stranger's repository can be, with pull requests that a clean `forge` has made.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use forge_testkit::{CANARY, GitDir, Identity, Run, Scratch, git_program};
+
+use crate::{
+    canaries::Canaries,
+    local_world::{DATE, World},
+    plant::{ATTRIBUTES, MODULES, Variant, plant},
+};
+
+/// The pull requests that each place has.
+const PULLS: u64 = 9;
+
+/// Variables with tokens; children of `forge` see none of them.
+const TOKENS: [&str; 6] = [
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_ENTERPRISE_TOKEN",
+    "GITHUB_ENTERPRISE_TOKEN",
+    "FORGE_MCP_TOKEN",
+    "TANGLED_PASSWORD",
+];
+
+/// Programs that git finds in the user's `PATH`.
+const IN_PATH: &[&str] = &[
+    "ssh",
+    "gpg",
+    "gpgsm",
+    "ssh-keygen",
+    "git-remote-canary",
+    "git-remote-canary-vcs",
+];
+
+/// A kind of place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Repository,
+    LinkedWorkTree,
+    Submodule,
+    /// A bare repository among the files of a clone, in `docs`.
+    EmbeddedBare,
+    /// A clone of a repository in which everything is planted.
+    Clone,
+}
+
+/// A place with canaries.
+pub struct Place {
+    scratch: Scratch,
+    /// The repository that has the canaries, as everybody in it would run git.
+    pub planted: PathBuf,
+    /// Where somebody stands.
+    pub cwd: PathBuf,
+    /// How `-R` and `repo` name the repository that has the canaries; without one it is the
+    /// repository of `cwd`.
+    pub named: Vec<Option<String>>,
+    pub canaries: Canaries,
+}
+
+impl Place {
+    /// Made from a repository with [`pulls`].
+    pub fn new(origin: &World, kind: Kind, variant: Variant) -> Self {
+        let scratch = Scratch::new();
+        let mut canaries = Canaries::new(&scratch);
+        let outside = scratch.path("outside");
+        fs::create_dir_all(&outside).unwrap();
+        // A program of the user's own is not the repository's.
+        let home = scratch.path("home/.gitconfig");
+        let helper = canaries.program("users-credential.helper");
+        let own = fs::read_to_string(&home).unwrap();
+        let own = format!("{own}[credential]\n\thelper = {helper}\n");
+        fs::write(&home, own).unwrap();
+        canaries.directory("bin", IN_PATH);
+        let repo = scratch.path("repo");
+        copy(origin.git.path(), &repo);
+        let path = |path: &Path| Some(path.to_str().unwrap().to_owned());
+        let (cwd, named, planted) = match kind {
+            Kind::Repository => (repo.clone(), vec![None, path(&repo)], repo.join(".git")),
+            Kind::LinkedWorkTree => {
+                let linked = scratch.path("linked");
+                let args = ["worktree", "add", "-q", "-b", "linked"];
+                git(&repo, &[&args[..], &[linked.to_str().unwrap()]].concat());
+                (linked.clone(), vec![None, path(&linked)], repo.join(".git"))
+            }
+            Kind::Submodule => {
+                let outer = submodule(&scratch, &repo);
+                plant(Variant::Included, &outer.join(".git"), &outside, &canaries);
+                let sub = outer.join("sub");
+                let common = outer.join(".git/modules/sub");
+                (sub.clone(), vec![None, path(&sub)], common)
+            }
+            Kind::EmbeddedBare => {
+                let outer = scratch.path("outer");
+                let _ = GitDir::init(&outer, &[]);
+                let docs = outer.join("docs");
+                copy(&repo.join(".git"), &docs);
+                let config = fs::read_to_string(docs.join("config")).unwrap();
+                let config = config.replace("bare = false", "bare = false\n\tworktree = .");
+                fs::write(docs.join("config"), config).unwrap();
+                (outer, vec![path(&docs), Some("./docs".to_owned())], docs)
+            }
+            Kind::Clone => {
+                let clone = scratch.path("clone");
+                let [from, to] = [&repo, &clone].map(|dir| dir.to_str().unwrap());
+                git(&scratch.path(""), &["clone", "-q", from, to]);
+                (clone, vec![None, path(&repo)], repo.join(".git"))
+            }
+        };
+        plant(variant, &planted, &outside, &canaries);
+        if kind == Kind::EmbeddedBare {
+            git(&cwd, &["add", "-A"]);
+            git(&cwd, &["commit", "-q", "-m", "Documentation"]);
+        }
+        canaries.sightings();
+        Self {
+            scratch,
+            planted,
+            cwd,
+            named,
+            canaries,
+        }
+    }
+
+    /// `forge` as Grace there, with every token in its environment.
+    pub fn forge(&self, args: &[&str]) -> Run {
+        self.with_tokens(self.scratch.forge(&self.cwd, &Identity::GRACE))
+            .args(args)
+    }
+
+    /// git as Grace there.
+    pub fn git(&self, args: &[&str]) -> Run {
+        let run = self.scratch.run(git_program()).dir(&self.cwd);
+        let who = Identity::GRACE.variables();
+        let run = who
+            .into_iter()
+            .fold(run, |run, (key, value)| run.env(key, value));
+        self.with_tokens(run).args(args)
+    }
+
+    fn with_tokens(&self, run: Run) -> Run {
+        let bin = self.scratch.path("canaries/bin");
+        let path = std::env::var("PATH").unwrap_or_default();
+        let run = run
+            .env("PATH", format!("{}:{path}", bin.display()))
+            .env("GIT_AUTHOR_DATE", DATE)
+            .env("GIT_COMMITTER_DATE", DATE);
+        TOKENS.iter().fold(run, |run, name| {
+            run.env(name, format!("gho_{CANARY}{}", name.to_ascii_lowercase()))
+        })
+    }
+}
+
+/// A repository with nine pull requests, each of which changes another line of a file that the base
+/// changes as well; the first of them ends with a signed commit.
+pub fn pulls() -> World {
+    let world = World::new();
+    let git = &world.git;
+    let lib = |changed: u64| {
+        (1..=20).fold(String::new(), |text, n| match n == changed {
+            true => format!("{text}changed {n}\n"),
+            false => format!("{text}line {n}\n"),
+        })
+    };
+    let tree = [
+        (".gitattributes", Some(ATTRIBUTES)),
+        (".gitmodules", Some(MODULES)),
+    ];
+    git.commit("main", "Attributes", &tree);
+    for n in 1..=PULLS {
+        let (branch, file) = (format!("feature-{n}"), format!("feature-{n}.txt"));
+        let (own, lib) = (format!("one\ntwo\nthree of {n}\n"), lib(2 * n));
+        let files = [(&*file, Some(&*own)), ("src/lib.rs", Some(&*lib))];
+        git.commit(&branch, &format!("Add {file}"), &files);
+        if n == 1 {
+            sign(git, &branch);
+        }
+        let title = format!("Title {n}");
+        let create = ["pr", "create", "-H", &branch, "-t", &title, "-b", "Text."];
+        world.forge(&create).ok();
+    }
+    git.commit("fresh", "Fresh", &[("fresh.txt", Some("fresh\n"))]);
+    git.commit("main", "Meanwhile", &[("src/lib.rs", Some(&lib(20)))]);
+    git.run(["reset", "--quiet", "--hard"]).ok();
+    world
+        .forge(&["issue", "create", "-t", "Issue", "-b", "Text."])
+        .ok();
+    world
+        .grace(&["pr", "review", "1", "-c", "-b", "Text."])
+        .ok();
+    world
+}
+
+/// Puts a signature on the last commit of a branch.
+fn sign(git: &GitDir, branch: &str) {
+    let commit = git.run(["cat-file", "commit", branch]).text();
+    let (head, message) = commit.split_once("\n\n").unwrap();
+    let signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----";
+    let signed = format!("{head}\n{signature}\n\n{message}");
+    let hash = git.run(["hash-object", "-t", "commit", "-w", "--stdin"]);
+    git.set_branch(branch, hash.stdin(signed).text().trim());
+}
+
+/// A repository whose submodule `sub` has the pull requests.
+fn submodule(scratch: &Scratch, repo: &Path) -> PathBuf {
+    let outer = scratch.path("outer");
+    let _ = GitDir::init(&outer, &[]);
+    let repo = repo.to_str().unwrap();
+    let file = ["-c", "protocol.file.allow=always"];
+    git(
+        &outer,
+        &[&file[..], &["submodule", "add", "-q", repo, "sub"]].concat(),
+    );
+    git(&outer, &["commit", "-q", "-m", "A submodule"]);
+    let sub = outer.join("sub");
+    git(&sub, &["fetch", "-q", "-u", "origin", "refs/*:refs/*"]);
+    git(&sub, &["remote", "remove", "origin"]);
+    outer
+}
+
+/// git of the one who plants.
+fn git(dir: &Path, args: &[&str]) {
+    GitDir::at(dir).run(args.iter().copied()).ok();
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => {
+                fs::copy(entry.path(), to).unwrap();
+            }
+        }
+    }
+}

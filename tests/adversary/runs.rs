@@ -1,0 +1,328 @@
+//! The table of `docs/git-processes.md`, held by every tool, resource and command in every place.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::{
+    canaries::Sighting,
+    commands::{ALONE, READING, WRITING, reading_tools, writing_tools},
+    places::{Kind, Place, pulls},
+    plant::Variant,
+    trust::{Purpose, allows},
+    world::{LEGACY, MODERN, Wire},
+};
+
+/// What ran against the table: where, and in which steps.
+#[derive(Default)]
+struct Findings {
+    forbidden: BTreeMap<(String, Sighting), BTreeSet<String>>,
+    /// Whatever ran.
+    seen: BTreeSet<String>,
+}
+
+impl Findings {
+    fn look(&mut self, place: &mut Place, purpose: Purpose, at: &str, step: &str) {
+        for mut sighting in place.canaries.sightings() {
+            self.seen.insert(sighting.canary.clone());
+            if !allows(purpose, &sighting) {
+                sighting.parent = sighting.parent.chars().take(100).collect();
+                let key = (at.to_owned(), sighting);
+                self.forbidden
+                    .entry(key)
+                    .or_default()
+                    .insert(step.to_owned());
+            }
+        }
+    }
+
+    #[track_caller]
+    fn none(&self) {
+        let mut text = String::new();
+        for ((at, seen), steps) in &self.forbidden {
+            let (canary, tokens, parent) = (&seen.canary, &seen.tokens, &seen.parent);
+            let steps: Vec<_> = steps.iter().map(String::as_str).collect();
+            let steps = steps.join("; ");
+            text.push_str(&format!(
+                "{at}: {canary} | tokens: {tokens} | by: {parent} | in: {steps}\n"
+            ));
+        }
+        assert!(text.is_empty(), "programs that the table forbids:\n{text}");
+    }
+
+    /// That these ran: what is forbidden elsewhere is really planted.
+    #[track_caller]
+    fn saw(&self, canaries: &[&str]) {
+        for canary in canaries {
+            assert!(
+                self.seen.contains(*canary),
+                "{canary} is not in {:?}",
+                self.seen
+            );
+        }
+    }
+}
+
+/// The arguments that let a server use other paths than its own.
+fn allow_path(place: &Place) -> Vec<String> {
+    let help = place.forge(&["mcp", "--help"]).output().stdout_text();
+    if !help.contains("--allow-path") {
+        return Vec::new();
+    }
+    let paths = place.named.iter().flatten();
+    paths
+        .flat_map(|path| ["--allow-path".to_owned(), path.clone()])
+        .collect()
+}
+
+fn agents(kind: Kind) {
+    let origin = pulls();
+    let mut findings = Findings::default();
+    for variant in Variant::ALL {
+        for (era, mode) in [(MODERN, &["mcp"][..]), (LEGACY, &["mcp", "--write"])] {
+            let mut place = Place::new(&origin, kind, variant);
+            let at = format!("{kind:?} {variant:?} {}", mode.join(" "));
+            let paths = allow_path(&place);
+            let mut args = mode.to_vec();
+            args.extend(paths.iter().map(String::as_str));
+            let mut wire = Wire::start(&place.forge(&args), era);
+            let named = place.named.clone();
+            let mut look = |step: &str| {
+                findings.look(&mut place, Purpose::Guarded, &at, step);
+            };
+            if mode.len() == 1 {
+                named
+                    .iter()
+                    .for_each(|repo| reads(&mut wire, repo.as_deref(), &mut look));
+            } else {
+                for (tool, args) in writing_tools() {
+                    let called = wire.call(tool, with_repo(args, named[0].as_deref()));
+                    if std::env::var_os("ADVERSARY_SHOW").is_some() {
+                        eprintln!(
+                            "{at}: {tool}: {}",
+                            called.text().lines().next().unwrap_or("")
+                        );
+                    }
+                    look(tool);
+                }
+            }
+            wire.end();
+            look("the end");
+        }
+    }
+    findings.none();
+}
+
+fn with_repo(mut args: Value, repo: Option<&str>) -> Value {
+    if let Some(repo) = repo {
+        args["repo"] = json!(repo);
+    }
+    args
+}
+
+/// Every tool that reads, every resource and their completions.
+fn reads(wire: &mut Wire, repo: Option<&str>, look: &mut impl FnMut(&str)) {
+    for (tool, args) in reading_tools() {
+        let step = format!("{tool} {args}");
+        wire.call(tool, with_repo(args, repo));
+        look(&step);
+    }
+    let list = wire.request("resources/list", json!({}))["result"]["resources"].clone();
+    for resource in list.as_array().unwrap() {
+        wire.request("resources/read", json!({"uri": resource["uri"]}));
+        look("a resource that is listed");
+    }
+    let Some(path) = repo else { return };
+    let templates = wire.request("resources/templates/list", json!({}));
+    let templates = templates["result"]["resourceTemplates"].clone();
+    for template in templates.as_array().unwrap() {
+        let template = template["uriTemplate"].as_str().unwrap();
+        let uri = template
+            .replace(
+                "{+repo}",
+                &format!("local/{}", path.trim_start_matches('/')),
+            )
+            .replace("{number}", "1")
+            .replace("{+path}", "feature-1.txt");
+        assert!(!uri.contains('{'), "{uri}");
+        wire.request("resources/read", json!({"uri": uri}));
+        look(template);
+        for (name, value) in [("repo", ""), ("number", ""), ("path", "f")] {
+            let params = json!({
+                "ref": {"type": "ref/resource", "uri": template},
+                "argument": {"name": name, "value": value},
+                "context": {"arguments": {"repo": path, "number": "1"}}
+            });
+            wire.request("completion/complete", params);
+            look("completion/complete");
+        }
+    }
+}
+
+fn commands_that_read(kind: Kind) {
+    let origin = pulls();
+    let mut findings = Findings::default();
+    for variant in Variant::ALL {
+        let mut place = Place::new(&origin, kind, variant);
+        let at = format!("{kind:?} {variant:?}");
+        let named = place.named.clone();
+        let mut run = |place: &mut Place, purpose: Purpose, args: &[&str]| {
+            let _ = place.forge(args).output();
+            findings.look(place, purpose, &at, &args.join(" "));
+        };
+        for repo in &named {
+            for args in READING {
+                match repo {
+                    Some(repo) => {
+                        let args = [args, &["-R", repo][..]].concat();
+                        run(&mut place, Purpose::PersonReads, &args);
+                    }
+                    // A remote leads to another repository than the one that somebody stands in.
+                    None if kind == Kind::Clone => run(&mut place, Purpose::Guarded, args),
+                    None => run(&mut place, Purpose::PersonReads, args),
+                }
+            }
+        }
+        for args in ALONE {
+            run(&mut place, Purpose::Guarded, args);
+        }
+        if kind == Kind::EmbeddedBare {
+            // Somebody went into the directory, and named nothing.
+            place.cwd = place.planted.clone();
+            for args in READING {
+                run(&mut place, Purpose::Guarded, args);
+            }
+        }
+    }
+    findings.none();
+}
+
+fn commands_that_write(kind: Kind) -> Findings {
+    let origin = pulls();
+    let mut findings = Findings::default();
+    for variant in Variant::ALL {
+        let mut place = Place::new(&origin, kind, variant);
+        let at = format!("{kind:?} {variant:?}");
+        let named = place.named[0].clone();
+        let purpose = match kind {
+            Kind::Clone => Purpose::Guarded,
+            _ => Purpose::PersonWrites,
+        };
+        for args in WRITING {
+            let args = match &named {
+                Some(repo) => [args, &["-R", repo][..]].concat(),
+                None => args.to_vec(),
+            };
+            let output = place.forge(&args).output();
+            if std::env::var_os("ADVERSARY_SHOW").is_some() {
+                eprintln!("{at}: {output:?}");
+            }
+            findings.look(&mut place, purpose, &at, &args.join(" "));
+        }
+        if kind == Kind::EmbeddedBare {
+            place.cwd = place.planted.clone();
+            for args in WRITING {
+                let _ = place.forge(args).output();
+                findings.look(&mut place, Purpose::Guarded, &at, &args.join(" "));
+            }
+        }
+    }
+    findings.none();
+    findings
+}
+
+macro_rules! over_places {
+    ($($place:ident = $kind:ident;)*) => { $(
+        mod $place {
+            use super::*;
+
+            #[test]
+            fn agent_runs_no_program() {
+                agents(Kind::$kind);
+            }
+
+            #[test]
+            fn reading_command_runs_no_program() {
+                commands_that_read(Kind::$kind);
+            }
+
+            #[test]
+            fn writing_command_runs_listed_programs_alone() {
+                commands_that_write(Kind::$kind);
+            }
+        }
+    )* };
+}
+
+over_places! {
+    repository = Repository;
+    linked_work_tree = LinkedWorkTree;
+    submodule = Submodule;
+    embedded_bare_repository = EmbeddedBare;
+    clone = Clone;
+}
+
+#[test]
+fn deliberate_write_runs_hooks_and_merge_drivers() {
+    commands_that_write(Kind::Repository).saw(&[
+        "core.hooksPath/reference-transaction",
+        "hooks/reference-transaction",
+        "merge.canary.driver",
+        "merge.odd.driver",
+    ]);
+}
+
+/// What git itself runs in these places: the canaries are where git takes programs from.
+#[test]
+fn git_runs_the_planted_programs() {
+    let origin = pulls();
+    let mut findings = Findings::default();
+    for variant in Variant::ALL {
+        let mut place = Place::new(&origin, Kind::Repository, variant);
+        for args in [
+            &["status"][..],
+            &["canary"],
+            &["log", "-1", "--format=%GG", "feature-1"],
+            &["log", "-p", "-1", "feature-2"],
+            &["diff", "main", "feature-2"],
+            &["diff", "--ext-diff", "main", "feature-2"],
+            &["merge-tree", "--write-tree", "main", "feature-2"],
+            &["merge", "--no-edit", "feature-2"],
+            &["switch", "feature-3"],
+            &["commit", "--allow-empty", "-S", "-m", "Signed"],
+            &["fetch", "--all"],
+            &["show", "feature-1:feature-1.txt"],
+            &["push", "local", "main:refs/heads/other"],
+        ] {
+            let output = place.git(args).output();
+            if std::env::var_os("ADVERSARY_SHOW").is_some() {
+                eprintln!("{variant:?} {output:?}");
+            }
+        }
+        findings.look(&mut place, Purpose::Guarded, "git", "git");
+    }
+    findings.saw(&[
+        "alias.canary",
+        "core.fsmonitor",
+        "core.gitProxy",
+        "core.hooksPath/reference-transaction",
+        "core.sshCommand",
+        "credential.helper",
+        "diff.canary-textconv.textconv",
+        "diff.canary.command",
+        "filter.canary-process.process",
+        "filter.canary.clean",
+        "filter.canary.smudge",
+        "git-remote-canary-vcs",
+        "gpg.program",
+        "hooks/post-checkout",
+        "hooks/reference-transaction",
+        "http.proxy",
+        "merge.canary.driver",
+        "merge.odd.driver",
+        "remote.ext.url",
+        "remote.local.uploadpack",
+        "url.ext.insteadOf",
+        "users-credential.helper",
+    ]);
+}

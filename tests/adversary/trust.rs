@@ -1,0 +1,67 @@
+//! Which programs of a repository run for whom: the table of `docs/git-processes.md`.
+
+use crate::canaries::Sighting;
+
+/// Who chose the repository, and for what git runs in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A tool or a resource of the MCP server, or a command in a clone whose remote is a path.
+    Guarded,
+    /// A command that reads a repository that a person named or stands in.
+    PersonReads,
+    /// A command that writes there.
+    PersonWrites,
+}
+
+/// A lazy fetch of a missing object from the remotes that promise it.
+const LAZY_FETCH: &[&str] = &[
+    "remote.local.uploadpack",
+    "remote.ext.url",
+    "url.ext.insteadOf",
+    "git-remote-canary-vcs",
+    "core.sshCommand",
+    "core.gitProxy",
+    "http.proxy",
+    "credential.helper",
+    "users-credential.helper",
+    "core.askPass",
+];
+
+/// What keeps a checkout right, as git-crypt and LFS need it; who merges files and who signs what
+/// lands on a branch; what git runs around a change of refs and of the index.
+const WRITE: &[&str] = &[
+    "filter.canary.clean",
+    "filter.canary.smudge",
+    "filter.canary-process.process",
+    "merge.canary.driver",
+    "merge.odd.driver",
+    "hooks/reference-transaction",
+    "hooks/post-index-change",
+    "core.hooksPath/reference-transaction",
+    "core.hooksPath/post-index-change",
+    "hook.canary.command",
+    "gpg.program",
+    "gpg.openpgp.program",
+    "gpg.ssh.program",
+    "gpg.ssh.defaultKeyCommand",
+];
+
+/// What may run; nothing else of the repository's does, and what runs sees no token.
+const MAY_RUN: &[(Purpose, &[&[&str]])] = &[
+    (Purpose::Guarded, &[]),
+    (Purpose::PersonReads, &[LAZY_FETCH]),
+    (Purpose::PersonWrites, &[LAZY_FETCH, WRITE]),
+];
+
+/// Programs of the user's own, which the repository does not choose; they see no token either.
+const OF_THE_USER: &[&str] = &["ssh", "gpg", "gpgsm", "ssh-keygen"];
+
+/// Whether this may happen.
+pub fn allows(purpose: Purpose, seen: &Sighting) -> bool {
+    let rows = MAY_RUN.iter().filter(|(of, _)| *of == purpose);
+    let listed = rows
+        .flat_map(|(_, groups)| groups.iter().copied().flatten())
+        .chain(OF_THE_USER)
+        .any(|name| *name == seen.canary);
+    listed && seen.tokens.is_empty()
+}
