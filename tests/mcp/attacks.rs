@@ -588,7 +588,7 @@ fn another_state() {
         match era {
             LEGACY => refused
                 .fails("conflict")
-                .says("was closed when somebody was asked, and is open now"),
+                .says("the state was changed meanwhile: expected closed, found open"),
             _ => refused
                 .fails("invalid_input")
                 .says("has changed since")

@@ -142,14 +142,32 @@ fn lists_mean_the_same_wherever_the_server_is_started() {
         .dir(&here)
         .args(lists)
         .args(["--allow-write", "./*", "--allow-write", "octo/*"])
+        .args(["--allow-path", "../sub/dir", "--allow-path", "~/src/*"])
+        .args([
+            "--confirm-required",
+            "--no-merge",
+            "--tools",
+            "pr_view,pr_merge",
+        ])
+        .args(["--exclude-tools", "pr_list"])
         .text();
     let wanted = [
         "mcp".to_owned(),
         "--write".to_owned(),
+        "--confirm-required".to_owned(),
+        "--no-merge".to_owned(),
+        "--tools".to_owned(),
+        "pr_view,pr_merge".to_owned(),
+        "--exclude-tools".to_owned(),
+        "pr_list".to_owned(),
         "--allow-repo".to_owned(),
         here.display().to_string(),
         "--allow-repo".to_owned(),
         format!("{}/srv/*", home.display()),
+        "--allow-path".to_owned(),
+        format!("{}/../sub/dir", here.display()),
+        "--allow-path".to_owned(),
+        format!("{}/src/*", home.display()),
         "--allow-write".to_owned(),
         format!("{}/*", here.display()),
         "--allow-write".to_owned(),
@@ -158,8 +176,17 @@ fn lists_mean_the_same_wherever_the_server_is_started() {
     assert_eq!(command("cursor", &snippet).1, wanted);
     // What the server refuses is refused here.
     for run in [forge(&config), forge(&["mcp", "--write"])] {
-        let refused = run.args(["--allow-repo", "*"]).output().exits(1);
-        let _ = refused.says("'*' is no pattern for repositories");
+        for (args, why) in [
+            (["--allow-repo", "*"], "'*' is no pattern for repositories"),
+            (
+                ["--allow-path", "/a*b"],
+                "'/a*b' is no pattern for directories",
+            ),
+            (["--tools", "pr_veiw"], "there is no tool 'pr_veiw'"),
+            (["--exclude-tools", "merge"], "there is no tool 'merge'"),
+        ] {
+            let _ = run.clone().args(args).output().exits(1).says(why);
+        }
     }
 }
 

@@ -316,7 +316,8 @@ fn broken_repository_file_stops_its_own_merges_alone() {
         let (world, other) = (staged("main"), World::new());
         let start = if own { &world } else { &other };
         fs::write(start.git.path().join(".forge.toml"), "workflow = [").unwrap();
-        let mut wire = start.server(MODERN, &["--write"]);
+        let path = world.git.path().to_str().unwrap();
+        let mut wire = start.server(MODERN, &["--write", "--allow-path", path]);
         let args = json!({"repo": world.name(), "number": 1});
         let merged = wire.call("pr_merge", args);
         match own {
@@ -335,7 +336,8 @@ fn the_file_of_a_repository_says_nothing_about_others() {
         let start = if own { &world } else { &other };
         let file = start.git.path().join(".forge.toml");
         fs::write(file, "[workflow]\nlabel_prefix = \"state: \"\n").unwrap();
-        let mut wire = start.server(MODERN, &["--write"]);
+        let path = world.git.path().to_str().unwrap();
+        let mut wire = start.server(MODERN, &["--write", "--allow-path", path]);
         let args = json!({"repo": world.name(), "number": 1});
         let merged = wire.call("pr_merge", args).ok();
         let (did, label) = match own {

@@ -96,7 +96,7 @@ fn a_repository_that_is_not_on_the_list_is_out_of_reach() {
 /// The tools that change nothing.
 const READING: [&str; 5] = ["pr_list", "pr_view", "pr_diff", "pr_checks", "forge_status"];
 
-fn every_tool() -> Vec<(&'static str, serde_json::Value)> {
+pub fn every_tool() -> Vec<(&'static str, serde_json::Value)> {
     vec![
         ("pr_list", json!({})),
         ("pr_view", json!({"number": 1})),

@@ -24,6 +24,7 @@ mod lists;
 mod local_world;
 mod merging;
 mod missing;
+mod paths;
 mod reading;
 mod resources;
 mod schema;

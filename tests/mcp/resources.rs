@@ -281,7 +281,9 @@ fn addresses_hold_any_name_and_the_kind_is_that_of_the_part() {
     world.git.commit("named", "Add a name", &named);
     let create = ["pr", "create", "-H", "named", "-t", "Named", "-b", ""];
     world.forge(&create).ok();
-    let mut wire = world.server(MODERN, &[]);
+    let other = world.scratch.repository("diff");
+    let other = other.path().canonicalize().unwrap();
+    let mut wire = world.server(MODERN, &["--allow-path", other.to_str().unwrap()]);
     let path = world.git.path().canonicalize().unwrap();
     let repo = format!("forge://local{}", path.display());
     // As a template is filled in, and as somebody types it.
@@ -289,8 +291,6 @@ fn addresses_hold_any_name_and_the_kind_is_that_of_the_part() {
         let diff = read(&mut wire, &format!("{repo}/pull/1/files/{file}"));
         assert!(diff.contains("+one\n"), "{diff}");
     }
-    let other = world.scratch.repository("diff");
-    let other = other.path().canonicalize().unwrap();
     for (uri, kind) in [
         (format!("forge://local{}", other.display()), "text/plain"),
         (format!("{repo}/pull/1"), "text/plain"),

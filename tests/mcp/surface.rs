@@ -137,3 +137,41 @@ fn snapshots_of_the_whole_surface() {
         insta::assert_json_snapshot!(format!("surface_{name}"), surface);
     }
 }
+
+#[test]
+fn surface_is_narrowed_by_flags() {
+    let world = World::new();
+    let names = |args: &[&str]| -> Vec<String> {
+        let tools = world.server(MODERN, args).tools();
+        let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+        tools.iter().map(name).collect()
+    };
+    let all = names(&["--write"]);
+    let without = |left: &[&str]| -> Vec<String> {
+        let all = all.iter().filter(|name| !left.contains(&name.as_str()));
+        all.cloned().collect()
+    };
+    assert_eq!(names(&["--write", "--no-merge"]), without(&["pr_merge"]));
+    let exclude = ["--write", "--exclude-tools", "pr_edit,pr_diff"];
+    assert_eq!(names(&exclude), without(&["pr_edit", "pr_diff"]));
+    let tools = [
+        "--write",
+        "--tools",
+        "pr_view,pr_merge",
+        "--tools",
+        "pr_list",
+    ];
+    assert_eq!(names(&tools), ["pr_list", "pr_merge", "pr_view"]);
+    assert_eq!(
+        names(&[&tools[..], &["--no-merge"]].concat()),
+        ["pr_list", "pr_view"]
+    );
+    // What is left out cannot be called either.
+    let mut wire = world.server(MODERN, &["--write", "--no-merge"]);
+    let call = json!({"name": "pr_merge", "arguments": {"number": 1}});
+    let refused = wire.request("tools/call", call)["error"]["message"].clone();
+    let said = "this server was started without pr_merge";
+    assert!(refused.as_str().unwrap().contains(said), "{refused}");
+    let write = world.grace(&["mcp", "--tools", "pr_merge"]).output();
+    let _ = write.exits(1).says("pr_merge changes something");
+}

@@ -41,7 +41,10 @@ impl Repository {
         let (version, found) = tokio::join!(git.version(), git.run(COMMON_DIR));
         version?;
         let mut found = found?;
-        if is_refused_as_bare(&found) && trust != Trust::Guarded {
+        if is_refused_as_bare(&found) {
+            if trust == Trust::Guarded {
+                return Err(bare(&path));
+            }
             let named = git.clone().opening_bare().run(COMMON_DIR).await?;
             let itself = path.canonicalize().ok();
             if named.status == 0 && printed_dir(&named, &path).ok() == itself {
@@ -99,6 +102,23 @@ fn printed_dir(output: &Output, path: &Path) -> Result<PathBuf> {
 fn is_refused_as_bare(output: &Output) -> bool {
     output.status != 0
         && String::from_utf8_lossy(&output.stderr).contains("cannot use bare repository")
+}
+
+/// A bare repository, or a directory in one, that no person named.
+fn bare(path: &Path) -> Error {
+    Error::new(
+        ErrorKind::PermissionDenied {
+            missing: Vec::new(),
+            sso_url: None,
+        },
+        format!(
+            "{} is a bare repository, which opens only where a person has named exactly its path",
+            show(path)
+        ),
+    )
+    .with_hint(
+        "a person can name it: with -R on the command line, with --allow-path for an MCP server",
+    )
 }
 
 /// The absolute path of what a user typed.

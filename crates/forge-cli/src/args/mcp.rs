@@ -33,12 +33,28 @@ pub struct AllowArgs {
     /// Offer the tools that change something as well
     #[arg(long)]
     pub write: bool,
-    /// A repository that may be used, or 'OWNER/*'; can be repeated. All may be, unless one is named
+    /// A repository that may be used, or 'OWNER/*'; can be repeated. All at forges may be, unless one
+    /// is named; on this machine, the one that the server was started in
     #[arg(long, value_name = "pattern")]
     pub allow_repo: Vec<String>,
+    /// A directory whose repository may be used as well, or 'DIR/*'; can be repeated
+    #[arg(long, value_name = "path")]
+    pub allow_path: Vec<String>,
     /// A repository among them that may be changed, or 'OWNER/*'; can be repeated
     #[arg(long, value_name = "pattern", requires = "write")]
     pub allow_write: Vec<String>,
+    /// Refuse merges, deletions and rewritten branches where the client cannot ask the user
+    #[arg(long)]
+    pub confirm_required: bool,
+    /// Offer no tool that merges pull requests
+    #[arg(long)]
+    pub no_merge: bool,
+    /// Offer these tools alone; can be repeated
+    #[arg(long, value_name = "name", value_delimiter = ',')]
+    pub tools: Vec<String>,
+    /// Leave these tools out; can be repeated
+    #[arg(long, value_name = "name", value_delimiter = ',')]
+    pub exclude_tools: Vec<String>,
 }
 
 /// The commands below `mcp`.

@@ -29,12 +29,7 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
         return config(ctx, args);
     }
     let forges = ctx.forges()?;
-    let options = Options {
-        write: args.allow.write,
-        repos: list(forges, &args.allow.allow_repo)?,
-        writable: list(forges, &args.allow.allow_write)?,
-        dir: ctx.cwd.clone(),
-    };
+    let options = options(ctx, &args.allow)?;
     let server = Server::new(forges.clone(), options)?;
     let Some(addr) = args.http else {
         forge_mcp::serve_stdio(server).await?;
@@ -71,10 +66,28 @@ pub async fn run(ctx: &Ctx, args: &McpArgs) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+fn options(ctx: &Ctx, allow: &AllowArgs) -> Result<Options> {
+    let forges = ctx.forges()?;
+    let mut without_tools = allow.exclude_tools.clone();
+    without_tools.extend(allow.no_merge.then(|| "pr_merge".to_owned()));
+    Ok(Options {
+        write: allow.write,
+        confirm_required: allow.confirm_required || forges.config().mcp_confirm_required(),
+        tools: allow.tools.clone(),
+        without_tools,
+        repos: list(forges, &allow.allow_repo)?,
+        paths: paths(forges, &allow.allow_path)?,
+        writable: list(forges, &allow.allow_write)?,
+        dir: ctx.cwd.clone(),
+    })
+}
+
 fn config(ctx: &Ctx, args: &McpConfigArgs) -> Result<Exit> {
     let client = Client::named(&args.client)
         .ok_or_else(|| Error::invalid("client", format!("there is no client '{}'", args.client)))?;
     let program = env::current_exe().map_err(crate::ui::io_error)?;
+    // What the client would start must start.
+    Server::new(ctx.forges()?.clone(), options(ctx, &args.allow)?)?;
     let arguments = arguments(ctx.forges()?, &args.allow)?;
     let text = client.snippet(&program.display().to_string(), &arguments);
     ctx.ui.write(text.as_bytes())?;
@@ -88,17 +101,34 @@ fn list(forges: &Forges, patterns: &[String]) -> Result<AllowList> {
     AllowList::parse(patterns, forges.hosts(), |id| forges.absolute(id))
 }
 
+fn paths(forges: &Forges, patterns: &[String]) -> Result<AllowList> {
+    AllowList::of_paths(patterns, |id| forges.absolute(id))
+}
+
 /// What starts a server like this one. The client starts it in another directory.
 fn arguments(forges: &Forges, allow: &AllowArgs) -> Result<Vec<String>> {
     let mut args = vec!["mcp".to_owned()];
-    if allow.write {
-        args.push("--write".to_owned());
+    for (flag, given) in [
+        ("--write", allow.write),
+        ("--confirm-required", allow.confirm_required),
+        ("--no-merge", allow.no_merge),
+    ] {
+        args.extend(given.then(|| flag.to_owned()));
+    }
+    for (flag, names) in [
+        ("--tools", &allow.tools),
+        ("--exclude-tools", &allow.exclude_tools),
+    ] {
+        if !names.is_empty() {
+            args.extend([flag.to_owned(), names.join(",")]);
+        }
     }
     for (flag, patterns) in [
-        ("--allow-repo", &allow.allow_repo),
-        ("--allow-write", &allow.allow_write),
+        ("--allow-repo", list(forges, &allow.allow_repo)?),
+        ("--allow-path", paths(forges, &allow.allow_path)?),
+        ("--allow-write", list(forges, &allow.allow_write)?),
     ] {
-        for pattern in list(forges, patterns)?.patterns() {
+        for pattern in patterns.patterns() {
             args.extend([flag.to_owned(), pattern.to_owned()]);
         }
     }

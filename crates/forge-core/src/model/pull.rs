@@ -248,6 +248,12 @@ impl PrFields {
         self.0 & other.0 == other.0
     }
 
+    /// These and `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// These without `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
@@ -264,7 +270,7 @@ impl PrFields {
 impl BitOr for PrFields {
     type Output = Self;
     fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        self.with(other)
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn result(mut values: Vec<String>, more: bool) -> Result<CompleteResu
 }
 
 async fn repos(server: &Server) -> Vec<String> {
-    let mut repos: Vec<String> = server.options().repos.named().map(str::to_owned).collect();
+    let mut repos: Vec<String> = server.options().named().map(str::to_owned).collect();
     repos.extend(server.repo_id(None).await.map(|id| id.to_string()));
     repos.sort();
     repos.dedup();

@@ -105,7 +105,7 @@ pub(crate) async fn list(server: &Server) -> ListResourcesResult {
     if let Ok(id) = server.repo_id(None).await {
         repos.push(address::of_repo(&id));
     }
-    for named in server.options().repos.named() {
+    for named in server.options().named() {
         if let Ok(id) = server.repo_id(Some(named)).await {
             repos.push(address::of_repo(&id));
         }

@@ -51,6 +51,42 @@ impl AllowList {
         patterns.iter().map(read).collect::<Result<_>>().map(Self)
     }
 
+    /// Reads directories as they were typed, or `DIR/*` for all below one; they are made absolute by
+    /// `absolute`.
+    ///
+    /// # Errors
+    /// `invalid_input` that names the pattern.
+    pub fn of_paths(patterns: &[String], absolute: impl Fn(&RepoId) -> RepoId) -> Result<Self> {
+        let read = |text: &String| {
+            let (dir, shape): (_, fn(PathBuf) -> Shape) = match text.strip_suffix("/*") {
+                Some("") => ("/", Shape::Tree),
+                Some(above) => (above, Shape::Tree),
+                None => (text.as_str(), Shape::Dir),
+            };
+            if dir.is_empty() || dir.contains('*') {
+                let shown = forge_core::text::one_line(text);
+                return Err(Error::invalid(
+                    "path",
+                    format!("'{shown}' is no pattern for directories"),
+                )
+                .with_hint("pass a directory, or all below one: /srv/git/tools, '/srv/git/*'"));
+            }
+            let dir = dir.strip_prefix("file://").unwrap_or(dir);
+            let path = match absolute(&RepoId::local(dir)).path {
+                RepoPath::Dir(path) => path,
+                _ => PathBuf::from(dir),
+            };
+            Ok(Pattern {
+                text: match text.strip_suffix("/*") {
+                    Some(_) => path.join("*").display().to_string(),
+                    None => path.display().to_string(),
+                },
+                shape: shape(canonical(&path)),
+            })
+        };
+        patterns.iter().map(read).collect::<Result<_>>().map(Self)
+    }
+
     /// The patterns, which mean the same wherever they are read again.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|p| p.text.as_str())
@@ -64,7 +100,20 @@ impl AllowList {
 
     /// Whether `id` is in the list; a path of `id` is absolute.
     pub(crate) fn has(&self, id: &RepoId) -> bool {
-        self.is_empty() || self.0.iter().any(|pattern| pattern.shape.matches(id))
+        self.is_empty() || self.lists(id)
+    }
+
+    /// Whether a pattern is for `id`.
+    pub(crate) fn lists(&self, id: &RepoId) -> bool {
+        self.0.iter().any(|pattern| pattern.shape.matches(id))
+    }
+
+    /// The directories that the list names one by one, without links.
+    pub(crate) fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().filter_map(|pattern| match &pattern.shape {
+            Shape::Dir(dir) => Some(dir.as_path()),
+            _ => None,
+        })
     }
 
     /// The repositories that the list names one by one.
@@ -160,7 +209,7 @@ impl Shape {
 }
 
 /// Without links and `..`, as far as the path exists.
-fn canonical(path: &Path) -> PathBuf {
+pub(crate) fn canonical(path: &Path) -> PathBuf {
     path.canonicalize()
         .unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }

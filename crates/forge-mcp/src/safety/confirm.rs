@@ -2,8 +2,9 @@
 //!
 //! A client of 2026-07-28 is answered with a question and a sealed state, and calls again with
 //! both; one of 2025-11-25 is asked within the call. A seal is bound to the tool, its arguments, the
-//! repository and the head, holds for five minutes and is taken once. A client that cannot ask has
-//! to name what it means in an argument, together with the head.
+//! repository, the head and all that the question names, holds for five minutes and is taken once. A
+//! client that cannot ask has to name what it means in an argument, together with the head, unless
+//! the server was started so that somebody has to be asked.
 
 use std::{
     collections::HashMap,
@@ -43,8 +44,9 @@ pub(crate) struct Ask<'a> {
     pub state: PrState,
     /// The question, with all that somebody needs to know.
     pub question: &'a str,
-    /// What else is done than the arguments say: an answer is worth nothing once that is other.
-    pub besides: &'a str,
+    /// What the question names beside the head and the arguments: an answer is worth nothing once that
+    /// is other.
+    pub bound: &'a str,
     /// What the caller wrote as `confirm`.
     pub confirm: Option<&'a str>,
     /// The caller has named the head.
@@ -199,7 +201,7 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
             required.meta = Some(call.cleaner.mark());
             return Err(Stop::Ask(Box::new(required)));
         }
-        return named(&ask).map_err(Stop::from);
+        return named(call, &ask).map_err(Stop::from);
     }
     // Somebody may think for minutes: others work meanwhile.
     call.give_turn();
@@ -212,7 +214,7 @@ pub(crate) async fn confirm(call: &Call, ask: Ask<'_>) -> Result<(), Stop> {
         Ok(Some(Form { confirm: true })) => Ok(call.take_turn().await?),
         // A stateless connection has nobody to ask either.
         Err(ElicitationError::CapabilityNotSupported) => {
-            named(&ask)?;
+            named(call, &ask)?;
             Ok(call.take_turn().await?)
         }
         Ok(_)
@@ -244,7 +246,7 @@ fn bind(call: &Call, ask: &Ask<'_>) -> String {
         ask.id.key,
         ask.head.unwrap_or_default(),
         ask.state,
-        ask.besides,
+        ask.bound,
     )
 }
 
@@ -265,8 +267,35 @@ fn declined(ask: &Ask<'_>) -> Error {
 }
 
 /// The policy for clients that cannot ask: the caller names the pull request, and its head where
-/// that is known.
-fn named(ask: &Ask<'_>) -> Result<()> {
+/// that is known; or nothing is done, because there a model would agree with itself.
+fn named(call: &Call, ask: &Ask<'_>) -> Result<()> {
+    match call.server.options().confirm_required {
+        true => Err(nobody_to_ask(&call.params.name, ask)),
+        false => is_named(ask),
+    }
+}
+
+fn nobody_to_ask(tool: &str, ask: &Ask<'_>) -> Error {
+    let missing = vec!["elicitation".to_owned()];
+    Error::new(
+        ErrorKind::PermissionDenied {
+            missing,
+            sso_url: None,
+        },
+        format!(
+            "{tool} needs the user's word on {}, and this client cannot ask the user (it offers no \
+             elicitation)",
+            ask.id
+        ),
+    )
+    .with_hint(format!(
+        "nothing was done. Tell the user, who can do it by hand, use a client that can ask, or start \
+         the server without --confirm-required. The question: {}",
+        ask.question
+    ))
+}
+
+fn is_named(ask: &Ask<'_>) -> Result<()> {
     let wanted = ask.id.to_string();
     let confirmed = ask
         .confirm
@@ -305,7 +334,7 @@ mod tests {
             head,
             state: PrState::Open,
             question: "Merge it?",
-            besides: "",
+            bound: "",
             confirm,
             head_named,
         };
@@ -324,7 +353,7 @@ mod tests {
             (ask(None, Some("another"), false), Some("#7\"")),
             (ask(None, Some(confirm.as_str()), false), None),
         ] {
-            let answer = named(&asked);
+            let answer = is_named(&asked);
             match says {
                 Some(part) => {
                     let e = answer.unwrap_err();

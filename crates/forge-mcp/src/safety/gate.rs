@@ -2,19 +2,24 @@
 
 use std::{
     collections::HashMap,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use forge_core::{Error, ErrorKind, Repo, RepoId, RepoPath, Result};
+use forge_core::{Error, ErrorKind, Repo, RepoId, RepoPath, Result, Trust};
+use tokio::sync::OnceCell;
 
-use super::AllowList;
+use super::{AllowList, allow::canonical};
 
-/// The two lists, and what has been learnt of names that mean other repositories.
+/// The lists, and what has been learnt of names that mean other repositories.
 #[derive(Debug)]
 pub(crate) struct Gate {
     read: AllowList,
+    paths: AllowList,
     write: AllowList,
+    /// The directories, without links, that may be used although no list has them.
+    own: OnceCell<Vec<PathBuf>>,
     /// Key of a repository as it was named, and what its forge calls it.
     known: Mutex<HashMap<String, Known>>,
 }
@@ -34,10 +39,12 @@ const REMEMBERED: usize = 1_000;
 const FRESH: Duration = Duration::from_secs(300);
 
 impl Gate {
-    pub fn new(read: AllowList, write: AllowList) -> Self {
+    pub fn new(read: AllowList, paths: AllowList, write: AllowList) -> Self {
         Self {
             read,
+            paths,
             write,
+            own: OnceCell::new(),
             known: Mutex::default(),
         }
     }
@@ -50,6 +57,45 @@ impl Gate {
     /// Whether a list says what calls may reach: of this kind, where there are two lists.
     pub fn restricts(&self, write: bool) -> bool {
         !self.read.is_empty() || (write && !self.write.is_empty())
+    }
+
+    /// Asks `own`, once, which directories may be used although no list has them, if that decides
+    /// about `id`.
+    pub async fn learn_own(&self, id: &RepoId, own: impl Future<Output = Vec<PathBuf>>) {
+        if matches!(id.path, RepoPath::Dir(_)) && !self.is_listed(id) {
+            self.own.get_or_init(|| own).await;
+        }
+    }
+
+    /// Who chose a directory: a person, where the server was started in it or a list has exactly this
+    /// one; else the caller.
+    pub fn trust(&self, id: &RepoId) -> Trust {
+        let RepoPath::Dir(path) = &id.path else {
+            return Trust::Named;
+        };
+        let path = canonical(path);
+        let mut listed = self.read.directories().chain(self.paths.directories());
+        match self.is_own(&path) || listed.any(|dir| dir == path) {
+            true => Trust::Named,
+            false => Trust::Guarded,
+        }
+    }
+
+    /// The work trees of other repositories among the directories that a person has listed, where git
+    /// keeps the repository itself elsewhere.
+    pub fn linked(&self) -> impl Iterator<Item = &Path> {
+        let listed = self.read.directories().chain(self.paths.directories());
+        listed.filter(|dir| dir.join(".git").is_file())
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        let mut own = self.own.get().into_iter().flatten();
+        own.any(|dir| dir == path)
+    }
+
+    /// Whether a list has this directory.
+    fn is_listed(&self, id: &RepoId) -> bool {
+        self.read.lists(id) || self.paths.lists(id)
     }
 
     /// Before anything is sent. A handle and a DID are different names here: to compare them would
@@ -68,11 +114,11 @@ impl Gate {
     /// # Errors
     /// `permission_denied`; what the forge says of the repository.
     pub async fn check_opened(&self, repo: &Repo, write: bool) -> Result<()> {
-        if !self.restricts(write) {
-            return Ok(());
-        }
         if matches!(repo.id().path, RepoPath::Dir(_)) {
             return self.check(repo.id(), write);
+        }
+        if !self.restricts(write) {
+            return Ok(());
         }
         let real = self.known(repo).await?;
         self.check_names(&real.id, &real.aliases, write)
@@ -113,13 +159,49 @@ impl Gate {
 
     fn check_names(&self, id: &RepoId, aliases: &[RepoId], write: bool) -> Result<()> {
         let on = |list: &AllowList| list.has(id) || aliases.iter().any(|alias| list.has(alias));
-        if !on(&self.read) {
+        if let RepoPath::Dir(path) = &id.path {
+            if !self.is_listed(id) && !self.is_own(&canonical(path)) {
+                return Err(self.denied_path(id));
+            }
+        } else if !on(&self.read) {
             return Err(denied(id, "use", "--allow-repo", &self.read));
         }
         if write && !on(&self.write) {
             return Err(denied(id, "change", "--allow-write", &self.write));
         }
         Ok(())
+    }
+
+    fn denied_path(&self, id: &RepoId) -> Error {
+        let own = match self.read.is_empty() {
+            true => "the one that it was started in, ",
+            false => "",
+        };
+        let mut lists = vec![("--allow-repo", &self.read), ("--allow-path", &self.paths)];
+        lists.retain(|(_, list)| !list.is_empty());
+        let lists: Vec<String> = lists
+            .iter()
+            .map(|(f, list)| format!("{f} {list}"))
+            .collect();
+        let lists = match lists.is_empty() {
+            true => "no other".to_owned(),
+            false => lists.join(", "),
+        };
+        let missing = vec!["--allow-path".to_owned()];
+        Error::new(
+            ErrorKind::PermissionDenied {
+                missing,
+                sso_url: None,
+            },
+            format!(
+                "this server may not use {id}: of the repositories on this machine it may use \
+                 {own}{lists}"
+            ),
+        )
+        .with_hint(
+            "do not try another spelling: tell the user, who can start the server with \
+             --allow-path and the directory of this repository",
+        )
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Known>> {
@@ -164,7 +246,7 @@ mod tests {
 
     fn gate(pattern: &str) -> Gate {
         let list = AllowList::parse(&[pattern.to_owned()], &Hosts::builtin(), RepoId::clone);
-        Gate::new(list.unwrap(), AllowList::default())
+        Gate::new(list.unwrap(), AllowList::default(), AllowList::default())
     }
 
     #[test]

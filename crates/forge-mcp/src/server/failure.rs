@@ -51,7 +51,9 @@ impl About {
             ErrorKind::Unauthenticated { .. } => self.call("forge_status", &[]),
             // What is asked of that repository is refused, whatever it is.
             ErrorKind::PermissionDenied { missing, .. }
-                if missing.iter().any(|m| m == "--allow-repo") =>
+                if missing
+                    .iter()
+                    .any(|m| m == "--allow-repo" || m == "--allow-path") =>
             {
                 "forge_status {}".to_owned()
             }

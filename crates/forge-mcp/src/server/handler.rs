@@ -247,7 +247,9 @@ impl Server {
         let hidden = crate::tools::all()
             .iter()
             .any(|route| route.definition.name == name);
-        let hint = if hidden {
+        let hint = if hidden && (self.options().write || !self.options().offers(name)) {
+            format!("this server was started without {name}; tell the user if it is needed")
+        } else if hidden {
             format!(
                 "{name} changes something, and this server only reads: it has to be started with --write"
             )

@@ -8,12 +8,20 @@ mod handler;
 mod route;
 mod schema;
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use forge::Forges;
 use forge_core::{
-    Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, Result, Trust, locator,
+    Access, AtUri, Error, ErrorKind, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result, Trust,
+    locator,
     model::{LocalClone, PullRequest},
+    near,
 };
 use forge_git::Place;
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
@@ -29,7 +37,12 @@ pub(crate) use {
 
 use crate::{
     budget::diff_cache::DiffCache,
-    safety::{accounts::Accounts, allow::AllowList, confirm::Seals, gate::Gate},
+    safety::{
+        accounts::Accounts,
+        allow::{AllowList, canonical},
+        confirm::Seals,
+        gate::Gate,
+    },
     tools,
 };
 
@@ -38,12 +51,60 @@ use crate::{
 pub struct Options {
     /// Tools that change something are there.
     pub write: bool,
-    /// The repositories that it may touch; all where the list is empty.
+    /// The repositories that it may touch; all where the list is empty, except that a directory needs
+    /// a place in [`Self::paths`] or to be where the server was started.
     pub repos: AllowList,
+    /// The directories whose repositories it may touch as well.
+    pub paths: AllowList,
     /// The repositories among them that it may change; all of them where the list is empty.
     pub writable: AllowList,
+    /// Refuses what needs somebody's word where the client cannot ask for it.
+    pub confirm_required: bool,
+    /// The tools that are there; all where it is empty.
+    pub tools: Vec<String>,
+    /// The tools that are not there.
+    pub without_tools: Vec<String>,
     /// The directory whose repository is meant where none is named.
     pub dir: PathBuf,
+}
+
+impl Options {
+    /// Whether a tool of this name is there.
+    fn offers(&self, tool: &str) -> bool {
+        let has = |names: &[String]| names.iter().any(|name| name == tool);
+        (self.tools.is_empty() || has(&self.tools)) && !has(&self.without_tools)
+    }
+
+    /// The repositories that the lists name one by one.
+    pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
+        self.repos.named().chain(self.paths.named())
+    }
+}
+
+/// Refuses the name of a tool that there is not, or not without [`Options::write`].
+fn known(options: &Options, all: &[Route]) -> Result<()> {
+    let names: Vec<&str> = all.iter().map(|r| r.definition.name.as_ref()).collect();
+    for name in options.tools.iter().chain(&options.without_tools) {
+        if !names.contains(&name.as_str()) {
+            let hint = match near::near(name, names.iter().copied()).first() {
+                Some(near) => format!("did you mean {near}?"),
+                None => format!("there are {}", names.join(", ")),
+            };
+            let shown = forge_core::text::one_line(name);
+            return Err(
+                Error::invalid("tools", format!("there is no tool '{shown}'")).with_hint(hint),
+            );
+        }
+    }
+    let writes = |name: &&String| all.iter().any(|r| r.write && r.definition.name == **name);
+    match options.tools.iter().find(writes) {
+        Some(name) if !options.write => Err(Error::invalid(
+            "tools",
+            format!("{name} changes something, and this server only reads"),
+        )
+        .with_hint("add --write, or leave the tool away")),
+        _ => Ok(()),
+    }
 }
 
 /// How many calls work at once; the others wait.
@@ -81,7 +142,8 @@ impl Server {
     /// A server over the accounts of `forges`.
     ///
     /// # Errors
-    /// `internal` when the system has no random numbers to seal confirmations with.
+    /// `invalid_input` for the name of a tool that there is not; `internal` when the system has no
+    /// random numbers to seal confirmations with.
     pub fn new(forges: Forges, options: Options) -> Result<Self> {
         Self::build(forges, options, None)
     }
@@ -100,14 +162,21 @@ impl Server {
         extension: Option<Box<dyn Extension>>,
     ) -> Result<Self> {
         let more = extension.as_ref().map_or_else(Vec::new, |e| e.tools());
-        let routes = tools::all()
+        let all = tools::all();
+        known(&options, &all)?;
+        let routes = all
             .into_iter()
             .filter(|route| options.write || !route.write)
+            .filter(|route| options.offers(&route.definition.name))
             .chain(more)
             .map(|route| (route.definition.name.to_string(), route))
             .collect();
         Ok(Self(Arc::new(Inner {
-            gate: Gate::new(options.repos.clone(), options.writable.clone()),
+            gate: Gate::new(
+                options.repos.clone(),
+                options.paths.clone(),
+                options.writable.clone(),
+            ),
             seals: Seals::new()?,
             accounts: Accounts::default(),
             turns: Arc::new(Semaphore::new(IN_FLIGHT)),
@@ -207,10 +276,41 @@ impl Server {
 
     /// Opens a repository, if that is allowed.
     pub(crate) async fn open(&self, id: &RepoId, write: bool) -> Result<Repo> {
-        self.0.gate.check(id, write)?;
-        let repo = self.0.forges.open(id, self.policy(write)).await?;
-        self.0.gate.check_opened(&repo, write).await?;
+        let gate = &self.0.gate;
+        gate.learn_own(id, self.own()).await;
+        gate.check(id, write)?;
+        let policy = Policy {
+            trust: gate.trust(id),
+            ..self.policy(write)
+        };
+        let repo = self.0.forges.open(id, policy).await?;
+        gate.learn_own(repo.id(), self.own()).await;
+        gate.check_opened(&repo, write).await?;
         Ok(repo)
+    }
+
+    /// The directories that may be used although no list has them: where the server was started, the
+    /// repository there, and the directory that its remote or its configuration leads to; and the
+    /// repositories of work trees that a list has.
+    async fn own(&self) -> Vec<PathBuf> {
+        let root = async |dir: &Path| {
+            let place = Place::at(dir, Trust::Guarded);
+            forge_git::root(place.git()).await.ok()
+        };
+        let mut own = Vec::new();
+        if self.0.options.repos.is_empty() {
+            let dir = &self.0.options.dir;
+            let (default, root) = tokio::join!(self.repo_id(None), root(dir));
+            own.extend([dir.clone()]);
+            own.extend(root);
+            if let Ok(RepoPath::Dir(path)) = default.map(|id| id.path) {
+                own.push(path);
+            }
+        }
+        for dir in self.0.gate.linked() {
+            own.extend(root(dir).await);
+        }
+        own.iter().map(|path| canonical(path)).collect()
     }
 
     /// Whether this server may change a repository, by its lists.

@@ -1,6 +1,10 @@
 //! What somebody agrees to is what is done: the head that was looked at is the one that counts.
 
-use forge_core::{Capability, Error, ErrorKind, Support, check_expected_head, model::PullRequest};
+use std::fmt::Debug;
+
+use forge_core::{
+    Capability, Error, ErrorKind, Support, check_expected_head, model::PullRequest, text::one_line,
+};
 
 use crate::{
     safety::confirm::Ask,
@@ -21,15 +25,9 @@ pub(super) struct Said<'a> {
 pub(super) struct Question<'a> {
     /// With all that somebody needs to know.
     pub text: &'a str,
-    /// What else is done than the arguments of the call say.
-    pub besides: &'a str,
-}
-
-impl<'a> Question<'a> {
-    /// Whether that is to be done which the arguments say.
-    pub fn of(text: &'a str) -> Self {
-        Self { text, besides: "" }
-    }
+    /// All that it names, beside the head and the arguments of the call: an answer counts for this
+    /// alone.
+    pub bound: &'a str,
 }
 
 /// Asks whether it is to be done, once the head is the expected one.
@@ -50,7 +48,7 @@ pub(super) async fn agreed(
         head,
         state: pull.state,
         question: question.text,
-        besides: question.besides,
+        bound: question.bound,
         confirm: said.confirm,
         head_named: said.head.is_some(),
     };
@@ -87,22 +85,35 @@ pub(super) fn can(target: &Target, needs: &[Capability]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fails when the pull request goes into another branch than `agreed`.
-///
-/// # Errors
-/// `conflict` with the branch that was found.
-pub(super) fn same_base(agreed: &str, base: &str) -> Result<(), Error> {
-    if agreed == base {
-        return Ok(());
+/// What a question names beside the head, each with what it is called in an error.
+#[derive(Debug)]
+pub(super) struct Facts(pub Vec<(&'static str, String)>);
+
+impl Facts {
+    /// Fails when one of them is other now: the user may have thought for minutes.
+    ///
+    /// # Errors
+    /// `conflict` with the first that was changed.
+    pub fn still(&self, now: &Self) -> Result<(), Error> {
+        let mut both = self.0.iter().zip(&now.0);
+        let Some(((name, expected), (_, actual))) = both.find(|(then, now)| then != now) else {
+            return Ok(());
+        };
+        let [shown, found] = [expected, actual].map(|text| short(&one_line(text)));
+        Err(Error::new(
+            ErrorKind::Conflict {
+                expected: expected.clone(),
+                actual: actual.clone(),
+            },
+            format!("the {name} was changed meanwhile: expected {shown}, found {found}"),
+        )
+        .with_hint("look at it with pr_view, then make the call again: the user is asked anew"))
     }
-    Err(Error::new(
-        ErrorKind::Conflict {
-            expected: agreed.to_owned(),
-            actual: base.to_owned(),
-        },
-        format!("the base branch was changed meanwhile: expected {agreed}, found {base}"),
-    )
-    .with_hint("look at it with pr_view, then make the call again: the user is asked anew"))
+
+    /// All of them, and what else is done, for [`Question::bound`].
+    pub fn with(&self, more: impl Debug) -> String {
+        format!("{:?} {more:?}", self.0)
+    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub(super) struct Out {
     #[serde(skip_serializing_if = "Option::is_none")]
     allow_repo: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    allow_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     allow_write: Option<String>,
     forges: Vec<String>,
     accounts: Vec<Account>,
@@ -114,6 +116,7 @@ impl Tool for ForgeStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             write: options.write,
             allow_repo: list(&options.repos),
+            allow_path: list(&options.paths),
             allow_write: list(&options.writable),
             forges: forge::backends()
                 .iter()
@@ -233,6 +236,7 @@ fn text(out: &Out) -> String {
     );
     for (name, list) in [
         ("allow-repo", &out.allow_repo),
+        ("allow-path", &out.allow_path),
         ("allow-write", &out.allow_write),
     ] {
         if let Some(list) = list {

@@ -11,7 +11,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Question, Said, agreed, can, same_base, titled},
+    agreed::{Facts, Question, Said, agreed, can, titled},
     linked::{Linked, Plan, told},
     written,
 };
@@ -123,14 +123,15 @@ impl Tool for PrMerge {
             plan = plan.left_alone("the branch alone was to go; leave delete_branch away");
             about_branch(call, &target, &pull) + &warned(call, &warnings)
         };
-        let by_word = by.map(MergeMethod::as_str);
-        let bound = format!("{:?}", (&pull.base_branch, by_word, plan.bound()));
+        let facts = facts(&pull);
         let question = Question {
             text: &question,
-            besides: &bound,
+            bound: &facts.with((by.map(MergeMethod::as_str), plan.bound())),
         };
         agreed(call, &target, &pull, &said, question).await?;
-        still_so(&target, &pull).await?;
+        if pull.state == PrState::Open {
+            facts.still(&self::facts(&target.repo.view(&target.id, NAMED).await?))?;
+        }
         let req = MergeReq {
             method: by,
             // What was looked at and agreed to is what is merged, and what is deleted.
@@ -182,9 +183,12 @@ impl Tool for PrMerge {
     }
 }
 
+/// The fields that the question names.
+const NAMED: PrFields = PrFields::CHECKS.with(PrFields::THREADS);
+
 /// The pull request once the forge knows whether it can be merged, or after seven seconds.
 async fn settled(call: &Call, target: &Target) -> Result<PullRequest, Error> {
-    let fields = PrFields::MERGEABILITY | PrFields::CHECKS | PrFields::LINKED_ISSUES;
+    let fields = NAMED | PrFields::MERGEABILITY | PrFields::LINKED_ISSUES;
     let mut pull = target.repo.view(&target.id, fields).await?;
     for (n, wait) in [1, 2, 4].into_iter().enumerate() {
         let unknown = pull
@@ -227,10 +231,9 @@ async fn merged_before(
             plan.verb()
         );
         text.push_str(&warned(call, &warnings));
-        let bound = plan.bound();
         let question = Question {
             text: &text,
-            besides: &bound,
+            bound: &Facts(vec![("title", pull.title.clone())]).with(plan.bound()),
         };
         match agreed(call, target, pull, said, question).await {
             Ok(()) => {}
@@ -284,12 +287,13 @@ fn has_conflicts(pull: &PullRequest) -> bool {
 }
 
 /// The fields of the model that say whether a pull request is to be merged, and what that closes.
-const TELLING: [&str; 5] = [
+const TELLING: [&str; 6] = [
     "checks",
     "latest_reviews",
     "linked_issues",
     "mergeability",
     "reviews",
+    "threads",
 ];
 
 /// What could not be read of [`TELLING`]: whoever agrees has to know.
@@ -462,13 +466,46 @@ fn is_approved(pull: &PullRequest) -> bool {
     }
 }
 
-/// The user may have thought for minutes, and has agreed to a merge into that branch alone.
-async fn still_so(target: &Target, pull: &PullRequest) -> Result<(), Error> {
-    if pull.state == PrState::Merged {
-        return Ok(());
+/// What the question names beside the head, the method and the issues.
+fn facts(pull: &PullRequest) -> Facts {
+    let threads = match pull.threads {
+        Some(_) => unresolved(pull).to_string(),
+        None => "not read".to_owned(),
+    };
+    Facts(vec![
+        ("base branch", pull.base_branch.clone()),
+        ("title", pull.title.clone()),
+        ("result of the checks", checks(pull)),
+        ("number of unresolved threads", threads),
+        (
+            "number of requested changes",
+            pull.changes_requested.to_string(),
+        ),
+    ])
+}
+
+fn unresolved(pull: &PullRequest) -> usize {
+    let threads = pull.threads.as_deref().unwrap_or_default();
+    threads.iter().filter(|thread| !thread.resolved).count()
+}
+
+/// What [`checks`] says where there are none.
+const NONE: &str = "none";
+
+/// What the checks add up to. Those that are still to come are not counted: they would void an answer
+/// each time that one ends.
+fn checks(pull: &PullRequest) -> String {
+    let unread = pull.warnings.iter().any(|w| w.section == Some("checks"));
+    match &pull.checks {
+        Some(report) => match report.overall {
+            CheckRollup::Success => "success".to_owned(),
+            CheckRollup::Failure => format!("{} failed", report.counts.failure),
+            CheckRollup::Pending => "pending".to_owned(),
+            CheckRollup::Neutral => NONE.to_owned(),
+        },
+        None if unread => "not read".to_owned(),
+        None => NONE.to_owned(),
     }
-    let now = target.repo.view(&target.id, PrFields::ROW).await?;
-    same_base(&pull.base_branch, &now.base_branch)
 }
 
 /// The question about the branch of one that is merged.
@@ -510,6 +547,12 @@ fn question(
         titled(call, pull),
         call.cleaner.line(&pull.author.login),
     );
+    if unresolved(pull) > 0 {
+        question.push_str(&format!(" Unresolved threads: {}.", unresolved(pull)));
+    }
+    if can(target, &[Capability::Checks]).is_ok() && checks(pull) == NONE {
+        question.push_str(" Nothing has checked the head.");
+    }
     let issues = plan.in_words();
     if !issues.is_empty() {
         question.push_str(&format!(" {}s {issues}.", plan.verb()));

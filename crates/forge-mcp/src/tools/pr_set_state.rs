@@ -1,12 +1,12 @@
 use forge_core::{
-    Error, ErrorKind, Precondition, check_expected_head,
+    Error, Precondition, check_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Question, Said, agreed, titled},
+    agreed::{Facts, Question, Said, agreed, titled},
     pr_merge::is_proved,
     written,
 };
@@ -85,27 +85,25 @@ impl Tool for PrSetState {
             let title = titled(call, &pull);
             let branch = call.cleaner.line(&pull.head_branch);
             let question = match pull.state {
-                PrState::Closed => {
-                    format!(
-                        "{} \"{title}\" is closed. Delete its branch {branch}?",
-                        target.id
-                    )
-                }
-                _ => format!(
-                    "Close {} \"{title}\" and delete its branch {branch}?",
-                    target.id
-                ),
+                PrState::Closed => format!("{} is closed. Delete its branch", target.id),
+                _ => format!("Close {} and delete its branch", target.id),
             };
+            let head = pull.head_oid.as_deref().unwrap_or("unknown");
+            let question = format!("{question} {branch}? Head {head}. Title \"{title}\".");
             let said = Said {
                 head: args.expected_head.as_deref(),
                 confirm: args.confirm.as_deref(),
             };
-            agreed(call, &target, &pull, &said, Question::of(&question)).await?;
+            let asked = Question {
+                text: &question,
+                bound: &facts(&pull).with(()),
+            };
+            agreed(call, &target, &pull, &said, asked).await?;
             // The user may have thought for minutes: what was looked at is what goes.
             let now = target.repo.view(&target.id, LOOK).await?;
             let [then, now_at] = [&pull, &now].map(|pull| pull.head_oid.as_deref());
             check_expected_head(&target.id, then, now_at)?;
-            same_state(&target, &pull, &now)?;
+            facts(&pull).still(&facts(&now))?;
         }
         let req = CloseReq {
             comment: args.comment,
@@ -133,18 +131,12 @@ async fn can_go(target: &Target, pull: &PullRequest) -> Result<(), Error> {
     .with_hint("pr_merge with delete_branch=true deletes the branch that a merge left over"))
 }
 
-/// Whoever agreed to a deletion has agreed to no closing of what somebody opened again.
-fn same_state(target: &Target, then: &PullRequest, now: &PullRequest) -> Result<(), Error> {
-    if then.state == now.state {
-        return Ok(());
-    }
-    let [expected, actual] = [then, now].map(|pull| state_word(pull).to_owned());
-    let message = format!(
-        "{} was {expected} when somebody was asked, and is {actual} now",
-        target.id
-    );
-    Err(
-        Error::new(ErrorKind::Conflict { expected, actual }, message)
-            .with_hint("look at it with pr_view, then make the call again"),
-    )
+/// What the question names beside the head: whoever agreed to a deletion has agreed to no closing of
+/// what somebody opened again.
+fn facts(pull: &PullRequest) -> Facts {
+    Facts(vec![
+        ("state", state_word(pull).to_owned()),
+        ("title", pull.title.clone()),
+        ("head branch", pull.head_branch.clone()),
+    ])
 }

@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Question, Said, agreed, can, same_base, titled},
+    agreed::{Facts, Question, Said, agreed, can, titled},
     pr_merge::{mergeable, warned},
     written,
 };
@@ -84,25 +84,36 @@ async fn agreed_head(
     is_open(target, &pull)?;
     let doubt = conflicts(target, &pull)?;
     let question = format!(
-        "Rewrite the branch {} of {} \"{}\" on top of {}? Whoever has it has to fetch it again.",
+        "Rewrite the branch {} of {} on top of {}? Whoever has it has to fetch it again. Head {}. \
+         Title \"{}\".",
         call.cleaner.line(&pull.head_branch),
         target.id,
-        titled(call, &pull),
         call.cleaner.line(&pull.base_branch),
+        pull.head_oid.as_deref().unwrap_or("unknown"),
+        titled(call, &pull),
     ) + &warned(call, doubt.as_slice());
     let said = Said {
         head: args.expected_head.as_deref(),
         confirm: args.confirm.as_deref(),
     };
+    let facts = facts(&pull);
     let question = Question {
         text: &question,
-        besides: &pull.base_branch,
+        bound: &facts.with(()),
     };
     agreed(call, target, &pull, &said, question).await?;
     // What was agreed to is what is rewritten, and on top of what it is.
     let now = target.repo.view(&target.id, PrFields::ROW).await?;
-    same_base(&pull.base_branch, &now.base_branch)?;
+    facts.still(&self::facts(&now))?;
     Ok(pull.head_oid)
+}
+
+/// What the question names beside the head.
+fn facts(pull: &PullRequest) -> Facts {
+    Facts(vec![
+        ("base branch", pull.base_branch.clone()),
+        ("title", pull.title.clone()),
+    ])
 }
 
 /// Refuses one whose branch is not brought up to date: nobody is asked about it.

@@ -379,6 +379,14 @@ pub const KEYS: &[Key] = &[
         ..DEFAULTS
     },
     Key {
+        name: "mcp.confirm_required",
+        ty: Type::Bool,
+        scope: KeyScope::User("a repository must not choose who is asked"),
+        default: Some("false"),
+        doc: "`forge mcp` refuses merges, deletions and rewritten branches where the client cannot ask the user.",
+        ..DEFAULTS
+    },
+    Key {
         name: "workflow.label_prefix",
         scope: MOVES,
         ty: Type::Prefix,

@@ -66,6 +66,13 @@ impl Config {
         self.flag("merge.delete_branch")
     }
 
+    /// `mcp.confirm_required`: whether the MCP server refuses what needs the user's word where the
+    /// client cannot ask for it.
+    #[must_use]
+    pub fn mcp_confirm_required(&self) -> bool {
+        self.flag("mcp.confirm_required")
+    }
+
     /// `pr.draft`: whether new pull requests are drafts.
     #[must_use]
     pub fn pr_draft(&self) -> bool {
