@@ -78,6 +78,7 @@ fn allow_path(place: &Place) -> Vec<String> {
 fn agents(kind: Kind) {
     let origin = pulls();
     let mut findings = Findings::default();
+    let mut done = BTreeSet::new();
     for variant in Variant::ALL {
         for (era, mode) in [(MODERN, &["mcp"][..]), (LEGACY, &["mcp", "--write"])] {
             let mut place = Place::new(&origin, kind, variant);
@@ -97,11 +98,8 @@ fn agents(kind: Kind) {
             } else {
                 for (tool, args) in writing_tools() {
                     let called = wire.call(tool, with_repo(args, named[0].as_deref()));
-                    if std::env::var_os("ADVERSARY_SHOW").is_some() {
-                        eprintln!(
-                            "{at}: {tool}: {}",
-                            called.text().lines().next().unwrap_or("")
-                        );
+                    if called.0["isError"] != json!(true) {
+                        done.insert(tool);
                     }
                     look(tool);
                 }
@@ -111,6 +109,18 @@ fn agents(kind: Kind) {
         }
     }
     findings.none();
+    if kind == Kind::Repository {
+        // Nothing ran although these wrote, which refusals alone would not show.
+        for tool in [
+            "pr_create",
+            "pr_edit",
+            "pr_review",
+            "pr_set_state",
+            "pr_merge",
+        ] {
+            assert!(done.contains(tool), "{tool} never succeeded: {done:?}");
+        }
+    }
 }
 
 fn with_repo(mut args: Value, repo: Option<&str>) -> Value {
@@ -213,10 +223,7 @@ fn commands_that_write(kind: Kind) -> Findings {
                 Some(repo) => [args, &["-R", repo][..]].concat(),
                 None => args.to_vec(),
             };
-            let output = place.forge(&args).output();
-            if std::env::var_os("ADVERSARY_SHOW").is_some() {
-                eprintln!("{at}: {output:?}");
-            }
+            let _ = place.forge(&args).output();
             findings.look(&mut place, purpose, &at, &args.join(" "));
         }
         if kind == Kind::EmbeddedBare {
@@ -294,10 +301,7 @@ fn git_runs_the_planted_programs() {
             &["show", "feature-1:feature-1.txt"],
             &["push", "local", "main:refs/heads/other"],
         ] {
-            let output = place.git(args).output();
-            if std::env::var_os("ADVERSARY_SHOW").is_some() {
-                eprintln!("{variant:?} {output:?}");
-            }
+            let _ = place.git(args).output();
         }
         findings.look(&mut place, Purpose::Guarded, "git", "git");
     }

@@ -117,7 +117,7 @@ fn watching_ends_when_they_have_finished() {
             let run = world.command(tool, &line);
             let watching = std::thread::spawn(move || run.output());
             // It has looked at least once before the check finishes.
-            while world.double.counts().api == 0 {
+            while world.double.counts().api == 0 && !watching.is_finished() {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }
             world.double.seed().check(REPO, 1, "CI", "build", state);

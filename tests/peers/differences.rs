@@ -427,15 +427,16 @@ fn flags_for_forges_with_rounds_and_an_index() {
         "pr review 1 -c -b x --wait 5s",
         "pr review 1 -c -b x --no-wait",
         "pr update-branch 1 --wait 5s",
-        "pr update-branch 1 --no-wait",
+        "pr update-branch 1 --no-wait --leave-checkout",
         "pr merge 1 -m --wait 5s",
-        "pr merge 2 -m --no-wait",
+        "pr merge 2 -m --no-wait --leave-checkout",
         "label create fresh --wait 5s",
         "label delete fresh --yes --no-wait",
     ] {
         world.command(Tool::Forge, line).ok();
     }
     listed("Commands that write take `--wait DURATION` and `--no-wait` on every forge");
+    listed("`pr merge` and `pr update-branch` take `--leave-checkout`");
     world.push("three");
     world.command(Tool::Forge, "pr create -t T -b B").ok();
     let made = world.double.seed().pulls_of(REPO).len();

@@ -83,6 +83,8 @@ are different on purpose:
 - `pr create --edit PATH=FILE --delete PATH` takes whole files in place of a branch, without a clone:
   they become one commit on top of the base, on a new branch that `--head` names.
 - `pr update-branch` says which files conflict, where the forge does, as an error like others.
+- `pr merge` and `pr update-branch` take `--leave-checkout`. It has an effect where the branch that
+  moves is checked out in a work tree of the repository itself: on the local forge.
 - Commands that write take `--wait DURATION` and `--no-wait` on every forge. Where a write is shown
   at once (GitHub, a git repository) there is nothing to wait for, and they change nothing; on
   tangled the word on who shows it goes to stderr.
