@@ -14,7 +14,7 @@ use forge_testkit::{CANARY, Scratch};
 /// Every canary is a link to this script; its name is the link's. A canary does what git expects of a
 /// program there, so that one canary does not keep git from the next.
 const SCRIPT: &str = r#"#!/bin/sh
-PATH=$PATH:/usr/local/bin:/usr/bin:/bin
+PATH=$PATH:/usr/bin:/bin
 name=${0##*/}
 case "$0" in
 */core.hooksPath/*) name=core.hooksPath/$name ;;

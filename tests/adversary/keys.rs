@@ -48,6 +48,7 @@ const RULES: &[(&str, Effect)] = &[
     ("tag.gpgsign", Arms("true")),
     ("tag.forcesignannotated", Arms("true")),
     ("push.gpgsign", Arms("if-asked")),
+    ("merge.renormalize", Arms("true")),
     ("merge.verifysignatures", Arms("true")),
     ("log.showsignature", Arms("true")),
     ("commitgraph.*changedpaths*", Harmless),

@@ -221,9 +221,12 @@ fn merge_question_names_all_that_speaks_against_it() {
     }
 }
 
+/// Changes something while the user thinks.
+type Change = fn(&Hub);
+
 #[test]
 fn answer_counts_for_what_the_question_named_alone() {
-    let changes: [(&str, fn(&Hub)); 5] = [
+    let changes: [(&str, Change); 5] = [
         ("the title was", |hub| {
             ada(hub, "pr_edit", json!({"title": "Other"}));
         }),

@@ -235,6 +235,37 @@ fn clone_state(world: &World) -> String {
 }
 
 #[test]
+fn a_merge_shows_no_token_to_hooks_and_filters_of_the_clone() {
+    let world = World::new();
+    world.push("topic");
+    world.command(Tool::Forge, "pr create -t T -b B").ok();
+    let dir = world.clone_dir();
+    let program = dir.join(".git/canary");
+    let log = dir.join(".git/canary.log");
+    let script = format!(
+        "#!/bin/sh\necho \"ran:$GH_TOKEN$GH_ENTERPRISE_TOKEN\" >> '{}'\nexec cat\n",
+        log.display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    std::fs::create_dir_all(dir.join(".git/hooks")).unwrap();
+    std::fs::copy(&program, dir.join(".git/hooks/post-merge")).unwrap();
+    world.git(&["config", "filter.own.smudge", program.to_str().unwrap()]);
+    std::fs::write(dir.join(".git/info/attributes"), "*.txt filter=own\n").unwrap();
+    world
+        .command(Tool::Forge, "pr merge -m -d")
+        .env("GH_TOKEN", "canary-token")
+        .ok();
+    let said = std::fs::read_to_string(log).unwrap();
+    assert!(said.lines().count() >= 2, "{said}");
+    assert!(said.lines().all(|line| line == "ran:"), "{said}");
+}
+
+#[test]
 fn a_merge_leaves_the_branch_of_the_clone_and_deletes_it() {
     let cases: &[(&str, &[&str])] = &[
         ("topic", &["pr", "merge", "-m", "-d"]),

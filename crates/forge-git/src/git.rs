@@ -86,11 +86,12 @@ impl Git {
         }
     }
 
-    /// The same program in another directory, as far trusted.
+    /// The same program in another directory, as far trusted; a bare repository is not opened there.
     #[must_use]
     pub fn in_dir(&self, dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
+            opens_bare: false,
             programs: Arc::default(),
             ..self.clone()
         }

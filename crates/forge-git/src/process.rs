@@ -27,15 +27,19 @@ pub(crate) enum Purpose {
 const ALWAYS: [&str; 1] = ["core.fsmonitor=false"];
 
 /// Settings that keep git from programs which no read needs.
-const QUIET: [&str; 4] = [
+const QUIET: [&str; 5] = [
     "core.hooksPath=/dev/null",
+    // Else a merge of trees passes every file through its filters.
+    "merge.renormalize=false",
     "log.showSignature=false",
     "gc.auto=0",
     "maintenance.auto=false",
 ];
 
-/// Settings of a guarded process that goes to a remote: submodules have remotes of their own.
-const NO_SUBMODULES: [&str; 3] = [
+/// Settings of a guarded process that goes to a remote: submodules have remotes of their own, and a
+/// push is not signed.
+const REMOTE: [&str; 4] = [
+    "push.gpgSign=false",
     "push.recurseSubmodules=no",
     "fetch.recurseSubmodules=no",
     "submodule.recurse=false",
@@ -51,7 +55,9 @@ const PROGRAM_KEYS: &str = concat!(
     r"|credential\.(.*\.)?helper",
     r"|http\.(.*\.)?(proxy.*|ssl.*|cookiefile|savecookies|extraheader|curloptresolve|followredirects)",
     r"|protocol\..*",
-    r"|remote\..*\.(uploadpack|receivepack|vcs|proxy|proxyauthmethod)",
+    r"|remote\..*\.(uploadpack|receivepack|vcs|proxy|proxyauthmethod|pushurl)",
+    r"|url\..*\.(pushinsteadof|insteadof)",
+    r"|fetch\.bundleuri",
     r"|merge\..*\.driver",
     r"|filter\..*\.(clean|smudge|process)",
     r"|hook\..*\.command)$"
@@ -77,7 +83,7 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
         set(&QUIET);
     }
     if guarded && is_remote {
-        set(&NO_SUBMODULES);
+        set(&REMOTE);
     }
     if guarded {
         let transports = if is_remote {
@@ -98,6 +104,8 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     if purpose != (Purpose::Remote { tokens: true }) {
         without_secrets(command.as_std_mut());
     }
+    // No remote asks for it.
+    command.env_remove("FORGE_MCP_TOKEN");
 }
 
 /// Takes tokens and passwords out of the environment of `command`.
@@ -192,7 +200,8 @@ impl Git {
         self.refuse_programs("going to a remote", is_for_remotes)
             .await?;
         let settings = self.program_settings().await?;
-        let tokens = !settings.iter().any(|setting| is_for_remotes(&setting.key));
+        let is_program = |key: &str| is_for_remotes(key) && !leads_elsewhere(key);
+        let tokens = !settings.iter().any(|setting| is_program(&setting.key));
         Ok(Purpose::Remote { tokens })
     }
 }
@@ -200,6 +209,11 @@ impl Git {
 /// Whether a key has a say in what happens on the way to a remote.
 fn is_for_remotes(key: &str) -> bool {
     !is_merge_driver(key) && !key.starts_with("filter.") && key != "core.worktree"
+}
+
+/// Whether a key names another remote, which is asked with the credentials for its own host.
+fn leads_elsewhere(key: &str) -> bool {
+    key.ends_with(".pushurl") || key.starts_with("url.") || key == "fetch.bundleuri"
 }
 
 /// Whether a key names a merge driver's program.
@@ -331,6 +345,9 @@ mod tests {
             ("remote.origin.uploadpack", "x"),
             ("protocol.ext.allow", "always"),
             ("hook.a.command", "x"),
+            ("remote.origin.pushurl", "/elsewhere"),
+            ("url./elsewhere.insteadOf", "https://h.example/"),
+            ("url./elsewhere.pushInsteadOf", "https://h.example/"),
         ] {
             let dir = tempfile::tempdir().unwrap();
             let git = Git::at(dir.path());
@@ -351,7 +368,7 @@ mod tests {
             let person = Git::at(dir.path()).with_trust(Trust::Person);
             let person = person.for_remote().await.unwrap();
             let tokens = person.purpose() != Purpose::Remote { tokens: false };
-            assert!(!tokens, "{key}");
+            assert_eq!(tokens, leads_elsewhere(&key.to_lowercase()), "{key}");
         }
     }
 

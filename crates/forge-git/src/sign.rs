@@ -90,13 +90,15 @@ impl Git {
 
 impl Signing {
     /// Matches the keys of these settings, for [`Git::settings`].
-    pub const KEYS: &str =
-        r"commit\.gpgsign|gpg\.(.*\.)?(format|program)|gpg\.ssh\.defaultkeycommand";
+    pub const KEYS: &str = r"commit\.gpgsign|user\.signingkey|gpg\.(.*\.)?(format|program)|gpg\.ssh\.defaultkeycommand";
 
     /// Those among `settings`.
     #[must_use]
     pub fn of(mut settings: Vec<Setting>) -> Self {
-        settings.retain(|s| s.key == "commit.gpgsign" || s.key.starts_with("gpg."));
+        settings.retain(|s| {
+            ["commit.gpgsign", "user.signingkey"].contains(&s.key.as_str())
+                || s.key.starts_with("gpg.")
+        });
         Self(settings)
     }
 
@@ -150,9 +152,11 @@ impl Signing {
 
     /// Refuses settings of the repository itself: a stranger may have written them.
     fn refuse_own(&self) -> Result<()> {
-        let Some(own) = self.0.iter().find(|s| s.of_repository) else {
+        let own = self.0.iter().filter(|s| s.of_repository);
+        let own: Vec<_> = own.map(|s| text::one_line(&s.key)).collect();
+        if own.is_empty() {
             return Ok(());
-        };
+        }
         let missing = Vec::new();
         Err(Error::new(
             ErrorKind::PermissionDenied {
@@ -162,7 +166,7 @@ impl Signing {
             format!(
                 "cannot sign the commit: the repository's own configuration sets {}, and what it \
                  chooses runs only for a person who stands in the repository; nothing was changed",
-                text::one_line(&own.key)
+                own.join(", ")
             ),
         )
         .with_hint("set it with git config --global, or do it in a terminal in that repository"))
@@ -372,6 +376,7 @@ mod tests {
         let canary = canary.to_str().unwrap();
         for (key, value) in [
             ("commit.gpgsign", "true"),
+            ("user.signingKey", "evil"),
             ("gpg.program", canary),
             ("gpg.openpgp.program", canary),
             ("gpg.ssh.program", canary),

@@ -86,8 +86,8 @@ impl Config {
     ///
     /// # Errors
     /// `config` where the user's file cannot be read, and for the first error in that file or in a
-    /// variable. An error in `.forge.toml` is one of [`Self::check_repo_file`]; the rest are warnings
-    /// in [`Self::problems`].
+    /// variable. An error in `.forge.toml` is one of what uses that file; the rest are warnings in
+    /// [`Self::problems`].
     pub fn load(env: Env, cwd: &Path) -> Result<Self> {
         let config = Self::read(env, cwd)?;
         config.check(false)?;

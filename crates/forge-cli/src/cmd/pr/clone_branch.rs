@@ -147,8 +147,14 @@ async fn switch(git: &Git, base: &str, remote: Option<&str>) -> Result<Result<()
 
 async fn forward(ctx: &Ctx, remote: &str, base: &str) -> Result<()> {
     let from = format!("refs/heads/{base}");
-    let args = ["pull", "--quiet", "--ff-only", "--", remote, &from];
-    if let Err(why) = run(&ctx.git().for_remote().await?, &args).await? {
+    let fetch = ["fetch", "--quiet", "--", remote, &from];
+    // Not by one `git pull`, whose merge would show tokens to hooks and filters.
+    let merge = ["merge", "--quiet", "--ff-only", "FETCH_HEAD"];
+    let forwarded = match run(&ctx.git().for_remote().await?, &fetch).await? {
+        Ok(()) => run(&ctx.git().for_write(), &merge).await?,
+        failed => failed,
+    };
+    if let Err(why) = forwarded {
         let warning = Warning::new(format!(
             "the branch '{base}' of this clone was not brought up to date: {why}"
         ));
