@@ -283,7 +283,10 @@ impl Http {
                         policy.wait(wait).await;
                         continue;
                     }
-                    if !(again && is_gateway(status) && attempt < most) {
+                    // What may be sent twice is worth a second try at a server that broke down over it.
+                    let broke =
+                        class == Class::Replay && status == StatusCode::INTERNAL_SERVER_ERROR;
+                    if !(again && (is_gateway(status) || broke) && attempt < most) {
                         return Ok(response);
                     }
                     policy.pause(attempt)
