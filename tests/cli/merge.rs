@@ -197,6 +197,47 @@ fn commit_after_merge_into_checked_out_base_keeps_merge() {
     assert_eq!(world.git.show("main", "feature.txt"), "one\ntwo\n");
 }
 
+/// A merge is killed while the files go along, and behind the move of the branch; git itself goes on.
+#[test]
+#[cfg(target_os = "linux")]
+fn commit_after_killed_merge_keeps_merge() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let kill = "{ read _ _ _ forge _ < /proc/$PPID/stat; kill -9 $forge; }";
+    for in_files in [true, false] {
+        let world = World::with_pull();
+        world.switch("main");
+        let git_dir = world.git.path().join(".git");
+        let hook = git_dir.join("hooks/reference-transaction");
+        if in_files {
+            std::fs::write(git_dir.join("info/attributes"), "feature.txt filter=kill\n").unwrap();
+            let smudge = format!("{kill}; cat");
+            let args = ["config", "filter.kill.smudge", &smudge];
+            world.git.run(args).ok();
+        } else {
+            std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+            let moved = "[ $1 = committed ] && grep -q refs/heads/main";
+            std::fs::write(&hook, format!("#!/bin/sh\n{moved} && {kill}\nexit 0\n")).unwrap();
+            std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let out = world.forge(&["pr", "merge", "1", "-s"]).output();
+        assert_eq!(out.code, None, "{out:?}");
+        while git_dir.join("index.lock").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let _ = std::fs::remove_file(hook);
+        world.git.run(["config", "filter.kill.smudge", "cat"]).ok();
+        let state = world.json("1", "state")["state"].clone();
+        assert_eq!(state, if in_files { "OPEN" } else { "MERGED" });
+        std::fs::write(world.git.path().join("README.md"), "w\n").unwrap();
+        let args = ["commit", "--quiet", "-a", "-m", "work"];
+        world.git.run(args).ok();
+        world.forge(&["pr", "merge", "1", "-s"]).ok();
+        assert_eq!(world.git.show("main", "feature.txt"), "one\ntwo\n");
+        assert_eq!(world.git.show("main", "README.md"), "w\n");
+        assert_eq!(world.json("1", "state")["state"], "MERGED");
+    }
+}
+
 #[test]
 fn merge_refused_by_work_tree_names_files_and_flag() {
     let world = World::with_pull();

@@ -37,7 +37,7 @@ pub use place::Place;
 pub use process::without_secrets;
 pub use rebase::{Rebase, Rebased};
 pub use refname::{branch_problem, refname_problem};
-pub use remotes::{BranchConfig, GitConfig, Remote, root};
+pub use remotes::{BranchConfig, GitConfig, Remote, path_of, root};
 pub use settings::Setting;
 pub use shell::quoted;
 pub use sign::Signing;

@@ -218,14 +218,18 @@ fn shown_dir(git: &Git) -> String {
         .to_string()
 }
 
+/// The path that git printed as `bytes`; on systems whose paths are text, lossy UTF-8.
 #[cfg(unix)]
-pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
+#[must_use]
+pub fn path_of(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
     std::ffi::OsStr::from_bytes(bytes).into()
 }
 
+/// The path that git printed as `bytes`; on systems whose paths are text, lossy UTF-8.
 #[cfg(not(unix))]
-pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
+#[must_use]
+pub fn path_of(bytes: &[u8]) -> PathBuf {
     String::from_utf8_lossy(bytes).into_owned().into()
 }
 

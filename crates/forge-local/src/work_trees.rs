@@ -7,19 +7,20 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     fs,
     io::Read as _,
     path::{Path, PathBuf},
 };
 
 use forge_core::{Error, Precondition, Result, Step, Warning, text};
-use forge_git::{Git, quoted};
+use forge_git::{Git, path_of, quoted};
 
 use crate::Local;
 
 /// How many commits of a branch are looked through for the one that a work tree shows.
 const MAX_COMMITS_BEHIND: &str = "20";
-/// The largest file of git's own state that is read, in bytes.
+/// How much of a file of git's own state is read, in bytes; a larger one counts as naming any branch.
 const MAX_STATE_FILE: u64 = 64 * 1024;
 /// How many files a message names; the error itself has all of them.
 const MAX_NAMED_FILES: usize = 5;
@@ -47,8 +48,22 @@ pub(crate) struct WorkTree {
 pub(crate) struct Checkout {
     git: Git,
     path: String,
+    branch: String,
     from: String,
     to: String,
+    coming: Vec<Touched>,
+    /// An older commit of the branch whose files the index has.
+    older: Option<String>,
+}
+
+/// A path that differs between the two commits of a [`Checkout`].
+#[derive(Debug)]
+struct Touched {
+    path: Vec<u8>,
+    /// Whether it is new.
+    added: bool,
+    /// Whether it is a submodule in one of them.
+    submodule: bool,
 }
 
 impl WorkTree {
@@ -78,10 +93,10 @@ impl WorkTree {
 impl Local {
     /// The work trees that use `branch`, those with an unfinished operation first.
     pub(crate) async fn work_trees_using(&self, branch: &str) -> Result<Vec<WorkTree>> {
-        let list = self
-            .git()
-            .run_ok(["worktree", "list", "--porcelain", "-z"])
-            .await?;
+        let list = ["worktree", "list", "--porcelain", "-z"];
+        let (list, direct) = tokio::join!(self.git().run_ok(list), self.is_direct(branch));
+        direct?;
+        let list = list?;
         let wanted = format!("branch refs/heads/{branch}");
         let mut path = String::new();
         let mut found = Vec::new();
@@ -108,6 +123,23 @@ impl Local {
         Ok(using)
     }
 
+    /// Refuses a branch that is another name of a branch: whoever uses that one would not be seen.
+    async fn is_direct(&self, branch: &str) -> Result<()> {
+        let full = format!("refs/heads/{branch}");
+        let asked = self.git().run(["symbolic-ref", "--quiet", &full]).await?;
+        if asked.status != 0 {
+            return Ok(());
+        }
+        let target = String::from_utf8_lossy(&asked.stdout);
+        let target = text::one_line(target.trim()).into_owned();
+        let message = format!(
+            "'{}' is a symbolic ref to {target}, and is neither moved nor deleted",
+            text::one_line(branch)
+        );
+        let hint = "name the branch itself: forge pr edit --base changes the base";
+        Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
+    }
+
     /// The directories in which git keeps the state of each work tree, with the work tree's own.
     fn state_dirs(&self) -> Vec<(PathBuf, PathBuf)> {
         let common = &self.repository.common_dir;
@@ -124,6 +156,22 @@ impl Local {
             dirs.push((state, path));
         }
         dirs
+    }
+
+    /// Whether a directory is a work tree of this repository, as the directory itself says.
+    fn is_own(&self, dir: &Path) -> bool {
+        let dot_git = dir.join(".git");
+        let state = match state_file(&dot_git) {
+            Some(link) => dir.join(link.trim_end().trim_start_matches("gitdir: ")),
+            None => dot_git,
+        };
+        let Ok(state) = state.canonicalize() else {
+            return false;
+        };
+        let common = self.repository.common_dir.canonicalize();
+        common.is_ok_and(|common| {
+            state == common || state.parent() == Some(&common.join("worktrees"))
+        })
     }
 
     /// Proves that the files of every work tree that has `branch` checked out can go from `before` to
@@ -144,20 +192,23 @@ impl Local {
             if tree.usage != BranchUse::CheckedOut {
                 return Err(in_use(branch, &tree));
             }
-            // The directory of a work tree may be gone, or be on a disk that is away.
-            if leave || !Path::new(&tree.path).is_dir() {
+            // The directory of a work tree may be gone, be on a disk that is away, or be that of the
+            // repository which this one is a copy of.
+            if leave || !self.is_own(Path::new(&tree.path)) {
                 continue;
             }
             let git = self.git().in_dir(&tree.path).for_write();
+            let shown = shown_in(&git, before).await;
             let checkout = Checkout {
-                from: shown_in(&git, before)
-                    .await
-                    .unwrap_or_else(|| before.to_owned()),
+                coming: touched(&git, before, after).await?,
+                older: shown.filter(|shown| shown != before),
+                from: before.to_owned(),
                 to: after.to_owned(),
+                branch: branch.to_owned(),
                 path: tree.path,
                 git,
             };
-            checkout.prove(branch).await?;
+            checkout.prove().await?;
             checkouts.push(checkout);
         }
         Ok(checkouts)
@@ -201,7 +252,11 @@ impl Checkout {
                 .await
             {
                 Self::back_all(checkouts.get(..done).unwrap_or_default()).await?;
-                return Err(e);
+                let dir = quoted(&checkout.path);
+                return Err(e.with_hint(format!(
+                    "the branch did not move; files that were written before that are changes of \
+                     the work tree now, see: git -C {dir} status"
+                )));
             }
             steps.push(Step {
                 name: format!(
@@ -214,7 +269,8 @@ impl Checkout {
         Ok(steps)
     }
 
-    /// Takes the files of all `checkouts` back: the branch did not move after all.
+    /// Takes the files of all `checkouts` back, unless the branch did move: then the failure came after
+    /// its move, and the files are right.
     ///
     /// # Errors
     /// `git` when a work tree was changed meanwhile, with the command that takes it back.
@@ -222,6 +278,11 @@ impl Checkout {
         let mut failed = None;
         for checkout in checkouts {
             let Self { from, to, path, .. } = checkout;
+            let tip = format!("refs/heads/{}", checkout.branch);
+            let tip = checkout.git.run(["rev-parse", "--verify", &tip]).await?;
+            if tip.stdout.trim_ascii() == to.as_bytes() {
+                continue;
+            }
             if let Err(e) = checkout.read_tree(&["-u"], to, from).await {
                 failed = Some(e.with_hint(format!(
                     "the branch did not move, and {} has the merge staged: git -C {} read-tree -m -u \
@@ -242,14 +303,35 @@ impl Checkout {
         output.ok("read-tree").map(|_| ())
     }
 
+    /// The submodules that are checked out here and change. git would leave them where they are, or
+    /// overwrite the untracked files in them.
+    fn submodules(&self) -> BTreeSet<String> {
+        let is_there = |file: &&Touched| {
+            let dir = Path::new(&self.path).join(path_of(&file.path));
+            fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+        };
+        let submodules = self.coming.iter().filter(|file| file.submodule);
+        submodules
+            .filter(is_there)
+            .map(|file| lossy(&file.path))
+            .collect()
+    }
+
     /// Fails where a change or a file of the user would be lost or overwritten.
-    async fn prove(&self, branch: &str) -> Result<()> {
+    async fn prove(&self) -> Result<()> {
         let is_filter = |key: &str| key.starts_with("filter.") || key == "core.worktree";
         let operation = format!("changing the files of {}", text::one_line(&self.path));
         self.git.refuse_programs(&operation, is_filter).await?;
+        let submodules = self.submodules();
+        if !submodules.is_empty() {
+            return Err(self.refusal(&submodules, "is a submodule, which only git itself moves"));
+        }
         // A file that was touched and not changed is no change.
         let refresh = ["update-index", "-q", "--ignore-submodules", "--refresh"];
         self.git.run_with_locks(refresh, b"").await?;
+        if let Some(older) = &self.older {
+            return Err(self.ambiguous(older));
+        }
         let mut in_the_way = self.overwritten().await?;
         if in_the_way.is_empty() {
             let Err(e) = self.read_tree(&["-u", "-n"], &self.from, &self.to).await else {
@@ -260,7 +342,7 @@ impl Checkout {
                 let message = format!(
                     "the files of {} cannot go along with '{}': {}",
                     text::one_line(&self.path),
-                    text::one_line(branch),
+                    text::one_line(&self.branch),
                     e.message()
                 );
                 return Err(
@@ -269,7 +351,11 @@ impl Checkout {
                 );
             }
         }
-        let files: Vec<String> = in_the_way.into_iter().collect();
+        Err(self.refusal(&in_the_way, "would be overwritten"))
+    }
+
+    /// The refusal because of `files`, of which `why` is true.
+    fn refusal(&self, files: &BTreeSet<String>, why: &str) -> Error {
         let shown: Vec<_> = files
             .iter()
             .take(MAX_NAMED_FILES)
@@ -280,12 +366,29 @@ impl Checkout {
             n => format!(" and {n} more"),
         };
         let message = format!(
-            "'{}' is checked out in {}, where {}{more} would be overwritten; nothing was changed",
-            text::one_line(branch),
+            "'{}' is checked out in {}, where {}{more} {why}; nothing was changed",
+            text::one_line(&self.branch),
             text::one_line(&self.path),
             shown.join(", ")
         );
-        Err(Error::precondition(Precondition::WorkTree(files), message).with_hint(self.recovery()))
+        let files = files.iter().cloned().collect();
+        Error::precondition(Precondition::WorkTree(files), message).with_hint(self.recovery())
+    }
+
+    /// The refusal where the index is that of an older commit: either the files of an earlier merge
+    /// were left behind, or the user takes that merge back.
+    fn ambiguous(&self, older: &str) -> Error {
+        let dir = quoted(&self.path);
+        let message = format!(
+            "'{}' is checked out in {}, which has the files of the older commit {older} staged; \
+             nothing was changed",
+            text::one_line(&self.branch),
+            text::one_line(&self.path)
+        );
+        Error::precondition(Precondition::WorkTree(Vec::new()), message).with_hint(format!(
+            "if they were left behind, bring them along first: git -C {dir} read-tree -m -u {older} \
+             HEAD; if you mean to take commits back, commit that first; or pass --leave-checkout"
+        ))
     }
 
     fn recovery(&self) -> String {
@@ -299,54 +402,70 @@ impl Checkout {
     /// The files that git does not track and the new commit has: untracked and ignored ones. git
     /// itself would overwrite the ignored ones.
     async fn overwritten(&self) -> Result<BTreeSet<String>> {
-        let args = [
-            "diff-tree",
-            "-r",
-            "-z",
-            "--no-renames",
-            "--diff-filter=A",
-            "--name-only",
-            &self.from,
-            &self.to,
-        ];
-        let added = names(&self.git.run_ok(args).await?);
         let mut there = BTreeSet::new();
-        for path in added {
-            collect_files(Path::new(&self.path), &path, &mut there);
+        for file in self.coming.iter().filter(|file| file.added) {
+            collect_files(Path::new(&self.path), &path_of(&file.path), &mut there);
         }
         if there.is_empty() {
-            return Ok(there);
+            return Ok(BTreeSet::new());
         }
         let mut tracked = BTreeSet::new();
-        let all: Vec<&String> = there.iter().collect();
+        let all: Vec<&PathBuf> = there.iter().collect();
         for chunk in all.chunks(100) {
-            let list = ["--literal-pathspecs", "ls-files", "-z", "--"];
+            let list = ["--literal-pathspecs", "ls-files", "-z", "--"].map(OsStr::new);
             let args = list
                 .into_iter()
-                .chain(chunk.iter().map(|path| path.as_str()));
-            tracked.extend(names(&self.git.run_ok(args).await?));
+                .chain(chunk.iter().map(|path| path.as_os_str()));
+            let listed = self.git.run_ok(args).await?;
+            tracked.extend(fields(&listed).map(path_of));
         }
-        Ok(there.difference(&tracked).cloned().collect())
+        let there = there.difference(&tracked);
+        Ok(there
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect())
     }
 
     /// The files that were changed here, staged or not, and change between the two commits as well.
     async fn changed_here(&self) -> Result<BTreeSet<String>> {
         let diff = async |args: &[&str]| {
-            let options = ["-z", "--no-renames", "--name-only"];
+            let options = [
+                "-z",
+                "--no-renames",
+                "--name-only",
+                "--ignore-submodules=dirty",
+            ];
             let args = args
                 .iter()
                 .take(1)
                 .chain(&options)
                 .chain(args.iter().skip(1));
-            Ok::<_, Error>(names(&self.git.run_ok(args).await?))
+            let listed = self.git.run_ok(args).await?;
+            Ok::<_, Error>(fields(&listed).map(lossy).collect::<BTreeSet<_>>())
         };
-        let coming = diff(&["diff-tree", "-r", &self.from, &self.to]).await?;
+        let coming = self.coming.iter().map(|file| lossy(&file.path)).collect();
         let unstaged = diff(&["diff-files"]).await?;
         let from = diff(&["diff-index", "--cached", &self.from, "--"]).await?;
         let to = diff(&["diff-index", "--cached", &self.to, "--"]).await?;
         let staged = &from & &to;
-        Ok(&coming & &(&unstaged | &staged))
+        Ok(&(&unstaged | &staged) & &coming)
     }
+}
+
+/// The paths that differ between two commits.
+async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<Touched>> {
+    let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", from, to];
+    let listed = git.run_ok(args).await?;
+    let mut fields = fields(&listed);
+    let mut touched = Vec::new();
+    // `:<old mode> <new mode> <old id> <new id> <letter>`, then the path.
+    while let (Some(raw), Some(path)) = (fields.next(), fields.next()) {
+        touched.push(Touched {
+            path: path.to_owned(),
+            added: raw.starts_with(b":000000 "),
+            submodule: raw.starts_with(b":160000 ") || raw.get(8..15) == Some(b"160000 "),
+        });
+    }
+    Ok(touched)
 }
 
 /// The commit that the index of a work tree has: `onto`, or an older one when the files of an earlier
@@ -396,8 +515,10 @@ pub(crate) fn in_use(branch: &str, tree: &WorkTree) -> Error {
 fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
     let full = format!("refs/heads/{branch}");
     let has = |file: &str, wanted: &str| {
-        let text = state_file(&state.join(file)).unwrap_or_default();
-        text.lines().any(|line| line == wanted)
+        let file = state.join(file);
+        let text = state_file(&file).unwrap_or_default();
+        let is_cut = fs::metadata(&file).is_ok_and(|found| found.len() > MAX_STATE_FILE);
+        is_cut || text.lines().any(|line| line == wanted)
     };
     let rebased = [
         "rebase-merge/head-name",
@@ -423,37 +544,32 @@ fn state_file(path: &Path) -> Option<String> {
 
 /// Adds what there is at `path` below `root`: the file, or all files of the directory. A directory
 /// above it that is a link or a file has nothing there of its own.
-fn collect_files(root: &Path, path: &str, into: &mut BTreeSet<String>) {
-    let mut above = root.to_owned();
-    let mut parts = path.split('/').peekable();
-    let mut walked = String::new();
-    while let Some(part) = parts.next() {
-        above.push(part);
-        if !walked.is_empty() {
-            walked.push('/');
-        }
-        walked.push_str(part);
-        let Ok(found) = fs::symlink_metadata(&above) else {
+fn collect_files(root: &Path, path: &Path, into: &mut BTreeSet<PathBuf>) {
+    let mut walked = PathBuf::new();
+    for part in path.components() {
+        walked.push(part);
+        let Ok(found) = fs::symlink_metadata(root.join(&walked)) else {
             return;
         };
         if !found.is_dir() {
             into.insert(walked);
             return;
         }
-        if parts.peek().is_none() {
-            for entry in fs::read_dir(&above).into_iter().flatten().flatten() {
-                let name = entry.file_name();
-                collect_files(root, &format!("{walked}/{}", name.to_string_lossy()), into);
-            }
-            return;
-        }
+    }
+    for entry in fs::read_dir(root.join(path))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        collect_files(root, &path.join(entry.file_name()), into);
     }
 }
 
-fn names(listed: &[u8]) -> BTreeSet<String> {
-    listed
-        .split(|b| *b == 0)
-        .filter(|name| !name.is_empty())
-        .map(|name| String::from_utf8_lossy(name).into_owned())
-        .collect()
+/// The fields of what git ended by NUL each.
+fn fields(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    listed.split(|b| *b == 0).filter(|field| !field.is_empty())
+}
+
+fn lossy(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
 }

@@ -232,10 +232,21 @@ impl Local {
         if self.default_branch().await?.as_ref() == Some(branch) {
             return stays("it is the default branch".into(), "keep it".into());
         }
-        if let Some(tree) = self.work_trees_using(branch).await?.first() {
+        let using = match self.work_trees_using(branch).await {
+            Ok(using) => using,
+            Err(e) if matches!(e.kind(), forge_core::ErrorKind::Precondition(_)) => {
+                return stays(e.message().to_owned(), "delete it with git".into());
+            }
+            Err(e) => return Err(e),
+        };
+        if let Some(tree) = using.first() {
             let base = &pull.snapshot.base_branch;
             // Git has a branch in one work tree at a time.
-            let leave = match self.work_trees_using(base).await?.is_empty() {
+            let is_free = self
+                .work_trees_using(base)
+                .await
+                .is_ok_and(|u| u.is_empty());
+            let leave = match is_free {
                 true => quoted(base),
                 false => "--detach".to_owned(),
             };

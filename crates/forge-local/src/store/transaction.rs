@@ -52,6 +52,8 @@ impl Store {
     pub async fn update_refs(&self, reason: &str, changes: &[RefChange]) -> Result<Option<Lost>> {
         let mut input = b"start\0".to_vec();
         for change in changes {
+            // A symbolic ref would lead the change to another ref.
+            input.extend_from_slice(b"option no-deref\0");
             let fields: [&str; 4] = match change {
                 RefChange::Create { name, new } => ["create ", name, new, ""],
                 RefChange::Update { name, new, old } => ["update ", name, new, old],

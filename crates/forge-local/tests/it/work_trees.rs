@@ -169,25 +169,84 @@ async fn leave_checkout_merges_past_changes_and_warns() {
     );
     assert_eq!(read(&repo, "changed"), "mine\n");
     assert!(!repo.path.join("dir").exists());
-    // A later merge brings the files of both along, once nothing is in the way.
+    // A later merge cannot tell files that were left behind from a staged revert.
     repo.write("changed", "a\n");
-    repo.git(&["branch", "--quiet", "next", "main"]);
     let linked = repo.path.with_file_name("next");
-    repo.git(&[
-        "worktree",
-        "add",
-        "--quiet",
-        linked.to_str().unwrap(),
-        "next",
-    ]);
+    let path = linked.to_str().unwrap();
+    repo.git(&["worktree", "add", "--quiet", "-b", "next", path, "main"]);
     fs::write(linked.join("third"), "3\n").unwrap();
     git(&linked, &["add", "third"]);
     git(&linked, &["commit", "--quiet", "-m", "third"]);
     create(&local, "next").await;
+    let e = local.merge(&pr(&local, 2), &squash()).await.unwrap_err();
+    let hint = e.hint().unwrap();
+    let (_, command) = hint.split_once("first: git -C ").unwrap();
+    let (_, command) = command.split_once(' ').unwrap();
+    let command: Vec<&str> = command.split(';').next().unwrap().split(' ').collect();
+    repo.git(&command);
     local.merge(&pr(&local, 2), &squash()).await.unwrap();
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     assert_eq!(read(&repo, "changed"), "b\n");
     assert_eq!(read(&repo, "third"), "3\n");
+}
+
+#[tokio::test]
+async fn staged_revert_is_not_taken_for_files_left_behind() {
+    let (repo, local) = on_base().await;
+    repo.write("other", "newer\n");
+    repo.commit("newer");
+    repo.git(&["revert", "--no-commit", "HEAD"]);
+    let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert!(e.hint().unwrap().contains("commit that first"), "{e:?}");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "M  other");
+}
+
+#[tokio::test]
+async fn symbolic_branch_is_neither_moved_nor_deleted() {
+    let (repo, local) = on_base().await;
+    repo.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
+    repo.git(&["symbolic-ref", "refs/heads/twig", "refs/heads/topic"]);
+    let edit = forge_core::model::EditPull {
+        base: Some("alias".into()),
+        ..Default::default()
+    };
+    local.edit(&pr(&local, 1), &edit).await.unwrap();
+    let before = repo.oid("main");
+    let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert!(
+        e.message().contains("symbolic ref to refs/heads/main"),
+        "{e}"
+    );
+    assert_eq!(repo.oid("main"), before);
+    create(&local, "twig").await;
+    let req = MergeReq {
+        delete_branch: true,
+        ..squash()
+    };
+    let merged = local.merge(&pr(&local, 2), &req).await.unwrap();
+    assert!(!merged.value.branch_deleted, "{merged:?}");
+    repo.oid("topic");
+}
+
+#[tokio::test]
+async fn work_tree_of_another_repository_is_left_alone() {
+    let (repo, _) = on_base().await;
+    repo.git(&["switch", "--quiet", "--detach"]);
+    let linked = repo.path.with_file_name("linked");
+    let path = linked.to_str().unwrap();
+    repo.git(&["worktree", "add", "--quiet", path, "main"]);
+    let copy = repo.path.with_file_name("copy");
+    let status = std::process::Command::new("cp")
+        .arg("-r")
+        .args([&repo.path, &copy])
+        .status();
+    assert!(status.unwrap().success());
+    let local = forge_local::Local::open(&copy, forge_core::Trust::Person)
+        .await
+        .unwrap();
+    local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    assert_eq!(git(&linked, &["status", "--porcelain"]), "");
+    assert!(!linked.join("dir").exists());
 }
 
 #[tokio::test]
@@ -235,6 +294,114 @@ async fn sparse_checkout_stays_sparse() {
 }
 
 #[tokio::test]
+async fn file_outside_a_sparse_checkout_is_never_overwritten() {
+    let (repo, local) = on_base().await;
+    repo.git(&["sparse-checkout", "set", "--no-cone", "/*", "!/dir/"]);
+    fs::create_dir(repo.path.join("dir")).unwrap();
+    repo.write("dir/new", "mine\n");
+    let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert_eq!(in_the_way(&e), ["dir/new"], "{e}");
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn ignored_file_whose_name_is_no_text_is_never_overwritten() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+    let repo = Repo::new();
+    let odd = repo.path.join(OsStr::from_bytes(b"\xff"));
+    repo.git(&["switch", "--quiet", "-c", "topic"]);
+    fs::write(&odd, "theirs\n").unwrap();
+    repo.commit("odd");
+    repo.git(&["switch", "--quiet", "main"]);
+    repo.write(".git/info/exclude", "*\n");
+    fs::write(&odd, "mine\n").unwrap();
+    let local = repo.open().await;
+    create(&local, "topic").await;
+    let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert_eq!(in_the_way(&e), ["\u{fffd}"], "{e}");
+    assert_eq!(fs::read_to_string(&odd).unwrap(), "mine\n");
+}
+
+#[tokio::test]
+async fn staged_deletions_and_modes_are_in_the_way() {
+    for change in [
+        &["rm", "--quiet", "--cached", "changed"][..],
+        &["rm", "--quiet", "changed"],
+        &["update-index", "--chmod=+x", "changed"],
+    ] {
+        let (repo, local) = on_base().await;
+        repo.git(change);
+        let before = repo.git(&["status", "--porcelain"]);
+        let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+        assert_eq!(in_the_way(&e), ["changed"], "{change:?}: {e}");
+        assert_eq!(repo.git(&["status", "--porcelain"]), before);
+    }
+}
+
+#[tokio::test]
+async fn locked_index_refuses_the_merge() {
+    let (repo, local) = on_base().await;
+    repo.write(".git/index.lock", "");
+    let base = repo.oid("main");
+    let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert!(e.message().contains("index.lock"), "{e}");
+    assert_eq!(repo.oid("main"), base);
+}
+
+#[tokio::test]
+async fn failing_filter_moves_no_branch() {
+    let (repo, local) = on_base().await;
+    repo.write(".git/info/attributes", "dir/* filter=crypt\n");
+    repo.git(&["config", "filter.crypt.smudge", "false"]);
+    repo.git(&["config", "filter.crypt.required", "true"]);
+    repo.write("other", "mine\n");
+    let base = repo.oid("main");
+    let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert!(e.message().contains("crypt"), "{e}");
+    assert_eq!(repo.oid("main"), base);
+    assert!(e.hint().unwrap().contains("did not move"), "{e:?}");
+    assert_eq!(read(&repo, "other"), "mine\n");
+    // A commit of all files brings the pull request in, or nothing; it takes nothing back.
+    repo.git(&["commit", "--quiet", "-a", "-m", "work"]);
+    repo.git(&["config", "filter.crypt.smudge", "cat"]);
+    repo.git(&["clean", "-fdq"]);
+    local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    assert_eq!(repo.git(&["show", "main:changed"]), "b");
+    assert_eq!(repo.git(&["show", "main:other"]), "mine");
+}
+
+/// Puts a `reference-transaction` hook there, which runs `script` for a transaction of `main`.
+fn hook(repo: &Repo, phase: &str, script: &str) {
+    let hook = repo.path.join(".git/hooks/reference-transaction");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    let text =
+        format!("#!/bin/sh\n[ $1 = {phase} ] && grep -q refs/heads/main && {script}\nexit 0\n");
+    fs::write(&hook, text).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
+async fn files_go_back_where_a_hook_refuses_the_branch() {
+    let (repo, local) = on_base().await;
+    repo.write("other", "mine\n");
+    hook(&repo, "prepared", "exit 1");
+    local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert_eq!(repo.git(&["status", "--porcelain"]).trim(), "M other");
+    assert_eq!(read(&repo, "changed"), "a\n");
+}
+
+#[tokio::test]
+async fn files_stay_where_git_dies_behind_the_move_of_the_branch() {
+    let (repo, local) = on_base().await;
+    let base = repo.oid("main");
+    hook(&repo, "committed", "kill -9 $PPID");
+    let _ = local.merge(&pr(&local, 1), &squash()).await;
+    assert_ne!(repo.oid("main"), base);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    assert_eq!(read(&repo, "changed"), "b\n");
+}
+
+#[tokio::test]
 async fn submodule_beside_a_merge_is_left_alone() {
     let (repo, local) = on_base().await;
     let sub = Repo::new();
@@ -247,6 +414,64 @@ async fn submodule_beside_a_merge_is_left_alone() {
     local.merge(&pr(&local, 1), &squash()).await.unwrap();
     assert_eq!(read(&repo, "sub/file.txt"), "mine\n");
     assert_eq!(read(&repo, "changed"), "b\n");
+}
+
+/// A repository on `main` with the checked out submodule `lib` at the commit that is told, and `topic`,
+/// which has it at another.
+async fn on_submodule() -> (Repo, String) {
+    let lib = Repo::new();
+    let first = lib.oid("HEAD");
+    lib.write("file.txt", "second\n");
+    let second = lib.commit("second");
+    let repo = Repo::new();
+    let url = lib.path.to_str().unwrap();
+    let allow = ["-c", "protocol.file.allow=always"];
+    let add = ["submodule", "--quiet", "add", url, "lib"];
+    repo.git(&[&allow[..], &add[..]].concat());
+    let inside = repo.path.join("lib");
+    git(&inside, &["checkout", "--quiet", &first]);
+    repo.commit("submodule");
+    repo.git(&["switch", "--quiet", "-c", "topic"]);
+    git(&inside, &["checkout", "--quiet", &second]);
+    repo.commit("newer");
+    repo.git(&["switch", "--quiet", "main"]);
+    git(&inside, &["checkout", "--quiet", &first]);
+    (repo, first)
+}
+
+#[tokio::test]
+async fn merge_that_changes_a_submodule_is_refused() {
+    for removed in [false, true] {
+        let (repo, first) = on_submodule().await;
+        if removed {
+            repo.git(&["switch", "--quiet", "topic"]);
+            repo.git(&["rm", "--quiet", "-f", "lib"]);
+            repo.write("lib", "a file\n");
+            repo.commit("file");
+            repo.git(&["switch", "--quiet", "main"]);
+            repo.git(&[
+                "-c",
+                "protocol.file.allow=always",
+                "submodule",
+                "--quiet",
+                "update",
+                "--init",
+            ]);
+        }
+        let local = repo.open().await;
+        create(&local, "topic").await;
+        let inside = repo.path.join("lib");
+        fs::write(inside.join("mine"), "mine\n").unwrap();
+        let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+        assert_eq!(in_the_way(&e), ["lib"], "{e}");
+        assert_eq!(git(&inside, &["rev-parse", "HEAD"]), first);
+        let req = MergeReq {
+            leave_checkout: true,
+            ..squash()
+        };
+        local.merge(&pr(&local, 1), &req).await.unwrap();
+        assert_eq!(fs::read_to_string(inside.join("mine")).unwrap(), "mine\n");
+    }
 }
 
 #[tokio::test]
@@ -324,4 +549,32 @@ async fn branch_under_bisect_is_neither_moved_nor_deleted() {
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
     assert!(e.message().contains("bisect"), "{e}");
     assert!(e.hint().unwrap().contains("bisect reset"), "{e}");
+}
+
+#[tokio::test]
+async fn branch_that_a_rebase_of_another_moves_is_not_deleted() {
+    let (repo, local) = on_base().await;
+    repo.git(&["switch", "--quiet", "-c", "upper", "topic"]);
+    repo.write("upper", "u\n");
+    repo.commit("upper");
+    let editor = repo.path.with_file_name("editor");
+    fs::write(&editor, "#!/bin/sh\nsed -i 1ibreak \"$1\"\n").unwrap();
+    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let editor = format!("sequence.editor={}", editor.display());
+    let rebase = [
+        "rebase",
+        "--quiet",
+        "-i",
+        "--update-refs",
+        "--force-rebase",
+        "main",
+    ];
+    repo.git(&[&["-c", &editor], &rebase[..]].concat());
+    let req = MergeReq {
+        delete_branch: true,
+        ..squash()
+    };
+    let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
+    assert!(!merged.value.branch_deleted, "{merged:?}");
+    repo.oid("topic");
 }
