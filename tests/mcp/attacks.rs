@@ -399,7 +399,26 @@ fn an_evil_origin() {
     ] {
         let (status, text) = http.send(&format!("{own}Origin: {origin}\r\n"), HELLO);
         assert_eq!(status, 403, "{origin}: {text}");
+        let (status, text) = http.send(&format!("{same}Origin: {origin}\r\n"), HELLO);
+        assert_eq!(status, 400, "{origin}: {text}");
     }
+}
+
+#[test]
+fn question_shows_hidden_characters_of_branches() {
+    let world = World::with_feature();
+    let hidden = "main\u{200b}";
+    world.git.set_branch(hidden, "main");
+    world.forge(&["pr", "edit", "1", "--base", hidden]).ok();
+    let mut wire = world.server(MODERN, &["--write"]);
+    wire.user = User::Declines;
+    wire.call("pr_merge", json!({"number": 1}))
+        .fails("cancelled");
+    assert!(
+        wire.asked[0].contains(r" into main\u{200b} by "),
+        "{:?}",
+        wire.asked
+    );
 }
 
 /// Asks to merge, and gives the sealed state of the question.

@@ -273,6 +273,13 @@ fn config(addr: SocketAddr, more: &[String]) -> StreamableHttpServerConfig {
 }
 
 async fn answer(mut shared: Shared, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    for name in [header::HOST, header::ORIGIN] {
+        // Of several, the first alone would be checked.
+        if request.headers().get_all(&name).iter().count() > 1 {
+            let text = format!("the header {name} was sent more than once\n");
+            return Ok(plain(StatusCode::BAD_REQUEST, text));
+        }
+    }
     if let Some(bearer) = &shared.bearer
         && !bearer.is_in(request.headers().get(header::AUTHORIZATION))
     {

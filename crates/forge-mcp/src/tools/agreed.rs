@@ -64,6 +64,11 @@ pub(super) fn titled(call: &Call, pull: &PullRequest) -> String {
     short(call.cleaner.line(&pull.title).as_str()).replace('"', "'")
 }
 
+/// A branch in a question: with nothing hidden in its name, as that would name another one.
+pub(super) fn named(branch: &str) -> String {
+    branch.escape_debug().to_string()
+}
+
 fn short(title: &str) -> String {
     match forge_core::text::truncate_chars(title, TITLE) {
         (_, 0) => title.to_owned(),

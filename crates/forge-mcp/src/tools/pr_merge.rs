@@ -11,7 +11,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    agreed::{Facts, Question, Said, agreed, can, titled},
+    agreed::{Facts, Question, Said, agreed, can, named, titled},
     linked::{Linked, Plan, told},
     written,
 };
@@ -514,7 +514,7 @@ fn about_branch(call: &Call, target: &Target, pull: &PullRequest) -> String {
         "{} \"{}\" is merged. Delete its branch {}? Head {}.",
         target.id,
         titled(call, pull),
-        call.cleaner.line(&pull.head_branch),
+        named(&pull.head_branch),
         pull.head_oid.as_deref().unwrap_or("unknown"),
     )
 }
@@ -542,7 +542,7 @@ fn question(
     let mut question = format!(
         "Merge {} into {} by {how}{when}{delete}? Head {}. Title \"{}\", by @{}.",
         target.id,
-        call.cleaner.line(&pull.base_branch),
+        named(&pull.base_branch),
         pull.head_oid.as_deref().unwrap_or("unknown"),
         titled(call, pull),
         call.cleaner.line(&pull.author.login),

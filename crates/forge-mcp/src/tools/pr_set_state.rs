@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Facts, Question, Said, agreed, titled},
+    agreed::{Facts, Question, Said, agreed, named, titled},
     pr_merge::is_proved,
     written,
 };
@@ -83,7 +83,7 @@ impl Tool for PrSetState {
             let pull = target.repo.view(&target.id, LOOK).await?;
             can_go(&target, &pull).await?;
             let title = titled(call, &pull);
-            let branch = call.cleaner.line(&pull.head_branch);
+            let branch = named(&pull.head_branch);
             let question = match pull.state {
                 PrState::Closed => format!("{} is closed. Delete its branch", target.id),
                 _ => format!("Close {} and delete its branch", target.id),

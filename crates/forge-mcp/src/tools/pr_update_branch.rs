@@ -6,7 +6,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
 use super::{
-    agreed::{Facts, Question, Said, agreed, can, titled},
+    agreed::{Facts, Question, Said, agreed, can, named, titled},
     pr_merge::{mergeable, warned},
     written,
 };
@@ -86,9 +86,9 @@ async fn agreed_head(
     let question = format!(
         "Rewrite the branch {} of {} on top of {}? Whoever has it has to fetch it again. Head {}. \
          Title \"{}\".",
-        call.cleaner.line(&pull.head_branch),
+        named(&pull.head_branch),
         target.id,
-        call.cleaner.line(&pull.base_branch),
+        named(&pull.base_branch),
         pull.head_oid.as_deref().unwrap_or("unknown"),
         titled(call, &pull),
     ) + &warned(call, doubt.as_slice());
