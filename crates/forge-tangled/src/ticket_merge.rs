@@ -80,7 +80,7 @@ impl Tangled {
             .branch(repository, &pull.base)
             .await?
             .ok_or_else(|| no_branch("base", repository, &pull.base))?;
-        let git = Git::at(&clone.dir).with_trust(clone.trust);
+        let git = Git::at(&clone.dir).with_trust(clone.trust).for_write();
         fetch(&git, clone, located, &before, head).await?;
         let rebased = match has_landed(&git, &before.hash, head).await? {
             true => Rebased::Nothing,
