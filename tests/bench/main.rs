@@ -8,6 +8,7 @@
     reason = "a measurement that cannot be made stops"
 )]
 
+mod checkout;
 mod diffs;
 mod gh;
 mod github;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     github::measure(&mut page, &gh);
     mcp::measure(&mut page);
     pulls::measure(&mut page, &gits);
+    checkout::measure(&mut page, &gits);
     diffs::measure(&mut page, &gits);
     tangled::measure(&mut page);
     let (text, holds) = page.finish();
