@@ -163,6 +163,7 @@ fn update_branch_brings_checked_out_head_along_unless_told() {
     );
     assert!(!world.git.path().join("e").exists());
 
+    world.switch("feature");
     world.git.commit("main", "More", &[("f", Some("x\n"))]);
     let out = world.forge(&["pr", "update-branch"]).output().success();
     assert_eq!(out.stderr_text(), "");

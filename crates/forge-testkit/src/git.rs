@@ -126,8 +126,8 @@ impl GitDir {
             .args(args)
     }
 
-    /// Commits on `branch`, which starts at `main` when it does not exist; `None` deletes a file.
-    /// Returns the commit.
+    /// Commits on `branch`, which starts at `main` when it does not exist; `None` deletes a file. Where
+    /// the branch is checked out, its files go along. Returns the commit.
     pub fn commit(&self, branch: &str, message: &str, files: &[(&str, Option<&str>)]) -> String {
         let bytes: Vec<_> = files
             .iter()
@@ -171,7 +171,16 @@ impl GitDir {
             }
         }
         self.import(stream);
+        self.catch_up(branch);
         self.oid(&reference).expect("the commit that was just made")
+    }
+
+    /// Brings the files along where `branch` is checked out, as after a commit in the work tree.
+    pub fn catch_up(&self, branch: &str) {
+        let head = std::fs::read_to_string(self.path().join(".git/HEAD")).unwrap_or_default();
+        if head.trim_end() == format!("ref: refs/heads/{branch}") {
+            self.run(["reset", "--quiet", "--hard"]).ok();
+        }
     }
 
     /// Feeds `stream` to `git fast-import`.

@@ -187,6 +187,7 @@ async fn a_program_stays_one(fx: Fixture) {
          M 100755 inline run.sh\ndata 5\necho\n\n"
     );
     fx.git.import(stream.into_bytes());
+    fx.git.catch_up("main");
     let req = of(vec![FileEdit::write("run.sh", "echo 2\n")]);
     let pr = fx.author.create(&req).await.unwrap().value;
     fx.author.merge(&pr.id, &MergeReq::default()).await.unwrap();
