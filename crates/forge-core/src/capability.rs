@@ -2,7 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::op::{Effect, Op};
+use crate::{
+    Hint, Limits,
+    op::{Effect, Op},
+};
 
 macro_rules! capabilities {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $title:literal;)*) => {
@@ -196,7 +199,7 @@ pub enum Support {
         /// The forge's own limit.
         why: &'static str,
         /// The nearest thing that works.
-        instead: &'static str,
+        instead: &'static Hint,
     },
 }
 
@@ -208,18 +211,8 @@ impl Support {
     }
 }
 
-/// Sizes that a forge enforces; checked before any write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Limits {
-    /// Longest title, in characters.
-    pub title_max: usize,
-    /// Longest description or comment, in characters.
-    pub body_max: usize,
-    /// Most labels on one pull request.
-    pub labels_max: usize,
-    /// Most pull requests that a list returns at once.
-    pub page_max: usize,
-}
+/// What to do about a row that is missing.
+static REPORT: Hint = Hint::new("report this as a defect");
 
 /// A backend's table: one row per capability.
 #[derive(Clone, Copy, Debug)]
@@ -237,7 +230,7 @@ impl Capabilities {
         self.table.iter().find(|(c, _)| *c == capability).map_or(
             Support::No {
                 why: "this backend has no entry for it",
-                instead: "report this as a defect",
+                instead: &REPORT,
             },
             |(_, s)| *s,
         )

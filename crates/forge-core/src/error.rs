@@ -7,7 +7,7 @@
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
-use crate::{Capability, Timestamp};
+use crate::{Capability, Hint, Timestamp};
 
 /// `Result` with [`Error`]; `Result<(), Error>` is one pointer wide.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -34,6 +34,8 @@ pub enum Noun {
     Label,
     /// An account.
     Account,
+    /// A record of an account, as atproto has them.
+    Record,
     /// Something named in the message alone.
     Other,
 }
@@ -54,11 +56,29 @@ pub enum Precondition {
     Conflicts(Vec<String>),
     /// The head has no commit that the base lacks.
     NothingToMerge,
+    /// Another pull request comes before this one in a stack.
+    Stacked,
     /// A rule of the forge or the repository forbids it; the message says which.
     Rule,
     /// A work tree that has the branch checked out is in the way: with changes in these files, or,
     /// without any, with an operation of git that has not ended.
     WorkTree(Vec<String>),
+}
+
+/// What another writer has changed since the caller read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Changed {
+    /// The head of a pull request: the values are commit ids.
+    Head,
+    /// The base branch or its tip.
+    Base,
+    /// Another ref of git.
+    Ref,
+    /// A stored object: the values are versions (a CID, a commit id, a time).
+    Record,
+    /// What the caller was shown before: a page of a list or of a diff, or a state that was agreed to.
+    View,
 }
 
 /// The class of a failure, with the data a caller needs to react.
@@ -91,6 +111,8 @@ pub enum ErrorKind {
     },
     /// A compare-and-swap lost: the value was not the expected one.
     Conflict {
+        /// What has changed.
+        what: Changed,
         /// What the caller expected (a commit id, a version).
         expected: String,
         /// What was found.
@@ -188,7 +210,7 @@ struct Inner {
     kind: ErrorKind,
     op: Option<&'static str>,
     message: String,
-    hint: Option<String>,
+    hint: Option<Hint>,
     context: Vec<(&'static str, String)>,
     retry: Retry,
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -248,7 +270,7 @@ impl Error {
     /// Shorthand for [`ErrorKind::Unsupported`]: `why` is the forge's own limit, `instead` the
     /// nearest thing that works.
     #[must_use]
-    pub fn unsupported(capability: Capability, why: &str, instead: &str) -> Self {
+    pub fn unsupported(capability: Capability, why: &str, instead: impl Into<Hint>) -> Self {
         Self::new(
             ErrorKind::Unsupported { capability },
             format!("{} is not possible here: {why}", capability.title()),
@@ -258,7 +280,7 @@ impl Error {
 
     /// Adds what to do next, without the word "Recovery:" (the renderers add it).
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
@@ -318,8 +340,8 @@ impl Error {
 
     /// What to do next.
     #[must_use]
-    pub fn hint(&self) -> Option<&str> {
-        self.0.hint.as_deref()
+    pub fn hint(&self) -> Option<&Hint> {
+        self.0.hint.as_ref()
     }
 
     /// The operation, as in [`crate::Op::name`].
@@ -392,13 +414,6 @@ impl fmt::Debug for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0.source.as_deref().map(|s| s as _)
-    }
-}
-
-impl From<crate::locator::ParseLocatorError> for Error {
-    fn from(e: crate::locator::ParseLocatorError) -> Self {
-        let hint = e.hint();
-        Self::invalid("repo", e.to_string()).with_hint(hint)
     }
 }
 

@@ -173,10 +173,12 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// Closing a closed one sets nothing and says so in a warning. Where a comment is said and a
-    /// branch deleted all the same, they are steps of the outcome, which is not `unchanged`.
+    /// branch deleted all the same, they are steps of the outcome, which is not `unchanged`. A head
+    /// branch that is not at [`CloseReq::expected_head`] is kept, which is a warning.
     ///
     /// # Errors
-    /// `precondition_failed` when it is merged.
+    /// `precondition_failed` when it is merged; `invalid_input` when `expected_head` is no full object
+    /// id.
     async fn close(&self, pr: &PrId, req: &CloseReq) -> Result<Outcome<PullRequest>>;
 
     /// Reopens, with a comment if one is given.
@@ -197,8 +199,8 @@ pub trait PullRequests: Send + Sync {
     /// - One that has all of the base branch already is `unchanged`.
     ///
     /// # Errors
-    /// `precondition_failed` (not open, conflicts); `conflict` when `expected_head` is not the head;
-    /// `permission_denied` when the viewer may not push to the head branch.
+    /// `precondition_failed` (not open, conflicts); `conflict` when `expected_head` is not the head, or
+    /// `expected_base` not the base branch; `permission_denied` when the viewer may not push to the head branch.
     async fn update_branch(&self, pr: &PrId, req: &UpdateBranch) -> Result<Outcome<PullRequest>>;
 
     /// Makes a draft ready (`draft` false) or a ready one a draft (`draft` true).
@@ -220,12 +222,13 @@ pub trait PullRequests: Send + Sync {
     ///
     /// # Behavior
     /// - Either all of it happens or nothing; a conflict names the files and changes nothing.
-    /// - Merging a merged one answers `already_merged` and merges nothing.
+    /// - Merging a merged one answers `already_merged` and merges nothing, if it was merged at
+    ///   `expected_head` into `expected_base`.
     /// - With [`MergeReq::only_left_over`] one that is not merged is refused.
     ///
     /// # Errors
     /// `precondition_failed` (draft, closed, conflicts, nothing to merge, a rule of the forge);
-    /// `conflict` when `expected_head` is not the head.
+    /// `conflict` when `expected_head` is not the head, or `expected_base` not the base branch.
     async fn merge(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>>;
 
     /// Takes back a [`PullRequests::merge`] that was to happen later.

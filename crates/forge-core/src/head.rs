@@ -1,8 +1,8 @@
-//! The head commit that a caller expects.
+//! The head commit and the base branch that a caller expects.
 
 use std::fmt;
 
-use crate::{Error, ErrorKind, Result, text};
+use crate::{Action, Changed, Error, ErrorKind, Hint, Op, Result, text};
 
 /// Checks that the head of `pull` is the commit that a caller expects, where one is expected.
 ///
@@ -16,8 +16,24 @@ pub fn check_expected_head(
     expected: Option<&str>,
     head: Option<&str>,
 ) -> Result<()> {
-    let Some(expected) = expected else {
+    if is_expected_head(pull, expected, head)? {
         return Ok(());
+    }
+    let head = head.unwrap_or_default();
+    Err(head_moved(pull, expected.unwrap_or_default(), head))
+}
+
+/// Whether the head of `pull` is the commit that a caller expects; true where none is expected.
+///
+/// # Errors
+/// `invalid_input` when `expected` is no full object id.
+pub fn is_expected_head(
+    pull: &dyn fmt::Display,
+    expected: Option<&str>,
+    head: Option<&str>,
+) -> Result<bool> {
+    let Some(expected) = expected else {
+        return Ok(true);
     };
     let head = head.unwrap_or_default();
     if !is_full_id(expected) {
@@ -33,10 +49,32 @@ pub fn check_expected_head(
             }),
         );
     }
-    if head.eq_ignore_ascii_case(expected) {
+    Ok(head.eq_ignore_ascii_case(expected))
+}
+
+/// Checks that the base branch of `pull` is the one that a caller expects, where one is expected.
+///
+/// # Errors
+/// `conflict` when the base is another branch.
+pub fn check_expected_base(
+    pull: &dyn fmt::Display,
+    expected: Option<&str>,
+    base: &str,
+) -> Result<()> {
+    let Some(expected) = expected.filter(|expected| *expected != base) else {
         return Ok(());
-    }
-    Err(head_moved(pull, expected, head))
+    };
+    let [shown, now] = [expected, base].map(text::one_line);
+    let kind = ErrorKind::Conflict {
+        what: Changed::Base,
+        expected: expected.to_owned(),
+        actual: base.to_owned(),
+    };
+    let message = format!("the base branch of {pull} is '{now}', not '{shown}'");
+    Err(Error::new(kind, message).with_hint(Hint::fixed(
+        "look at where it goes now, then try again",
+        Action::op(Op::PrView),
+    )))
 }
 
 /// The head of `pull` is `actual` and not `expected`; `actual` is empty where it is not known.
@@ -53,6 +91,7 @@ pub fn head_moved(pull: &dyn fmt::Display, expected: &str, actual: &str) -> Erro
         ),
     };
     let kind = ErrorKind::Conflict {
+        what: Changed::Head,
         expected: expected.to_owned(),
         actual: actual.to_owned(),
     };
@@ -96,12 +135,30 @@ mod tests {
         ] {
             let e = check(bad, Some(HEAD)).unwrap_err();
             assert_eq!(e.code(), "invalid_input", "{bad:?}");
-            assert!(e.hint().unwrap().contains(HEAD), "{e:?}");
+            assert!(e.hint().unwrap().text().contains(HEAD), "{e:?}");
             assert!(!e.message().contains('\u{1b}'), "{e:?}");
         }
         // A head of 64 digits has another one as its first 40.
         let sha256 = format!("{HEAD}{}", "0".repeat(24));
         assert_eq!(check(HEAD, Some(&sha256)).unwrap_err().code(), "conflict");
+    }
+
+    #[test]
+    fn expected_base_other_branch_is_a_conflict() {
+        let check = |expected, base| check_expected_base(&"#7", expected, base);
+        assert!(check(None, "main").is_ok());
+        assert!(check(Some("main"), "main").is_ok());
+        for (expected, base) in [("main", "prod"), ("main", "Main"), ("", "main")] {
+            let e = check(Some(expected), base).unwrap_err();
+            let kind = ErrorKind::Conflict {
+                what: Changed::Base,
+                expected: expected.to_owned(),
+                actual: base.to_owned(),
+            };
+            assert_eq!(*e.kind(), kind);
+        }
+        let e = check(Some("main"), "\u{1b}[2J").unwrap_err();
+        assert!(!e.message().contains('\u{1b}'), "{e:?}");
     }
 
     #[test]
@@ -112,7 +169,7 @@ mod tests {
             e.message().contains(&other) && e.message().contains(HEAD),
             "{e:?}"
         );
-        assert!(e.hint().unwrap().contains(HEAD), "{e:?}");
+        assert!(e.hint().unwrap().text().contains(HEAD), "{e:?}");
         let e = check(HEAD, None).unwrap_err();
         assert_eq!(e.code(), "conflict");
         assert!(e.message().contains("not known"), "{e:?}");

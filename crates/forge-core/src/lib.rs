@@ -7,9 +7,12 @@
 pub mod call;
 mod capability;
 mod client;
+pub mod diff;
 mod error;
 mod forge;
 mod head;
+mod hint;
+pub mod limits;
 pub mod locator;
 pub mod markdown;
 pub mod mentions;
@@ -19,22 +22,30 @@ mod op;
 mod outcome;
 mod page;
 pub mod search;
+mod secret;
+mod settle;
 pub mod text;
 mod time;
 mod trust;
+mod version;
 mod web;
 
-pub use capability::{Capabilities, Capability, Limits, Support};
+pub use capability::{Capabilities, Capability, Support};
 pub use client::{Access, Client, Observer, Policy, Repo};
-pub use error::{Error, ErrorKind, Noun, Precondition, Result, Retry};
+pub use error::{Changed, Error, ErrorKind, Noun, Precondition, Result, Retry};
 pub use forge::{
     Attachments, Checks, Forge, ForgeInfo, Issues, Labels, PullRequests, Repos, Reviews,
 };
-pub use head::{check_expected_head, head_moved};
+pub use head::{check_expected_base, check_expected_head, head_moved, is_expected_head};
+pub use hint::{Action, Arg, Call, Hint, Param};
+pub use limits::Limits;
 pub use locator::{AtUri, ForgeKind, Locator, PrId, PrKey, PrSelector, RepoId, RepoPath};
 pub use op::{Effect, Op};
 pub use outcome::{Ingestion, Outcome, Step, Warning};
 pub use page::{Cursor, Page, PageReq, fingerprint};
+pub use secret::Secret;
+pub use settle::settle_mergeability;
 pub use time::Timestamp;
 pub use trust::{SECRET_VARIABLES, Trust};
+pub use version::{check_version, version_moved};
 pub use web::WebPage;

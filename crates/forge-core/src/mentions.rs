@@ -19,6 +19,20 @@ use crate::{
 const CLOSING: [&str; 9] = [
     "close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved",
 ];
+/// The words that say "belongs with", each up to two long: `part of #7`.
+const RELATING: [&[&str]; 6] = [
+    &["see"],
+    &["see", "also"],
+    &["related"],
+    &["related", "to"],
+    &["relates", "to"],
+    &["part", "of"],
+];
+/// What stands before a hyphen and a number, and is no project.
+const STANDARDS: [&str; 20] = [
+    "AES", "COVID", "CVE", "CWE", "ECMA", "GH", "GHSA", "HTTP", "IEEE", "IPV", "ISO", "MD", "PEP",
+    "RFC", "RSA", "SHA", "TLS", "UTC", "UTF", "X",
+];
 /// More of a text is not read, in bytes: four times the longest that a forge takes.
 const READ: usize = 256 * 1024;
 /// More places of one text are left out.
@@ -90,6 +104,8 @@ pub struct Mention {
     pub named: Named,
     /// A closing word stands right before it: `fixes #7`.
     pub closes: bool,
+    /// Words that say that it belongs with it stand right before it: `part of #7`, `see #7`.
+    pub relates: bool,
 }
 
 /// What `text` names, in order; `hosts` says what is at which host, and where `owner/name` is. A text
@@ -126,17 +142,105 @@ pub fn closing(text: &str, repo: &RepoId, hosts: &Hosts) -> Vec<u64> {
         .collect()
 }
 
+/// A place where a text names a ticket of an issue tracker: `PROJ-123`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// Its key.
+    pub key: String,
+    /// As [`Mention::closes`].
+    pub closes: bool,
+    /// As [`Mention::relates`].
+    pub relates: bool,
+}
+
+/// The tickets that `text` names outside of code, in order.
+///
+/// A key is two to ten capitals, digits and underscores, a hyphen and a number. `CVE-2024-1`, which
+/// goes on, is none, and neither are the names of standards such as `UTF-8`.
+#[must_use]
+pub fn tickets(text: &str) -> Vec<Ticket> {
+    let prose = prose(text);
+    let found = words(&prose).filter_map(|word| {
+        let text = word
+            .text
+            .trim_start_matches(['(', '[', '{', '<', '"', '\'', '*', '_', '~', '|']);
+        Some(Ticket {
+            key: ticket_key(text)?.to_owned(),
+            closes: word.closes,
+            relates: word.relates,
+        })
+    });
+    found.take(MOST).collect()
+}
+
+/// The key of a ticket that a text begins with, unless it goes on as a word.
+#[must_use]
+pub fn ticket_key(text: &str) -> Option<&str> {
+    let (project, rest) = text.split_once('-')?;
+    let is_key = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let is_project = project.starts_with(|c: char| c.is_ascii_uppercase())
+        && (2..=10).contains(&project.len())
+        && project.chars().all(is_key)
+        && !STANDARDS.contains(&project);
+    let digits = rest.find(|c: char| !c.is_ascii_digit());
+    let (number, behind) = rest.split_at_checked(digits.unwrap_or(rest.len()))?;
+    let goes_on = behind.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        || behind
+            .strip_prefix('-')
+            .is_some_and(|more| more.starts_with(|c: char| c.is_ascii_digit()));
+    let is_ticket = is_project && !number.is_empty() && !goes_on;
+    text.get(..project.len() + 1 + number.len())
+        .filter(|_| is_ticket)
+}
+
 /// Every place of a text without code that names something, in order.
 fn places(prose: &str, hosts: &Hosts) -> impl Iterator<Item = Mention> {
+    words(prose).filter_map(move |word| {
+        let named = named(word.text, hosts)?;
+        Some(Mention {
+            named,
+            closes: word.closes,
+            relates: word.relates,
+        })
+    })
+}
+
+/// A word of a prose, and what the words before it say of it.
+struct Word<'a> {
+    text: &'a str,
+    closes: bool,
+    relates: bool,
+}
+
+fn words(prose: &str) -> impl Iterator<Item = Word<'_>> {
     let mut after_closing = false;
-    prose.split_whitespace().filter_map(move |word| {
-        let closes = after_closing && word.starts_with(|c: char| c == '#' || c.is_alphanumeric());
-        let bare = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+    // The last two words, without their punctuation.
+    let mut before = [String::new(), String::new()];
+    prose.split_whitespace().map(move |text| {
+        let follows = text.starts_with(|c: char| c == '#' || c.is_alphanumeric());
+        let closes = after_closing && follows;
+        let relates = !closes && RELATING.iter().any(|words| ends_with(&before, words));
+        let bare = text.trim_start_matches(|c: char| !c.is_alphanumeric());
         let bare = bare.strip_suffix(':').unwrap_or(bare).to_lowercase();
         after_closing = CLOSING.contains(&bare.as_str());
-        let named = named(word, hosts)?;
-        Some(Mention { named, closes })
+        before.rotate_left(1);
+        if let Some(last) = before.last_mut() {
+            *last = bare;
+        }
+        Word {
+            text,
+            closes,
+            relates,
+        }
     })
+}
+
+/// Whether the last words are these.
+fn ends_with(before: &[String; 2], words: &[&str]) -> bool {
+    let from = before.len().saturating_sub(words.len());
+    before
+        .get(from..)
+        .is_some_and(|last| last.iter().zip(words).all(|(a, b)| a == b))
 }
 
 /// The words of a Markdown text without its code and its comments, with the addresses of its links.
@@ -327,6 +431,59 @@ mod tests {
     }
 
     #[test]
+    fn mention_words_of_relation_are_read() {
+        let related = |text: &str| -> Vec<bool> {
+            let found = mentions(text, &Hosts::builtin(), &mut Vec::new());
+            found.iter().map(|m| m.relates && !m.closes).collect()
+        };
+        for text in [
+            "Related to #7",
+            "related: #7",
+            "(part of #7)",
+            "See #7",
+            "see also #7.",
+            "It relates to https://github.com/cli/cli/issues/8",
+        ] {
+            assert_eq!(related(text), [true], "{text}");
+        }
+        for text in [
+            "#7",
+            "fixes #7",
+            "also #7",
+            "of #7",
+            "part #7",
+            "see the #7",
+            "unrelated to #7",
+        ] {
+            assert_eq!(related(text), [false], "{text}");
+        }
+        assert_eq!(related("see #7, #8"), [true, false]);
+    }
+
+    #[test]
+    fn tickets_are_keys_outside_of_code() {
+        let found = |text: &str| -> Vec<String> {
+            let of = |t: Ticket| match (t.closes, t.relates) {
+                (true, _) => format!("closes {}", t.key),
+                (_, true) => format!("relates {}", t.key),
+                _ => t.key,
+            };
+            tickets(text).into_iter().map(of).collect()
+        };
+        assert_eq!(found("Fixes PROJ-123"), ["closes PROJ-123"]);
+        assert_eq!(found("see PROJ2-14, (AB-1)."), ["relates PROJ2-14", "AB-1"]);
+        assert_eq!(found("[PROJ-1] x **P_Q-2**"), ["PROJ-1", "P_Q-2"]);
+        for text in [
+            "UTF-8 SHA-256 ISO-8601 CVE-2024-1 COVID-19 GH-12",
+            "ABCDEFGHIJKLM-1 proj-1 A-1 PROJ-1a PROJ-12-3 PROJ- -1 xPROJ-1",
+            "`PROJ-1` <!-- PROJ-2 -->",
+            "```\nPROJ-1\n```",
+        ] {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
     fn names_in_prose() {
         for (text, found) in [
             (
@@ -435,6 +592,14 @@ mod tests {
                 if let Named::Number(n) = mention.named {
                     prop_assert!(n > 0);
                 }
+            }
+        }
+
+        #[test]
+        fn tickets_of_any_text_are_read(text in "(?s).{0,200}") {
+            for ticket in tickets(&text) {
+                prop_assert_eq!(ticket_key(&ticket.key), Some(ticket.key.as_str()));
+                prop_assert!(text.contains(&ticket.key));
             }
         }
 

@@ -15,22 +15,23 @@ const COMPARED: usize = 128;
 /// swapped with its neighbour, or a longer name that `word` (of three letters or more) is a part of.
 #[must_use]
 pub fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    let word = letters(word);
+    let word = lowercase(word);
+    let length = word.chars().count();
     let mut found: Vec<(usize, &str)> = candidates
         .into_iter()
         .filter_map(|candidate| {
-            let letters = letters(candidate);
-            if word.len() >= PART && letters.windows(word.len()).any(|part| part == word) {
-                return Some((letters.len() - word.len(), candidate));
+            let name = lowercase(candidate);
+            let name_length = name.chars().count();
+            if length >= PART && name.contains(&word) {
+                return Some((name_length - length, candidate));
             }
-            let allowed = word.len().max(letters.len()).div_ceil(3).min(word.len());
+            let allowed = length.max(name_length).div_ceil(3).min(length);
             // The distance is at least the difference of the lengths.
-            if word.len().abs_diff(letters.len()) > allowed {
+            if length.abs_diff(name_length) > allowed {
                 return None;
             }
-            let distance = distance(&word, &letters);
-            (distance <= allowed && distance < letters.len().max(1))
-                .then_some((distance, candidate))
+            let distance = strsim::osa_distance(&word, &name);
+            (distance <= allowed && distance < name_length.max(1)).then_some((distance, candidate))
         })
         .collect();
     found.sort();
@@ -82,40 +83,11 @@ fn quoted(name: &str) -> String {
     format!("'{}'", crate::text::one_line(name))
 }
 
-fn letters(word: &str) -> Vec<char> {
+fn lowercase(word: &str) -> String {
     word.chars()
         .flat_map(char::to_lowercase)
         .take(COMPARED)
         .collect()
-}
-
-/// Edit distance with swaps of neighbours (optimal string alignment).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    let mut previous = None;
-    for (i, x) in a.iter().enumerate() {
-        let mut next = Vec::with_capacity(row.len());
-        next.push(i + 1);
-        let mut left = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let at = |row: &[usize], k: usize| row.get(k).copied().unwrap_or(usize::MAX / 2);
-            let mut best = (at(&row, j) + usize::from(x != y))
-                .min(at(&row, j + 1) + 1)
-                .min(left + 1);
-            if let (Some(px), Some(k)) = (previous, j.checked_sub(1))
-                && Some(x) == b.get(k)
-                && px == y
-            {
-                best = best.min(at(&before, k) + 1);
-            }
-            next.push(best);
-            left = best;
-        }
-        before = std::mem::replace(&mut row, next);
-        previous = Some(x);
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -171,16 +143,5 @@ mod tests {
         );
         assert!(h.ends_with(", 'name-11-long'"), "{h}");
         assert_eq!(hint("x", [], "labels"), "there are no labels at all");
-    }
-
-    #[test]
-    fn the_distance_counts_letters() {
-        let d = |a: &str, b: &str| distance(&letters(a), &letters(b));
-        assert_eq!(d("", ""), 0);
-        assert_eq!(d("", "abc"), 3);
-        assert_eq!(d("abc", ""), 3);
-        assert_eq!(d("kitten", "sitting"), 3);
-        assert_eq!(d("ab", "ba"), 1);
-        assert_eq!(d("méthode", "methode"), 1);
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
+use crate::Hint;
+
 /// The answer to a write.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome<T> {
@@ -174,7 +176,7 @@ pub struct Warning {
     pub message: String,
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
     /// The part of the answer that is incomplete because of it: a field of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<&'static str>,
@@ -199,7 +201,7 @@ impl Warning {
 
     /// Adds what to do next.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
         self.hint = Some(hint.into());
         self
     }

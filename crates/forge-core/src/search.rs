@@ -501,7 +501,7 @@ mod tests {
         let e = parse("auhtor:x").unwrap_err();
         assert!(
             e.hint()
-                .is_some_and(|h| h.contains("did you mean 'author'")),
+                .is_some_and(|h| h.text().contains("did you mean 'author'")),
             "{e:?}"
         );
         for bad in [

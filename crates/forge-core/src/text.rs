@@ -101,6 +101,19 @@ pub fn strip_hidden(text: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(kept), hidden)
 }
 
+/// A text without the sequences that colour a terminal or move its cursor (`ESC [ … letter`), such as
+/// those of a log. An ESC alone stays; see [`neutralise`].
+#[must_use]
+pub fn strip_ansi(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| ('@'..='~').contains(&c));
+        out.push_str(end.and_then(|at| part.get(at + 1..)).unwrap_or(part));
+    }
+    out
+}
+
 /// The first `max` characters of a text, and how many were dropped behind them.
 #[must_use]
 pub fn truncate_chars(text: &str, max: usize) -> (Cow<'_, str>, usize) {
@@ -301,6 +314,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn ansi_sequences_are_stripped_and_text_stays() {
+        let log = "\u{1b}[36;1mrun\u{1b}[0m a[1] \u{1b}[K\u{1b}";
+        assert_eq!(strip_ansi(log), "run a[1] \u{1b}");
+    }
 
     #[test]
     fn what_people_write_is_unchanged() {

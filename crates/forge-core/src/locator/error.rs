@@ -1,4 +1,5 @@
 use super::ForgeKind;
+use crate::{Action, Call, Error, Hint, Param};
 
 /// Why a text is not a locator.
 ///
@@ -123,57 +124,57 @@ pub enum ParseLocatorError {
 }
 
 impl ParseLocatorError {
-    /// What to do next, as one or two sentences.
+    /// What to do next.
     #[must_use]
-    pub fn hint(&self) -> String {
-        match self {
-            Self::Empty => "Name a repository as 'owner/repo', as a URL or as a path, such as \
-                            'local:.' for the repository you stand in."
-                .to_owned(),
-            Self::TooLong { .. } => {
-                "Pass the repository alone, as 'owner/repo' or its URL.".to_owned()
+    pub fn hint(&self) -> Hint {
+        Hint::new(match self {
+            Self::UnknownHost { host } => {
+                let kind = Action::new(Call::ConfigSet)
+                    .with(Param::Key, format!("hosts.{host}.kind"))
+                    .with(Param::Value, "github");
+                return Hint::new(
+                    "if you trust the host, set its kind to github or tangled; else name another \
+                     repository, or 'local:.' for the one in this directory without a forge",
+                )
+                .with_action(kind);
             }
-            Self::InvalidRepo { .. } => "Write 'owner/repo', or paste the URL of the repository \
-                                         or the pull request; for a directory write './name'."
-                .to_owned(),
-            Self::UnsupportedScheme { .. } => "Use an https, ssh, git, file or at URL.".to_owned(),
-            Self::InvalidHost { .. } => "Write the host in plain ASCII, such as 'github.com' or \
-                                         'git.example.org:8443'."
-                .to_owned(),
-            Self::UnknownHost { host } => format!(
-                "If you trust it, run `forge config set hosts.{host}.kind github` (or `tangled`); \
-                 to work on the repository in this directory without a forge, pass `-R local:.`."
-            ),
             Self::WrongKind { known, host, .. } => {
-                format!("Write '{known}:{host}/owner/repo', or leave the prefix out.")
+                return format!("write '{known}:{host}/owner/repo', or leave the prefix out")
+                    .into();
+            }
+            Self::Empty => {
+                "name a repository as 'owner/repo', as a URL or as a path, such as 'local:.' for \
+                 the repository you stand in"
+            }
+            Self::TooLong { .. } => "pass the repository alone, as 'owner/repo' or its URL",
+            Self::InvalidRepo { .. } => {
+                "write 'owner/repo', or paste the URL of the repository or the pull request; for a \
+                 directory write './name'"
+            }
+            Self::UnsupportedScheme { .. } => "use an https, ssh, git, file or at URL",
+            Self::InvalidHost { .. } => {
+                "write the host in plain ASCII, such as 'github.com' or 'git.example.org:8443'"
             }
             Self::InvalidFileUrl { .. } => {
-                "Write 'file:///' and the absolute path, with '?' as '%3F', '#' as '%23' and '%' \
-                 as '%25'."
-                    .to_owned()
+                "write 'file:///' and the absolute path, with '?' as '%3F', '#' as '%23' and '%' \
+                 as '%25'"
             }
             Self::InvalidPath { .. } => {
-                "In 'file:' and 'local:' write '%' as '%25'; or use './name' as it is.".to_owned()
+                "in 'file:' and 'local:' write '%' as '%25'; or use './name' as it is"
             }
-            Self::InvalidAtproto { .. } => "Write 'did:plc:…', 'handle.example/repo', or \
-                                            'at://<did or handle>/<collection>/<rkey>'."
-                .to_owned(),
+            Self::InvalidAtproto { .. } => {
+                "write 'did:plc:…', 'handle.example/repo', or 'at://<did or handle>/<collection>/<rkey>'"
+            }
             Self::UnsupportedRecord { .. } => {
-                "Use the at-uri of the repository, the pull request or the issue itself.".to_owned()
+                "use the at-uri of the repository, the pull request or the issue itself"
             }
-            Self::InvalidNumber { .. } => {
-                "Write the number that the forge shows, such as '#7'.".to_owned()
-            }
-            Self::TwoTargets { .. } => {
-                "Keep either the page's URL or the '#' suffix, not both.".to_owned()
-            }
-            Self::InvalidBranch { .. } => {
-                "Pass a number, a URL or the name of an existing branch.".to_owned()
-            }
+            Self::InvalidNumber { .. } => "write the number that the forge shows, such as '#7'",
+            Self::TwoTargets { .. } => "keep either the page's URL or the '#' suffix, not both",
+            Self::InvalidBranch { .. } => "pass a number, a URL or the name of an existing branch",
             Self::NotAPullRequest { .. } => {
-                "Add the number of the pull request, such as 'owner/repo#7'.".to_owned()
+                "add the number of the pull request, such as 'owner/repo#7'"
             }
-        }
+        })
     }
 
     /// An [`Self::InvalidRepo`] without a reason.
@@ -261,4 +262,12 @@ fn without_credentials(input: &str) -> Vec<&str> {
         parts.push(MASK);
     }
     parts
+}
+
+impl From<ParseLocatorError> for Error {
+    fn from(e: ParseLocatorError) -> Self {
+        Self::invalid("repo", e.to_string())
+            .with_hint(e.hint())
+            .with_source(e)
+    }
 }

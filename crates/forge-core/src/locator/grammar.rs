@@ -2,7 +2,9 @@ use std::fmt;
 
 use super::{
     ForgeKind, Hosts, Locator, MAX_LENGTH, ParseLocatorError, Parsed, PrId, PrKey, PrSelector,
-    RepoId, RepoPath, atproto,
+    RepoId, RepoPath,
+    address::{self, Address, Part},
+    atproto,
     authority::{self, looks_like_host},
     error::shown,
     hosts, local, named, url,
@@ -170,6 +172,9 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
     if body.starts_with("at://") {
         return bare(atproto::locator(body, hosts)?);
     }
+    if body.starts_with(address::SCHEME) {
+        return addressed(body, hosts);
+    }
     if body.starts_with("did:") {
         // A DID is global, so it gets no host, not even a configured one.
         if !body.contains('/') {
@@ -221,6 +226,29 @@ fn dispatch(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorEr
         }
         _ => Err(ParseLocatorError::invalid(body)),
     }
+}
+
+/// A `forge://` address: the repository, or the pull request or the issue that its part belongs to.
+fn addressed(body: &str, hosts: &Hosts) -> Result<(Locator, bool), ParseLocatorError> {
+    let refuse = || ParseLocatorError::invalid_because(body, "it is no address of a repository");
+    let Address { repo, part } = Address::parse(body).ok_or_else(refuse)?;
+    if repo.starts_with(address::SCHEME) {
+        return Err(refuse());
+    }
+    let (Locator::Repo(repo), had_credentials) = dispatch(&repo, hosts)? else {
+        return Err(refuse());
+    };
+    let locator = match part {
+        Part::Repo | Part::Branches | Part::Open | Part::Issues => Locator::Repo(repo),
+        Part::Pull(key) | Part::Diff(key) | Part::File(key, _) | Part::PullLinks(key) => {
+            Locator::Pull {
+                id: PrId { repo, key },
+                round: None,
+            }
+        }
+        Part::Issue(key) | Part::IssueLinks(key) => Locator::Issue { repo, key },
+    };
+    Ok((locator, had_credentials))
 }
 
 /// `word:rest`, where the word names a forge.

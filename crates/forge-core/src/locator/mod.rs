@@ -11,6 +11,7 @@ use std::{borrow::Cow, fmt, path::PathBuf};
 
 use serde::{Serialize, Serializer};
 
+mod address;
 mod atproto;
 mod authority;
 mod error;
@@ -22,6 +23,7 @@ mod named;
 mod tests;
 mod url;
 
+pub use address::{Address, Part};
 pub use atproto::RecordKind;
 pub use error::ParseLocatorError;
 pub use grammar::{parse, parse_remote, parse_selector};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::{error::shown, *};
+use crate::{Action, Call, Param};
 
 /// The built-in hosts and one of each kind besides.
 fn hosts() -> Hosts {
@@ -717,7 +718,8 @@ fn refused() {
             wrong.push(format!("{text:?}: {message}"));
         }
         assert!(!message.contains(char::is_control), "{message:?}");
-        assert!(!error.hint().is_empty() && !error.hint().contains("Recovery:"));
+        let hint = error.hint();
+        assert!(!hint.text().is_empty() && !hint.text().contains("Recovery:"));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -754,11 +756,11 @@ fn unknown_hosts_say_how_to_configure_them() {
         }
     );
     let hint = error.hint();
-    assert!(
-        hint.contains("forge config set hosts.git.new.example:8443.kind github"),
-        "{hint}"
-    );
-    assert!(hint.contains("-R local:."), "{hint}");
+    let set = Action::new(Call::ConfigSet)
+        .with(Param::Key, "hosts.git.new.example:8443.kind")
+        .with(Param::Value, "github");
+    assert_eq!(hint.action(), Some(&set));
+    assert!(hint.text().contains("'local:.'"), "{hint}");
 }
 
 #[test]
@@ -1263,4 +1265,34 @@ proptest! {
         let default = if scheme == "http" { 80 } else { 443 };
         prop_assert_eq!(ours.port.unwrap_or(default), theirs.port_or_known_default().unwrap(), "{}", text);
     }
+}
+
+#[test]
+fn forge_address_names_repo_pull_or_issue() {
+    check(&[
+        ("forge://github.com/o/r", "repo github.com/o/r"),
+        ("forge://github.com/o/r/pulls/open", "repo github.com/o/r"),
+        ("forge://github.com/o/r/pull/7", "pull github.com/o/r#7"),
+        (
+            "forge://github.com/o/r/pull/7/files/src/a.rs",
+            "pull github.com/o/r#7",
+        ),
+        ("forge://github.com/o/r/issue/7", "issue github.com/o/r 7"),
+        (
+            "forge://local/srv/my%20repo/pull/1",
+            "pull file:///srv/my%20repo#1",
+        ),
+    ]);
+    for nested in [
+        "forge://",
+        "forge://forge://github.com/o/r/pull/7",
+        "forge://a",
+    ] {
+        assert!(parse(nested, &hosts()).is_err(), "{nested}");
+    }
+    let selector = parse_selector("forge://github.com/o/r/pull/7", &hosts()).unwrap();
+    assert!(matches!(
+        selector,
+        PrSelector::Locator(Locator::Pull { .. })
+    ));
 }

@@ -95,6 +95,8 @@ pub struct Issue {
     pub comments_count: u64,
     /// Its page, or a locator where it has none.
     pub url: String,
+    /// The version for a compare-and-swap edit (opaque).
+    pub version: String,
     /// Comments, oldest first. ([`IssueFields::comments`])
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comments: Option<Vec<Comment>>,
@@ -169,6 +171,8 @@ pub struct EditIssue {
     pub body: Option<String>,
     /// Labels, by name without regard to case; those to add must exist.
     pub labels: SetChange<String>,
+    /// Refuse unless [`Issue::version`] is this.
+    pub expected_version: Option<String>,
 }
 
 /// How to close or reopen an issue.

@@ -81,6 +81,8 @@ pub struct MergeReq {
     pub method: Option<MergeMethod>,
     /// Refuse unless the head is this commit (its full id, hex).
     pub expected_head: Option<String>,
+    /// Refuse unless the base is this branch.
+    pub expected_base: Option<String>,
     /// First line of the commit message, for merge and squash.
     pub subject: Option<String>,
     /// The rest of the commit message, for merge and squash.
@@ -99,6 +101,9 @@ pub struct MergeReq {
     /// Leave the files of work trees that have the base checked out as they are, for a forge that
     /// lives in the repository.
     pub leave_checkout: bool,
+    /// Do not wait for the forge to work out whether it can be merged, since the caller has waited
+    /// in vain.
+    pub skip_wait: bool,
     /// A clone on this machine, for forges where a merge is a push.
     pub clone: Option<LocalClone>,
 }

@@ -48,5 +48,5 @@ pub use request::{
 };
 pub use review::{
     NewReview, NewThread, Review, ReviewCounts, ReviewDecision, ReviewState, Side, Thread,
-    ThreadFilter, ThreadId, Verdict,
+    ThreadFilter, ThreadId, Verdict, fold_review,
 };

@@ -156,7 +156,7 @@ impl PullRequest {
     /// What its reviewers say, by [`Self::latest_reviews`].
     #[must_use]
     pub fn review_counts(&self) -> ReviewCounts {
-        ReviewCounts::of(&self.latest_reviews)
+        ReviewCounts::of(self.latest_reviews.iter().map(|r| r.state))
     }
 }
 

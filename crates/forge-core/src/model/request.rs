@@ -1,4 +1,4 @@
-use std::hash::Hash;
+use std::{fmt, hash::Hash};
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,17 @@ impl HeadRef {
             owner: None,
             repo: None,
             branch: branch.into(),
+        }
+    }
+}
+
+/// `owner:branch`, `owner/name:branch`, or the branch alone.
+impl fmt::Display for HeadRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.owner, &self.repo) {
+            (Some(owner), Some(repo)) => write!(f, "{owner}/{repo}:{}", self.branch),
+            (Some(owner), None) => write!(f, "{owner}:{}", self.branch),
+            (None, _) => f.write_str(&self.branch),
         }
     }
 }
@@ -216,6 +227,8 @@ pub struct UpdateBranch {
     pub method: UpdateMethod,
     /// Refuse unless the head is this commit (its full id, hex).
     pub expected_head: Option<String>,
+    /// Refuse unless the base is this branch.
+    pub expected_base: Option<String>,
     /// Leave the files of work trees that have the head checked out as they are, for a forge that
     /// lives in the repository.
     pub leave_checkout: bool,
@@ -228,6 +241,8 @@ pub struct CloseReq {
     pub comment: Option<String>,
     /// Delete the head branch afterwards.
     pub delete_branch: bool,
+    /// Keep the head branch, with a warning, unless it is at this commit (its full id, hex).
+    pub expected_head: Option<String>,
 }
 
 /// Which states a list shows.

@@ -21,6 +21,17 @@ pub enum ReviewState {
     Pending,
 }
 
+impl ReviewState {
+    /// Whether it says more than a comment, or did until it was dismissed.
+    #[must_use]
+    pub fn is_opinion(self) -> bool {
+        matches!(
+            self,
+            Self::Approved | Self::ChangesRequested | Self::Dismissed
+        )
+    }
+}
+
 /// A submitted review.
 #[derive(Clone, Debug, Serialize)]
 pub struct Review {
@@ -71,22 +82,55 @@ pub struct ReviewCounts {
 impl ReviewCounts {
     /// Counts the latest review of each reviewer. One that is not submitted does not count.
     #[must_use]
-    pub fn of(latest: &[Review]) -> Self {
-        let count = |state| latest.iter().filter(|r| r.state == state).count() as u64;
-        let (approved, changes_requested) = (
-            count(ReviewState::Approved),
-            count(ReviewState::ChangesRequested),
-        );
-        let (commented, dismissed) = (count(ReviewState::Commented), count(ReviewState::Dismissed));
-        Self {
-            approved,
-            changes_requested,
-            commented,
-            dismissed,
-            pending: commented + dismissed,
-            total: approved + changes_requested + commented + dismissed,
+    pub fn of(latest: impl IntoIterator<Item = ReviewState>) -> Self {
+        let mut counts = Self::default();
+        for state in latest {
+            match state {
+                ReviewState::Approved => counts.approved += 1,
+                ReviewState::ChangesRequested => counts.changes_requested += 1,
+                ReviewState::Commented => counts.commented += 1,
+                ReviewState::Dismissed => counts.dismissed += 1,
+                ReviewState::Pending => {}
+            }
+        }
+        counts.pending = counts.commented + counts.dismissed;
+        counts.total = counts.approved + counts.changes_requested + counts.pending;
+        counts
+    }
+
+    /// What the reviews add up to where none is required: `None` without an opinion.
+    #[must_use]
+    pub fn decision(&self) -> Option<ReviewDecision> {
+        match (self.changes_requested, self.approved) {
+            (0, 0) => None,
+            (0, _) => Some(ReviewDecision::Approved),
+            _ => Some(ReviewDecision::ChangesRequested),
         }
     }
+}
+
+/// Takes a review into the latest ones, of which each reviewer has one: an opinion replaces what the
+/// reviewer said before, a comment only another comment. Reviews come in the order in which they
+/// count; one that is not submitted does not, and those of the pull request's author are the
+/// caller's to leave out.
+pub fn fold_review<R>(
+    latest: &mut Vec<R>,
+    review: R,
+    state: impl Fn(&R) -> ReviewState,
+    is_same_reviewer: impl Fn(&R, &R) -> bool,
+) {
+    if state(&review) == ReviewState::Pending {
+        return;
+    }
+    let before = latest.iter().position(|r| is_same_reviewer(r, &review));
+    if let Some(at) = before {
+        let stands = latest.get(at).is_some_and(|r| state(r).is_opinion());
+        if stands && !state(&review).is_opinion() {
+            return;
+        }
+        latest.remove(at);
+    }
+    latest.push(review);
 }
 
 /// What the reviews add up to.
@@ -213,18 +257,6 @@ mod tests {
 
     #[test]
     fn reviewers_are_counted_by_what_they_say() {
-        let review = |state| Review {
-            id: String::new(),
-            author: Actor::new("ada"),
-            author_association: None,
-            state,
-            body: None,
-            submitted_at: Timestamp::from_unix(0),
-            commit: None,
-            round: None,
-            reactions: BTreeMap::new(),
-            comments: vec![],
-        };
         let latest = [
             ReviewState::Approved,
             ReviewState::Approved,
@@ -241,6 +273,33 @@ mod tests {
             pending: 2,
             total: 5,
         };
-        assert_eq!(ReviewCounts::of(&latest.map(review)), wanted);
+        assert_eq!(ReviewCounts::of(latest), wanted);
+    }
+
+    #[test]
+    fn latest_opinion_stands_over_later_comments() {
+        use ReviewState::{Approved, ChangesRequested, Commented, Dismissed, Pending};
+        for (said, counts, decision) in [
+            (&[Commented, Pending][..], Some(Commented), None),
+            (
+                &[Approved, Commented, Pending],
+                Some(Approved),
+                Some(ReviewDecision::Approved),
+            ),
+            (
+                &[Approved, ChangesRequested],
+                Some(ChangesRequested),
+                Some(ReviewDecision::ChangesRequested),
+            ),
+            (&[Approved, Dismissed, Commented], Some(Dismissed), None),
+            (&[Pending], None, None),
+        ] {
+            let mut latest = Vec::new();
+            for state in said {
+                fold_review(&mut latest, *state, |s| *s, |_, _| true);
+            }
+            assert_eq!(latest, Vec::from_iter(counts), "{said:?}");
+            assert_eq!(ReviewCounts::of(latest).decision(), decision, "{said:?}");
+        }
     }
 }
