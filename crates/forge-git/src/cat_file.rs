@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::{
     Git,
-    error::{failed, not_run},
+    error::{code, failed, is_out_of_memory, not_run},
     stream::drain,
 };
 
@@ -77,10 +77,32 @@ pub struct CatFile {
 
 #[derive(Debug)]
 struct Process {
-    _child: Child,
+    child: Child,
     stderr: JoinHandle<Vec<u8>>,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// What git said before it gave up on an object.
+    ///
+    /// # Errors
+    /// `git` where that was not about the object: a signal ended git, or it had no memory left.
+    async fn end(self) -> Result<Vec<u8>> {
+        let Self {
+            mut child,
+            stderr,
+            stdin,
+            ..
+        } = self;
+        drop(stdin);
+        let said = stderr.await.unwrap_or_default();
+        let status = child.wait().await.map_or(-1, code);
+        match status == -1 || is_out_of_memory(&said) {
+            true => Err(failed("cat-file", status, &said)),
+            false => Ok(said),
+        }
+    }
 }
 
 enum Header {
@@ -113,7 +135,7 @@ impl CatFile {
     /// The objects of all `names`, in order; the questions are sent without waiting for answers.
     ///
     /// # Errors
-    /// `git` when git cannot be run; what is wrong with one object is in its [`Found`].
+    /// `git` when git cannot be run or crashes; what is wrong with one object is in its [`Found`].
     pub async fn get_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Found>> {
         let mut found = Vec::with_capacity(names.len());
         while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
@@ -137,9 +159,7 @@ impl CatFile {
                 None => self.process = Some(process),
                 // Git gave up while it read this object.
                 Some(name) => {
-                    let Process { stdin, stderr, .. } = process;
-                    drop(stdin);
-                    let said = stderr.await.unwrap_or_default();
+                    let said = process.end().await?;
                     found.push(Found::Unreadable(unreadable(name.as_ref(), &said)));
                 }
             }
@@ -150,7 +170,7 @@ impl CatFile {
     /// As [`CatFile::info`] for all `names`, in order.
     ///
     /// # Errors
-    /// `git` when git cannot be run.
+    /// `git` when git cannot be run or crashes.
     pub async fn info_many<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<Option<Info>>> {
         let mut found = Vec::with_capacity(names.len());
         while let Some(rest) = names.get(found.len()..).filter(|r| !r.is_empty()) {
@@ -172,6 +192,7 @@ impl CatFile {
             };
             let (_, ()) = tokio::join!(ask(stdin, &questions), answers);
             if found.len() < asked {
+                process.end().await?;
                 found.push(None);
             } else {
                 self.process = Some(process);
@@ -204,7 +225,7 @@ impl CatFile {
         let stdout = child.stdout.take().ok_or_else(no_pipe)?;
         let stderr = child.stderr.take().ok_or_else(no_pipe)?;
         Ok(Process {
-            _child: child,
+            child,
             stderr: tokio::spawn(drain(stderr)),
             stdin,
             stdout: BufReader::with_capacity(64 * 1024, stdout),
@@ -332,6 +353,24 @@ mod tests {
             ("blob", oids[3].as_str())
         );
         assert_eq!(cat.info("nope").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn crash_of_git_is_no_missing_object() {
+        let (_dir, git, oids) = repository().await;
+        let mut cat = git.cat_file();
+        for asks_info in [true, false] {
+            assert!(cat.get(&oids[0]).await.unwrap().is_some());
+            let process = cat.process.as_mut().unwrap();
+            process.child.start_kill().unwrap();
+            let crashed = match asks_info {
+                true => cat.info(&oids[1]).await.unwrap_err(),
+                false => cat.get(&oids[1]).await.unwrap_err(),
+            };
+            assert_eq!(crashed.kind(), &ErrorKind::Git { status: -1 }, "{crashed}");
+            assert!(crashed.message().contains("ended by a signal"), "{crashed}");
+        }
+        assert!(cat.get(&oids[1]).await.unwrap().is_some());
     }
 
     #[tokio::test]

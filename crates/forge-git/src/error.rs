@@ -1,6 +1,6 @@
-use std::{ffi::OsStr, io, process::ExitStatus};
+use std::{ffi::OsStr, io, path::Path, process::ExitStatus};
 
-use forge_core::{Error, ErrorKind, text};
+use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, text};
 
 /// How much of what git wrote to stderr an error keeps, in characters.
 const STDERR_MAX: usize = 2000;
@@ -24,13 +24,14 @@ pub(crate) fn failed(subcommand: &str, status: i32, stderr: &[u8]) -> Error {
 }
 
 /// What to do next, for failures that git explains in words of its own.
-fn what_to_do(stderr: &str) -> Option<String> {
+fn what_to_do(stderr: &str) -> Option<Hint> {
     let says = |words: &str| stderr.contains(words);
     if let Some((_, command)) = stderr.split_once("git config --global --add safe.directory ") {
         let dir = text::one_line(command.lines().next().unwrap_or_default()).into_owned();
-        return Some(format!(
-            "if you trust its owner: git config --global --add safe.directory {dir}"
-        ));
+        return Some(
+            format!("if you trust its owner: git config --global --add safe.directory {dir}")
+                .into(),
+        );
     }
     if says("insufficient permission") || says("Permission denied") || says("Read-only file system")
     {
@@ -42,21 +43,52 @@ fn what_to_do(stderr: &str) -> Option<String> {
     if says("File too large") {
         return Some("raise the limit on the size of files (ulimit -f), then try again".into());
     }
+    if is_out_of_memory(stderr.as_bytes()) {
+        return Some("free memory or raise its limit (ulimit -v), then try again".into());
+    }
     if says("promisor remote")
         || (says("transport '") && says("not allowed"))
         || says("lazy fetching")
     {
         return Some(
-            "the clone left this object out, and a read fetches nothing here: in the clone, run \
-             `git fetch --refetch --no-filter`, then try again"
+            "the clone left this object out, and a read fetches nothing here: if you trust its \
+             configuration, run `git fetch --refetch --no-filter` in it, then try again"
                 .into(),
         );
     }
     if says("safe.bareRepository is") {
-        return Some("name the bare repository itself with -R, by its path".into());
+        if is_inside_work_tree(stderr) {
+            return Some(
+                "leave this directory, or look at its configuration before you name it by its path: \
+                 a bare repository inside a clone may be somebody's trap"
+                    .into(),
+            );
+        }
+        return Some(
+            Hint::new("name the bare repository itself, by its path")
+                .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
+        );
     }
     says("aborted by hook").then(|| {
         "the repository's reference-transaction hook refused it, and nothing was changed".into()
+    })
+}
+
+/// Whether git ended because it had no memory left.
+pub(crate) fn is_out_of_memory(stderr: &[u8]) -> bool {
+    let said = String::from_utf8_lossy(stderr);
+    let says = |words: &str| said.contains(words);
+    says("Out of memory") || says("out of memory") || says("Cannot allocate memory")
+}
+
+/// Whether the bare repository that git keeps away from is among the files of another repository.
+fn is_inside_work_tree(stderr: &str) -> bool {
+    let path = stderr
+        .split_once("bare repository '")
+        .and_then(|(_, rest)| rest.rsplit_once("' (safe.bareRepository"));
+    path.is_some_and(|(path, _)| {
+        let mut above = Path::new(path).ancestors().skip(1);
+        above.any(|dir| dir.join(".git").exists())
     })
 }
 
@@ -121,7 +153,11 @@ mod tests {
 
     #[test]
     fn what_git_explains_has_a_next_step() {
-        let hint = |said: &str| failed("x", 128, said.as_bytes()).hint().map(str::to_owned);
+        let hint = |said: &str| {
+            failed("x", 128, said.as_bytes())
+                .hint()
+                .map(|h| h.text().to_owned())
+        };
         let owner = "fatal: detected dubious ownership in repository at '/r'\nTo add an exception \
                      for this directory, call:\n\n\tgit config --global --add safe.directory /r\n";
         assert!(hint(owner).is_some_and(|h| h.ends_with("safe.directory /r")));
@@ -134,9 +170,25 @@ mod tests {
                         fatal: could not fetch 789 from promisor remote";
         assert!(hint(left_out).is_some_and(|h| h.contains("git fetch --refetch --no-filter")));
         let bare = "fatal: cannot use bare repository '/r.git' (safe.bareRepository is 'explicit')";
-        assert!(hint(bare).is_some_and(|h| h.contains("-R")));
+        assert!(hint(bare).is_some_and(|h| h.contains("by its path")));
+        let full = "fatal: Out of memory, malloc failed (tried to allocate 1048577 bytes)";
+        assert!(hint(full).is_some_and(|h| h.contains("ulimit -v")));
+        let outer = tempfile::tempdir().unwrap();
+        std::fs::create_dir(outer.path().join(".git")).unwrap();
+        let inner = bare.replace(
+            "/r.git",
+            &outer.path().join("d/r.git").display().to_string(),
+        );
+        let trap = failed("x", 128, inner.as_bytes());
+        let trap = trap.hint().unwrap();
+        assert!(trap.text().contains("somebody's trap"), "{trap}");
+        assert!(trap.action().is_none());
         assert_eq!(hint("fatal: something else"), None);
         let stopped = failed("gc", -1, b"");
-        assert!(stopped.hint().is_some_and(|h| h.contains("ulimit -a")));
+        assert!(
+            stopped
+                .hint()
+                .is_some_and(|h| h.text().contains("ulimit -a"))
+        );
     }
 }

@@ -11,7 +11,7 @@ use tokio::{io::AsyncWriteExt, process::Command, sync::OnceCell};
 use crate::{
     CatFile, Setting, Version,
     error::{code, failed, not_run},
-    process::{Purpose, restrict},
+    process::{Purpose, forbid_fetch, restrict},
     stream, version,
 };
 
@@ -42,6 +42,7 @@ pub struct Git {
     trust: Trust,
     purpose: Purpose,
     opens_bare: bool,
+    fetches_missing: bool,
     /// The repository's own program settings, once they were read.
     pub(crate) programs: Arc<OnceCell<Vec<Setting>>>,
 }
@@ -72,6 +73,7 @@ impl Git {
             trust: Trust::Guarded,
             purpose: Purpose::Read,
             opens_bare: false,
+            fetches_missing: true,
             programs: Arc::default(),
         }
     }
@@ -108,6 +110,14 @@ impl Git {
     #[must_use]
     pub fn opening_bare(mut self) -> Self {
         self.opens_bare = true;
+        self
+    }
+
+    /// The same, whose reads fetch no object that a partial clone has left out: a person named the
+    /// repository and stands elsewhere.
+    #[must_use]
+    pub fn without_lazy_fetch(mut self) -> Self {
+        self.fetches_missing = false;
         self
     }
 
@@ -189,6 +199,9 @@ impl Git {
     pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program);
         restrict(&mut command, self.trust, self.purpose, self.opens_bare);
+        if !self.fetches_missing && self.purpose == Purpose::Read {
+            forbid_fetch(&mut command);
+        }
         for setting in &self.settings {
             command.args(["-c", setting]);
         }
@@ -438,7 +451,7 @@ mod tests {
         };
         let e = none.run(["version"]).await.unwrap_err();
         assert!(e.message().contains("/nonexistent/git"), "{e}");
-        assert!(e.hint().is_some_and(|h| h.contains("FORGE_GIT")));
+        assert!(e.hint().is_some_and(|h| h.text().contains("FORGE_GIT")));
         let e = Git::at(dir.path().join("gone"))
             .run(["version"])
             .await

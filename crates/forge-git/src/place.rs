@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use forge_core::{Result, Trust};
 use tokio::sync::OnceCell;
@@ -11,6 +11,7 @@ use crate::{Git, GitConfig};
 pub struct Place {
     git: Git,
     config: OnceCell<GitConfig>,
+    root: OnceCell<Option<PathBuf>>,
 }
 
 impl Place {
@@ -33,6 +34,7 @@ impl Place {
         Self {
             git,
             config: OnceCell::new(),
+            root: OnceCell::new(),
         }
     }
 
@@ -50,5 +52,12 @@ impl Place {
         self.config
             .get_or_try_init(|| GitConfig::read(&self.git))
             .await
+    }
+
+    /// The directory that names the repository there, without symbolic links; `None` outside of a
+    /// repository.
+    pub async fn root(&self) -> Option<&Path> {
+        let find = async || crate::root(&self.git).await.ok()?.canonicalize().ok();
+        self.root.get_or_init(find).await.as_deref()
     }
 }

@@ -85,16 +85,17 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     if guarded && is_remote {
         set(&REMOTE);
     }
+    // Only what an id itself stands for is shown, agreed to and merged. git asks for no grafts where
+    // the path of the file leads nowhere.
+    command
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
+        .env("GIT_GRAFT_FILE", "/dev/null/grafts");
     if guarded {
-        let transports = if is_remote {
-            TRANSPORTS
-        } else {
-            // Also what git 2.38 obeys, which fetches missing objects whatever the other variable says.
-            ""
-        };
+        forbid_fetch(command);
+        if is_remote {
+            command.env("GIT_ALLOW_PROTOCOL", TRANSPORTS);
+        }
         command
-            .env("GIT_ALLOW_PROTOCOL", transports)
-            .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_EDITOR", ":")
             // Set and empty, so that no other program is asked.
             .env("GIT_ASKPASS", "")
@@ -106,6 +107,14 @@ pub(crate) fn restrict(command: &mut Command, trust: Trust, purpose: Purpose, op
     }
     // No remote asks for it.
     command.env_remove("FORGE_MCP_TOKEN");
+}
+
+/// Keeps a read from fetching what a partial clone has left out.
+pub(crate) fn forbid_fetch(command: &mut Command) {
+    command
+        // git 2.38 fetches missing objects whatever the other variable says.
+        .env("GIT_ALLOW_PROTOCOL", "")
+        .env("GIT_NO_LAZY_FETCH", "1");
 }
 
 /// Takes tokens and passwords out of the environment of `command`.
@@ -373,6 +382,34 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn object_is_read_past_replacements_and_grafts() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path()).with_trust(Trust::Person);
+        git.run_ok(["init", "-q"]).await.unwrap();
+        let blobs = [&b"reviewed\n"[..], b"other\n"];
+        let mut commits = Vec::new();
+        for text in blobs {
+            let blob = git.put("blob", text).await.unwrap();
+            let parents: Vec<&str> = commits.iter().map(String::as_str).collect();
+            commits.push(commit(&git, &blob, &parents).await);
+        }
+        git.run_ok(["replace", "-f", &commits[1], &commits[0]])
+            .await
+            .unwrap();
+        let info = dir.path().join(".git/info");
+        std::fs::create_dir_all(&info).unwrap();
+        std::fs::write(info.join("grafts"), format!("{}\n", commits[1])).unwrap();
+        let path = format!("{}:file", commits[1]);
+        let text = git.run_ok(["cat-file", "blob", &path]).await.unwrap();
+        assert_eq!(text, blobs[1]);
+        let log = git.run(["rev-list", "--count", &commits[1]]).await.unwrap();
+        assert_eq!(
+            (log.stdout.as_slice(), log.stderr.as_slice()),
+            (&b"2\n"[..], &b""[..])
+        );
+    }
+
+    #[tokio::test]
     async fn guarded_read_reaches_no_remote() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git::at(dir.path());
@@ -393,8 +430,11 @@ mod tests {
         let missing = "0123456789012345678901234567890123456789";
         assert!(git.run_ok(["cat-file", "-p", missing]).await.is_err());
         assert!(!log.exists());
-        // The same object makes git start the program for a person.
         let person = git.with_trust(Trust::Person);
+        let elsewhere = person.clone().without_lazy_fetch();
+        assert!(elsewhere.run_ok(["cat-file", "-p", missing]).await.is_err());
+        assert!(!log.exists());
+        // The same object makes git start the program for a person who stands there.
         let asked = person.run(["cat-file", "-p", missing]).await.unwrap();
         assert_ne!(asked.status, 0);
         assert!(log.exists());

@@ -1,5 +1,10 @@
 //! The rules of `git check-ref-format`, without a process.
 
+/// How long a part of a name may be, in bytes: a file's name has 255, and a lock adds to it.
+const MAX_PART: usize = 240;
+/// How long a name may be, in bytes: the path of a file ends at 4096.
+const MAX_NAME: usize = 2000;
+
 /// What is wrong with `name` as a full ref name (`refs/heads/x`), or `None` when it is right.
 #[must_use]
 pub fn refname_problem(name: &str) -> Option<&'static str> {
@@ -46,7 +51,13 @@ fn component_problem(name: &str) -> Option<&'static str> {
     if name.contains([' ', '~', '^', ':', '?', '*', '[', '\\']) {
         return Some("it contains a space or one of ~ ^ : ? * [ \\");
     }
+    if name.len() > MAX_NAME {
+        return Some("it is longer than 2000 bytes");
+    }
     for part in name.split('/') {
+        if part.len() > MAX_PART {
+            return Some("a part of it is longer than 240 bytes");
+        }
         if part.is_empty() {
             return Some("it has an empty part between slashes, or at an end");
         }
@@ -86,6 +97,12 @@ mod tests {
             assert!(branch_problem(bad).is_some(), "{bad:?}");
         }
         assert!(refname_problem("main").is_some());
+        assert_eq!(
+            branch_problem(&["x".repeat(240), "y".repeat(240)].join("/")),
+            None
+        );
+        assert!(branch_problem(&"x".repeat(241)).is_some());
+        assert!(branch_problem(&["x"; 1001].join("/")).is_some());
         assert_eq!(refname_problem("refs/heads/-x"), None);
     }
 

@@ -5,7 +5,7 @@ use std::{
     path::{self, PathBuf},
 };
 
-use forge_core::{Error, Noun, Result};
+use forge_core::{Action, Arg, Error, Hint, Noun, Param, Result};
 
 use crate::Git;
 
@@ -206,7 +206,10 @@ pub async fn root(git: &Git) -> Result<PathBuf> {
             Noun::Repo,
             format!("{} is not in a git repository", shown_dir(git)),
         )
-        .with_hint("go to a repository, or name one with -R, such as -R owner/repo"));
+        .with_hint(
+            Hint::new("go to a repository, or name one, such as owner/repo")
+                .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
+        ));
     }
     Err(output.error("rev-parse"))
 }

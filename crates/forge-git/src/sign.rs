@@ -3,9 +3,11 @@
 //! `git commit-tree -S` signs, so formats, keys and programs are git's own. It takes names and dates
 //! through the environment and tidies them; what it made is compared with what was to be made.
 
-use forge_core::{Error, ErrorKind, Precondition, Result, text};
+use std::{fs, io::Write as _, path::Path};
 
-use crate::{Git, Output, RawCommit, Setting, remotes::path_of};
+use forge_core::{Error, ErrorKind, Hint, Precondition, Result, text};
+
+use crate::{Git, Output, RawCommit, Setting, remotes::path_of, tree::scratch};
 
 /// The settings that decide whether commits are signed, and by which program.
 #[derive(Clone, Debug, Default)]
@@ -34,11 +36,11 @@ impl Git {
         commit: &RawCommit<'_>,
         signing: &Signing,
     ) -> Result<String> {
-        match signing.is_on()? {
-            true => {
-                self.put_signed(commit, signing, self.trust().is_guarded())
-                    .await
-            }
+        let is_guarded = self.trust().is_guarded();
+        // A stranger's repository cannot switch off what the user has switched on.
+        let by_user = || signing.of_user().is_on();
+        match signing.is_on()? || (is_guarded && by_user()?) {
+            true => self.put_signed(commit, signing, is_guarded).await,
             false => self.put("commit", &commit.encode()).await,
         }
     }
@@ -50,10 +52,18 @@ impl Git {
         is_guarded: bool,
     ) -> Result<String> {
         let mut git = self.clone();
+        // Its directory goes once git has ended.
+        let mut wrapper = None;
         if is_guarded {
             signing.refuse_own()?;
             for (key, value) in UNATTENDED {
                 git = git.with_env(key, value);
+            }
+            if let Some((key, script)) = signing.wrapper() {
+                let dir = scratch()?;
+                let path = write_program(dir.path(), &script)?;
+                git = git.with_setting(format!("{key}={path}"));
+                wrapper = Some(dir);
             }
         }
         for (role, line) in [("AUTHOR", commit.author), ("COMMITTER", commit.committer)] {
@@ -71,6 +81,7 @@ impl Git {
         args.extend(commit.parents.iter().flat_map(|parent| ["-p", parent]));
         args.push(commit.tree);
         let output = git.run_with_stdin(args, commit.message).await?;
+        drop(wrapper);
         if output.status != 0 {
             return Err(signing.failed(&output, is_guarded));
         }
@@ -110,6 +121,33 @@ impl Signing {
         Ok(Self::of(
             git.settings(&format!("^({})$", Self::KEYS)).await?,
         ))
+    }
+
+    /// Those of the user's and the system's configuration.
+    fn of_user(&self) -> Self {
+        let of_user = self.0.iter().filter(|s| !s.of_repository);
+        Self(of_user.cloned().collect())
+    }
+
+    /// A script around gpg or gpgsm that keeps them from asking for a passphrase, and the setting for
+    /// it. Their agent asks in the session that started it, whatever the environment of a client says;
+    /// the option for that is all that stops it, and git hands no option on. `ssh-keygen` asks by the
+    /// environment alone.
+    fn wrapper(&self) -> Option<(&'static str, String)> {
+        let format = self.last(&["gpg.format"]);
+        let key = match format.and_then(|s| s.value.as_deref()) {
+            Some("ssh") => return None,
+            Some("x509") => "gpg.x509.program",
+            _ => "gpg.program",
+        };
+        let (program, _) = self.program();
+        let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+        let program = match program.strip_prefix("~/") {
+            Some(rest) => format!("\"$HOME\"/{}", quoted(rest)),
+            None => quoted(program),
+        };
+        let script = format!("#!/bin/sh\nexec {program} --batch --pinentry-mode error \"$@\"\n");
+        Some((key, script))
     }
 
     fn last(&self, keys: &[&str]) -> Option<&Setting> {
@@ -189,8 +227,27 @@ impl Signing {
                  signing off there: git config commit.gpgsign false"
             }
         };
-        Error::new(failed.kind().clone(), message).with_hint(failed.hint().unwrap_or(hint))
+        Error::new(failed.kind().clone(), message).with_hint(failed.hint().map_or(hint, Hint::text))
     }
+}
+
+/// Writes a program of the user's alone into `dir`; its path.
+fn write_program(dir: &Path, script: &str) -> Result<String> {
+    let path = dir.join("sign");
+    let mut options = fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o700);
+    let written = options
+        .open(&path)
+        .and_then(|mut file| file.write_all(script.as_bytes()));
+    written.map_err(|e| {
+        let message = format!("the program that signs could not be prepared: {e}");
+        Error::new(ErrorKind::Internal, message)
+            .with_hint("see that the directory of TMPDIR can be written")
+            .with_source(e)
+    })?;
+    Ok(path.to_string_lossy().into_owned())
 }
 
 /// The refusal of a commit that git writes otherwise than it was.
@@ -223,7 +280,7 @@ fn is_utf8(encoding: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+    use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
 
     use super::*;
 
@@ -407,6 +464,42 @@ mod tests {
             let forced = env.lines().any(|line| line == "SSH_ASKPASS_REQUIRE=force");
             assert_eq!(forced, is_guarded, "{env}");
         }
+    }
+
+    #[tokio::test]
+    async fn guarded_signing_keeps_the_agent_from_asking() {
+        let it = Ground::new().await;
+        let commit = it.commit(ME, b"x\n");
+        let script = fs::read_to_string(it.dir.path().join("signer")).unwrap();
+        let script = script.replace("env >\"$0.env\"", "echo \"$@\" >\"$0.args\"");
+        let signer = it.program("it's signer", &script);
+        let flags = "--batch --pinentry-mode error --status-fd=2 -bsau";
+        for (format, key) in [("openpgp", "gpg.program"), ("x509", "gpg.x509.program")] {
+            it.set("--global", "gpg.format", format).await;
+            it.set("--global", key, signer.to_str().unwrap()).await;
+            for is_guarded in [false, true] {
+                it.put(&commit, is_guarded).await.unwrap();
+                let args = fs::read_to_string(it.dir.path().join("it's signer.args")).unwrap();
+                assert_eq!(args.starts_with(flags), is_guarded, "{format}: {args}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn guarded_repository_cannot_switch_signing_off() {
+        let it = Ground::new().await;
+        it.set("--local", "commit.gpgsign", "false").await;
+        let commit = it.commit(ME, b"x\n");
+        let signing = Signing::read(&it.git).await.unwrap();
+        let e = it
+            .git
+            .put_landing_commit(&commit, &signing)
+            .await
+            .unwrap_err();
+        assert_eq!(e.code(), "permission_denied", "{e:?}");
+        assert!(e.message().contains("commit.gpgsign"), "{e:?}");
+        let person = it.git.clone().with_trust(forge_core::Trust::Person);
+        person.put_landing_commit(&commit, &signing).await.unwrap();
     }
 
     #[test]

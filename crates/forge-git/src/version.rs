@@ -111,7 +111,7 @@ mod tests {
             e.message().contains("2.37.9") && e.message().contains("2.38"),
             "{e}"
         );
-        assert!(e.hint().is_some_and(|h| h.contains("FORGE_GIT")));
+        assert!(e.hint().is_some_and(|h| h.text().contains("FORGE_GIT")));
         assert!(accept("git version 2.38.0").is_ok());
         assert!(accept("no git").is_err());
     }
