@@ -6,13 +6,13 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use forge_core::{Error, ErrorKind, Result, Retry, call};
+use forge_core::{Action, Arg, Error, ErrorKind, Hint, Param, Result, Retry, Secret, call};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use tracing::{Instrument, Span, debug_span, field};
 use url::Url;
 
 use crate::{
-    Body, RateLimit, Secret, Settings,
+    Body, RateLimit, Settings,
     failure::{self, Failure},
     gate::Gates,
     proxy, rate,
@@ -96,7 +96,7 @@ impl Http {
                     format!("the HTTP client cannot start: {e}"),
                 )
             })?;
-        let gates = Gates::new(settings.in_flight);
+        let gates = Gates::new(settings.in_flight, settings.write_pace);
         Ok(Self(Arc::new(Inner {
             client,
             settings,
@@ -379,7 +379,10 @@ impl Http {
                     ErrorKind::Protocol,
                     format!("{host} sent more than {max} bytes"),
                 )
-                .with_hint("ask for less at once: a smaller --limit, or fewer fields"),
+                .with_hint(
+                    Hint::new("ask for less at once: fewer rows, or fewer fields")
+                        .with_action(Action::again(&[(Param::Limit, Arg::Choose)])),
+                ),
             )
         };
         let announced = response

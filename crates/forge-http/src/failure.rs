@@ -1,6 +1,6 @@
 //! What went wrong below HTTP, as the workspace's error.
 
-use std::{error::Error as StdError, io, time::Duration};
+use std::{error::Error as StdError, fmt, io, time::Duration};
 
 use forge_core::{Error, ErrorKind, Retry};
 
@@ -15,6 +15,26 @@ pub(crate) enum Failure {
     Unknown(Error),
     /// It was sent, and its answer cannot be used.
     Final(Error),
+}
+
+/// Why there was no connection: the source of such an error.
+#[derive(Debug)]
+struct NoConnection(String);
+
+impl fmt::Display for NoConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl StdError for NoConnection {}
+
+/// Whether a request failed because there was no connection to its host: nothing was sent.
+#[must_use]
+pub fn is_no_connection(error: &Error) -> bool {
+    error
+        .source()
+        .is_some_and(|source| source.is::<NoConnection>())
 }
 
 /// A failure of reqwest before or while the answer arrives.
@@ -40,6 +60,7 @@ pub(crate) fn from_reqwest(error: &reqwest::Error, host: &str, idle: Duration) -
             ErrorKind::Network,
             format!("no connection to {host}: {why}"),
         )
+        .with_source(NoConnection(why))
         .with_hint("look at the network and the proxy settings, then try again");
         return Failure::NotSent { error, again: true };
     }

@@ -13,10 +13,14 @@ use tokio::{
 
 use crate::RetryPolicy;
 
-/// GitHub allows 80 writes a minute that make content: after this many, they are spaced.
-const FREE_WRITES: u32 = 20;
-/// By how much.
-const SPACING: Duration = Duration::from_secs(1);
+/// How fast writes to one host follow each other, for a server that limits them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WritePace {
+    /// How many writes are sent without a pause.
+    pub free: u32,
+    /// The least time between the end of a write and the next one, after those.
+    pub spacing: Duration,
+}
 
 #[derive(Debug, Default)]
 struct Writes {
@@ -51,13 +55,15 @@ impl Drop for Pass {
 pub(crate) struct Gates {
     hosts: Mutex<HashMap<String, Arc<Gate>>>,
     in_flight: usize,
+    pace: Option<WritePace>,
 }
 
 impl Gates {
-    pub(crate) fn new(in_flight: usize) -> Self {
+    pub(crate) fn new(in_flight: usize, pace: Option<WritePace>) -> Self {
         Self {
             hosts: Mutex::default(),
             in_flight: in_flight.max(1),
+            pace,
         }
     }
 
@@ -75,8 +81,12 @@ impl Gates {
         let mut turn = None;
         if write {
             let writes = Arc::clone(&gate.writes).lock_owned().await;
-            if let (true, Some(last)) = (writes.done >= FREE_WRITES, writes.last) {
-                policy.wait(SPACING.saturating_sub(last.elapsed())).await;
+            if let (Some(pace), Some(last)) = (self.pace, writes.last)
+                && writes.done >= pace.free
+            {
+                policy
+                    .wait(pace.spacing.saturating_sub(last.elapsed()))
+                    .await;
             }
             turn = Some(writes);
         }
@@ -95,7 +105,7 @@ mod tests {
 
     #[tokio::test]
     async fn reads_share_the_slots_and_writes_wait_for_each_other() {
-        let gates = Gates::new(2);
+        let gates = Gates::new(2, None);
         let policy = RetryPolicy::without_pauses();
         let a = gates.pass("h", false, &policy).await;
         let b = gates.pass("h", true, &policy).await;
@@ -116,5 +126,22 @@ mod tests {
         assert!(!blocked(true).await);
         let elsewhere = gates.pass("other", true, &policy).await;
         assert!(elsewhere.write.is_some(), "each host has its own gate");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_are_spaced_after_the_free_ones() {
+        let pace = WritePace {
+            free: 2,
+            spacing: Duration::from_secs(1),
+        };
+        let policy = RetryPolicy::default();
+        for (pace, seconds) in [(Some(pace), 2), (None, 0)] {
+            let gates = Gates::new(2, pace);
+            let begun = Instant::now();
+            for _ in 0..4 {
+                drop(gates.pass("h", true, &policy).await);
+            }
+            assert_eq!(begun.elapsed().as_secs(), seconds, "{pace:?}");
+        }
     }
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use forge_core::Result;
 
-use crate::{Proxies, RetryPolicy, Roots};
+use crate::{Proxies, RetryPolicy, Roots, WritePace};
 
 /// The environment variables that [`Settings::from_env`] asks for; each also in lower case where
 /// it names a proxy.
@@ -36,6 +36,8 @@ pub struct Settings {
     pub body_max: usize,
     /// How many requests one host gets at once.
     pub in_flight: usize,
+    /// How fast writes to one host follow each other; `None` for as fast as it answers.
+    pub write_pace: Option<WritePace>,
 }
 
 impl Default for Settings {
@@ -49,6 +51,7 @@ impl Default for Settings {
             idle_timeout: Duration::from_secs(60),
             body_max: 32 * 1024 * 1024,
             in_flight: 4,
+            write_pace: None,
         }
     }
 }

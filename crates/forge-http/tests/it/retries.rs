@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use forge_core::{Result, Retry};
-use forge_http::{Body, Class, Http, MaxRetries, RetryPolicy, Settings};
+use forge_http::{Body, Class, Http, MaxRetries, RetryPolicy, Settings, is_no_connection};
 use http::{Request, Response};
 use tokio::net::TcpListener;
 
@@ -86,7 +86,14 @@ async fn a_broken_connection_is_repeated_for_a_read_and_ambiguous_for_a_write() 
             (error.code(), error.retry(), n),
             ("network", Retry::Ambiguous, 1)
         );
-        assert!(error.hint().unwrap().contains("look whether it happened"));
+        assert!(
+            error
+                .hint()
+                .unwrap()
+                .text()
+                .contains("look whether it happened")
+        );
+        assert!(!is_no_connection(&error), "{error:?}");
     }
 }
 
@@ -134,6 +141,7 @@ async fn no_connection_is_repeated_for_both_because_nothing_was_sent() {
                 .message()
                 .starts_with(&format!("no connection to {address}"))
         );
+        assert!(is_no_connection(&error), "{error:?}");
     }
 }
 
