@@ -1,7 +1,9 @@
 //! What pull requests inside a git repository can do.
 
+use std::borrow::Cow;
+
 use forge_core::{
-    Capabilities, Capability as C, Error, Limits,
+    Action, Arg, Call, Capabilities, Capability as C, Error, Hint, Limits, Op, Param,
     Support::{self, ClientSide, Native, No},
 };
 
@@ -15,6 +17,18 @@ pub(crate) const LIMITS: Limits = Limits {
     page_max: 100,
 };
 
+/// Where nothing runs checks, people do.
+static TEST_YOURSELF: Hint = Hint::fixed(
+    "run the tests on the head yourself and say so in a review",
+    Action::fixed(
+        Call::Op(Op::ReviewSubmit),
+        &[
+            (Param::Verdict, Arg::Set(Cow::Borrowed("comment"))),
+            (Param::Body, Arg::Choose),
+        ],
+    ),
+);
+
 /// What it can do, each with the forge's own reason where it cannot.
 pub static CAPABILITIES: Capabilities = Capabilities {
     table: &[
@@ -24,7 +38,10 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             C::PrCreateCrossRepository,
             No {
                 why: "a git repository does not know its forks",
-                instead: "fetch the branch into this repository and open the pull request from it",
+                instead: &Hint::fixed(
+                    "fetch the branch into this repository and open the pull request from it",
+                    Action::again(&[(Param::Head, Arg::Choose)]),
+                ),
             },
         ),
         (C::PrCreatePatch, Native),
@@ -42,7 +59,10 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             C::PrListApp,
             No {
                 why: "nothing in a git repository is opened by an app",
-                instead: "list by author: --author",
+                instead: &Hint::fixed(
+                    "list by author",
+                    Action::fixed(Call::Op(Op::PrList), &[(Param::Author, Arg::Choose)]),
+                ),
             },
         ),
         (C::PrView, Native),
@@ -52,7 +72,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             C::PrResubmit,
             No {
                 why: "a pull request in a git repository has no rounds: it follows its head branch",
-                instead: "commit or push to the head branch",
+                instead: &Hint::new("commit or push to the head branch"),
             },
         ),
         (C::PrUpdateBranch, Native),
@@ -63,21 +83,21 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             C::PrReviewersTeam,
             No {
                 why: "a git repository knows people by e-mail address, and no teams",
-                instead: "ask the members by login",
+                instead: &Hint::new("ask the members by login"),
             },
         ),
         (
             C::PrMilestone,
             No {
                 why: "a git repository has no milestones",
-                instead: "use a label",
+                instead: &Hint::new("use a label"),
             },
         ),
         (
             C::PrProjects,
             No {
                 why: "a git repository has no project boards",
-                instead: "use labels",
+                instead: &Hint::new("use labels"),
             },
         ),
         (C::PrClose, Native),
@@ -93,14 +113,17 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             C::MergeAuto,
             No {
                 why: "no server waits for something to happen in a plain git repository",
-                instead: "merge when it is ready: forge pr merge",
+                instead: &Hint::fixed(
+                    "merge when it is ready",
+                    Action::again(&[(Param::Auto, Arg::Omit)]),
+                ),
             },
         ),
         (
             C::MergeAdmin,
             No {
                 why: "a plain git repository requires nothing that could be passed over",
-                instead: "merge without it",
+                instead: &Hint::fixed("leave it out", Action::again(&[(Param::Admin, Arg::Omit)])),
             },
         ),
         (C::PrDiff, Native),
@@ -109,7 +132,7 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             C::PrRounds,
             No {
                 why: "a pull request in a git repository has no rounds: it follows its head branch",
-                instead: "compare two heads of the branch with `git range-diff`",
+                instead: &Hint::new("compare two heads of the branch with `git range-diff`"),
             },
         ),
         (C::PrFiles, Native),
@@ -126,21 +149,21 @@ pub static CAPABILITIES: Capabilities = Capabilities {
             C::Attachments,
             No {
                 why: "a plain git repository has no server that would show them",
-                instead: "commit the file to the branch, and name its path",
+                instead: &Hint::new("commit the file to the branch, and name its path"),
             },
         ),
         (
             C::Checks,
             No {
                 why: "a plain git repository runs no checks and stores no results of them",
-                instead: "run the tests on the head yourself and say so in a review",
+                instead: &TEST_YOURSELF,
             },
         ),
         (
             C::CheckLogs,
             No {
                 why: "a plain git repository runs no checks and stores no results of them",
-                instead: "run the tests on the head yourself and say so in a review",
+                instead: &TEST_YOURSELF,
             },
         ),
         (C::IssueList, Native),

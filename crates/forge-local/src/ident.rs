@@ -144,7 +144,7 @@ mod tests {
         ] {
             let e = unknown(&format!("fatal: {said}"));
             assert_eq!(e.code(), code, "{e:?}");
-            assert!(e.hint().is_some_and(|h| h.contains(hint)), "{e:?}");
+            assert!(e.hint().is_some_and(|h| h.text().contains(hint)), "{e:?}");
         }
     }
 }

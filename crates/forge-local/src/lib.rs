@@ -94,6 +94,12 @@ impl Local {
         &self.repository.git
     }
 
+    /// Git in the work tree that was named or that the process stands in: for who somebody is and how
+    /// commits are signed.
+    pub(crate) fn here(&self) -> &Git {
+        &self.repository.here
+    }
+
     pub(crate) fn url(&self) -> String {
         self.repository.url()
     }

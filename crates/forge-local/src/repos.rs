@@ -6,7 +6,7 @@ use forge_core::{
     model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
 };
 
-use crate::{Local, ident::identity, paging, store::branch_ref};
+use crate::{Local, ident::identity, paging, repository::state_file, store::branch_ref};
 
 /// Where a repository usually has its main line, when nothing says where.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];
@@ -15,7 +15,7 @@ const USUAL: [&str; 3] = ["main", "master", "trunk"];
 impl Repos for Local {
     async fn viewer(&self, repo: &RepoId) -> Result<Actor> {
         self.check(repo)?;
-        Ok(identity(self.git()).await?.actor)
+        Ok(identity(self.here()).await?.actor)
     }
 
     async fn repo(&self, repo: &RepoId) -> Result<RepoInfo> {
@@ -107,8 +107,8 @@ impl Local {
     /// The text of the `description` file, unless it is the one that git puts there.
     fn description(&self) -> Option<String> {
         let file = self.repository.common_dir.join("description");
-        let text = std::fs::read_to_string(file).ok()?;
-        let text = text.trim();
+        let text = state_file(&file)?;
+        let text = std::str::from_utf8(&text).ok()?.trim();
         let ours = !text.is_empty() && !text.starts_with("Unnamed repository;");
         ours.then(|| text.to_owned())
     }

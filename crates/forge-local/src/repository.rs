@@ -1,12 +1,24 @@
 //! Which repository a path names.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
 
 use forge_core::{Error, ErrorKind, Noun, RepoId, Result, Trust, text};
-use forge_git::{Git, Output};
+use forge_git::{Git, Output, path_of};
 
-/// Asks for the directory that all work trees share.
-const COMMON_DIR: [&str; 3] = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+/// Asks for the directory that all work trees share, for the work tree's own, and for its top.
+const DIRECTORIES: [&str; 5] = [
+    "rev-parse",
+    "--path-format=absolute",
+    "--git-common-dir",
+    "--git-dir",
+    "--show-cdup",
+];
+/// How much of a file of git's own state is read, in bytes.
+pub(crate) const MAX_STATE_FILE: u64 = 64 * 1024;
 
 /// A repository that was found, ready to run git in.
 #[derive(Clone, Debug)]
@@ -17,6 +29,11 @@ pub(crate) struct Repository {
     pub root: PathBuf,
     /// The directory that all work trees share (`.git`).
     pub common_dir: PathBuf,
+    /// Git in the work tree that was named or that the process stands in: a linked one can have
+    /// configuration of its own.
+    pub here: Git,
+    /// The main work tree as git gives it, where it was the one that was opened.
+    pub main_tree: Option<PathBuf>,
     /// What names it.
     pub id: RepoId,
 }
@@ -38,16 +55,16 @@ impl Repository {
             };
             return Err(no_repository(&path, why));
         }
-        let (version, found) = tokio::join!(git.version(), git.run(COMMON_DIR));
+        let (version, found) = tokio::join!(git.version(), git.run(DIRECTORIES));
         version?;
         let mut found = found?;
         if is_refused_as_bare(&found) {
             if trust == Trust::Guarded {
                 return Err(bare(&path));
             }
-            let named = git.clone().opening_bare().run(COMMON_DIR).await?;
+            let named = git.clone().opening_bare().run(DIRECTORIES).await?;
             let itself = path.canonicalize().ok();
-            if named.status == 0 && printed_dir(&named, &path).ok() == itself {
+            if named.status == 0 && Some(Directories::of(&named, &path)?.common) == itself {
                 found = named;
             }
         }
@@ -62,7 +79,14 @@ impl Repository {
             // Such as a repository that belongs to somebody else: git's own words say what to do.
             return Err(found.error("rev-parse"));
         }
-        let common_dir = printed_dir(&found, &path)?;
+        let Directories {
+            common: common_dir,
+            is_linked,
+            top,
+        } = Directories::of(&found, &path)?;
+        if trust == Trust::Guarded {
+            refuse_links_outwards(&common_dir)?;
+        }
         let is_dot_git = common_dir.file_name().is_some_and(|n| n == ".git");
         let root = match common_dir.parent() {
             Some(parent) if is_dot_git => parent.to_owned(),
@@ -76,12 +100,62 @@ impl Repository {
             // Its path or a work tree of it was named.
             git = git.opening_bare();
         }
-        Ok(Self {
+        let mut repository = Self {
+            here: git.clone(),
             git,
             id: RepoId::local(&root),
             root,
             common_dir,
-        })
+            main_tree: top.filter(|_| !is_linked),
+        };
+        if is_linked {
+            repository.here = Git::at(&path).with_trust(trust);
+        } else if path
+            .canonicalize()
+            .is_ok_and(|dir| repository.is_named(&dir))
+            && let Some((top, _)) = repository.stands_in()
+        {
+            repository.here = Git::at(top).with_trust(trust);
+        }
+        // Only the clone that a person stands in fetches what it has left out: one that was named may
+        // be a stranger's, with a remote that is a program.
+        if repository.stands_in().is_none() {
+            repository.git = repository.git.without_lazy_fetch();
+            repository.here = repository.here.without_lazy_fetch();
+        }
+        Ok(repository)
+    }
+
+    /// Whether the repository is called by this directory, whichever work tree is meant.
+    fn is_named(&self, dir: &Path) -> bool {
+        dir == self.root || dir == self.common_dir
+    }
+
+    /// The work tree that the process stands in, where it is one of this repository; and whether that
+    /// is the main one.
+    pub fn stands_in(&self) -> Option<(PathBuf, bool)> {
+        let cwd = std::env::current_dir().ok()?.canonicalize().ok()?;
+        let top = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
+        let state = state_of(top)?;
+        let is_main = state == self.common_dir;
+        let is_linked = state.parent() == Some(&self.common_dir.join("worktrees"));
+        (is_main || is_linked).then(|| (top.to_owned(), is_main))
+    }
+
+    /// Whether `dir` is the main work tree, or a linked one, as the directory itself says and git's
+    /// state of it.
+    pub fn owns(&self, dir: &Path, is_main: bool) -> bool {
+        let Some(state) = state_of(dir) else {
+            return false;
+        };
+        if is_main {
+            return state == self.common_dir;
+        }
+        let back = state_file(&state.join("gitdir"))
+            .and_then(|link| state.join(path_of(line(&link))).canonicalize().ok());
+        state.parent() == Some(&self.common_dir.join("worktrees"))
+            && back.is_some()
+            && back == dir.join(".git").canonicalize().ok()
     }
 
     /// `file:///…`
@@ -90,12 +164,116 @@ impl Repository {
     }
 }
 
-/// The directory that git printed, without links; `path` is what it was asked about.
-fn printed_dir(output: &Output, path: &Path) -> Result<PathBuf> {
-    let printed = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
-    let printed = std::str::from_utf8(printed).map_err(|_| not_utf8(path))?;
-    let dir = PathBuf::from(printed);
-    Ok(dir.canonicalize().unwrap_or(dir))
+/// What git printed for [`DIRECTORIES`].
+#[derive(Debug, PartialEq, Eq)]
+struct Directories {
+    /// The directory that all work trees share, without links.
+    common: PathBuf,
+    /// Whether a linked work tree was asked.
+    is_linked: bool,
+    /// The top of the work tree; `None` outside of one.
+    top: Option<PathBuf>,
+}
+
+impl Directories {
+    /// Reads it; `path` is what was asked about.
+    fn of(output: &Output, path: &Path) -> Result<Self> {
+        let printed = &output.stdout;
+        // Else the work tree's own directory is outside of the common one.
+        let first = printed.split(|b| *b == b'\n').next().unwrap_or_default();
+        let parts = split_directories(printed).unwrap_or([first, b"elsewhere", b""]);
+        let [common, own, top] = parts;
+        let common = PathBuf::from(std::str::from_utf8(common).map_err(|_| not_utf8(path))?);
+        Ok(Self {
+            common: common.canonicalize().unwrap_or(common),
+            is_linked: !own.is_empty(),
+            // Outside of a work tree git prints no line.
+            top: top.strip_suffix(b"\n").map(|up| {
+                let top = path.join(path_of(up));
+                top.canonicalize().unwrap_or(top)
+            }),
+        })
+    }
+}
+
+/// The parts of `<common>`, newline, `<common><own>`, newline, `<top>` (with its newline, or nothing). A
+/// path may have a newline in it.
+fn split_directories(printed: &[u8]) -> Option<[&[u8]; 3]> {
+    let newlines = printed.iter().enumerate().filter(|(_, b)| **b == b'\n');
+    newlines.map(|(at, _)| at).find_map(|at| {
+        let common = printed.get(..at)?;
+        let rest = printed.get(at + 1..)?.strip_prefix(common)?;
+        let end = rest.iter().position(|b| *b == b'\n')?;
+        Some([common, rest.get(..end)?, rest.get(end + 1..)?])
+    })
+}
+
+/// The state directory that the `.git` of a work tree leads to, without links.
+fn state_of(top: &Path) -> Option<PathBuf> {
+    let dot_git = top.join(".git");
+    let state = match state_file(&dot_git) {
+        Some(link) => top.join(path_of(line(&link).strip_prefix(b"gitdir: ")?)),
+        None => dot_git,
+    };
+    state.canonicalize().ok()
+}
+
+/// A small regular file of git's own; `None` for anything else.
+pub(crate) fn state_file(path: &Path) -> Option<Vec<u8>> {
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).ok()?;
+    file.take(MAX_STATE_FILE).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// A line of such a file without its end.
+pub(crate) fn line(bytes: &[u8]) -> &[u8] {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    bytes.strip_suffix(b"\r").unwrap_or(bytes)
+}
+
+/// Refuses a repository of which a part is a link to somewhere else: who allowed its path did not allow
+/// that. Hooks do not count, because none runs, and neither does what `objects/info/alternates` names:
+/// a clone with `--reference` has objects elsewhere, and no branch leads to them.
+fn refuse_links_outwards(common: &Path) -> Result<()> {
+    let parts = ["objects", "refs", "logs", "reftable", "worktrees", "info"];
+    let mut dirs = vec![common.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let is_top = dir == common;
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            let is_inside = || path.canonicalize().is_ok_and(|to| to.starts_with(common));
+            if kind.is_symlink() && !(is_top && name == "hooks") && !is_inside() {
+                return Err(leads_outwards(&path));
+            }
+            if kind.is_dir() && (!is_top || parts.iter().any(|part| name == *part)) {
+                dirs.push(path);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn leads_outwards(link: &Path) -> Error {
+    Error::new(
+        ErrorKind::PermissionDenied {
+            missing: Vec::new(),
+            sso_url: None,
+        },
+        format!(
+            "{} is a link out of its repository, which opens only where a person has named exactly its path",
+            show(link)
+        ),
+    )
+    .with_hint(
+        "let a person name exactly this repository: on the command line, or as one that a server may use",
+    )
 }
 
 /// Whether git keeps away because every process has `safe.bareRepository=explicit`.
@@ -117,7 +295,7 @@ fn bare(path: &Path) -> Error {
         ),
     )
     .with_hint(
-        "a person can name it: with -R on the command line, with --allow-path for an MCP server",
+        "let a person name exactly this path: on the command line, or as one that a server may use",
     )
 }
 
@@ -145,7 +323,7 @@ fn expand(path: &Path) -> Result<PathBuf> {
     })
 }
 
-fn show(path: &Path) -> String {
+pub(crate) fn show(path: &Path) -> String {
     text::one_line(&path.to_string_lossy()).into_owned()
 }
 

@@ -1,53 +1,12 @@
 //! What is checked before anything is written.
 
-use forge_core::{Error, Result, model::Reviewer, text};
+use forge_core::{Action, Arg, Error, Param, Result, model::Reviewer, text};
 use forge_git::{CatFile, refname_problem};
 
-use crate::{Local, caps::LIMITS, store::branch_ref};
+use crate::{Local, store::branch_ref};
 
-/// A title: one line, not blank, not too long; without space around it.
-pub(crate) fn title(title: &str) -> Result<String> {
-    let trimmed = title.trim();
-    if trimmed.is_empty() {
-        return Err(Error::invalid("title", "the title is empty").with_hint("give it a title"));
-    }
-    if trimmed.contains(['\n', '\r']) {
-        return Err(Error::invalid("title", "the title has more than one line")
-            .with_hint("put all but the first line into the description"));
-    }
-    let length = trimmed.chars().count();
-    if length > LIMITS.title_max {
-        let most = LIMITS.title_max;
-        return Err(Error::invalid(
-            "title",
-            format!("the title has {length} characters, and {most} is the most"),
-        )
-        .with_hint("shorten it, and put the rest into the description"));
-    }
-    Ok(trimmed.to_owned())
-}
-
-/// A body that may be empty, but not too long.
-pub(crate) fn body_size(field: &'static str, body: &str) -> Result<()> {
-    let length = body.chars().count();
-    let most = LIMITS.body_max;
-    if length <= most {
-        return Ok(());
-    }
-    Err(Error::invalid(
-        field,
-        format!("the {field} has {length} characters, and {most} is the most"),
-    )
-    .with_hint("shorten it, or commit the long part as a file and name that"))
-}
-
-/// A body that must say something.
-pub(crate) fn body(body: &str) -> Result<()> {
-    if body.trim().is_empty() {
-        return Err(Error::invalid("body", "the body is empty").with_hint("write something"));
-    }
-    body_size("body", body)
-}
+/// The same call with a body.
+pub(crate) const CHOOSE_BODY: Action = Action::again(&[(Param::Body, Arg::Choose)]);
 
 /// A login that somebody typed.
 pub(crate) fn login(field: &'static str, login: &str) -> Result<()> {
@@ -92,7 +51,7 @@ impl Local {
         if let Some(problem) = refname_problem(&branch_ref(branch)) {
             return Err(
                 Error::invalid(field, format!("'{shown}' is no branch name: {problem}"))
-                    .with_hint("git branch --list shows the branches"),
+                    .with_hint("see the branches with `git branch --list`"),
             );
         }
         if let Some(info) = cat.info(&branch_ref(branch)).await? {

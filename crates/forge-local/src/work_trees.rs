@@ -6,24 +6,28 @@
 //! in between leaves the merge staged on the old commit, which no later commit reverts.
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs,
-    io::Read as _,
     path::{Path, PathBuf},
 };
 
-use forge_core::{Error, Precondition, Result, Step, Warning, text};
+use forge_core::{Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning, text};
 use forge_git::{Git, path_of, quoted};
 
-use crate::Local;
+use crate::{
+    Local,
+    repository::{MAX_STATE_FILE, line, show, state_file},
+};
 
 /// How many commits of a branch are looked through for the one that a work tree shows.
 const MAX_COMMITS_BEHIND: &str = "20";
-/// How much of a file of git's own state is read, in bytes; a larger one counts as naming any branch.
-const MAX_STATE_FILE: u64 = 64 * 1024;
 /// How many files a message names; the error itself has all of them.
 const MAX_NAMED_FILES: usize = 5;
+/// The same call, whatever is in a work tree.
+const LEAVE_CHECKOUT: Action =
+    Action::again(&[(Param::LeaveCheckout, Arg::Set(Cow::Borrowed("true")))]);
 
 /// How a work tree uses a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,17 +41,49 @@ pub(crate) enum BranchUse {
 /// A work tree that uses a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkTree {
-    /// Its directory, lossy UTF-8.
-    pub path: String,
+    /// Its directory.
+    pub path: PathBuf,
     /// How it uses the branch.
     pub usage: BranchUse,
+    /// Whether it is the main work tree.
+    is_main: bool,
+}
+
+/// What is known of the directory of a work tree that has a branch checked out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Directory {
+    /// It is the work tree.
+    Proved,
+    /// A linked work tree is not there any more.
+    Gone,
+    /// It does not lead to the repository, or not back.
+    Unproved,
+}
+
+/// A move of a branch, and the work trees that go along.
+#[derive(Debug)]
+pub(crate) struct BranchMove {
+    branch: String,
+    from: String,
+    to: String,
+    /// Files are left as they are.
+    leave: bool,
+    checkouts: Vec<Checkout>,
+    warnings: Vec<Warning>,
+}
+
+/// What became of the work trees.
+#[derive(Debug, Default)]
+pub(crate) struct BroughtAlong {
+    pub steps: Vec<Step>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A work tree whose files go along with a branch, once it is proved that they can.
 #[derive(Debug)]
-pub(crate) struct Checkout {
+struct Checkout {
     git: Git,
-    path: String,
+    path: PathBuf,
     branch: String,
     from: String,
     to: String,
@@ -62,6 +98,8 @@ struct Touched {
     path: Vec<u8>,
     /// Whether it is new.
     added: bool,
+    /// Whether it goes.
+    removed: bool,
     /// Whether it is a submodule in one of them.
     submodule: bool,
 }
@@ -70,7 +108,7 @@ impl WorkTree {
     /// What the work tree does with the branch, as the end of a sentence, and how to end that; a work
     /// tree leaves the branch by `git switch` with `leave`.
     pub fn explain(&self, leave: &str) -> (String, String) {
-        let (shown, dir) = (text::one_line(&self.path), quoted(&self.path));
+        let (shown, dir) = (show(&self.path), quote(&self.path));
         match self.usage {
             BranchUse::CheckedOut => (
                 format!("it is checked out in {shown}"),
@@ -93,34 +131,68 @@ impl WorkTree {
 impl Local {
     /// The work trees that use `branch`, those with an unfinished operation first.
     pub(crate) async fn work_trees_using(&self, branch: &str) -> Result<Vec<WorkTree>> {
-        let list = ["worktree", "list", "--porcelain", "-z"];
-        let (list, direct) = tokio::join!(self.git().run_ok(list), self.is_direct(branch));
+        let (found, direct) = tokio::join!(self.checked_out(branch), self.is_direct(branch));
         direct?;
-        let list = list?;
-        let wanted = format!("branch refs/heads/{branch}");
-        let mut path = String::new();
-        let mut found = Vec::new();
-        for line in list.split(|b| *b == 0) {
-            if let Some(dir) = line.strip_prefix(b"worktree ") {
-                path = String::from_utf8_lossy(dir).into_owned();
-            } else if line == wanted.as_bytes() {
-                found.push(WorkTree {
-                    path: path.clone(),
-                    usage: BranchUse::CheckedOut,
-                });
-            }
-        }
         let mut using: Vec<WorkTree> = self
             .state_dirs()
             .into_iter()
-            .filter_map(|(state, path)| {
+            .enumerate()
+            .filter_map(|(n, (state, path))| {
                 let usage = BranchUse::Busy(unfinished(&state, branch)?);
-                let path = path.to_string_lossy().into_owned();
-                Some(WorkTree { path, usage })
+                let is_main = n == 0;
+                Some(WorkTree {
+                    path,
+                    usage,
+                    is_main,
+                })
             })
             .collect();
-        using.extend(found);
+        using.extend(found?);
         Ok(using)
+    }
+
+    /// The work trees that have `branch` checked out.
+    async fn checked_out(&self, branch: &str) -> Result<Vec<WorkTree>> {
+        let list = ["worktree", "list", "--porcelain", "-z"];
+        let list = self.git().run_ok(list).await?;
+        let wanted = format!("branch refs/heads/{branch}");
+        let mut trees: Vec<PathBuf> = Vec::new();
+        let mut found = Vec::new();
+        for line in list.split(|b| *b == 0) {
+            if let Some(dir) = line.strip_prefix(b"worktree ") {
+                trees.push(path_of(dir));
+            } else if line == wanted.as_bytes()
+                && let Some(listed) = trees.last()
+            {
+                // The main one is the first of the list.
+                let is_main = trees.len() == 1;
+                let path = match is_main {
+                    true => self.main_tree(listed).await,
+                    false => listed.clone(),
+                };
+                found.push(WorkTree {
+                    path,
+                    usage: BranchUse::CheckedOut,
+                    is_main,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The main work tree. git lists the repository itself where that is not called `.git`, and knows
+    /// the work tree by its link alone.
+    async fn main_tree(&self, listed: &Path) -> PathBuf {
+        if let Some(top) = &self.repository.main_tree {
+            return top.clone();
+        }
+        let stands_in = self.repository.stands_in().filter(|(_, is_main)| *is_main);
+        let dir = stands_in.map_or_else(|| listed.to_owned(), |(top, _)| top);
+        let git = self.git().in_dir(&dir);
+        match git.run(["rev-parse", "--show-toplevel"]).await {
+            Ok(top) if top.status == 0 => path_of(line(&top.stdout)),
+            _ => dir,
+        }
     }
 
     /// Refuses a branch that is another name of a branch: whoever uses that one would not be seen.
@@ -136,14 +208,17 @@ impl Local {
             "'{}' is a symbolic ref to {target}, and is neither moved nor deleted",
             text::one_line(branch)
         );
-        let hint = "name the branch itself: forge pr edit --base changes the base";
+        let hint = Hint::new("name the branch itself as the base")
+            .with_action(Action::op(Op::PrEdit).choose(Param::Base));
         Err(Error::precondition(Precondition::Rule, message).with_hint(hint))
     }
 
     /// The directories in which git keeps the state of each work tree, with the work tree's own.
     fn state_dirs(&self) -> Vec<(PathBuf, PathBuf)> {
         let common = &self.repository.common_dir;
-        let mut dirs = vec![(common.clone(), self.repository.root.clone())];
+        let main = self.repository.main_tree.as_ref();
+        let main = main.unwrap_or(&self.repository.root).clone();
+        let mut dirs = vec![(common.clone(), main)];
         for entry in fs::read_dir(common.join("worktrees")).into_iter().flatten() {
             let Ok(state) = entry.map(|entry| entry.path()) else {
                 continue;
@@ -151,163 +226,319 @@ impl Local {
             let Some(link) = state_file(&state.join("gitdir")) else {
                 continue;
             };
-            let dot_git = state.join(link.trim_end());
+            let dot_git = state.join(path_of(line(&link)));
             let path = dot_git.parent().unwrap_or(&dot_git).to_owned();
             dirs.push((state, path));
         }
         dirs
     }
 
-    /// Whether a directory is a work tree of this repository, as the directory itself says.
-    fn is_own(&self, dir: &Path) -> bool {
-        let dot_git = dir.join(".git");
-        let state = match state_file(&dot_git) {
-            Some(link) => dir.join(link.trim_end().trim_start_matches("gitdir: ")),
-            None => dot_git,
+    fn directory_of(&self, tree: &WorkTree) -> Directory {
+        if self.repository.owns(&tree.path, tree.is_main) {
+            return Directory::Proved;
+        }
+        let is_there = tree.path.join(".git").symlink_metadata().is_ok();
+        // The command runs in a linked work tree that was moved, and it can be this one.
+        let is_here = || {
+            let stands_in = self.repository.stands_in();
+            stands_in.is_some_and(|(top, is_main)| !is_main && !self.repository.owns(&top, false))
         };
-        let Ok(state) = state.canonicalize() else {
-            return false;
-        };
-        let common = self.repository.common_dir.canonicalize();
-        common.is_ok_and(|common| {
-            state == common || state.parent() == Some(&common.join("worktrees"))
-        })
+        match tree.is_main || is_there || is_here() {
+            true => Directory::Unproved,
+            false => Directory::Gone,
+        }
     }
 
-    /// Proves that the files of every work tree that has `branch` checked out can go from `before` to
-    /// `after`. Nothing is changed.
+    /// Prepares the move of `branch` from `from` to `to`: proves that the files of every work tree that
+    /// has it checked out can go along. Nothing is changed.
     ///
     /// # Errors
-    /// `precondition_failed` with the files that are in the way, or where git has not finished with
-    /// the branch; with `leave`, in the latter case alone.
-    pub(crate) async fn prepare_checkouts(
+    /// `precondition_failed` with the files that are in the way, where the directory of a work tree is
+    /// not known, or where git has not finished with the branch; with `leave`, in the last case alone.
+    pub(crate) async fn prepare_move(
         &self,
         branch: &str,
-        before: &str,
-        after: &str,
+        from: &str,
+        to: &str,
         leave: bool,
-    ) -> Result<Vec<Checkout>> {
-        let mut checkouts = Vec::new();
+    ) -> Result<BranchMove> {
+        let mut the_move = BranchMove {
+            branch: branch.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            leave,
+            checkouts: Vec::new(),
+            warnings: Vec::new(),
+        };
         for tree in self.work_trees_using(branch).await? {
             if tree.usage != BranchUse::CheckedOut {
                 return Err(in_use(branch, &tree));
             }
-            // The directory of a work tree may be gone, be on a disk that is away, or be that of the
-            // repository which this one is a copy of.
-            if leave || !self.is_own(Path::new(&tree.path)) {
+            if leave {
                 continue;
             }
-            let git = self.git().in_dir(&tree.path).for_write();
-            let shown = shown_in(&git, before).await;
-            let checkout = Checkout {
-                coming: touched(&git, before, after).await?,
-                older: shown.filter(|shown| shown != before),
-                from: before.to_owned(),
-                to: after.to_owned(),
-                branch: branch.to_owned(),
-                path: tree.path,
-                git,
-            };
-            checkout.prove().await?;
-            checkouts.push(checkout);
+            match self.directory_of(&tree) {
+                Directory::Proved => {
+                    let checkout = self.checkout(&the_move, tree.path).await?;
+                    the_move.checkouts.push(checkout);
+                }
+                Directory::Gone => the_move.warnings.push(gone(&the_move, &tree.path)),
+                Directory::Unproved => return Err(self.unproved(branch, &tree)),
+            }
         }
-        Ok(checkouts)
+        Ok(the_move)
     }
 
-    /// The warning about a work tree that stays behind although it has `branch` checked out; `before`
-    /// is where the branch was.
-    pub(crate) async fn files_left(&self, branch: &str, before: &str) -> Result<Option<Warning>> {
-        let using = self.work_trees_using(branch).await?;
-        let Some(WorkTree { path, .. }) = using.first() else {
-            return Ok(None);
+    /// The work tree at `path`, of which it is proved that its files can go along.
+    async fn checkout(&self, the_move: &BranchMove, path: PathBuf) -> Result<Checkout> {
+        let BranchMove {
+            branch, from, to, ..
+        } = the_move;
+        let git = self.git().in_dir(&path).for_write();
+        let shown = shown_in(&git, from).await;
+        let checkout = Checkout {
+            coming: touched(&git, from, to).await?,
+            older: shown.filter(|shown| shown != from),
+            from: from.clone(),
+            to: to.clone(),
+            branch: branch.clone(),
+            path,
+            git,
         };
-        let shown = shown_in(&self.git().in_dir(path), before).await;
-        let dir = quoted(path);
-        let from = shown.as_deref().unwrap_or(before);
+        checkout.prove().await?;
+        Ok(checkout)
+    }
+
+    /// Looks again once the branch has moved: a work tree that took the branch meanwhile is brought
+    /// along, and one that left it gets the files of what it has now. The branch stays moved, so what
+    /// fails is a warning.
+    pub(crate) async fn finish_move(&self, the_move: BranchMove) -> BroughtAlong {
+        let mut brought = BroughtAlong {
+            warnings: the_move.warnings.clone(),
+            ..BroughtAlong::default()
+        };
+        let trees = match self.checked_out(&the_move.branch).await {
+            Ok(trees) => trees,
+            Err(e) => {
+                brought.warnings.push(crate::pulls::warning_of(&e));
+                return brought;
+            }
+        };
+        let (stayed, left): (Vec<_>, Vec<_>) = the_move
+            .checkouts
+            .iter()
+            .partition(|checkout| trees.iter().any(|tree| tree.path == checkout.path));
+        for checkout in left {
+            if let Err(e) = checkout.back().await {
+                brought.warnings.push(crate::pulls::warning_of(&e));
+            }
+        }
+        for tree in trees {
+            if stayed.iter().any(|checkout| checkout.path == tree.path) {
+                continue;
+            }
+            let directory = self.directory_of(&tree);
+            if !the_move.leave && directory == Directory::Gone {
+                continue;
+            }
+            if !the_move.leave && directory == Directory::Proved {
+                // The warning below has the command for what cannot follow.
+                if let Ok(step) = self.follow(&the_move, tree.path.clone()).await {
+                    brought.steps.extend(step);
+                    continue;
+                }
+            }
+            brought
+                .warnings
+                .push(self.files_left(&the_move, &tree).await);
+        }
+        brought
+    }
+
+    /// Brings a work tree along that took the branch while it moved.
+    async fn follow(&self, the_move: &BranchMove, path: PathBuf) -> Result<Option<Step>> {
+        let git = self.git().in_dir(&path);
+        if staged(&git, &the_move.to).await?.is_empty() {
+            // It took the branch after the move.
+            return Ok(None);
+        }
+        let checkout = self.checkout(the_move, path).await?;
+        checkout.forward().await.map(Some)
+    }
+
+    /// The warning about a work tree that stays behind although it has the branch checked out.
+    async fn files_left(&self, the_move: &BranchMove, tree: &WorkTree) -> Warning {
+        let shown = shown_in(&self.git().in_dir(&tree.path), &the_move.from).await;
+        let from = shown.as_deref().unwrap_or(&the_move.from);
+        let git = match self.directory_of(tree) {
+            Directory::Proved => format!("git -C {}", quote(&tree.path)),
+            Directory::Gone | Directory::Unproved => "git".to_owned(),
+        };
         let mut hint = format!(
-            "bring them along, local changes kept, with: git -C {dir} read-tree -m -u {from} HEAD"
+            "bring them along, local changes kept, with: {git} read-tree -m -u {from} HEAD"
         );
         if shown.is_none() {
             hint.push_str(&format!(
-                " (its index has changes of its own, see: git -C {dir} diff --cached {from})"
+                " (its index has changes of its own, see: {git} diff --cached {from})"
             ));
         }
-        let warning = Warning::new(format!(
+        Warning::new(format!(
             "'{}' is checked out in {}, whose files were left as they are: a commit of all files \
              there would take the changes back",
-            text::one_line(branch),
-            text::one_line(path)
-        ));
-        Ok(Some(warning.with_hint(hint)))
+            text::one_line(&the_move.branch),
+            show(&tree.path)
+        ))
+        .with_hint(hint)
+    }
+
+    /// The refusal where the directory of a work tree cannot be shown to be that.
+    fn unproved(&self, branch: &str, tree: &WorkTree) -> Error {
+        let branch = text::one_line(branch);
+        let (message, hint) = match tree.is_main {
+            true => (
+                format!(
+                    "'{branch}' is checked out in the main work tree of {}, and {} is not that; \
+                     nothing was changed",
+                    show(&self.repository.common_dir),
+                    show(&tree.path)
+                ),
+                Hint::new(
+                    "name the repository by the path of that work tree, or leave its files behind",
+                )
+                .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
+            ),
+            false => (
+                format!(
+                    "'{branch}' is checked out in a linked work tree, and {} is not that; nothing \
+                     was changed",
+                    show(&tree.path)
+                ),
+                Hint::new(
+                    "run `git worktree repair` in the work tree if it was moved, and try again; or \
+                     leave its files behind",
+                )
+                .with_action(LEAVE_CHECKOUT),
+            ),
+        };
+        Error::precondition(Precondition::WorkTree(Vec::new()), message).with_hint(hint)
     }
 }
 
-impl Checkout {
-    /// Brings the files of all `checkouts` along, or of none.
-    pub(crate) async fn forward_all(checkouts: &[Self]) -> Result<Vec<Step>> {
+impl BranchMove {
+    /// Brings the files of all work trees along, or of none.
+    ///
+    /// # Errors
+    /// `git` when that fails half-way.
+    pub async fn forward(&self) -> Result<Vec<Step>> {
         let mut steps = Vec::new();
-        for (done, checkout) in checkouts.iter().enumerate() {
-            if let Err(e) = checkout
-                .read_tree(&["-u"], &checkout.from, &checkout.to)
-                .await
-            {
-                Self::back_all(checkouts.get(..done).unwrap_or_default()).await?;
-                let dir = quoted(&checkout.path);
-                return Err(e.with_hint(format!(
-                    "the branch did not move; files that were written before that are changes of \
-                     the work tree now, see: git -C {dir} status"
-                )));
+        for (done, checkout) in self.checkouts.iter().enumerate() {
+            match checkout.forward().await {
+                Ok(step) => steps.push(step),
+                Err(e) => {
+                    let done = self.checkouts.get(..done).unwrap_or_default();
+                    back_all(done).await?;
+                    let dir = quote(&checkout.path);
+                    return Err(e.with_hint(format!(
+                        "the branch did not move; files that were written before that are changes \
+                         of the work tree now, see: git -C {dir} status"
+                    )));
+                }
             }
-            steps.push(Step {
-                name: format!(
-                    "bring the files of {} along",
-                    text::one_line(&checkout.path)
-                ),
-                done: true,
-            });
         }
         Ok(steps)
     }
 
-    /// Takes the files of all `checkouts` back, unless the branch did move: then the failure came after
-    /// its move, and the files are right.
+    /// Gives all work trees the files of the commit that they have now: the branch did not move, or
+    /// somebody else moved it.
     ///
     /// # Errors
-    /// `git` when a work tree was changed meanwhile, with the command that takes it back.
-    pub(crate) async fn back_all(checkouts: &[Self]) -> Result<()> {
-        let mut failed = None;
-        for checkout in checkouts {
-            let Self { from, to, path, .. } = checkout;
-            let tip = format!("refs/heads/{}", checkout.branch);
-            let tip = checkout.git.run(["rev-parse", "--verify", &tip]).await?;
-            if tip.stdout.trim_ascii() == to.as_bytes() {
-                continue;
-            }
-            if let Err(e) = checkout.read_tree(&["-u"], to, from).await {
-                failed = Some(e.with_hint(format!(
-                    "the branch did not move, and {} has the merge staged: git -C {} read-tree -m -u \
-                     {to} {from}",
-                    text::one_line(path),
-                    quoted(path)
-                )));
-            }
-        }
-        failed.map_or(Ok(()), Err)
+    /// `git` when a work tree was changed meanwhile, with the command that does it.
+    pub async fn back(&self) -> Result<()> {
+        back_all(&self.checkouts).await
     }
 
+    /// As [`Self::back`], because of `e`: the error to end with.
+    pub async fn back_after(&self, e: Error) -> Error {
+        match self.back().await {
+            Ok(()) => e,
+            Err(left) => left.with_source(e),
+        }
+    }
+}
+
+async fn back_all(checkouts: &[Checkout]) -> Result<()> {
+    let mut result = Ok(());
+    for checkout in checkouts {
+        if let Err(e) = checkout.back().await {
+            result = Err(e);
+        }
+    }
+    result
+}
+
+impl Checkout {
+    async fn forward(&self) -> Result<Step> {
+        self.read_tree(&["-u"], &self.from, &self.to).await?;
+        Ok(Step {
+            name: format!("bring the files of {} along", show(&self.path)),
+            done: true,
+        })
+    }
+
+    /// Gives the work tree the files of its `HEAD`, the changes of the user kept. git reads `HEAD` once
+    /// it has locked the index, and a commit of the user's holds that lock until `HEAD` has moved.
+    async fn back(&self) -> Result<()> {
+        let Self { to, path, .. } = self;
+        self.read_tree(&["-u"], to, "HEAD").await.map_err(|e| {
+            let message = format!(
+                "the files of {} stay those of {to}, staged, while its HEAD is another commit: {}",
+                show(path),
+                e.message()
+            );
+            let back = format!(
+                "bring them to that commit, local changes kept, with: git -C {} read-tree -m -u {to} HEAD",
+                quote(path)
+            );
+            Error::new(e.kind().clone(), message)
+                .with_hint(back)
+                .with_source(e)
+        })
+    }
+
+    /// A merge of two trees into the index, and with `-u` into the files.
     async fn read_tree(&self, options: &[&str], from: &str, to: &str) -> Result<()> {
-        let mut args = vec!["read-tree", "-m", "--no-recurse-submodules"];
-        args.extend(options);
-        args.extend([from, to]);
-        let output = self.git.run_with_locks(args, b"").await?;
+        // The files of another work tree can have been configuration that is included.
+        self.git
+            .in_dir(&self.path)
+            .refuse_programs(&self.operation(), is_filter)
+            .await?;
+        let mut git = self.git.clone();
+        let mut args: Vec<OsString> = Vec::new();
+        let cwd = std::env::current_dir().and_then(|cwd| cwd.canonicalize());
+        if let Ok(cwd) = cwd
+            && cwd.starts_with(&self.path)
+        {
+            // git keeps the directory that it was started in.
+            git = git.in_dir(cwd);
+            args.extend(["-C".into(), self.path.clone().into()]);
+        }
+        let fixed = ["read-tree", "-m", "--no-recurse-submodules"];
+        let all = fixed.iter().chain(options).chain([&from, &to]);
+        args.extend(all.map(OsString::from));
+        let output = git.run_with_locks(args, b"").await?;
         output.ok("read-tree").map(|_| ())
+    }
+
+    /// What a refusal of programs is about.
+    fn operation(&self) -> String {
+        format!("changing the files of {}", show(&self.path))
     }
 
     /// The submodules that are checked out here and change. git would leave them where they are, or
     /// overwrite the untracked files in them.
     fn submodules(&self) -> BTreeSet<String> {
         let is_there = |file: &&Touched| {
-            let dir = Path::new(&self.path).join(path_of(&file.path));
+            let dir = self.path.join(path_of(&file.path));
             fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
         };
         let submodules = self.coming.iter().filter(|file| file.submodule);
@@ -319,9 +550,9 @@ impl Checkout {
 
     /// Fails where a change or a file of the user would be lost or overwritten.
     async fn prove(&self) -> Result<()> {
-        let is_filter = |key: &str| key.starts_with("filter.") || key == "core.worktree";
-        let operation = format!("changing the files of {}", text::one_line(&self.path));
-        self.git.refuse_programs(&operation, is_filter).await?;
+        self.git
+            .refuse_programs(&self.operation(), is_filter)
+            .await?;
         let submodules = self.submodules();
         if !submodules.is_empty() {
             return Err(self.refusal(&submodules, "is a submodule, which only git itself moves"));
@@ -332,6 +563,10 @@ impl Checkout {
         if let Some(older) = &self.older {
             return Err(self.ambiguous(older));
         }
+        let deleted = self.deleted().await?;
+        if !deleted.is_empty() {
+            return Err(self.refusal(&deleted, "was deleted here, and the deletion is not staged"));
+        }
         let mut in_the_way = self.overwritten().await?;
         if in_the_way.is_empty() {
             let Err(e) = self.read_tree(&["-u", "-n"], &self.from, &self.to).await else {
@@ -341,13 +576,14 @@ impl Checkout {
             if in_the_way.is_empty() {
                 let message = format!(
                     "the files of {} cannot go along with '{}': {}",
-                    text::one_line(&self.path),
+                    show(&self.path),
                     text::one_line(&self.branch),
                     e.message()
                 );
                 return Err(
                     Error::precondition(Precondition::WorkTree(Vec::new()), message)
-                        .with_hint(self.recovery()),
+                        .with_hint(self.recovery())
+                        .with_source(e),
                 );
             }
         }
@@ -368,35 +604,37 @@ impl Checkout {
         let message = format!(
             "'{}' is checked out in {}, where {}{more} {why}; nothing was changed",
             text::one_line(&self.branch),
-            text::one_line(&self.path),
+            show(&self.path),
             shown.join(", ")
         );
         let files = files.iter().cloned().collect();
         Error::precondition(Precondition::WorkTree(files), message).with_hint(self.recovery())
     }
 
-    /// The refusal where the index is that of an older commit: either the files of an earlier merge
+    /// The refusal where the index is built on an older commit: either the files of an earlier merge
     /// were left behind, or the user takes that merge back.
     fn ambiguous(&self, older: &str) -> Error {
-        let dir = quoted(&self.path);
+        let dir = quote(&self.path);
         let message = format!(
-            "'{}' is checked out in {}, which has the files of the older commit {older} staged; \
-             nothing was changed",
+            "'{}' is checked out in {}, whose index is built on the older commit {older}; nothing was \
+             changed",
             text::one_line(&self.branch),
-            text::one_line(&self.path)
+            show(&self.path)
         );
-        Error::precondition(Precondition::WorkTree(Vec::new()), message).with_hint(format!(
+        let hint = Hint::from(format!(
             "if they were left behind, bring them along first: git -C {dir} read-tree -m -u {older} \
-             HEAD; if you mean to take commits back, commit that first; or pass --leave-checkout"
-        ))
+             HEAD; if you mean to take commits back, commit that first; or leave the files behind"
+        ));
+        Error::precondition(Precondition::WorkTree(Vec::new()), message)
+            .with_hint(hint.with_action(LEAVE_CHECKOUT))
     }
 
-    fn recovery(&self) -> String {
-        format!(
-            "commit, stash or move these files in {}, then try again; or pass --leave-checkout to \
-             leave its files behind",
-            text::one_line(&self.path)
-        )
+    fn recovery(&self) -> Hint {
+        Hint::from(format!(
+            "commit, stash or move these files in {}, then try again; or leave its files behind",
+            show(&self.path)
+        ))
+        .with_action(LEAVE_CHECKOUT)
     }
 
     /// The files that git does not track and the new commit has: untracked and ignored ones. git
@@ -404,7 +642,7 @@ impl Checkout {
     async fn overwritten(&self) -> Result<BTreeSet<String>> {
         let mut there = BTreeSet::new();
         for file in self.coming.iter().filter(|file| file.added) {
-            collect_files(Path::new(&self.path), &path_of(&file.path), &mut there);
+            collect_files(&self.path, &path_of(&file.path), &mut there);
         }
         if there.is_empty() {
             return Ok(BTreeSet::new());
@@ -423,6 +661,23 @@ impl Checkout {
         Ok(there
             .map(|path| path.to_string_lossy().into_owned())
             .collect())
+    }
+
+    /// The files that the user deleted without staging that, and that the new commit has changed: git
+    /// would bring them back. Those outside of a sparse checkout are not among them.
+    async fn deleted(&self) -> Result<BTreeSet<String>> {
+        let is_missing = |file: &&Touched| {
+            let file_path = self.path.join(path_of(&file.path));
+            !file.added && !file.removed && !file.submodule && file_path.symlink_metadata().is_err()
+        };
+        let missing = self.coming.iter().filter(is_missing);
+        let missing: BTreeSet<String> = missing.map(|file| lossy(&file.path)).collect();
+        if missing.is_empty() {
+            return Ok(missing);
+        }
+        let diff = ["diff-files", "-z", "--name-only", "--diff-filter=D"];
+        let listed = self.git.run_ok(diff).await?;
+        Ok(&missing & &fields(&listed).map(lossy).collect())
     }
 
     /// The files that were changed here, staged or not, and change between the two commits as well.
@@ -462,25 +717,38 @@ async fn touched(git: &Git, from: &str, to: &str) -> Result<Vec<Touched>> {
         touched.push(Touched {
             path: path.to_owned(),
             added: raw.starts_with(b":000000 "),
+            removed: raw.get(8..15) == Some(b"000000 "),
             submodule: raw.starts_with(b":160000 ") || raw.get(8..15) == Some(b"160000 "),
         });
     }
     Ok(touched)
 }
 
-/// The commit that the index of a work tree has: `onto`, or an older one when the files of an earlier
-/// merge were left behind. Git would take their absence for a change to keep, if it were told to go on
-/// from `onto`.
+/// The paths in which the index of a work tree differs from a commit. The index is compared and never
+/// written: `git write-tree` would lock it.
+async fn staged(git: &Git, commit: &str) -> Result<BTreeSet<Vec<u8>>> {
+    let args = [
+        "diff-index",
+        "--cached",
+        "-z",
+        "--no-renames",
+        "--name-only",
+        commit,
+        "--",
+    ];
+    let listed = git.run_ok(args).await?;
+    Ok(fields(&listed).map(<[u8]>::to_owned).collect())
+}
+
+/// The commit that the index of a work tree is built on: `onto`, or an older one when the files of an
+/// earlier merge were left behind. git would take their absence for a change to keep, if it were told to
+/// go on from `onto`.
 ///
-/// The index is compared and never written: `git write-tree` would do it in one step, and lock it.
+/// An index with changes of the user's is built on an older commit when it differs from that one in
+/// fewer paths, and in no other than it differs from `onto`.
 async fn shown_in(git: &Git, onto: &str) -> Option<String> {
-    let has = async |commit: &str| {
-        let args = ["diff-index", "--cached", "--quiet", commit, "--"];
-        git.run(args)
-            .await
-            .is_ok_and(|compared| compared.status == 0)
-    };
-    if has(onto).await {
+    let from_onto = staged(git, onto).await.ok()?;
+    if from_onto.is_empty() {
         return Some(onto.to_owned());
     }
     let list = [
@@ -493,12 +761,43 @@ async fn shown_in(git: &Git, onto: &str) -> Option<String> {
         onto,
     ];
     let commits = git.run_ok(list).await.ok()?;
+    let mut fewest = from_onto.len();
+    let mut shown = None;
     for commit in std::str::from_utf8(&commits).ok()?.lines() {
-        if has(commit).await {
-            return Some(commit.to_owned());
+        let differing = staged(git, commit).await.ok()?;
+        if differing.len() < fewest && differing.is_subset(&from_onto) {
+            fewest = differing.len();
+            shown = Some(commit.to_owned());
+        }
+        if fewest == 0 {
+            break;
         }
     }
-    None
+    shown
+}
+
+/// The warning about a linked work tree that has the branch checked out and is not there.
+fn gone(the_move: &BranchMove, path: &Path) -> Warning {
+    let message = format!(
+        "'{}' is checked out in {}, which is gone; its files were not brought along",
+        text::one_line(&the_move.branch),
+        show(path)
+    );
+    Warning::new(message).with_hint(format!(
+        "if it was moved, run in it: git worktree repair, and git read-tree -m -u {} HEAD; if it is \
+         gone for good: git worktree prune",
+        the_move.from
+    ))
+}
+
+/// Whether a key names a program that a checkout runs, or another work tree.
+fn is_filter(key: &str) -> bool {
+    key.starts_with("filter.") || key == "core.worktree"
+}
+
+/// A path as a word of a command.
+fn quote(path: &Path) -> String {
+    quoted(&path.to_string_lossy())
 }
 
 /// The refusal to move a branch that git has not finished with.
@@ -517,8 +816,12 @@ fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
     let has = |file: &str, wanted: &str| {
         let file = state.join(file);
         let text = state_file(&file).unwrap_or_default();
+        // A larger file counts as naming any branch.
         let is_cut = fs::metadata(&file).is_ok_and(|found| found.len() > MAX_STATE_FILE);
-        is_cut || text.lines().any(|line| line == wanted)
+        is_cut
+            || text
+                .split(|b| *b == b'\n')
+                .any(|line| line == wanted.as_bytes())
     };
     let rebased = [
         "rebase-merge/head-name",
@@ -529,17 +832,6 @@ fn unfinished(state: &Path, branch: &str) -> Option<&'static str> {
         return Some("rebase");
     }
     has("BISECT_START", branch).then_some("bisect")
-}
-
-/// A small regular file of git's own; `None` for anything else.
-fn state_file(path: &Path) -> Option<String> {
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path).ok()?;
-    file.take(MAX_STATE_FILE).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Adds what there is at `path` below `root`: the file, or all files of the directory. A directory

@@ -7,24 +7,24 @@ use forge_core::{
 
 use crate::{
     Local,
+    caps::LIMITS,
     ident::identity,
-    pulls::{check_label_count, resolve_labels, resolve_logins},
+    pulls::{resolve_labels, resolve_logins},
     store::{Attempts, IssueEvent, IssueSnapshot},
-    validate,
 };
 
 impl Local {
     pub(super) async fn open_issue(&self, new: &NewIssue) -> Result<Outcome<Issue>> {
-        let title = validate::title(&new.title)?;
-        validate::body_size("body", &new.body)?;
-        let by = identity(self.git()).await?;
+        let title = LIMITS.check_title(&new.title)?;
+        LIMITS.check_text("body", &new.body)?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let book = self.store.labels(&mut cat).await?.book;
         let mut snapshot = IssueSnapshot::new(by.actor.clone(), by.at);
-        snapshot.title = title;
+        snapshot.title = title.to_owned();
         snapshot.body.clone_from(&new.body);
         snapshot.labels = resolve_labels(&book, &new.labels)?;
-        check_label_count(&snapshot.labels)?;
+        LIMITS.check_label_count(snapshot.labels.len())?;
         snapshot.assignees = resolve_logins("assignees", &new.assignees, &by)?;
         let mut attempts = Attempts::begin(&self.store).await;
         loop {

@@ -1,16 +1,16 @@
 //! Changing the text and the labels of an issue.
 
 use forge_core::{
-    Outcome, Result, Warning,
-    model::{EditIssue, Issue, IssueFields},
+    Action, Op, Outcome, Result, Warning, check_version,
+    model::{EditIssue, Issue, IssueFields, IssueId},
 };
 
 use crate::{
     Local,
+    caps::LIMITS,
     ident::identity,
     pulls::change_labels,
     store::{Attempts, IssueEvent},
-    validate,
 };
 
 impl Local {
@@ -19,18 +19,30 @@ impl Local {
         number: u64,
         edit: &EditIssue,
     ) -> Result<Outcome<Issue>> {
-        let title = edit.title.as_deref().map(validate::title).transpose()?;
+        let title = edit
+            .title
+            .as_deref()
+            .map(|t| LIMITS.check_title(t))
+            .transpose()?;
         if let Some(body) = &edit.body {
-            validate::body_size("body", body)?;
+            LIMITS.check_text("body", body)?;
         }
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         let fields = IssueFields::default();
         loop {
             let before = self.store.read_issue(&mut cat, number).await?;
+            let id = IssueId::number(self.id().clone(), number);
+            let expected = edit.expected_version.as_deref();
+            check_version(
+                &id,
+                expected,
+                &before.tip,
+                Action::op(Op::IssueView).on(number),
+            )?;
             let mut snapshot = before.snapshot.clone();
-            let title = title.clone().filter(|t| *t != snapshot.title);
+            let title = title.filter(|t| *t != snapshot.title).map(str::to_owned);
             let body = edit.body.clone().filter(|b| *b != snapshot.body);
             let (labels_added, labels_removed) = if edit.labels.is_empty() {
                 Default::default()

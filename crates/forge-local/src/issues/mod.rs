@@ -17,9 +17,9 @@ use forge_core::{
 
 use crate::{
     Local,
+    caps::LIMITS,
     ident::identity,
     store::{Attempts, IssueEvent},
-    validate,
 };
 
 #[async_trait]
@@ -62,8 +62,8 @@ impl Issues for Local {
 
     async fn comment_issue(&self, issue: &IssueId, body: &str) -> Result<Outcome<Comment>> {
         let number = self.issue_number(issue)?;
-        validate::body(body)?;
-        let by = identity(self.git()).await?;
+        LIMITS.check_comment("body", body)?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {

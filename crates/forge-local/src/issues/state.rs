@@ -7,9 +7,9 @@ use forge_core::{
 
 use crate::{
     Local,
+    caps::LIMITS,
     ident::identity,
     store::{Attempts, IssueEvent},
-    validate,
 };
 
 impl Local {
@@ -19,9 +19,9 @@ impl Local {
         req: &SetIssueState,
     ) -> Result<Outcome<Issue>> {
         if let Some(comment) = &req.comment {
-            validate::body(comment)?;
+            LIMITS.check_comment("body", comment)?;
         }
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         let fields = IssueFields::default();

@@ -44,6 +44,7 @@ impl Local {
         let (labels, warning) = shown_labels(&s.labels, book);
         Issue {
             url: id.to_string(),
+            version: issue.tip.clone(),
             id,
             node_id: String::new(),
             number: Some(s.number),
@@ -68,7 +69,7 @@ impl Local {
         cat: &mut CatFile,
         issue: &StoredIssue,
     ) -> Result<Vec<Comment>> {
-        let (log, viewer) = tokio::join!(self.store.issue_log(cat, issue), identity(self.git()));
+        let (log, viewer) = tokio::join!(self.store.issue_log(cat, issue), identity(self.here()));
         // Without a viewer nothing is the viewer's, and reading needs none.
         let viewer = viewer.ok();
         let url = IssueId::number(self.id().clone(), issue.number()).to_string();

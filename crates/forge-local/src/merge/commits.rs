@@ -73,7 +73,7 @@ impl Local {
             committer: who.as_bytes(),
             signing: &by.signing,
         };
-        match self.git().for_write().rebase(cat, rebase).await? {
+        match self.here().for_write().rebase(cat, rebase).await? {
             Rebased::Onto(tip) => Ok(tip),
             Rebased::Conflicts { files, commit } => Err(conflict(pull, files, Some(&commit))),
             Rebased::Nothing => Err(Error::precondition(
@@ -84,7 +84,7 @@ impl Local {
                     text::one_line(&pull.snapshot.base_branch)
                 ),
             )
-            .with_hint(format!("close it with forge pr close {}", pull.number))),
+            .with_hint(super::close(pull.number))),
         }
     }
 
@@ -118,7 +118,7 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        self.git().put_landing_commit(&commit, &by.signing).await
+        self.here().put_landing_commit(&commit, &by.signing).await
     }
 }
 

@@ -4,7 +4,8 @@ mod commits;
 mod update;
 
 use forge_core::{
-    Capability, Error, Outcome, Precondition, Result, Step, Warning, check_expected_head,
+    Action, Capability, Error, Hint, Op, Outcome, Param, Precondition, Result, Step, Warning,
+    check_expected_base, check_expected_head,
     model::{Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState},
     text,
 };
@@ -12,10 +13,9 @@ use forge_git::{CatFile, Merged, quoted};
 
 use crate::{
     Local,
+    caps::LIMITS,
     ident::{Identity, identity},
     store::{Attempts, Draft, Event, IndexChange, Intent, Pull, RefChange, Written, branch_ref},
-    validate,
-    work_trees::Checkout,
 };
 
 /// How many conflicting files a message names; the error itself has all of them.
@@ -67,7 +67,7 @@ impl Local {
         }
         check_request(req)?;
         let method = req.method.unwrap_or(MergeMethod::Merge);
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
@@ -76,15 +76,16 @@ impl Local {
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
             if pull.snapshot.state == PrState::Merged {
+                is_as_expected(&pull, req)?;
                 drop(attempts);
                 return self.merged_before(&mut cat, pull, req).await;
             }
             req.may_merge(&format_args!("#{number}"))?;
             self.check_mergeable(&pull, req).await?;
-            self.check_below(&mut cat, &pull).await?;
+            self.check_below(&mut cat, &pull, method).await?;
             let intent = self.prepare(&mut cat, &pull, method, req, &by).await?;
-            let checkouts = self
-                .prepare_checkouts(
+            let the_move = self
+                .prepare_move(
                     &intent.base_branch,
                     &intent.onto,
                     &intent.result,
@@ -117,23 +118,23 @@ impl Local {
             draft
                 .after
                 .extend(deletion.iter().flat_map(|d| d.as_ref().ok()).cloned());
-            let brought = Checkout::forward_all(&checkouts).await?;
+            let brought = the_move.forward().await?;
             match self.store.append(&mut cat, &pull, &by, draft).await {
                 Ok(Written::Done(_)) => {
                     drop(attempts);
+                    let late = self.finish_move(the_move).await;
                     let merged = self.merged_now(&mut cat, number, req, &intent, deletion);
                     let mut outcome = merged.await?;
                     outcome.steps.extend(brought);
+                    outcome.steps.extend(late.steps);
+                    outcome.warnings.extend(late.warnings);
                     return Ok(outcome);
                 }
                 Ok(Written::Lost(lost)) => {
-                    Checkout::back_all(&checkouts).await?;
+                    the_move.back().await?;
                     attempts.again(lost).await?;
                 }
-                Err(e) => {
-                    Checkout::back_all(&checkouts).await?;
-                    return Err(e);
-                }
+                Err(e) => return Err(the_move.back_after(e).await),
             }
         }
     }
@@ -147,14 +148,16 @@ impl Local {
                 Precondition::Draft,
                 format!("#{number} is a draft, and drafts are not merged"),
             )
-            .with_hint(format!("forge pr ready {number}")));
+            .with_hint(
+                Hint::from(format!("mark #{number} as ready first")).with_action(
+                    Action::op(Op::PrSetDraft)
+                        .on(number)
+                        .with(Param::Draft, "false"),
+                ),
+            ));
         }
         let (base, head) = both_there(pull)?;
-        check_expected_head(
-            &format_args!("#{number}"),
-            req.expected_head.as_deref(),
-            Some(head),
-        )?;
+        is_as_expected(pull, req)?;
         if self.git().contains(base, head).await? {
             return Err(Error::precondition(
                 Precondition::NothingToMerge,
@@ -163,7 +166,7 @@ impl Local {
                     text::one_line(&pull.snapshot.base_branch)
                 ),
             )
-            .with_hint(format!("close it with forge pr close {number}")));
+            .with_hint(close(number)));
         }
         Ok(())
     }
@@ -248,16 +251,7 @@ impl Local {
             return Ok(None);
         };
         if pull.snapshot.head_oid.as_ref() != Some(&tip) {
-            let branch = &pull.snapshot.head_branch;
-            let shown = text::one_line(branch);
-            let warning = Warning::new(format!(
-                "the branch '{shown}' was not deleted: it is at {tip} now, and has gone on since"
-            ))
-            .with_hint(format!(
-                "if its commits are not needed: git branch -D {}",
-                quoted(branch)
-            ));
-            return Ok(Some(Err(warning)));
+            return Ok(Some(Err(gone_on(pull, &tip))));
         }
         let there = Pull {
             head_exists: true,
@@ -323,12 +317,16 @@ impl Local {
                 "subject, body and author were not used: a rebase keeps those of each commit",
             ));
         }
-        if req.leave_checkout {
-            let left = self.files_left(&intent.base_branch, &intent.onto).await?;
-            outcome.warnings.extend(left);
-        }
         Ok(outcome)
     }
+}
+
+/// Refuses another head or base branch than the caller expects.
+fn is_as_expected(pull: &Pull, req: &MergeReq) -> Result<()> {
+    let id = format!("#{}", pull.number);
+    let base = &pull.snapshot.base_branch;
+    check_expected_head(&id, req.expected_head.as_deref(), pull.head_oid.as_deref())?;
+    check_expected_base(&id, req.expected_base.as_deref(), base)
 }
 
 /// The tips of base and head, of which both must be there.
@@ -354,13 +352,31 @@ fn both_there(pull: &Pull) -> Result<(&str, &str)> {
     Ok((base, head))
 }
 
+/// The warning of a head branch that is kept: it is at `tip`, with commits that nobody meant.
+pub(crate) fn gone_on(pull: &Pull, tip: &str) -> Warning {
+    let branch = &pull.snapshot.head_branch;
+    let shown = text::one_line(branch);
+    Warning::new(format!(
+        "the branch '{shown}' was not deleted: it is at {tip} now, and has gone on since"
+    ))
+    .with_hint(format!(
+        "if its commits are not needed: git branch -D {}",
+        quoted(branch)
+    ))
+}
+
+/// Closes a pull request that brings nothing.
+pub(super) fn close(number: u64) -> Hint {
+    Hint::from(format!("close #{number}")).with_action(Action::op(Op::PrClose).on(number))
+}
+
 /// The texts of a merge, before anything is looked at.
 fn check_request(req: &MergeReq) -> Result<()> {
     if let Some(subject) = &req.subject {
-        validate::body_size("subject", subject)?;
+        LIMITS.check_text("subject", subject)?;
     }
     if let Some(body) = &req.body {
-        validate::body_size("body", body)?;
+        LIMITS.check_text("body", body)?;
     }
     if let Some(email) = &req.author_email {
         let bad = email.is_empty()

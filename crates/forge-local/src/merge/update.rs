@@ -1,7 +1,7 @@
 //! Bringing a head branch up to date with its base, on the refs alone.
 
 use forge_core::{
-    Outcome, Result, check_expected_head,
+    Outcome, Result, check_expected_base, check_expected_head,
     model::{PrFields, PullRequest, UpdateBranch, UpdateMethod},
 };
 use forge_git::{Merged, RawCommit, signature};
@@ -11,7 +11,6 @@ use crate::{
     Local,
     ident::{Identity, identity},
     store::{Attempts, Pull, RefChange, branch_ref},
-    work_trees::Checkout,
 };
 
 impl Local {
@@ -20,7 +19,7 @@ impl Local {
         number: u64,
         req: &UpdateBranch,
     ) -> Result<Outcome<PullRequest>> {
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
@@ -30,10 +29,12 @@ impl Local {
                 .await?;
             crate::pulls::require_open(&pull, "the branch of an open one alone is updated")?;
             let (base, head) = both_there(&pull)?;
-            check_expected_head(
-                &format_args!("#{number}"),
-                req.expected_head.as_deref(),
-                Some(head),
+            let id = format!("#{number}");
+            check_expected_head(&id, req.expected_head.as_deref(), Some(head))?;
+            check_expected_base(
+                &id,
+                req.expected_base.as_deref(),
+                &pull.snapshot.base_branch,
             )?;
             if self.git().contains(head, base).await? {
                 return self.unchanged(&mut cat, pull, "up to date already").await;
@@ -49,31 +50,26 @@ impl Local {
             };
             let reason = format!("forge: #{number} update head branch");
             let branch = &pull.snapshot.head_branch;
-            let checkouts = self
-                .prepare_checkouts(branch, head, &new, req.leave_checkout)
+            let the_move = self
+                .prepare_move(branch, head, &new, req.leave_checkout)
                 .await?;
-            let brought = Checkout::forward_all(&checkouts).await?;
+            let brought = the_move.forward().await?;
             match self.store.update_refs(&reason, &[change]).await {
                 Ok(None) => {}
                 Ok(Some(lost)) => {
-                    Checkout::back_all(&checkouts).await?;
+                    the_move.back().await?;
                     attempts.again(lost).await?;
                     continue;
                 }
-                Err(e) => {
-                    Checkout::back_all(&checkouts).await?;
-                    return Err(e);
-                }
+                Err(e) => return Err(the_move.back_after(e).await),
             }
-            let left = match req.leave_checkout {
-                true => self.files_left(branch, head).await?,
-                false => None,
-            };
+            let late = self.finish_move(the_move).await;
             let pull = self.store.read(&mut cat, number).await?;
             let mut outcome =
                 Outcome::immediate(self.present(&mut cat, pull, PrFields::NONE).await?);
-            outcome.warnings.extend(left);
+            outcome.warnings.extend(late.warnings);
             outcome.steps.extend(brought);
+            outcome.steps.extend(late.steps);
             return Ok(outcome);
         }
     }
@@ -101,6 +97,6 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        self.git().put_landing_commit(&commit, &by.signing).await
+        self.here().put_landing_commit(&commit, &by.signing).await
     }
 }

@@ -1,7 +1,7 @@
 //! Opening a pull request.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Outcome, Precondition, Result,
+    Action, Arg, Capability, Error, ErrorKind, Hint, Op, Outcome, Param, Precondition, Result,
     model::{CreatePull, FileEdit, PrFields, PullRequest, Reviewer},
     text,
 };
@@ -19,6 +19,9 @@ use crate::{
     validate,
 };
 
+/// The same call with another base branch.
+const CHOOSE_BASE: Action = Action::again(&[(Param::Base, Arg::Choose)]);
+
 impl Local {
     pub(crate) async fn create_pull(&self, req: &CreatePull) -> Result<Outcome<PullRequest>> {
         if req.milestone.is_some() {
@@ -28,8 +31,8 @@ impl Local {
             return Err(Self::unsupported(Capability::PrCreateCrossRepository));
         }
         req.check_edits()?;
-        let title = validate::title(&req.title)?;
-        validate::body_size("description", &req.description)?;
+        let title = LIMITS.check_title(&req.title)?;
+        LIMITS.check_text("description", &req.description)?;
         validate::reviewers(&req.reviewers)?;
         let mut cat = self.store.cat();
         let below = self.below(&mut cat, req).await?;
@@ -41,16 +44,19 @@ impl Local {
                     "base",
                     "there is no base branch: the repository has no commits yet",
                 )
-                .with_hint("commit something first, or name the base branch")
+                .with_hint(
+                    Hint::new("commit something first, or name the base branch")
+                        .with_action(CHOOSE_BASE),
+                )
             })?,
         };
         let made = !req.edits.is_empty() || req.patch.is_some();
         let head = match req.head.branch.as_str() {
-            "" if made => FileEdit::branch_name(&title),
+            "" if made => FileEdit::branch_name(title),
             head => head.to_owned(),
         };
         let base_oid = self.branch_tip(&mut cat, "base", &base).await?;
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let head_oid = if made {
             self.new_branch(&mut cat, &head).await?;
             String::new()
@@ -63,7 +69,7 @@ impl Local {
         let book = self.store.labels(&mut cat).await?.book;
 
         let mut snapshot = Snapshot::new(0, by.actor.clone(), by.at);
-        snapshot.title = title;
+        snapshot.title = title.to_owned();
         snapshot.description.clone_from(&req.description);
         snapshot.draft = req.draft;
         snapshot.base_branch = base;
@@ -71,7 +77,7 @@ impl Local {
         snapshot.head_branch = head;
         snapshot.depends_on = below.map(|below| below.number);
         snapshot.labels = resolve_labels(&book, &req.labels)?;
-        check_label_count(&snapshot.labels)?;
+        LIMITS.check_label_count(snapshot.labels.len())?;
         snapshot.assignees = resolve_logins("assignees", &req.assignees, &by)?;
         snapshot.pending_reviewers = resolve_reviewers(&req.reviewers, &by, &by.actor.login)?;
 
@@ -139,8 +145,10 @@ impl Local {
         let (head, base) = (text::one_line(head), text::one_line(base));
         if head == base {
             return Err(
-                Error::invalid("head", format!("head and base are both '{head}'"))
-                    .with_hint("choose another base, or commit on a branch of its own"),
+                Error::invalid("head", format!("head and base are both '{head}'")).with_hint(
+                    Hint::new("choose another base, or commit on a branch of its own")
+                        .with_action(CHOOSE_BASE),
+                ),
             );
         }
         let not_base = format!("^{base_oid}");
@@ -165,9 +173,9 @@ impl Local {
         }
         if common?.status != 0 {
             let hint = if self.store.common_dir.join("shallow").exists() {
-                "this clone is shallow and may lack it: git fetch --unshallow"
+                Hint::new("this clone is shallow and may lack it: git fetch --unshallow")
             } else {
-                "choose a base that the head was started from"
+                Hint::new("choose a base that the head was started from").with_action(CHOOSE_BASE)
             };
             return Err(
                 Error::invalid("head", format!("'{head}' and '{base}' share no history"))
@@ -203,7 +211,10 @@ impl Local {
                 text::one_line(&snapshot.base_branch)
             ),
         )
-        .with_hint(format!("look at it with forge pr view {}", twin.number)))
+        .with_hint(
+            Hint::from(format!("look at #{}", twin.number))
+                .with_action(Action::op(Op::PrView).on(twin.number)),
+        ))
     }
 
     /// The lowest number above all that were given.
@@ -227,19 +238,6 @@ pub(crate) fn resolve_labels(book: &Book, names: &[String]) -> Result<Vec<LabelR
         }
     }
     Ok(labels)
-}
-
-/// Refuses more labels than one pull request may have.
-pub(crate) fn check_label_count(labels: &[LabelRef]) -> Result<()> {
-    if labels.len() <= LIMITS.labels_max {
-        return Ok(());
-    }
-    let most = LIMITS.labels_max;
-    Err(Error::invalid(
-        "labels",
-        format!("{} labels are too many: {most} is the most", labels.len()),
-    )
-    .with_hint("take some off"))
 }
 
 /// Logins as they were typed, `@me` replaced, each once.

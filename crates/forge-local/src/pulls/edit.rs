@@ -1,18 +1,19 @@
 //! Changing a pull request.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Outcome, Result,
+    Action, Capability, Error, Op, Outcome, Result, check_version,
     model::{EditPull, PullRequest, Reviewer, SetChange},
     text,
 };
 use forge_git::CatFile;
 
 use super::{
-    create::{check_label_count, resolve_labels, resolve_logins, resolve_reviewers},
+    create::{resolve_labels, resolve_logins, resolve_reviewers},
     state::require_open,
 };
 use crate::{
     Local,
+    caps::LIMITS,
     ident::{Identity, identity},
     labels::Book,
     store::{Attempts, Draft, Edited, Event, LabelRef, Pull, Snapshot, Written, same_login},
@@ -29,14 +30,14 @@ impl Local {
             return Err(Self::unsupported(Capability::PrMilestone));
         }
         if let Some(title) = &edit.title {
-            validate::title(title)?;
+            LIMITS.check_title(title)?;
         }
         if let Some(description) = &edit.description {
-            validate::body_size("description", description)?;
+            LIMITS.check_text("description", description)?;
         }
         validate::reviewers(&edit.reviewers.add)?;
         validate::reviewers(&edit.reviewers.remove)?;
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
@@ -44,21 +45,9 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
-            if let Some(expected) = &edit.expected_version
-                && expected != &pull.tip
-            {
-                return Err(Error::new(
-                    ErrorKind::Conflict {
-                        expected: expected.clone(),
-                        actual: pull.tip.clone(),
-                    },
-                    format!(
-                        "#{number} has changed: its version is {} and not {expected}",
-                        pull.tip
-                    ),
-                )
-                .with_hint("read it again, then edit what is there now"));
-            }
+            let expected = edit.expected_version.as_deref();
+            let view = Action::op(Op::PrView).on(number);
+            check_version(&self.pr(number), expected, &pull.tip, view)?;
             let (snapshot, edited) = self.apply(&mut cat, &pull, edit, &by).await?;
             if edited == Edited::default() {
                 return self.unchanged(&mut cat, pull, "so already").await;
@@ -81,11 +70,15 @@ impl Local {
     ) -> Result<(Snapshot, Edited)> {
         let mut s = pull.snapshot.clone();
         let mut edited = Edited::default();
-        if let Some(title) = edit.title.as_deref().map(validate::title).transpose()?
+        if let Some(title) = edit
+            .title
+            .as_deref()
+            .map(|t| LIMITS.check_title(t))
+            .transpose()?
             && title != s.title
         {
-            s.title.clone_from(&title);
-            edited.title = Some(title);
+            title.clone_into(&mut s.title);
+            edited.title = Some(title.to_owned());
         }
         if let Some(description) = edit.description.as_ref().filter(|d| **d != s.description) {
             s.description.clone_from(description);
@@ -178,6 +171,6 @@ pub(crate) fn change_labels(
             removed.push(labels.remove(at).name);
         }
     }
-    check_label_count(labels)?;
+    LIMITS.check_label_count(labels.len())?;
     Ok((added, removed))
 }

@@ -71,7 +71,7 @@ impl Local {
             encoding: None,
             message: message.as_bytes(),
         };
-        self.git().put_landing_commit(&commit, &by.signing).await
+        self.here().put_landing_commit(&commit, &by.signing).await
     }
 
     /// Refuses a name that a new branch cannot have.

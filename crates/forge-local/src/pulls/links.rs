@@ -1,7 +1,9 @@
 //! The issues that a pull request closes, by the words of its description.
 
+use std::borrow::Cow;
+
 use forge_core::{
-    Result, Warning,
+    Action, Arg, Call, Hint, Op, Param, Result, Warning,
     locator::Hosts,
     mentions::closing,
     model::{IssueId, IssueState, LinkedIssue},
@@ -16,6 +18,15 @@ use crate::{
 
 /// More issues of one description are not looked up.
 const MOST: usize = 100;
+
+/// What to do about numbers that no issue has.
+static CORRECT: Hint = Hint::fixed(
+    "list the issues, and correct the description",
+    Action::fixed(
+        Call::Op(Op::IssueList),
+        &[(Param::State, Arg::Set(Cow::Borrowed("all")))],
+    ),
+);
 
 impl Local {
     /// The issues that `pull` says it closes, and what could not be read of them, was not looked up
@@ -72,7 +83,8 @@ impl Local {
             "the description closes what is not there: {}",
             missing.join(", ")
         ));
-        let hint = "correct the description; forge issue list --state all shows those that exist";
-        Ok(Some(warning.with_hint(hint).of_section("linked_issues")))
+        Ok(Some(
+            warning.with_hint(&CORRECT).of_section("linked_issues"),
+        ))
     }
 }

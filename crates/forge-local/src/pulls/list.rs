@@ -28,7 +28,7 @@ impl Local {
         let mut filter = Filter::of(query)?;
         let mine: Vec<&mut String> = filter.logins_mut().filter(|l| *l == "@me").collect();
         if !mine.is_empty() {
-            let viewer = identity(self.git()).await?.actor;
+            let viewer = identity(self.here()).await?.actor;
             for login in mine {
                 login.clone_from(&viewer.login);
             }
@@ -207,7 +207,7 @@ fn looked_at<'a>(s: &'a Snapshot, labels: &'a [String]) -> Candidate<'a> {
         head: &s.head_branch,
         state: s.state,
         draft: s.draft,
-        decision: s.decision(),
+        decision: s.review_counts().decision(),
         reviewed: !s.latest_reviews.is_empty(),
         pending_reviewers: s.pending_reviewers.iter().map(|r| r.handle()).collect(),
     }

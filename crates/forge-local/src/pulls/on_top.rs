@@ -2,11 +2,11 @@
 //! other's base branch when that one is merged.
 
 use forge_core::{
-    Error, Precondition, Result, Step, Warning,
-    model::{CreatePull, EditPull, PrState, StateFilter},
+    Action, Arg, Error, Hint, Op, Param, Precondition, Result, Step, Warning,
+    model::{CreatePull, EditPull, MergeMethod, PrState, StateFilter},
     text,
 };
-use forge_git::{CatFile, quoted};
+use forge_git::CatFile;
 
 use super::{Scan, require_open, warning_of};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 pub(crate) struct Followed {
     /// One for each of them.
     pub steps: Vec<Step>,
-    /// What could not be done, each with the command that does it.
+    /// What could not be done, each with the call that does it.
     pub warnings: Vec<Warning>,
 }
 
@@ -42,7 +42,10 @@ impl Local {
                     text::one_line(base)
                 ),
             )
-            .with_hint("leave the base branch out, or open it without depending on another")),
+            .with_hint(
+                Hint::new("leave the base branch out, or open it without depending on another")
+                    .with_action(Action::again(&[(Param::Base, Arg::Omit)])),
+            )),
             _ => Ok(Some(below)),
         }
     }
@@ -66,26 +69,34 @@ impl Local {
     }
 
     /// Refuses to merge `pull` before what it is on top of, and into the branch of what is merged.
-    pub(crate) async fn check_below(&self, cat: &mut CatFile, pull: &Pull) -> Result<()> {
+    pub(crate) async fn check_below(
+        &self,
+        cat: &mut CatFile,
+        pull: &Pull,
+        method: MergeMethod,
+    ) -> Result<()> {
         let Some(below) = self.found_below(cat, pull).await? else {
             return Ok(());
         };
         let (number, lower) = (pull.number, below.number);
-        let (why, hint) = match below.snapshot.state {
+        let (unmet, why, hint) = match below.snapshot.state {
             PrState::Open => (
+                Precondition::Stacked,
                 format!("#{number} is on top of #{lower}, which is open and is merged first"),
-                format!("forge pr merge {lower}"),
+                Hint::from(format!("merge #{lower} first")).with_action(
+                    Action::op(Op::PrMerge)
+                        .on(lower)
+                        .with(Param::Method, method.as_str()),
+                ),
             ),
             PrState::Merged => (
+                Precondition::Rule,
                 format!("#{number} goes into the branch of #{lower}, which is merged"),
-                format!(
-                    "forge pr edit {number} --base {}",
-                    quoted(&below.snapshot.base_branch)
-                ),
+                change_base(number, &below.snapshot.base_branch),
             ),
             PrState::Closed => return Ok(()),
         };
-        Err(Error::precondition(Precondition::Rule, why).with_hint(hint))
+        Err(Error::precondition(unmet, why).with_hint(hint))
     }
 
     /// Gives what is on top of `pull`, which is merged, the base branch that it was merged into. The
@@ -122,12 +133,18 @@ impl Local {
                     "#{number} did not get the base branch '{shown}': {}",
                     e.message()
                 );
-                let command = format!("forge pr edit {number} --base {}", quoted(into));
                 followed
                     .warnings
-                    .push(Warning::new(message).with_hint(command));
+                    .push(Warning::new(message).with_hint(change_base(number, into)));
             }
         }
         followed
     }
+}
+
+/// Gives pull request `number` the base branch that those below it were merged into.
+fn change_base(number: u64, base: &str) -> Hint {
+    let shown = text::one_line(base);
+    Hint::from(format!("give #{number} the base branch '{shown}'"))
+        .with_action(Action::op(Op::PrEdit).on(number).with(Param::Base, base))
 }

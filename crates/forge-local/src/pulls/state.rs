@@ -1,7 +1,7 @@
 //! Closing, reopening, draft and ready.
 
 use forge_core::{
-    Error, Outcome, Precondition, Result, Step, Warning,
+    Action, Error, Hint, Op, Outcome, Param, Precondition, Result, Step, Warning, is_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
     text,
 };
@@ -9,10 +9,17 @@ use forge_git::{CatFile, quoted};
 
 use crate::{
     Local,
+    caps::LIMITS,
     ident::identity,
+    merge::gone_on,
     store::{Attempts, Draft, Event, IndexChange, Pull, RefChange, Snapshot, Written, branch_ref},
-    validate,
 };
+
+/// What to do about a pull request that is merged.
+static OPEN_ANOTHER: Hint = Hint::fixed(
+    "open a new pull request for further changes",
+    Action::op(Op::PrCreate),
+);
 
 impl Local {
     pub(crate) async fn close_pull(
@@ -21,9 +28,9 @@ impl Local {
         req: &CloseReq,
     ) -> Result<Outcome<PullRequest>> {
         if let Some(comment) = &req.comment {
-            validate::body(comment)?;
+            LIMITS.check_comment("body", comment)?;
         }
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
@@ -31,13 +38,22 @@ impl Local {
                 .store
                 .read_to_write(&mut cat, number, &mut attempts)
                 .await?;
+            let gone_on = match is_expected_head(
+                &format_args!("#{number}"),
+                req.expected_head.as_deref(),
+                pull.head_oid.as_deref(),
+            )? {
+                true => None,
+                false => pull.head_oid.as_deref().map(|tip| gone_on(&pull, tip)),
+            };
             match pull.snapshot.state {
                 PrState::Open => {}
                 PrState::Closed => {
                     drop(attempts);
-                    let deletion = match req.delete_branch {
-                        true => self.delete_left_head(&mut cat, &pull).await?,
-                        false => None,
+                    let deletion = match gone_on {
+                        Some(kept) if req.delete_branch => Some(Err(kept)),
+                        _ if req.delete_branch => self.delete_left_head(&mut cat, &pull).await?,
+                        _ => None,
                     };
                     let mut outcome = self.unchanged(&mut cat, pull, "closed already").await?;
                     outcome.add_steps(deletion.as_ref().map(|done| Step {
@@ -71,7 +87,10 @@ impl Local {
             let mut warnings = Vec::new();
             let mut steps = Vec::new();
             if req.delete_branch {
-                let deletion = self.deletion(&mut cat, &pull).await?;
+                let deletion = match gone_on {
+                    Some(kept) => Err(kept),
+                    None => self.deletion(&mut cat, &pull).await?,
+                };
                 steps.push(Step {
                     name: "close".into(),
                     done: true,
@@ -103,9 +122,9 @@ impl Local {
         comment: Option<&str>,
     ) -> Result<Outcome<PullRequest>> {
         if let Some(comment) = comment {
-            validate::body(comment)?;
+            LIMITS.check_comment("body", comment)?;
         }
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
@@ -121,7 +140,7 @@ impl Local {
                         Precondition::Merged,
                         format!("#{number} is merged, so it cannot be reopened"),
                     )
-                    .with_hint("open a new pull request for further changes"));
+                    .with_hint(&OPEN_ANOTHER));
                 }
             }
             let mut snapshot = pull.snapshot.clone();
@@ -157,7 +176,7 @@ impl Local {
         number: u64,
         draft: bool,
     ) -> Result<Outcome<PullRequest>> {
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
@@ -220,7 +239,7 @@ impl Local {
     ) -> Result<Result<RefChange, Warning>> {
         let branch = &pull.snapshot.head_branch;
         let shown = text::one_line(branch).into_owned();
-        let stays = |why: String, hint: String| {
+        let stays = |why: String, hint: Hint| {
             Ok(Err(Warning::new(format!(
                 "the branch '{shown}' was not deleted: {why}"
             ))
@@ -252,25 +271,24 @@ impl Local {
             };
             let (why, recovery) = tree.explain(&leave);
             let recovery = format!("{recovery}, then git branch -D {}", quoted(branch));
-            return stays(why, recovery);
+            return stays(why, recovery.into());
         }
         let needs = |s: &Snapshot| {
             s.number != pull.number && (&s.base_branch == branch || &s.head_branch == branch)
         };
         if let Some(other) = self.find_open(cat, needs).await? {
             if &other.snapshot.head_branch == branch {
+                let close = Action::op(Op::PrClose).on(other.number);
                 return stays(
                     format!("#{} is open and has it as its head too", other.number),
-                    format!("close that one first: forge pr close {}", other.number),
+                    Hint::from(format!("close #{} first", other.number)).with_action(close),
                 );
             }
+            let rebase = Action::op(Op::PrEdit).on(other.number);
             return stays(
                 format!("#{} is open and has it as its base", other.number),
-                format!(
-                    "give that one another base first: forge pr edit {} --base {}",
-                    other.number,
-                    quoted(&pull.snapshot.base_branch)
-                ),
+                Hint::from(format!("give #{} another base first", other.number))
+                    .with_action(rebase.with(Param::Base, &pull.snapshot.base_branch)),
             );
         }
         Ok(Ok(RefChange::Delete {
@@ -300,11 +318,14 @@ pub(crate) fn require_open(pull: &Pull, why: &str) -> Result<()> {
             Precondition::Closed,
             format!("#{number} is closed, and {why}"),
         )
-        .with_hint(format!("reopen it first: forge pr reopen {number}"))),
+        .with_hint(
+            Hint::from(format!("reopen #{number} first"))
+                .with_action(Action::op(Op::PrReopen).on(number)),
+        )),
         PrState::Merged => Err(Error::precondition(
             Precondition::Merged,
             format!("#{number} is merged, and {why}"),
         )
-        .with_hint("open a new pull request for further changes")),
+        .with_hint(&OPEN_ANOTHER)),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use forge_core::{
     PrKey, Result, Warning,
-    model::{Actor, Label, PrFields, PullRequest, Review, ReviewState},
+    model::{Actor, Label, PrFields, PullRequest, Review},
 };
 use forge_git::CatFile;
 
@@ -56,6 +56,7 @@ impl Local {
         let id = self.pr(pull.number);
         let (labels, warning) = shown_labels(&s.labels, book);
         let warnings = warning.into_iter().collect();
+        let reviews = s.review_counts();
         PullRequest {
             url: id.to_string(),
             id,
@@ -83,10 +84,10 @@ impl Local {
             labels,
             assignees: s.assignees.iter().map(Actor::new).collect(),
             milestone: None,
-            approvals: s.count(ReviewState::Approved),
-            changes_requested: s.count(ReviewState::ChangesRequested),
+            approvals: reviews.approved,
+            changes_requested: reviews.changes_requested,
             pending_reviewers: s.pending_reviewers.clone(),
-            review_decision: s.decision(),
+            review_decision: reviews.decision(),
             latest_reviews: s.latest_reviews.iter().map(latest).collect(),
             comments_count: s.comments,
             version: pull.tip.clone(),

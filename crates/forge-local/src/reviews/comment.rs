@@ -1,7 +1,7 @@
 //! Writing, changing and deleting comments.
 
 use forge_core::{
-    Error, ErrorKind, Noun, Outcome, Result,
+    Action, Error, ErrorKind, Hint, Noun, Op, Outcome, Param, Result,
     model::{Comment, CommentId},
     text,
 };
@@ -10,9 +10,9 @@ use forge_git::CatFile;
 use super::conversation::{Conversation, comment_id};
 use crate::{
     Local,
+    caps::LIMITS,
     ident::{Identity, identity},
     store::{Attempts, Draft, Event, Pull, Written},
-    validate,
 };
 
 impl Local {
@@ -22,7 +22,7 @@ impl Local {
         body: &str,
         reply_to: Option<&CommentId>,
     ) -> Result<Outcome<Comment>> {
-        validate::body(body)?;
+        LIMITS.check_comment("body", body)?;
         if let Some(to) = reply_to
             && self.number(&to.pr)? != number
         {
@@ -36,7 +36,7 @@ impl Local {
             )
             .with_hint("answer it on its own pull request"));
         }
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
@@ -81,8 +81,8 @@ impl Local {
         key: &str,
         body: &str,
     ) -> Result<Outcome<Comment>> {
-        validate::body(body)?;
-        let by = identity(self.git()).await?;
+        LIMITS.check_comment("body", body)?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
@@ -105,7 +105,7 @@ impl Local {
     }
 
     pub(super) async fn remove_comment(&self, number: u64, key: &str) -> Result<Outcome<()>> {
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
@@ -166,7 +166,10 @@ fn own(number: u64, said: &Conversation, key: &str, by: &Identity, done: &str) -
             "the comment {key} on #{number} is {author}'s, and can be {done} by {author} alone"
         ),
     )
-    .with_hint("answer it instead"))
+    .with_hint(
+        Hint::new("answer it instead")
+            .with_action(Action::op(Op::Comment).on(number).choose(Param::Body)),
+    ))
 }
 
 fn no_comment(number: u64, key: &str) -> Error {
@@ -174,9 +177,13 @@ fn no_comment(number: u64, key: &str) -> Error {
         Noun::Comment,
         format!("#{number} has no comment {}", shown(key)),
     )
-    .with_hint(format!(
-        "forge pr view {number} --comments shows those that it has"
-    ))
+    .with_hint(
+        Hint::from(format!("look at the comments that #{number} has")).with_action(
+            Action::op(Op::PrView)
+                .on(number)
+                .with(Param::Include, "comments"),
+        ),
+    )
 }
 
 fn shown(key: &str) -> String {

@@ -43,7 +43,7 @@ impl Local {
             match viewer {
                 Some(viewer) => Some(viewer.clone()),
                 // Without a viewer nothing is the viewer's, and reading needs none.
-                None => identity(self.git()).await.ok(),
+                None => identity(self.here()).await.ok(),
             }
         };
         let (log, viewer) = tokio::join!(self.store.log(cat, pull), ask);

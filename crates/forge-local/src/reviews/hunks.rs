@@ -2,6 +2,7 @@
 
 use forge_core::{
     Result,
+    diff::{DiffLine, HunkHeader, LineReader},
     model::{ByteStream, Side},
 };
 use futures::StreamExt;
@@ -20,66 +21,34 @@ pub(super) struct Position {
     pub side: Side,
 }
 
-/// A hunk header: first lines and counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hunk {
-    left: (u64, u64),
-    right: (u64, u64),
+impl Position {
+    /// Whether a range of lines has the whole position.
+    fn is_in(&self, (first, count): (u64, u64)) -> bool {
+        let inside = |n: u64| n >= first && n - first < count;
+        inside(self.line) && self.start.is_none_or(inside)
+    }
 }
 
-impl Hunk {
-    /// Reads `@@ -1,2 +3,4 @@ …`; a count of 1 may be left out.
-    fn parse(line: &[u8]) -> Option<Self> {
-        let line = String::from_utf8_lossy(line.get(..line.len().min(100))?).into_owned();
-        let mut words = line.strip_prefix("@@ ")?.split(' ');
-        let range = |word: &str, sign| {
-            let word = word.strip_prefix(sign)?;
-            let (first, count) = word.split_once(',').unwrap_or((word, "1"));
-            Some((first.parse().ok()?, count.parse().ok()?))
-        };
-        let left = range(words.next()?, '-')?;
-        let right = range(words.next()?, '+')?;
-        (words.next()? == "@@").then_some(Self { left, right })
-    }
-
-    fn side(&self, side: Side) -> (u64, u64) {
-        match side {
-            Side::Left => self.left,
-            Side::Right => self.right,
+/// The hunk of the diff of one file that has `place`, up to its line; else the ranges that the
+/// file's hunks have on that side.
+pub(super) async fn find_hunk(
+    diff: &mut ByteStream,
+    place: &Position,
+) -> Result<std::result::Result<String, Vec<String>>> {
+    let mut finder = Finder::new(place);
+    while let Some(chunk) = diff.next().await {
+        if let Some(hunk) = finder.push(&chunk?) {
+            return Ok(Ok(hunk));
         }
     }
-
-    fn has(&self, place: &Position) -> bool {
-        let (first, count) = self.side(place.side);
-        let inside = |n: u64| n >= first && n - first < count;
-        inside(place.line) && place.start.is_none_or(inside)
-    }
-
-    /// The hunk of the diff of one file that has `place`, up to its line; else the ranges that the
-    /// file's hunks have on that side.
-    pub async fn find(
-        diff: &mut ByteStream,
-        place: &Position,
-    ) -> Result<std::result::Result<String, Vec<String>>> {
-        let mut finder = Finder::new(place);
-        while let Some(chunk) = diff.next().await {
-            if let Some(hunk) = finder.push(&chunk?) {
-                return Ok(Ok(hunk));
-            }
-        }
-        Ok(Err(finder.ranges))
-    }
+    Ok(Err(finder.ranges))
 }
 
 /// Goes through a diff in chunks of any size.
 struct Finder<'a> {
     place: &'a Position,
     line: Vec<u8>,
-    /// Lines of the present hunk that are still to come, left and right.
-    left: u64,
-    right: u64,
-    /// The number of the next line on the wanted side.
-    next: u64,
+    reader: LineReader,
     /// The hunk that has the place, as far as it was read.
     kept: Option<Vec<u8>>,
     ranges: Vec<String>,
@@ -87,15 +56,12 @@ struct Finder<'a> {
 
 impl<'a> Finder<'a> {
     fn new(place: &'a Position) -> Self {
-        let (line, ranges) = (Vec::new(), Vec::new());
         Self {
             place,
-            line,
-            left: 0,
-            right: 0,
-            next: 0,
+            line: Vec::new(),
+            reader: LineReader::default(),
             kept: None,
-            ranges,
+            ranges: Vec::new(),
         }
     }
 
@@ -115,47 +81,39 @@ impl<'a> Finder<'a> {
     }
 
     fn line(&mut self, line: &[u8]) -> Option<String> {
-        if self.left == 0 && self.right == 0 {
-            self.header(line);
-            return None;
-        }
-        let (on_left, on_right) = match line.first() {
-            Some(b'-') => (true, false),
-            Some(b'+') => (false, true),
-            // "\ No newline at end of file"
-            Some(b'\\') => (false, false),
-            _ => (true, true),
+        let (old, new) = match self.reader.read(line) {
+            DiffLine::Hunk(hunk) => {
+                self.begin(&hunk, line);
+                return None;
+            }
+            DiffLine::Context { old, new } => (Some(old), Some(new)),
+            DiffLine::Added { new } => (None, Some(new)),
+            DiffLine::Removed { old } => (Some(old), None),
+            DiffLine::NoNewline => (None, None),
+            _ => return None,
         };
-        self.left = self.left.saturating_sub(u64::from(on_left));
-        self.right = self.right.saturating_sub(u64::from(on_right));
         let kept = self.kept.as_mut()?;
         kept.push(b'\n');
         kept.extend_from_slice(line);
         if kept.len() > 16 * KEPT {
             *kept = tail(kept).into_bytes();
         }
-        let counts = match self.place.side {
-            Side::Left => on_left,
-            Side::Right => on_right,
+        let number = match self.place.side {
+            Side::Left => old,
+            Side::Right => new,
         };
-        let reached = counts && self.next == self.place.line;
-        self.next += u64::from(counts);
-        reached.then(|| tail(kept))
+        (number == Some(self.place.line)).then(|| tail(kept))
     }
 
-    fn header(&mut self, line: &[u8]) {
-        self.kept = None;
-        let Some(hunk) = Hunk::parse(line) else {
-            return;
+    fn begin(&mut self, hunk: &HunkHeader<'_>, line: &[u8]) {
+        let (first, count) = match self.place.side {
+            Side::Left => (hunk.old_start, hunk.old_count),
+            Side::Right => (hunk.new_start, hunk.new_count),
         };
-        (self.left, self.right) = (hunk.left.1, hunk.right.1);
-        let (first, count) = hunk.side(self.place.side);
-        self.next = first;
-        if hunk.has(self.place) {
-            self.kept = Some(line.to_vec());
-        }
+        self.kept = self.place.is_in((first, count)).then(|| line.to_vec());
         if count > 0 && self.ranges.len() < NAMED {
-            self.ranges.push(format!("{first}-{}", first + count - 1));
+            self.ranges
+                .push(format!("{first}-{}", first.saturating_add(count - 1)));
         }
     }
 }
@@ -219,19 +177,6 @@ mod tests {
                 ["1-3", "20-20"]
             );
         }
-    }
-
-    #[test]
-    fn headers() {
-        assert_eq!(
-            Hunk::parse(b"@@ -1 +2,3 @@"),
-            Some(Hunk {
-                left: (1, 1),
-                right: (2, 3)
-            })
-        );
-        assert_eq!(Hunk::parse(b"@@ -1 +2,3"), None);
-        assert_eq!(Hunk::parse(b"-@@ -1 +2 @@"), None);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Submitting a review.
 
+use std::borrow::Cow;
+
 use forge_core::{
-    Error, Outcome, Precondition, Result, check_expected_head,
+    Action, Arg, Error, Hint, Outcome, Param, Precondition, Result, check_expected_head,
     model::{FileChange, FileStatus, NewReview, NewThread, Review, ReviewState, Side, Verdict},
     text,
 };
@@ -9,15 +11,22 @@ use forge_git::CatFile;
 
 use super::{
     conversation::review_id,
-    hunks::{Hunk, Position},
+    hunks::{Position, find_hunk},
 };
 use crate::{
     Local,
+    caps::LIMITS,
     diff::{Range, diff_args},
     ident::identity,
     store::{Attempts, Draft, Event, LatestReview, OpenedThread, Pull, Written},
-    validate,
+    validate::CHOOSE_BODY,
 };
+
+/// What the author of a pull request can do in place of a verdict.
+static COMMENT_INSTEAD: Hint = Hint::fixed(
+    "leave a comment instead, or ask somebody else for a review",
+    Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))]),
+);
 
 impl Local {
     pub(super) async fn add_review(
@@ -26,7 +35,7 @@ impl Local {
         review: &NewReview,
     ) -> Result<Outcome<Review>> {
         check_texts(review)?;
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let state = match review.verdict {
             Verdict::Approve => ReviewState::Approved,
             Verdict::RequestChanges => ReviewState::ChangesRequested,
@@ -49,7 +58,7 @@ impl Local {
                     Precondition::Rule,
                     format!("you opened #{number}, and nobody can {verb} their own pull request"),
                 )
-                .with_hint("leave a comment instead, or ask somebody else for a review"));
+                .with_hint(&COMMENT_INSTEAD));
             }
             check_expected_head(
                 &format_args!("#{number}"),
@@ -165,7 +174,7 @@ impl Local {
             start: thread.start_line,
             side: thread.side,
         };
-        let ranges = match Hunk::find(&mut diff, &place).await? {
+        let ranges = match find_hunk(&mut diff, &place).await? {
             Ok(hunk) => return Ok(hunk),
             Err(ranges) => ranges,
         };
@@ -203,22 +212,23 @@ fn name_on(file: &FileChange, side: Side) -> Option<&String> {
 
 /// The texts of a review, before anything is looked at.
 fn check_texts(review: &NewReview) -> Result<()> {
-    validate::body_size("body", &review.body)?;
+    LIMITS.check_text("body", &review.body)?;
     let empty = review.body.trim().is_empty();
     match review.verdict {
         Verdict::Approve => {}
         Verdict::RequestChanges if empty => {
             return Err(Error::invalid("body", "requesting changes needs a body")
-                .with_hint("say what should change"));
+                .with_hint(Hint::new("say what should change").with_action(CHOOSE_BODY)));
         }
         Verdict::Comment if empty && review.threads.is_empty() => {
-            return Err(Error::invalid("body", "the review says nothing")
-                .with_hint("give it a body, or comments on lines"));
+            return Err(Error::invalid("body", "the review says nothing").with_hint(
+                Hint::new("give it a body, or comments on lines").with_action(CHOOSE_BODY),
+            ));
         }
         _ => {}
     }
     for thread in &review.threads {
-        validate::body(&thread.body)?;
+        LIMITS.check_comment("body", &thread.body)?;
         if thread.line == 0 || thread.start_line.is_some_and(|s| s == 0 || s > thread.line) {
             return Err(Error::invalid(
                 "line",

@@ -1,6 +1,6 @@
 //! Resolving threads.
 
-use forge_core::{Error, Noun, Outcome, Result, Warning, model::Thread, text};
+use forge_core::{Action, Error, Hint, Noun, Op, Outcome, Result, Warning, model::Thread, text};
 
 use crate::{
     Local,
@@ -15,7 +15,7 @@ impl Local {
         key: &str,
         resolved: bool,
     ) -> Result<Outcome<Thread>> {
-        let by = identity(self.git()).await?;
+        let by = identity(self.here()).await?;
         let mut cat = self.store.cat();
         let mut attempts = Attempts::begin(&self.store).await;
         loop {
@@ -31,7 +31,10 @@ impl Local {
                 .ok_or_else(|| {
                     let shown = text::one_line(key).into_owned();
                     Error::not_found(Noun::Thread, format!("#{number} has no thread {shown}"))
-                        .with_hint("the threads of its reviews are shown with their ids")
+                        .with_hint(
+                            Hint::from(format!("look for the id among the threads of #{number}"))
+                                .with_action(Action::op(Op::ThreadList).on(number)),
+                        )
                 })?;
             if thread.resolved == resolved {
                 let state = if resolved {

@@ -53,7 +53,7 @@ impl Attempts {
             .lock_age()
             .filter(|age| *age >= STALE && self.tries > 5);
         if spent > BUDGET || stale.is_some() {
-            return Err(give_up(&lost, stale, self.tries, spent));
+            return Err(give_up(lost, stale, self.tries, spent));
         }
         tracing::debug!(
             tries = self.tries,
@@ -66,7 +66,7 @@ impl Attempts {
     }
 }
 
-fn give_up(lost: &Lost, stale: Option<Duration>, tries: u32, spent: Duration) -> Error {
+fn give_up(lost: Lost, stale: Option<Duration>, tries: u32, spent: Duration) -> Error {
     let kind = match lost.error.kind() {
         ErrorKind::Git { status } => ErrorKind::Git { status: *status },
         _ => ErrorKind::Git { status: -1 },
@@ -93,11 +93,24 @@ fn give_up(lost: &Lost, stale: Option<Duration>, tries: u32, spent: Duration) ->
         .with_hint("nothing was changed; try again"),
     }
     .with_retry(Retry::Transient)
+    .with_source(lost.error)
 }
 
 async fn take_turn(common_dir: &Path) -> Option<File> {
-    let path = common_dir.join(TURN_FILE);
-    let file = File::options().create(true).append(true).open(path).ok()?;
+    let mut options = File::options();
+    options.create(true).append(true);
+    // The repository can be a stranger's: a link would make a file elsewhere, and a pipe never open.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+
+        use rustix::fs::OFlags;
+        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    }
+    let file = options.open(common_dir.join(TURN_FILE)).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     let begun = Instant::now();
     loop {
         match file.try_lock() {

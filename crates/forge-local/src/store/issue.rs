@@ -1,22 +1,32 @@
 //! Issues: the chain of events below each of `refs/forge/issues/`, and `issue.json`, the state
 //! after the last of them.
 
+use std::borrow::Cow;
+
 use forge_core::{
-    Error, ErrorKind, Noun, Result, Timestamp,
+    Action, Arg, Call, Error, Hint, Noun, Op, Param, Result, Timestamp,
     model::{Actor, IssueReason, IssueState},
 };
 use forge_git::{CatFile, Found};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Entry, LabelRef, Lost, RefChange, Store, event::Subject, log::Logged, refs, write::no_json,
+    Entry, FORMAT, LabelRef, Lost, RefChange, Store, Unreadable, event::Subject, log::Logged, refs,
+    write::no_json,
 };
 use crate::ident::Identity;
 
-/// The format that this version writes, and the newest that it reads.
-const FORMAT: u32 = 1;
 /// How many issues are looked at together.
 const BATCH: usize = 64;
+
+/// What to do about a number that no issue has.
+static LIST_ISSUES: Hint = Hint::fixed(
+    "list the issues",
+    Action::fixed(
+        Call::Op(Op::IssueList),
+        &[(Param::State, Arg::Set(Cow::Borrowed("all")))],
+    ),
+);
 
 /// What happened to an issue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,23 +136,14 @@ impl IssueSnapshot {
     }
 
     /// Reads the blob of issue `number`; the error is a part of a sentence.
-    fn decode(data: &[u8], number: u64) -> Result<Self, String> {
-        #[derive(Deserialize)]
-        struct Head {
-            format: u32,
-        }
-        let bad = |e: serde_json::Error| format!("issue.json: {e}");
-        let head: Head = serde_json::from_slice(data).map_err(bad)?;
-        if head.format > FORMAT {
-            return Err(format!(
-                "it has format {}, which a newer version of forge wrote (this one reads up to {FORMAT})",
-                head.format
-            ));
-        }
-        let snapshot: Self = serde_json::from_slice(data).map_err(bad)?;
+    fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
+        Unreadable::check_format("issue.json", data)?;
+        let snapshot: Self =
+            serde_json::from_slice(data).map_err(|e| format!("issue.json: {e}"))?;
         if snapshot.number != number {
-            return Err(format!("issue.json says that it is #{}", snapshot.number));
+            return Err(format!("issue.json says that it is #{}", snapshot.number).into());
         }
+        refs::check_counts("issue.json", snapshot.comments, snapshot.events)?;
         Ok(snapshot)
     }
 }
@@ -204,7 +205,7 @@ impl Store {
                 Noun::Issue,
                 format!("issue #{number} was not found in {}", self.url),
             )
-            .with_hint("forge issue list --state all shows those that exist"))
+            .with_hint(&LIST_ISSUES))
         })
     }
 
@@ -306,26 +307,19 @@ fn decode(number: u64, tip: String, file: Found) -> Result<StoredIssue> {
         Found::Object(object) if object.kind == "blob" => object,
         Found::Object(_) => return Err(broken(number, "issue.json is no file")),
         Found::Missing => return Err(broken(number, "it has no issue.json")),
-        Found::Unreadable(e) => return Err(broken(number, e.message())),
+        Found::Unreadable(e) => return Err(broken(number, e.message()).with_source(e)),
     };
     match IssueSnapshot::decode(&object.data, number) {
         Ok(snapshot) => Ok(StoredIssue { tip, snapshot }),
-        Err(why) => Err(broken(number, &why)),
+        Err(why) => Err(broken(number, why)),
     }
 }
 
 /// An issue that is there and cannot be read.
-fn broken(number: u64, why: &str) -> Error {
-    let name = refs::issue(number);
-    let why = forge_core::text::one_line(why).into_owned();
-    Error::new(
-        ErrorKind::Protocol,
-        format!("issue #{number} ({name}) cannot be read: {why}"),
-    )
-    .with_hint(format!(
-        "look at it with 'git log --first-parent {name}'; 'git update-ref -d {name}' drops this one"
-    ))
-    .with_context("ref", name)
+fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
+    let what = format!("issue #{number}");
+    why.into()
+        .into_error(&what, &refs::issue(number), "drops this one")
 }
 
 #[cfg(test)]
@@ -339,13 +333,16 @@ mod tests {
         let bytes = s.encode().unwrap();
         assert_eq!(IssueSnapshot::decode(&bytes, 7).unwrap(), s);
         let other = IssueSnapshot::decode(&bytes, 8).unwrap_err();
-        assert!(other.contains("#7"), "{other}");
+        assert!(matches!(other, Unreadable::Damaged(why) if why.contains("#7")));
         let newer = String::from_utf8(bytes)
             .unwrap()
             .replace("\"format\": 1", "\"format\": 2");
         let newer = IssueSnapshot::decode(newer.as_bytes(), 7).unwrap_err();
-        assert!(newer.contains("newer"), "{newer}");
+        assert!(matches!(newer, Unreadable::Newer(2)), "{newer:?}");
         assert!(IssueSnapshot::decode(b"{", 7).is_err());
+        s.events = u64::MAX;
+        let refused = IssueSnapshot::decode(&s.encode().unwrap(), 7).unwrap_err();
+        assert!(matches!(refused, Unreadable::Damaged(why) if why.contains("counts")));
     }
 
     #[test]

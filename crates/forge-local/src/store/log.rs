@@ -59,7 +59,7 @@ impl Store {
                 let bad = |why: &str| broken(&format!("event {oid}: {why}"));
                 let object = found
                     .into_object()
-                    .map_err(|e| bad(e.message()))?
+                    .map_err(|e| bad(e.message()).with_source(e))?
                     .ok_or_else(|| bad("it is missing"))?;
                 let commit =
                     RawCommit::parse(&object.data).ok_or_else(|| bad("it is no commit"))?;
@@ -69,7 +69,7 @@ impl Store {
                         entry,
                     }),
                     Ok(None) => {}
-                    Err(e) => return Err(bad(&e.to_string())),
+                    Err(e) => return Err(bad(&e.to_string()).with_source(e)),
                 }
             }
         }

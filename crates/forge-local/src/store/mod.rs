@@ -2,6 +2,7 @@
 
 mod attempts;
 mod event;
+mod format;
 mod index;
 mod issue;
 mod log;
@@ -15,6 +16,7 @@ mod write;
 pub(crate) use attempts::Attempts;
 pub(crate) use event::{Edited, Entry, Event, Intent, OpenedThread};
 pub(crate) use forge_core::search::same_login;
+pub(crate) use format::{FORMAT, Unreadable};
 pub(crate) use index::Index;
 pub(crate) use issue::{IssueEvent, IssueSnapshot, StoredIssue};
 pub(crate) use log::{Log, Logged};

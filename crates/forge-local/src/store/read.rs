@@ -1,14 +1,23 @@
 //! Reading pull requests and the index.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
-use forge_core::{Error, ErrorKind, Noun, Result, model::PrState};
+use forge_core::{Action, Arg, Call, Error, Hint, Noun, Op, Param, Result, model::PrState};
 use forge_git::{CatFile, Found};
 
-use super::{Index, Intent, Snapshot, Store, refs};
+use super::{Index, Intent, Snapshot, Store, Unreadable, refs};
 
 /// How many pull requests are read at once when many are looked at.
 const BATCH: usize = 64;
+
+/// What to do about a number that no pull request has.
+static LIST_PULLS: Hint = Hint::fixed(
+    "list the pull requests",
+    Action::fixed(
+        Call::Op(Op::PrList),
+        &[(Param::State, Arg::Set(Cow::Borrowed("all")))],
+    ),
+);
 
 /// A pull request as it stands now.
 #[derive(Clone, Debug)]
@@ -98,7 +107,7 @@ impl Store {
                 Noun::PullRequest,
                 format!("pull request #{number} was not found in {}", self.url),
             )
-            .with_hint("forge pr list --state all shows those that exist")),
+            .with_hint(&LIST_PULLS)),
         }
     }
 
@@ -166,7 +175,7 @@ impl Store {
                 None if self.loose_ref_exists(*number) => Read::Broken(self.dangling(*number)),
                 None => Read::Missing,
                 Some(tip) if tip.kind != "commit" => {
-                    Read::Broken(broken(*number, &format!("the ref names a {}", tip.kind)))
+                    Read::Broken(broken(*number, format!("the ref names a {}", tip.kind)))
                 }
                 Some(tip) => decode(*number, tip.oid, file),
             });
@@ -299,7 +308,7 @@ fn decode(number: u64, tip: String, file: Found) -> Read {
         Found::Object(object) if object.kind == "blob" => object,
         Found::Object(_) => return Read::Broken(broken(number, "pull.json is no file")),
         Found::Missing => return Read::Broken(broken(number, "it has no pull.json")),
-        Found::Unreadable(e) => return Read::Broken(broken(number, e.message())),
+        Found::Unreadable(e) => return Read::Broken(broken(number, e.message()).with_source(e)),
     };
     match Snapshot::decode(&object.data, number) {
         Ok(snapshot) => Read::Pull(Box::new(Pull {
@@ -312,20 +321,13 @@ fn decode(number: u64, tip: String, file: Found) -> Read {
             base_exists: false,
             unrecorded_merge: None,
         })),
-        Err(why) => Read::Broken(broken(number, &why)),
+        Err(why) => Read::Broken(broken(number, why)),
     }
 }
 
 /// A pull request that is there and cannot be read.
-pub(crate) fn broken(number: u64, why: &str) -> Error {
-    let name = refs::pull(number);
-    let why = forge_core::text::one_line(why).into_owned();
-    Error::new(
-        ErrorKind::Protocol,
-        format!("pull request #{number} ({name}) cannot be read: {why}"),
-    )
-    .with_hint(format!(
-        "look at it with 'git log --first-parent {name}'; 'git update-ref -d {name}' drops this one"
-    ))
-    .with_context("ref", name)
+pub(crate) fn broken(number: u64, why: impl Into<Unreadable>) -> Error {
+    let what = format!("pull request #{number}");
+    why.into()
+        .into_error(&what, &refs::pull(number), "drops this one")
 }

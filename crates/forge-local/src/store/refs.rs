@@ -17,6 +17,14 @@ pub(crate) const LABELS_FILE: &str = "labels.json";
 /// The highest number that is taken for one: far beyond use, and far from overflow.
 pub(crate) const NUMBER_MAX: u64 = 1 << 48;
 
+/// Refuses a count of a stored state that no number of writes has made, and that would overflow.
+pub(super) fn check_counts(file: &str, comments: u64, events: u64) -> Result<(), String> {
+    match comments.max(events) {
+        0..=NUMBER_MAX => Ok(()),
+        most => Err(format!("{file} counts {most} comments or events")),
+    }
+}
+
 /// The ref of pull request `number`.
 pub(crate) fn pull(number: u64) -> String {
     format!("{PULLS}{number}")

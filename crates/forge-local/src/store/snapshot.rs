@@ -2,16 +2,13 @@
 
 use forge_core::{
     Error, ErrorKind, Result, Timestamp,
-    model::{Actor, MergeMethod, PrState, ReviewDecision, ReviewState, Reviewer},
+    model::{Actor, MergeMethod, PrState, ReviewCounts, ReviewState, Reviewer, fold_review},
     search::same_login,
 };
 use forge_git::refname_problem;
 use serde::{Deserialize, Serialize};
 
-use super::{event::Intent, refs};
-
-/// The format that this version writes, and the newest that it reads.
-const FORMAT: u32 = 1;
+use super::{FORMAT, Unreadable, event::Intent, refs};
 
 /// All that a list and the default view show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,29 +105,21 @@ impl Snapshot {
 
     /// As the blob holds it: indented, so that `git show` and `git diff` are readable.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut bytes = serde_json::to_vec_pretty(self)
-            .map_err(|e| Error::new(ErrorKind::Internal, format!("a snapshot has no JSON: {e}")))?;
+        let mut bytes = serde_json::to_vec_pretty(self).map_err(|e| {
+            Error::new(ErrorKind::Internal, format!("a snapshot has no JSON: {e}")).with_source(e)
+        })?;
         bytes.push(b'\n');
         Ok(bytes)
     }
 
     /// Reads the blob of pull request `number`; the error is a part of a sentence.
-    pub fn decode(data: &[u8], number: u64) -> Result<Self, String> {
-        #[derive(Deserialize)]
-        struct Head {
-            format: u32,
-        }
-        let head: Head = serde_json::from_slice(data).map_err(|e| format!("pull.json: {e}"))?;
-        if head.format > FORMAT {
-            return Err(format!(
-                "it has format {}, which a newer version of forge wrote (this one reads up to {FORMAT})",
-                head.format
-            ));
-        }
+    pub fn decode(data: &[u8], number: u64) -> Result<Self, Unreadable> {
+        Unreadable::check_format("pull.json", data)?;
         let snapshot: Self = serde_json::from_slice(data).map_err(|e| format!("pull.json: {e}"))?;
         if snapshot.number != number {
-            return Err(format!("pull.json says that it is #{}", snapshot.number));
+            return Err(format!("pull.json says that it is #{}", snapshot.number).into());
         }
+        refs::check_counts("pull.json", snapshot.comments, snapshot.events)?;
         snapshot.check()?;
         Ok(snapshot)
     }
@@ -178,8 +167,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Takes in a review: opinions stand until another opinion of the same author, comments count
-    /// only where there is no opinion, the author's own never.
+    /// Takes a review in. The author's own does not count.
     pub fn add_review(&mut self, review: LatestReview) {
         let author = review.author.login.clone();
         self.pending_reviewers
@@ -187,42 +175,14 @@ impl Snapshot {
         if same_login(&author, &self.author.login) {
             return;
         }
-        let opinion = |s: ReviewState| s != ReviewState::Commented;
-        let before = self
-            .latest_reviews
-            .iter()
-            .position(|r| same_login(&r.author.login, &author));
-        if let Some(at) = before {
-            let stands = self
-                .latest_reviews
-                .get(at)
-                .is_some_and(|r| opinion(r.state));
-            if stands && !opinion(review.state) {
-                return;
-            }
-            self.latest_reviews.remove(at);
-        }
-        self.latest_reviews.push(review);
+        let is_same =
+            |a: &LatestReview, b: &LatestReview| same_login(&a.author.login, &b.author.login);
+        fold_review(&mut self.latest_reviews, review, |r| r.state, is_same);
     }
 
-    /// How many reviewers' latest opinion is `state`.
-    pub fn count(&self, state: ReviewState) -> u64 {
-        self.latest_reviews
-            .iter()
-            .filter(|r| r.state == state)
-            .count() as u64
-    }
-
-    /// What the reviews add up to. Nothing requires a review here, so without an opinion there is
-    /// no decision.
-    pub fn decision(&self) -> Option<ReviewDecision> {
-        if self.count(ReviewState::ChangesRequested) > 0 {
-            Some(ReviewDecision::ChangesRequested)
-        } else if self.count(ReviewState::Approved) > 0 {
-            Some(ReviewDecision::Approved)
-        } else {
-            None
-        }
+    /// What the reviewers say. Nothing requires a review here.
+    pub fn review_counts(&self) -> ReviewCounts {
+        ReviewCounts::of(self.latest_reviews.iter().map(|r| r.state))
     }
 
     /// Records the merge that `intent` announced.
@@ -258,23 +218,20 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_opinion_wins_over_later_comments() {
+    fn reviews_count_once_a_login_and_own_never() {
         use ReviewState::{Approved, ChangesRequested, Commented};
         let mut s = Snapshot::new(1, Actor::new("author"), Timestamp::from_unix(0));
         s.pending_reviewers = vec![Reviewer::parse("Bob")];
-        assert_eq!(s.decision(), None);
         s.add_review(review("bob", Commented));
         assert!(s.pending_reviewers.is_empty());
-        assert_eq!(s.decision(), None);
         s.add_review(review("bob", Approved));
         s.add_review(review("Bob", Commented));
         s.add_review(review("author", Approved));
-        assert_eq!((s.count(Approved), s.latest_reviews.len()), (1, 1));
-        assert_eq!(s.decision(), Some(ReviewDecision::Approved));
+        let counts = s.review_counts();
+        assert_eq!((counts.approved, counts.total), (1, 1));
         s.add_review(review("carol", ChangesRequested));
-        assert_eq!(s.decision(), Some(ReviewDecision::ChangesRequested));
-        s.add_review(review("carol", Approved));
-        assert_eq!((s.count(Approved), s.count(ChangesRequested)), (2, 0));
+        let counts = s.review_counts();
+        assert_eq!((counts.changes_requested, counts.total), (1, 2));
     }
 
     #[test]
@@ -284,15 +241,13 @@ mod tests {
         s.head_branch = "topic".into();
         let bytes = s.encode().unwrap();
         assert_eq!(Snapshot::decode(&bytes, 7).unwrap(), s);
-        assert!(Snapshot::decode(&bytes, 8).unwrap_err().contains("#7"));
+        let other = Snapshot::decode(&bytes, 8).unwrap_err();
+        assert!(matches!(other, Unreadable::Damaged(why) if why.contains("#7")));
         let newer = String::from_utf8(bytes)
             .unwrap()
             .replace("\"format\": 1", "\"format\": 2");
-        assert!(
-            Snapshot::decode(newer.as_bytes(), 7)
-                .unwrap_err()
-                .contains("newer")
-        );
+        let newer = Snapshot::decode(newer.as_bytes(), 7).unwrap_err();
+        assert!(matches!(newer, Unreadable::Newer(2)), "{newer:?}");
         assert!(Snapshot::decode(b"{", 7).is_err());
         for (field, value) in [("topic", "a..b"), ("topic", "a b"), ("main", "")] {
             let bad = s.encode().unwrap();
@@ -300,6 +255,15 @@ mod tests {
                 .unwrap()
                 .replace(&format!("\"{field}\""), &format!("\"{value}\""));
             assert!(Snapshot::decode(bad.as_bytes(), 7).is_err(), "{value}");
+        }
+        for count in ["comments", "events"] {
+            let bad = String::from_utf8(s.encode().unwrap()).unwrap();
+            let bad = bad.replace(
+                &format!("\"{count}\": 0"),
+                &format!("\"{count}\": {}", u64::MAX),
+            );
+            let refused = Snapshot::decode(bad.as_bytes(), 7).unwrap_err();
+            assert!(matches!(refused, Unreadable::Damaged(why) if why.contains("counts")));
         }
         s.head_oid = Some("--output=x".into());
         assert!(Snapshot::decode(&s.encode().unwrap(), 7).is_err());

@@ -92,6 +92,9 @@ fn is_race(said: &str) -> bool {
         "Read-only file system",
         "No space left",
         "bad ref",
+        "File name too long",
+        // A branch `a` leaves no room for `a/b`.
+        "; cannot create '",
     ];
     if hopeless.iter().any(|h| said.contains(h)) {
         return false;
@@ -125,5 +128,9 @@ mod tests {
         assert!(is_race(moved) && lock_file(moved, Path::new("/x")).is_none());
         assert!(!is_race("Unable to create '/r/x.lock': Permission denied"));
         assert!(!is_race("fatal: invalid new value for x"));
+        let long = "fatal: prepare: cannot lock ref 'refs/heads/xxx': Unable to create '/r/.git/refs/heads/xxx.lock': File name too long";
+        assert!(!is_race(long));
+        let below = "fatal: prepare: cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create 'refs/heads/a/b'";
+        assert!(!is_race(below));
     }
 }

@@ -282,5 +282,5 @@ impl Store {
 }
 
 pub(super) fn no_json(e: serde_json::Error) -> Error {
-    Error::new(ErrorKind::Internal, format!("an event has no JSON: {e}"))
+    Error::new(ErrorKind::Internal, format!("an event has no JSON: {e}")).with_source(e)
 }

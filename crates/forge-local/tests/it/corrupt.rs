@@ -64,7 +64,8 @@ async fn one_damaged_pull_request_leaves_the_others() {
         assert_eq!(e.code(), "protocol", "{case}: {e:?}");
         assert!(e.message().contains("refs/forge/pulls/2"), "{e}");
         assert!(
-            e.hint().is_some_and(|h| h.contains("refs/forge/pulls/2")),
+            e.hint()
+                .is_some_and(|h| h.text().contains("refs/forge/pulls/2")),
             "{e:?}"
         );
         for state in [StateFilter::Open, StateFilter::All] {
@@ -111,7 +112,7 @@ async fn the_hint_drops_what_is_left() {
             .await
             .unwrap_err();
         let hint = e.hint().unwrap();
-        let command = match hint.split('\'').collect::<Vec<_>>()[..] {
+        let command = match hint.text().split('\'').collect::<Vec<_>>()[..] {
             [_, _, _, command, ..] if command.starts_with("git") => command.to_owned(),
             [_, file, ..] => format!("rm '{file}'"),
             _ => panic!("{hint}"),
@@ -270,4 +271,31 @@ async fn what_is_stored_cannot_become_an_option_of_git() {
         .unwrap_err();
     assert!(e.message().contains("no commit id"), "{e}");
     assert!(!out.exists());
+}
+
+#[tokio::test]
+async fn newer_format_refuses_writes_and_keeps_refs() {
+    let (repo, local) = three().await;
+    let json = repo.git(&["show", "refs/forge/pulls/2:pull.json"]);
+    let newer = json.replace("\"format\": 1", "\"format\": 2");
+    let newer = newer.replacen('{', "{\"added_later\": true,", 1);
+    let newer = commit_with(&repo, "pull.json", &newer);
+    repo.git(&["update-ref", "refs/forge/pulls/2", &newer]);
+    let before = repo.git(&["for-each-ref"]);
+    let id = pr(&local, 2);
+    let errors = [
+        local.comment(&id, "Said.", None).await.unwrap_err(),
+        local.close(&id, &CloseReq::default()).await.unwrap_err(),
+        local.set_draft(&id, true).await.unwrap_err(),
+    ];
+    for e in errors {
+        assert_eq!(e.code(), "protocol", "{e:?}");
+        assert!(e.message().contains("a newer version of forge"), "{e}");
+        let hint = e.hint().unwrap().text();
+        assert!(hint.contains("or a later one"), "{hint}");
+        assert!(!hint.contains("update-ref"), "{hint}");
+    }
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+    // The others are read and written as before.
+    local.comment(&pr(&local, 1), "Said.", None).await.unwrap();
 }

@@ -1,7 +1,7 @@
 //! A pull request from its opening to its end.
 
 use forge_core::{
-    Labels, PageReq, PullRequests, Reviews,
+    Hint, Labels, PageReq, PullRequests, Reviews,
     model::{
         CloseReq, CommentId, CreatePull, DiffFormat, DiffReq, EditPull, MergeMethod, MergeReq,
         MergeState, NewLabel, NewReview, NewThread, PrFields, PrState, PullQuery, ReviewDecision,
@@ -130,7 +130,7 @@ async fn a_head_stays_when_its_branch_goes() {
         .merge(&pr(&local, 1), &MergeReq::default())
         .await
         .unwrap_err();
-    assert!(e.hint().is_some_and(|h| h.contains(&head)), "{e:?}");
+    assert!(e.hint().is_some_and(|h| h.text().contains(&head)), "{e:?}");
     let found = local.mergeability(&pr(&local, 1)).await.unwrap();
     assert_eq!(
         (found.state, found.status.as_str()),
@@ -142,7 +142,7 @@ async fn a_head_stays_when_its_branch_goes() {
         .unwrap();
     let e = local.reopen(&pr(&local, 1), None).await.unwrap_err();
     let hint = format!("bring it back with git branch topic {head}");
-    assert_eq!(e.hint(), Some(hint.as_str()), "{e:?}");
+    assert_eq!(e.hint().map(Hint::text), Some(hint.as_str()), "{e:?}");
 }
 
 #[tokio::test]
@@ -302,7 +302,7 @@ async fn left_checkout_is_brought_along_by_the_warning() {
     let outcome = local.merge(&pr(&local, 1), &req).await.unwrap();
     assert!(!repo.path.join("new.txt").exists());
     let hint = outcome.warnings[0].hint.clone().unwrap();
-    let command = hint.split("with: ").nth(1).unwrap();
+    let command = hint.text().split("with: ").nth(1).unwrap();
     let status = std::process::Command::new("sh")
         .args(["-c", command])
         .status()
@@ -342,7 +342,7 @@ async fn reviews_threads_and_comments() {
     let mut review = NewReview::new(Verdict::RequestChanges, "not yet");
     review.threads = vec![thread(40, Side::Right)];
     let e = local.submit_review(&id, &review).await.unwrap_err();
-    assert!(e.hint().is_some_and(|h| h.contains("1-3")), "{e:?}");
+    assert!(e.hint().is_some_and(|h| h.text().contains("1-3")), "{e:?}");
     review.threads = vec![thread(2, Side::Right), thread(2, Side::Left)];
     let given = local.submit_review(&id, &review).await.unwrap().value;
     assert_eq!(given.comments.len(), 2);

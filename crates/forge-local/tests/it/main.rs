@@ -9,6 +9,7 @@
 )]
 
 mod corrupt;
+mod diff_counts;
 mod issues;
 mod life;
 mod on_top;

@@ -1,7 +1,7 @@
 //! Pull requests on top of another one.
 
 use forge_core::{
-    PrKey, PullRequests, Warning,
+    Action, ErrorKind, Hint, Op, Param, PrKey, Precondition, PullRequests, Warning,
     model::{CreatePull, EditPull, MergeReq, PrFields, PrState, PullRequest},
 };
 use forge_local::Local;
@@ -77,11 +77,9 @@ async fn a_merge_once_more_brings_along_what_was_left_behind() {
     on_top(&local, "upper", 1).await;
     let merged = local.merge(&pr(&local, 1), &deleting()).await.unwrap();
     assert!(!merged.value.branch_deleted);
-    let hints: Vec<_> = merged.warnings.iter().map(|w| w.hint.as_deref()).collect();
-    assert!(
-        hints.contains(&Some("forge pr edit 3 --base main")),
-        "{hints:?}"
-    );
+    let wanted = Action::op(Op::PrEdit).on(3).with(Param::Base, "main");
+    let mut hints = merged.warnings.iter().filter_map(|w| w.hint.as_ref());
+    assert!(hints.any(|h| h.action() == Some(&wanted)), "{merged:?}");
     assert_eq!(seen(&local, 3).await, ("lower".to_owned(), None));
     let lost = local.merge(&pr(&local, 3), &MergeReq::default()).await;
     assert_eq!(lost.unwrap_err().code(), "precondition_failed");
@@ -112,7 +110,13 @@ async fn another_base_is_refused_and_a_later_one_ends_it() {
 
     on_top(&local, "upper", 1).await;
     let early = local.merge(&pr(&local, 2), &MergeReq::default()).await;
-    assert_eq!(early.unwrap_err().code(), "precondition_failed");
+    let early = early.unwrap_err();
+    assert_eq!(
+        early.kind(),
+        &ErrorKind::Precondition(Precondition::Stacked)
+    );
+    let merge = Action::op(Op::PrMerge).on(1).with(Param::Method, "merge");
+    assert_eq!(early.hint().and_then(Hint::action), Some(&merge));
     let can = local.mergeability(&pr(&local, 2)).await.unwrap();
     assert_eq!(can.status, "BLOCKED");
     let edit = EditPull {

@@ -134,7 +134,7 @@ async fn a_lock_file_that_was_left_is_named() {
     file.set_modified(old).unwrap();
     let e = local.comment(&pr(&local, 1), "x", None).await.unwrap_err();
     assert!(e.message().contains(lock.to_str().unwrap()), "{e}");
-    assert!(e.hint().is_some_and(|h| h.contains("rm ")), "{e:?}");
+    assert!(e.hint().is_some_and(|h| h.text().contains("rm ")), "{e:?}");
     assert!(local.view(&pr(&local, 1), PrFields::NONE).await.is_ok());
     std::fs::remove_file(&lock).unwrap();
     local.comment(&pr(&local, 1), "x", None).await.unwrap();

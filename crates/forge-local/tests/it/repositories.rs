@@ -304,7 +304,7 @@ async fn nobody_is_told_to_say_who_they_are() {
             assert_eq!(e.code(), "unauthenticated");
             assert!(
                 e.hint()
-                    .is_some_and(|h| h.contains("git config user.email")),
+                    .is_some_and(|h| h.text().contains("git config user.email")),
                 "{e:?}"
             );
         }
@@ -332,7 +332,7 @@ async fn a_checked_out_base_is_brought_along_however_far_it_is_behind() {
             ..MergeReq::default()
         };
         let merged = local.merge(&pr(&local, number), &req).await.unwrap();
-        hint = merged.warnings[0].hint.clone().unwrap();
+        hint = merged.warnings[0].hint.as_ref().unwrap().to_string();
     }
     let (_, command) = hint.split_once("with: git -C ").unwrap();
     let (_, command) = command.split_once(' ').unwrap();
@@ -353,10 +353,10 @@ async fn a_head_that_is_checked_out_stays_with_the_commands_to_delete_it() {
         ..MergeReq::default()
     };
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
-    let hint = merged.warnings[0].hint.clone().unwrap();
+    let hint = merged.warnings[0].hint.as_ref().unwrap();
     let at = repo.path.display();
     assert_eq!(
-        hint,
+        hint.text(),
         format!(r"git -C {at} switch main, then git branch -D 'it'\''s'")
     );
 }
@@ -376,8 +376,8 @@ async fn a_base_that_another_work_tree_has_is_not_switched_to() {
     };
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
     let hint = format!("git -C {linked} switch --detach, then git branch -D topic");
-    let hints: Vec<_> = merged.warnings.iter().map(|w| w.hint.as_deref()).collect();
-    assert!(hints.contains(&Some(hint.as_str())), "{hints:?}");
+    let mut hints = merged.warnings.iter().filter_map(|w| w.hint.as_ref());
+    assert!(hints.any(|h| h.text() == hint), "{merged:?}");
     for command in hint.split(", then ") {
         repo.git(&command.split(' ').skip(1).collect::<Vec<_>>());
     }
@@ -424,4 +424,73 @@ async fn a_head_that_is_left_over_goes_unless_it_went_on_or_is_needed() {
             .contains("#3 is open and has it as its head")
     );
     assert!(!merged.value.branch_deleted);
+}
+
+#[tokio::test]
+async fn guarded_repository_with_links_outwards_is_refused() {
+    for part in [
+        "objects",
+        "refs",
+        "refs/heads",
+        "packed-refs",
+        "config",
+        "description",
+        "logs",
+    ] {
+        let repo = Repo::new();
+        repo.git(&["pack-refs", "--all"]);
+        let dot_git = repo.path.join(".git");
+        // A hook runs for nobody here, and a clone with a reference has objects elsewhere.
+        std::fs::remove_dir_all(dot_git.join("hooks")).unwrap();
+        std::os::unix::fs::symlink("/usr/share", dot_git.join("hooks")).unwrap();
+        let elsewhere = repo.path.with_file_name("elsewhere");
+        std::fs::write(
+            dot_git.join("objects/info/alternates"),
+            format!("{}/objects\n", elsewhere.display()),
+        )
+        .unwrap();
+        Local::open(&repo.path, Trust::Guarded).await.unwrap();
+        let part = dot_git.join(part);
+        std::fs::rename(&part, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &part).unwrap();
+        let e = Local::open(&repo.path, Trust::Guarded).await.unwrap_err();
+        assert_eq!(e.code(), "permission_denied", "{e:?}");
+        assert!(e.message().contains(part.to_str().unwrap()), "{e}");
+        Local::open(&repo.path, Trust::Named).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn turn_file_that_is_no_file_is_left_alone() {
+    for is_pipe in [false, true] {
+        let repo = Repo::new();
+        repo.branch("topic", "new.txt", "new\n");
+        let (turn, target) = (
+            repo.path.join(".git/forge.turn"),
+            repo.path.with_file_name("target"),
+        );
+        if is_pipe {
+            let made = std::process::Command::new("mkfifo").arg(&turn).status();
+            assert!(made.unwrap().success());
+        } else {
+            std::os::unix::fs::symlink(&target, &turn).unwrap();
+        }
+        let local = repo.open().await;
+        create(&local, "topic").await;
+        assert!(!target.exists());
+    }
+}
+
+#[tokio::test]
+async fn branch_that_cannot_be_made_is_refused_at_once() {
+    let repo = Repo::new();
+    let local = repo.open().await;
+    for head in ["x".repeat(300), "main/x".to_owned()] {
+        let req = CreatePull {
+            edits: vec![forge_core::model::FileEdit::write("edited", "x\n")],
+            ..CreatePull::new(&head, "T")
+        };
+        let e = local.create(local.id(), &req).await.unwrap_err();
+        assert_eq!(e.code(), "invalid_input", "{e}");
+    }
 }

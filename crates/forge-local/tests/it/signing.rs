@@ -210,3 +210,33 @@ async fn signature_switched_off_is_none() {
             .contains("gpgsig")
     );
 }
+
+#[tokio::test]
+async fn linked_work_tree_signs_by_its_own_configuration() {
+    let repo = Repo::new();
+    repo.branch("topic", "new.txt", "new\n");
+    let linked = repo.path.with_file_name("linked");
+    repo.git(&["config", "extensions.worktreeConfig", "true"]);
+    let add = ["worktree", "add", "--quiet", "-b", "more"];
+    repo.git(&[&add[..], &[linked.to_str().unwrap()]].concat());
+    let signer = repo.path.with_file_name("signer");
+    fs::write(&signer, STAND_IN).unwrap();
+    fs::set_permissions(&signer, fs::Permissions::from_mode(0o755)).unwrap();
+    for (key, value) in [
+        ("commit.gpgsign", "true"),
+        ("gpg.program", signer.to_str().unwrap()),
+        ("user.email", "work@example.com"),
+    ] {
+        crate::repo::git(&linked, &["config", "--worktree", key, value]);
+    }
+    let local = Local::open(&linked, Trust::Person).await.unwrap();
+    create(&local, "topic").await;
+    let merge = local.merge(&pr(&local, 1), &MergeReq::default()).await;
+    let commit = merge.unwrap().value.commit.unwrap();
+    let data = repo.git(&["cat-file", "commit", &commit]);
+    assert!(data.contains("\ngpgsig -----BEGIN "), "{data}");
+    assert!(
+        data.contains("committer alice <work@example.com>"),
+        "{data}"
+    );
+}

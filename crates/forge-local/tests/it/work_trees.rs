@@ -1,9 +1,13 @@
 //! Work trees that have a branch checked out which moves.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+};
 
 use forge_core::{
-    ErrorKind, Precondition, PullRequests,
+    Arg, Call, ErrorKind, Hint, Param, Precondition, PullRequests, Trust,
     model::{MergeMethod, MergeReq, UpdateBranch, UpdateMethod},
 };
 
@@ -33,6 +37,13 @@ fn squash() -> MergeReq {
     MergeReq {
         method: Some(MergeMethod::Squash),
         ..MergeReq::default()
+    }
+}
+
+fn leaving() -> MergeReq {
+    MergeReq {
+        leave_checkout: true,
+        ..squash()
     }
 }
 
@@ -105,7 +116,10 @@ async fn merge_names_files_of_the_user_in_the_way() {
         let log = repo.oid("refs/forge/pulls/1");
         let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
         assert_eq!(in_the_way(&e), [path], "{e}");
-        assert!(e.message().contains(path) && e.hint().unwrap().contains("--leave-checkout"));
+        assert!(e.message().contains(path), "{e}");
+        let again = e.hint().and_then(Hint::action).unwrap();
+        let leave = (Param::LeaveCheckout, Arg::Set("true".into()));
+        assert_eq!((again.call(), again.args()), (Call::Again, &[leave][..]));
         let after = (repo.oid("main"), repo.git(&["status", "--porcelain"]));
         assert_eq!(before, after);
         assert_eq!(log, repo.oid("refs/forge/pulls/1"));
@@ -165,6 +179,7 @@ async fn leave_checkout_merges_past_changes_and_warns() {
             .hint
             .as_ref()
             .unwrap()
+            .text()
             .contains("read-tree -m -u")
     );
     assert_eq!(read(&repo, "changed"), "mine\n");
@@ -180,7 +195,7 @@ async fn leave_checkout_merges_past_changes_and_warns() {
     create(&local, "next").await;
     let e = local.merge(&pr(&local, 2), &squash()).await.unwrap_err();
     let hint = e.hint().unwrap();
-    let (_, command) = hint.split_once("first: git -C ").unwrap();
+    let (_, command) = hint.text().split_once("first: git -C ").unwrap();
     let (_, command) = command.split_once(' ').unwrap();
     let command: Vec<&str> = command.split(';').next().unwrap().split(' ').collect();
     repo.git(&command);
@@ -197,7 +212,10 @@ async fn staged_revert_is_not_taken_for_files_left_behind() {
     repo.commit("newer");
     repo.git(&["revert", "--no-commit", "HEAD"]);
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
-    assert!(e.hint().unwrap().contains("commit that first"), "{e:?}");
+    assert!(
+        e.hint().unwrap().text().contains("commit that first"),
+        "{e:?}"
+    );
     assert_eq!(repo.git(&["status", "--porcelain"]), "M  other");
 }
 
@@ -229,7 +247,7 @@ async fn symbolic_branch_is_neither_moved_nor_deleted() {
 }
 
 #[tokio::test]
-async fn work_tree_of_another_repository_is_left_alone() {
+async fn work_tree_of_another_repository_is_refused() {
     let (repo, _) = on_base().await;
     repo.git(&["switch", "--quiet", "--detach"]);
     let linked = repo.path.with_file_name("linked");
@@ -244,7 +262,14 @@ async fn work_tree_of_another_repository_is_left_alone() {
     let local = forge_local::Local::open(&copy, forge_core::Trust::Person)
         .await
         .unwrap();
-    local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    let before = git(&copy, &["rev-parse", "main"]);
+    let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert!(
+        in_the_way(&e).is_empty() && e.message().contains(path),
+        "{e}"
+    );
+    assert_eq!(git(&copy, &["rev-parse", "main"]), before);
+    local.merge(&pr(&local, 1), &leaving()).await.unwrap();
     assert_eq!(git(&linked, &["status", "--porcelain"]), "");
     assert!(!linked.join("dir").exists());
 }
@@ -359,7 +384,7 @@ async fn failing_filter_moves_no_branch() {
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
     assert!(e.message().contains("crypt"), "{e}");
     assert_eq!(repo.oid("main"), base);
-    assert!(e.hint().unwrap().contains("did not move"), "{e:?}");
+    assert!(e.hint().unwrap().text().contains("did not move"), "{e:?}");
     assert_eq!(read(&repo, "other"), "mine\n");
     // A commit of all files brings the pull request in, or nothing; it takes nothing back.
     repo.git(&["commit", "--quiet", "-a", "-m", "work"]);
@@ -524,7 +549,10 @@ async fn branch_under_rebase_is_neither_moved_nor_deleted() {
                 in_the_way(&e).is_empty() && e.message().contains(says),
                 "{e}"
             );
-            assert!(e.hint().unwrap().contains("rebase --continue"), "{e}");
+            assert!(
+                e.hint().unwrap().text().contains("rebase --continue"),
+                "{e}"
+            );
         } else {
             let merged = merged.unwrap();
             assert!(!merged.value.branch_deleted);
@@ -548,7 +576,7 @@ async fn branch_under_bisect_is_neither_moved_nor_deleted() {
     repo.git(&["switch", "--quiet", "--detach", "topic"]);
     let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
     assert!(e.message().contains("bisect"), "{e}");
-    assert!(e.hint().unwrap().contains("bisect reset"), "{e}");
+    assert!(e.hint().unwrap().text().contains("bisect reset"), "{e}");
 }
 
 #[tokio::test]
@@ -577,4 +605,316 @@ async fn branch_that_a_rebase_of_another_moves_is_not_deleted() {
     let merged = local.merge(&pr(&local, 1), &req).await.unwrap();
     assert!(!merged.value.branch_deleted, "{merged:?}");
     repo.oid("topic");
+}
+
+/// Moves the git directory of `repo` out of its work tree; where it is now.
+fn move_git_dir(repo: &Repo) -> std::path::PathBuf {
+    let elsewhere = repo.path.with_file_name("elsewhere");
+    fs::rename(repo.path.join(".git"), &elsewhere).unwrap();
+    elsewhere
+}
+
+/// Holds that `main` has the pull request, and that nothing takes it back.
+fn holds(repo: &Repo, dir: &Path) {
+    assert_eq!(repo.git(&["show", "main:changed"]), "b");
+    assert_eq!(fs::read_to_string(dir.join("changed")).unwrap(), "b\n");
+    assert_eq!(git(dir, &["status", "--porcelain"]), "");
+}
+
+#[tokio::test]
+async fn merge_finds_the_work_tree_of_a_separate_repository() {
+    for how in ["file", "link", "core.worktree"] {
+        let (repo, _) = on_base().await;
+        let elsewhere = move_git_dir(&repo);
+        let path = elsewhere.to_str().unwrap();
+        match how {
+            "link" => symlink(&elsewhere, repo.path.join(".git")).unwrap(),
+            _ => repo.write(".git", &format!("gitdir: {path}\n")),
+        }
+        if how == "core.worktree" {
+            let top = repo.path.to_str().unwrap();
+            repo.git(&["config", "core.worktree", top]);
+        }
+        let before = repo.oid("main");
+        let named = forge_local::Local::open(&elsewhere, Trust::Person).await;
+        let merged = named.unwrap();
+        let merged = merged.merge(&pr(&merged, 1), &squash()).await;
+        if how != "core.worktree" {
+            let e = merged.unwrap_err();
+            assert!(e.message().contains("main work tree of"), "{how}: {e}");
+            let again = e.hint().and_then(Hint::action).unwrap();
+            assert_eq!(again.args(), [(Param::Repo, Arg::Choose)]);
+            assert_eq!(repo.oid("main"), before);
+            let local = repo.open().await;
+            local.merge(&pr(&local, 1), &squash()).await.unwrap();
+        }
+        holds(&repo, &repo.path);
+    }
+}
+
+#[tokio::test]
+async fn work_tree_that_does_not_lead_back_is_refused() {
+    let (repo, _) = on_base().await;
+    // What git takes for the work tree has no link to the repository.
+    let top = repo.path.with_file_name("top");
+    fs::create_dir(&top).unwrap();
+    repo.git(&["config", "core.worktree", top.to_str().unwrap()]);
+    let linked = repo.path.with_file_name("linked");
+    let add = ["worktree", "add", "--quiet", "--detach"];
+    repo.git(&[&add[..], &[linked.to_str().unwrap()]].concat());
+    for path in [&repo.path, &linked] {
+        let local = forge_local::Local::open(path, Trust::Person).await.unwrap();
+        let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+        assert!(e.message().contains("top is not that"), "{e}");
+    }
+}
+
+#[tokio::test]
+async fn merge_in_a_submodule_brings_its_files_along() {
+    let (lib, _) = on_base().await;
+    let repo = Repo::new();
+    let url = lib.path.to_str().unwrap();
+    let allow = ["-c", "protocol.file.allow=always"];
+    let add = ["submodule", "--quiet", "add", url, "lib"];
+    repo.git(&[&allow[..], &add[..]].concat());
+    let inside = repo.path.join("lib");
+    git(&inside, &["config", "user.name", "alice"]);
+    git(&inside, &["config", "user.email", "alice@example.com"]);
+    git(&inside, &["branch", "--quiet", "topic", "origin/topic"]);
+    for path in [&inside, &repo.path.join(".git/modules/lib")] {
+        let local = forge_local::Local::open(path, Trust::Person).await.unwrap();
+        if path == &inside {
+            create(&local, "topic").await;
+            local.merge(&pr(&local, 1), &squash()).await.unwrap();
+        } else {
+            git(&inside, &["switch", "--quiet", "-c", "more"]);
+            fs::write(inside.join("more"), "more\n").unwrap();
+            git(&inside, &["add", "more"]);
+            git(&inside, &["commit", "--quiet", "-m", "more"]);
+            git(&inside, &["switch", "--quiet", "main"]);
+            create(&local, "more").await;
+            local.merge(&pr(&local, 2), &squash()).await.unwrap();
+            assert!(inside.join("more").exists());
+        }
+        assert_eq!(git(&inside, &["status", "--porcelain"]), "");
+        assert_eq!(fs::read_to_string(inside.join("changed")).unwrap(), "b\n");
+    }
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn work_tree_whose_path_is_no_text_comes_along() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let (repo, local) = on_base().await;
+    repo.git(&["switch", "--quiet", "--detach"]);
+    let odd = std::ffi::OsStr::from_bytes(b"w\xff");
+    let linked = repo.path.with_file_name(odd);
+    let status = std::process::Command::new("git")
+        .current_dir(&repo.path)
+        .args(["worktree", "add", "--quiet"])
+        .arg(&linked)
+        .arg("main")
+        .status();
+    assert!(status.unwrap().success());
+    local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    holds(&repo, &linked);
+}
+
+#[tokio::test]
+async fn work_tree_that_is_gone_is_a_warning() {
+    let (repo, local) = on_base().await;
+    repo.git(&["switch", "--quiet", "--detach"]);
+    let linked = repo.path.with_file_name("linked");
+    let path = linked.to_str().unwrap();
+    repo.git(&["worktree", "add", "--quiet", path, "main"]);
+    let moved = repo.path.with_file_name("moved");
+    fs::rename(&linked, &moved).unwrap();
+    let merged = local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    let warning = &merged.warnings[0];
+    assert!(warning.message.contains(path), "{warning:?}");
+    let hint = warning.hint.as_ref().unwrap().text().to_owned();
+    let (_, commands) = hint.split_once("run in it: git ").unwrap();
+    let (repair, rest) = commands.split_once(", and git ").unwrap();
+    let (along, _) = rest.split_once(';').unwrap();
+    for command in [repair, along] {
+        git(&moved, &command.split(' ').collect::<Vec<_>>());
+    }
+    holds(&repo, &moved);
+}
+
+/// Puts a hook there that runs `script` once, when the files of a work tree have changed or a
+/// transaction of refs is committed.
+fn meanwhile(repo: &Repo, hook: &str, argument: &str, script: &str) {
+    let path = repo.path.join(".git/hooks").join(hook);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let done = repo.path.with_file_name("done");
+    let done = done.display();
+    let text = format!(
+        "#!/bin/sh\n[ $1 = {argument} ] && mkdir {done} 2>/dev/null || exit 0\n\
+         unset GIT_INDEX_FILE\n{script}\n"
+    );
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
+async fn commit_of_the_user_during_a_merge_is_kept() {
+    let by_other = "git update-ref refs/heads/main \
+        $(git commit-tree -p main -m theirs $(git write-tree))";
+    for (script, file, text) in [
+        ("echo mine >other; git commit -qam mine", "other", "mine\n"),
+        (
+            "echo mine >other; git commit -qm mine other",
+            "other",
+            "mine\n",
+        ),
+        (by_other, "dir/new", "new\n"),
+    ] {
+        let (repo, local) = on_base().await;
+        // The branch moves once the files of the merge have come, and before the merge moves it.
+        meanwhile(&repo, "post-index-change", "1", script);
+        local.merge(&pr(&local, 1), &squash()).await.unwrap();
+        assert!(repo.path.with_file_name("done").exists());
+        holds(&repo, &repo.path);
+        assert_eq!(repo.git(&["rev-list", "--count", "main"]), "4", "{script}");
+        assert_eq!(read(&repo, file), text, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn update_branch_keeps_a_commit_of_the_user() {
+    let (repo, local) = on_base().await;
+    repo.write("more", "more\n");
+    repo.commit("main goes on");
+    repo.git(&["switch", "--quiet", "topic"]);
+    let script = "echo mine >other; git commit -qam mine";
+    meanwhile(&repo, "post-index-change", "1", script);
+    let req = UpdateBranch::default();
+    local.update_branch(&pr(&local, 1), &req).await.unwrap();
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    assert_eq!(
+        (read(&repo, "more"), read(&repo, "other")),
+        ("more\n".into(), "mine\n".into())
+    );
+}
+
+#[tokio::test]
+async fn files_that_cannot_follow_a_commit_are_named() {
+    let (repo, local) = on_base().await;
+    let script = "git commit -qm mine --allow-empty --only; echo mine >changed";
+    meanwhile(&repo, "post-index-change", "1", script);
+    let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    let path = repo.path.to_str().unwrap();
+    assert!(e.message().contains(path), "{e}");
+    assert!(
+        e.hint().unwrap().text().contains("read-tree -m -u"),
+        "{e:?}"
+    );
+    assert_eq!(read(&repo, "changed"), "mine\n");
+}
+
+#[tokio::test]
+async fn work_tree_that_takes_the_base_meanwhile_comes_along() {
+    let (repo, local) = on_base().await;
+    repo.git(&["switch", "--quiet", "-c", "elsewhere"]);
+    meanwhile(
+        &repo,
+        "reference-transaction",
+        "committed",
+        "git switch -q main",
+    );
+    let merged = local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    assert!(merged.warnings.is_empty(), "{:?}", merged.warnings);
+    assert_eq!(repo.git(&["symbolic-ref", "--short", "HEAD"]), "main");
+    holds(&repo, &repo.path);
+}
+
+#[tokio::test]
+async fn work_tree_that_takes_the_base_with_changes_is_warned() {
+    let (repo, local) = on_base().await;
+    repo.git(&["switch", "--quiet", "-c", "elsewhere"]);
+    let script = "git switch -q main; echo mine >changed";
+    meanwhile(&repo, "reference-transaction", "committed", script);
+    let merged = local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    let warning = &merged.warnings[0];
+    assert!(
+        warning.message.contains("were left as they are"),
+        "{warning:?}"
+    );
+    assert_eq!(read(&repo, "changed"), "mine\n");
+}
+
+#[tokio::test]
+async fn work_tree_that_leaves_the_base_meanwhile_is_clean() {
+    let (repo, local) = on_base().await;
+    repo.git(&["branch", "elsewhere"]);
+    meanwhile(&repo, "post-index-change", "1", "git switch -q elsewhere");
+    local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    assert_eq!(repo.git(&["symbolic-ref", "--short", "HEAD"]), "elsewhere");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    assert_eq!(repo.git(&["show", "main:changed"]), "b");
+}
+
+#[tokio::test]
+async fn unstaged_deletion_is_in_the_way_of_a_change() {
+    let (repo, local) = on_base().await;
+    fs::remove_file(repo.path.join("changed")).unwrap();
+    let e = local.merge(&pr(&local, 1), &squash()).await.unwrap_err();
+    assert_eq!(in_the_way(&e), ["changed"], "{e}");
+    assert!(!repo.path.join("changed").exists());
+    // The merge deletes this one as well.
+    repo.git(&["checkout", "--quiet", "changed"]);
+    fs::remove_file(repo.path.join("old")).unwrap();
+    local.merge(&pr(&local, 1), &squash()).await.unwrap();
+    holds(&repo, &repo.path);
+}
+
+#[tokio::test]
+async fn files_left_behind_are_noticed_beside_staged_changes() {
+    for staged in ["other", "changed"] {
+        let (repo, local) = on_base().await;
+        local.merge(&pr(&local, 1), &leaving()).await.unwrap();
+        repo.write(staged, "mine\n");
+        repo.git(&["add", staged]);
+        let linked = repo.path.with_file_name("next");
+        let path = linked.to_str().unwrap();
+        repo.git(&["worktree", "add", "--quiet", "-b", "next", path, "main"]);
+        fs::write(linked.join("third"), "3\n").unwrap();
+        git(&linked, &["add", "third"]);
+        git(&linked, &["commit", "--quiet", "-m", "third"]);
+        create(&local, "next").await;
+        let e = local.merge(&pr(&local, 2), &squash()).await.unwrap_err();
+        assert!(e.message().contains("built on the older commit"), "{e}");
+    }
+}
+
+#[tokio::test]
+async fn guarded_merge_runs_no_filter_that_it_brings() {
+    let (repo, _) = on_base().await;
+    repo.write(".gitconfig", "[core]\n");
+    repo.commit("included");
+    repo.git(&["config", "include.path", "../.gitconfig"]);
+    repo.git(&["switch", "--quiet", "-c", "evil"]);
+    let ran = repo.path.with_file_name("ran");
+    let filter = format!("[filter \"x\"]\nsmudge = touch {}; cat\n", ran.display());
+    repo.write(".gitattributes", "zz filter=x\n");
+    repo.write("zz", "z\n");
+    repo.git(&["add", "--all"]);
+    repo.write(".gitconfig", &filter);
+    repo.commit("evil");
+    repo.git(&["switch", "--quiet", "main"]);
+    let _ = fs::remove_file(&ran);
+    let linked = repo.path.with_file_name("linked");
+    let path = linked.to_str().unwrap();
+    repo.git(&["worktree", "add", "--quiet", "--force", path, "main"]);
+    let before = repo.oid("main");
+    let local = forge_local::Local::open(&repo.path, Trust::Named)
+        .await
+        .unwrap();
+    create(&local, "evil").await;
+    let e = local.merge(&pr(&local, 2), &squash()).await.unwrap_err();
+    assert_eq!(e.code(), "permission_denied", "{e:?}");
+    assert!(e.message().contains("filter.x.smudge"), "{e}");
+    assert!(!ran.exists());
+    assert_eq!(repo.oid("main"), before);
 }

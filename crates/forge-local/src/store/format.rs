@@ -1,0 +1,74 @@
+//! The version of what is stored, and the errors of objects that cannot be read.
+
+use forge_core::{Error, ErrorKind, Result, text};
+use serde::Deserialize;
+
+/// The format that this version writes, and the newest that it reads and writes over.
+///
+/// A stored file is rewritten whole, so a field that an older version does not know would be lost:
+/// every new field needs a higher format.
+pub(crate) const FORMAT: u32 = 1;
+
+/// Why a stored object cannot be read.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// A newer version of forge wrote it, with this format.
+    Newer(u32),
+    /// The rest of a sentence.
+    Damaged(String),
+}
+
+impl From<String> for Unreadable {
+    fn from(why: String) -> Self {
+        Self::Damaged(why)
+    }
+}
+
+impl From<&str> for Unreadable {
+    fn from(why: &str) -> Self {
+        Self::Damaged(why.to_owned())
+    }
+}
+
+impl Unreadable {
+    /// Checks the field `format` of a stored JSON file, before anything else of it is read.
+    pub fn check_format(file: &str, data: &[u8]) -> Result<(), Self> {
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+        }
+        let head: Head = serde_json::from_slice(data).map_err(|e| format!("{file}: {e}"))?;
+        match head.format {
+            0..=FORMAT => Ok(()),
+            newer => Err(Self::Newer(newer)),
+        }
+    }
+
+    /// The error about `what`, which the ref `name` holds; `undo` is what dropping the ref does.
+    pub fn into_error(self, what: &str, name: &str, undo: &str) -> Error {
+        let (why, hint) = match self {
+            Self::Newer(format) => (
+                format!(
+                    "it has format {format}, which a newer version of forge wrote (this one reads \
+                     up to {FORMAT})"
+                ),
+                format!(
+                    "use the version of forge that wrote {name}, or a later one; this one changes \
+                     nothing in it"
+                ),
+            ),
+            Self::Damaged(why) => (
+                text::one_line(&why).into_owned(),
+                format!(
+                    "look at it with 'git log --first-parent {name}'; 'git update-ref -d {name}' {undo}"
+                ),
+            ),
+        };
+        Error::new(
+            ErrorKind::Protocol,
+            format!("{what} ({name}) cannot be read: {why}"),
+        )
+        .with_hint(hint)
+        .with_context("ref", name)
+    }
+}
