@@ -10,8 +10,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use forge_core::{Error, ErrorKind, Result, Retry, Warning};
-use forge_http::{Class, Http, Leaf, MaxRetries, Secret, Streamed};
+use forge_core::{Error, ErrorKind, Result, Retry, Secret, Warning};
+use forge_http::{Class, Http, Leaf, MaxRetries, Streamed};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, combinators::BoxBody};
 use octocrab::{AuthState, Octocrab, OctocrabBuilder};
@@ -312,13 +312,9 @@ impl Api {
             let (title, section) = part(e);
             let message = format!("{title} could not be read: {}", error.message());
             if seen.insert(message.clone()) {
-                let warning = Warning {
+                warnings.push(Warning {
                     section,
-                    ..Warning::new(message)
-                };
-                warnings.push(match error.hint() {
-                    Some(hint) => warning.with_hint(hint),
-                    None => warning,
+                    ..error::warning(message, &error)
                 });
             }
         }
@@ -411,9 +407,9 @@ impl Api {
         request: http::request::Builder,
         body: Bytes,
     ) -> Result<Response<Stream>> {
-        let request = request
-            .body(body)
-            .map_err(|e| Error::new(ErrorKind::Internal, format!("a request is malformed: {e}")))?;
+        let request = request.body(body).map_err(|e| {
+            Error::new(ErrorKind::Internal, format!("a request is malformed: {e}")).with_source(e)
+        })?;
         let token = self.token().await?;
         let response = self.execute(&request, &token).await?;
         if response.status() != StatusCode::UNAUTHORIZED {

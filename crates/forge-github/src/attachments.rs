@@ -7,7 +7,8 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use forge_core::{
-    Attachments, Capability, Error, ErrorKind, Forge, Noun, RepoId, Result, Retry, Support,
+    Action, Arg, Attachments, Capability, Error, ErrorKind, Forge, Hint, Noun, Param, RepoId,
+    Result, Retry, Support,
     model::{Attachment, NewAttachment},
 };
 use futures::{StreamExt, stream};
@@ -66,13 +67,8 @@ impl GitHub {
             ));
         }
         let found: RestRepo = serde_json::from_slice(&bytes).map_err(|e| {
-            Error::new(
-                ErrorKind::Protocol,
-                format!(
-                    "the answer of {} on {repo} cannot be understood: {e}",
-                    self.info.host
-                ),
-            )
+            let what = format!("the answer of {} on {repo}", self.info.host);
+            self.api.about(false).misread(&what, &e)
         })?;
         Ok(found.id)
     }
@@ -96,7 +92,10 @@ impl GitHub {
                 },
                 format!("the account may not attach files in {repo}"),
             )
-            .with_hint("ask for write access to the repository, or leave out --attach"));
+            .with_hint(
+                Hint::new("ask for write access to the repository, or leave the attachments out")
+                    .with_action(Action::again(&[(Param::Attach, Arg::Omit)])),
+            ));
         }
         if !status.is_success() {
             return Err(error::from_http(
@@ -111,8 +110,9 @@ impl GitHub {
             Err(e) => Err(Error::new(
                 ErrorKind::Protocol,
                 format!(
-                    "{} took it and did not say where it is: {e}",
-                    self.info.host
+                    "{} took it and did not say where it is: {}",
+                    self.info.host,
+                    self.api.about(true).words(&e.to_string())
                 ),
             )
             .with_retry(Retry::Ambiguous)

@@ -1,9 +1,9 @@
 //! What GitHub can do, and what this backend does of it.
 
 use forge_core::{
-    Capabilities,
+    Action, Arg, Capabilities,
     Capability::{self, *},
-    Error, ErrorKind, Limits, Support,
+    Error, ErrorKind, Hint, Limits, Param, Support,
 };
 
 const fn yes(capability: Capability) -> (Capability, Support) {
@@ -13,7 +13,7 @@ const fn yes(capability: Capability) -> (Capability, Support) {
 const fn no(
     capability: Capability,
     why: &'static str,
-    instead: &'static str,
+    instead: &'static Hint,
 ) -> (Capability, Support) {
     (capability, Support::No { why, instead })
 }
@@ -44,11 +44,19 @@ pub static SERVER_CAPABILITIES: Capabilities = Capabilities {
 static CLOUD: [(Capability, Support); Capability::ALL.len()] = table(Support::Native);
 static SERVER: [(Capability, Support); Capability::ALL.len()] = table(Support::No {
     why: "a GitHub Enterprise Server has no store for attachments",
-    instead: "commit the file, and link to it",
+    instead: &LINK_TO_FILE,
 });
 
+static LINK_TO_FILE: Hint = Hint::new("commit the file, and link to it");
+static APPLY_PATCH: Hint = Hint::fixed(
+    "apply the patch to a branch with `git am`, push it, and open the pull request from it",
+    Action::again(&[(Param::Patch, Arg::Omit), (Param::Head, Arg::Choose)]),
+);
+static PUSH: Hint = Hint::new("push to the head branch");
+static RANGE_DIFF: Hint = Hint::new("compare two heads of the branch with `git range-diff`");
+
 /// The sizes are those of GitHub's interface.
-const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: Limits = Limits {
     title_max: 256,
     body_max: 65_536,
     labels_max: 100,
@@ -63,7 +71,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         no(
             PrCreatePatch,
             "a pull request on GitHub is made from a branch",
-            "apply the patch to a branch with `git am`, push it, and open the pull request from it",
+            &APPLY_PATCH,
         ),
         yes(PrCreateEdits),
         // By GitHub's stacks, a public preview since 2026-07-30: docs.github.com/en/rest/pulls/stacks.
@@ -78,7 +86,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         no(
             PrResubmit,
             "a pull request on GitHub has no rounds: it shows what its head branch has",
-            "push to the head branch",
+            &PUSH,
         ),
         yes(PrUpdateBranch),
         yes(PrLabels),
@@ -103,7 +111,7 @@ const fn table(attachments: Support) -> [(Capability, Support); Capability::ALL.
         no(
             PrRounds,
             "a pull request on GitHub has no rounds: it shows what its head branch has",
-            "compare two heads of the branch with `git range-diff`",
+            &RANGE_DIFF,
         ),
         yes(PrFiles),
         yes(PrCommits),

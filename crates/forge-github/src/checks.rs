@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Checks, Error, Noun, PrId, Result,
+    Checks, Error, Hint, Noun, PrId, Result,
     model::{ByteStream, Check, CheckLog, CheckStatus, ChecksReport, PrFields},
     text::one_line,
 };
@@ -34,7 +34,7 @@ impl Checks for GitHub {
                 warning
                     .hint
                     .clone()
-                    .unwrap_or_else(|| "try again".to_owned()),
+                    .unwrap_or_else(|| Hint::new("try again")),
             ));
         }
         pull.checks

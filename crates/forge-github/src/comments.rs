@@ -1,7 +1,7 @@
 //! Comments on the conversation and on lines.
 
 use forge_core::{
-    Error, Noun, Outcome, Page, PageReq, PrId, Result,
+    Action, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param, PrId, Result,
     model::{Comment, CommentId, PrFields},
 };
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     GitHub,
     api::Answer,
+    caps::LIMITS,
     gql::{
         Document,
         mutation::{
@@ -24,7 +25,7 @@ use crate::{
     paged::{self, Paged},
     pr_variables,
     pulls::{is_mine, same_text, since},
-    reply, validate,
+    reply,
 };
 
 #[derive(Deserialize)]
@@ -79,7 +80,7 @@ impl GitHub {
         body: &str,
         reply_to: Option<&CommentId>,
     ) -> Result<Outcome<Comment>> {
-        validate::said("body", body)?;
+        LIMITS.check_comment("body", body)?;
         match reply_to {
             None => self.say(pr, body).await,
             Some(other) => self.answer(pr, body, &other.key).await,
@@ -139,7 +140,7 @@ impl GitHub {
             match part.kind.as_str() {
                 "IssueComment" => {
                     let text = reply::body(key, &part.body, body);
-                    validate::body("body", &text)?;
+                    LIMITS.check_text("body", &text)?;
                     return self.say_after(pr, &pull, &text).await;
                 }
                 "PullRequestReviewThread" => return self.reply(pr, body, key).await,
@@ -225,7 +226,7 @@ impl GitHub {
         comment: &CommentId,
         body: &str,
     ) -> Result<Outcome<Comment>> {
-        validate::said("body", body)?;
+        LIMITS.check_comment("body", body)?;
         self.is_on(comment).await?;
         let key = &comment.key;
         let (mutation, input): (Mutation, Value) = if is_line_comment(key) {
@@ -302,7 +303,13 @@ fn no_comment(key: &str, pr: &PrId) -> Error {
             forge_core::text::one_line(key)
         ),
     )
-    .with_hint("see the keys with 'forge pr view --json comments' or 'forge pr thread list'")
+    .with_hint(
+        Hint::new("look for its key among the comments and the review threads").with_action(
+            Action::op(Op::PrView)
+                .on(&pr.key)
+                .with(Param::Include, "comments"),
+        ),
+    )
 }
 
 fn about_comment(error: Error, comment: &CommentId) -> Error {

@@ -1,6 +1,9 @@
 //! Labels, people, milestones and boards: what is put onto a pull request by id.
 
-use forge_core::model::{PullRequest, Reviewer};
+use forge_core::{
+    Action, Op, Param,
+    model::{PullRequest, Reviewer},
+};
 use serde_json::json;
 
 use crate::gql::{
@@ -73,33 +76,24 @@ impl Decoration<'_> {
         }
     }
 
-    /// The command that finishes the part behind `alias`.
-    pub fn command(&self, alias: &str, pull: &PullRequest) -> String {
-        let start = format!(
-            "forge pr edit {} -R {}",
-            pull.number.unwrap_or(0),
-            pull.id.repo
-        );
-        let flag = |name: &str, values: &mut dyn Iterator<Item = &str>| {
-            values.fold(start.clone(), |line, v| {
-                format!("{line} --{name} {}", quoted(v))
-            })
-        };
-        match alias {
-            "labels" => flag("add-label", &mut self.labels.iter().map(String::as_str)),
-            "assignees" => flag(
-                "add-assignee",
-                &mut self.assignees.iter().map(String::as_str),
-            ),
+    /// The call that finishes the part behind `alias`.
+    pub fn action(&self, alias: &str, pull: &PullRequest) -> Action {
+        let (param, values): (Param, Vec<&str>) = match alias {
+            "labels" => (Param::AddLabel, texts(self.labels)),
+            "assignees" => (Param::AddAssignee, texts(self.assignees)),
             "reviewers" | BOTS => {
                 let bots = alias == BOTS;
                 let part = self.reviewers.iter();
                 let part = part.filter(|r| lookups::bot(r).is_some() == bots);
-                flag("add-reviewer", &mut part.map(Reviewer::handle))
+                (Param::AddReviewer, part.map(Reviewer::handle).collect())
             }
-            "milestone" => flag("milestone", &mut self.milestone.into_iter()),
-            _ => flag("add-project", &mut self.project(alias).into_iter()),
-        }
+            "milestone" => (Param::Milestone, self.milestone.into_iter().collect()),
+            _ => (Param::AddProject, self.project(alias).into_iter().collect()),
+        };
+        let edit = Action::op(Op::PrEdit).on(&pull.id.key);
+        values
+            .into_iter()
+            .fold(edit, |edit, value| edit.with(param, value))
     }
 
     /// Whether the part behind `alias` is on the pull request. `me` is the viewer's login.
@@ -189,10 +183,6 @@ pub(crate) fn has_reviewer(pull: &PullRequest, reviewer: &Reviewer) -> bool {
         .any(|r| r.handle().eq_ignore_ascii_case(wanted))
 }
 
-fn quoted(value: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./@:+".contains(c);
-    if !value.is_empty() && value.chars().all(plain) {
-        return value.to_owned();
-    }
-    format!("'{}'", value.replace('\'', r"'\''"))
+fn texts(list: &[String]) -> Vec<&str> {
+    list.iter().map(String::as_str).collect()
 }

@@ -5,13 +5,21 @@
 //! and what GitHub's own client prints. A message that is not in the table is handed on in GitHub's
 //! words.
 
-use forge_core::{Error, ErrorKind, Noun, Precondition, Retry, Timestamp, text};
+use std::{error::Error as StdError, fmt};
+
+use forge_core::{
+    Action, Arg, Call, Changed, Error, ErrorKind, Hint, Noun, Op, Param, Precondition, Retry,
+    Timestamp, Warning, text,
+};
 use forge_http::Http;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::TokenSource;
+use crate::{
+    TokenSource,
+    hints::{CHOOSE_BASE, CHOOSE_HEAD, OPEN_ANOTHER, comment_instead},
+};
 
 /// One entry of `errors` in a GraphQL answer.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -87,6 +95,18 @@ impl About<'_> {
         text::truncate_chars(line.trim_end_matches('.'), 500)
             .0
             .into_owned()
+    }
+
+    /// The error of an answer that is not what was asked for. serde quotes the answer, so that its
+    /// own error is no source: the words are cleaned, and it is not.
+    pub fn misread(&self, what: &str, why: &serde_json::Error) -> Error {
+        Error::new(
+            ErrorKind::Protocol,
+            format!(
+                "{what} cannot be understood: {}",
+                self.words(&why.to_string())
+            ),
+        )
     }
 }
 
@@ -213,8 +233,22 @@ pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderM
         "RATE_LIMITED" | "RATE_LIMIT" => {
             rate_limited(host, headers, forge_http::rate_limit_wait(headers), &said)
         }
-        "NOT_FOUND" => Error::not_found(noun(error), said)
-            .with_hint("look at the name, and whether the account may see it"),
+        "NOT_FOUND" => {
+            let noun = noun(error);
+            let list = match noun {
+                Noun::PullRequest => Some(Op::PrList),
+                Noun::Issue => Some(Op::IssueList),
+                _ => None,
+            };
+            let error = Error::not_found(noun, said);
+            match list {
+                Some(list) => error.with_hint(
+                    Hint::new("look for its number in the list")
+                        .with_action(Action::op(list).with(Param::State, "all")),
+                ),
+                None => error.with_hint("look at the name, and whether the account may see it"),
+            }
+        }
         "FORBIDDEN" => match headers
             .get("x-github-sso")
             .and_then(|v| v.to_str().ok())
@@ -229,15 +263,25 @@ pub(crate) fn from_graphql(about: About<'_>, error: &GqlError, headers: &HeaderM
             ErrorKind::Internal,
             format!("{host} refused a query of ours as too large: {said}"),
         )
-        .with_hint("ask for less at once: a smaller --limit, or fewer fields"),
+        .with_hint(
+            Hint::new("ask for less at once: fewer rows, or fewer fields")
+                .with_action(Action::again(&[(Param::Limit, Arg::Choose)])),
+        ),
         _ if error.code() == "undefinedField" || error.code() == "argumentNotAccepted" => {
-            Error::new(
+            let unknown = Error::new(
                 ErrorKind::Protocol,
                 format!("{host} does not know a part of a query of ours: {said}"),
             )
             .with_hint(
-                "an older GitHub Enterprise Server may lack it; ask for fewer fields with --json",
-            )
+                Hint::new(
+                    "ask for fewer fields, since an older GitHub Enterprise Server may lack this one",
+                )
+                .with_action(Action::again(&[(Param::Include, Arg::Choose)])),
+            );
+            match said.to_lowercase().contains("project") {
+                true => unknown.with_source(NoProjects),
+                false => unknown,
+            }
         }
         "" if said.starts_with("Something went wrong while executing your query") => {
             upstream(about, 502, headers, &said)
@@ -280,14 +324,19 @@ pub(crate) fn no_token(host: &str) -> Error {
     .with_hint(login_hint(host))
 }
 
-fn login_hint(host: &str) -> String {
+fn login_hint(host: &str) -> Hint {
     let variable =
         if host == "github.com" || host == "github.localhost" || host.ends_with(".ghe.com") {
             "GH_TOKEN"
         } else {
             "GH_ENTERPRISE_TOKEN"
         };
-    format!("log in with 'forge auth login --host {host}' (or 'gh auth login'), or set {variable}")
+    let text = format!("log in to {host} (`gh auth login` does as well), or set {variable}");
+    Hint::from(text).with_action(login(host))
+}
+
+fn login(host: &str) -> Action {
+    Action::new(Call::Login).with(Param::Host, host)
 }
 
 fn refused_token(about: About<'_>, said: &str) -> Error {
@@ -329,23 +378,25 @@ fn forbidden(about: About<'_>, said: &str, missing: &[String]) -> Error {
         format!("{} does not allow this: {said}", about.host),
     );
     if missing.is_empty() {
-        error.with_hint(
-            "the account needs more rights in the repository, or its token more permissions \
-             (pull requests: read and write; contents: write to merge)",
-        )
+        error.with_hint(MORE_RIGHTS)
     } else {
         error.with_hint(scope_hint(about, missing))
     }
 }
 
-fn scope_hint(about: About<'_>, missing: &[String]) -> String {
-    format!(
-        "{} lacks the scope {}: run 'gh auth refresh -h {} -s {}', or log in with a token that has it",
+/// What an account needs that may not do something.
+const MORE_RIGHTS: &str = "give the account more rights in the repository, or its token more \
+                           permissions (pull requests: read and write; contents: write to merge)";
+
+fn scope_hint(about: About<'_>, missing: &[String]) -> Hint {
+    let host = about.host;
+    let text = format!(
+        "give {} the scope {} with `gh auth refresh -h {host} -s {}`, or log in with a token that has it",
         about.token(),
         missing.join(" or "),
-        about.host,
         missing.first().map_or("repo", String::as_str)
-    )
+    );
+    Hint::from(text).with_action(login(host))
 }
 
 /// A token that is known to lack a scope.
@@ -462,6 +513,7 @@ fn noun(error: &GqlError) -> Noun {
         ("PullRequestReviewThread", Noun::Thread),
         ("PullRequest", Noun::PullRequest),
         ("issue or pull request", Noun::PullRequest),
+        ("Issue", Noun::Issue),
         ("User", Noun::Account),
         ("Organization", Noun::Account),
         ("Team", Noun::Account),
@@ -480,8 +532,10 @@ type Row = (&'static str, fn(String) -> Error);
 
 const MESSAGES: &[Row] = &[
     ("pull request already exists", |m| {
-        Error::new(ErrorKind::AlreadyExists { existing: None }, m)
-            .with_hint("look at it with 'forge pr list --head <branch>'")
+        Error::new(ErrorKind::AlreadyExists { existing: None }, m).with_hint(
+            Hint::new("look at the open one of this head branch")
+                .with_action(Action::op(Op::PrList).choose(Param::Head)),
+        )
     }),
     ("Head sha can't be blank", |m| bad_head(m)),
     ("Head ref must be a branch", |m| bad_head(m)),
@@ -498,57 +552,31 @@ const MESSAGES: &[Row] = &[
     ("head repository was deleted", |m| bad_head(m)),
     ("head branch was deleted", |m| bad_head(m)),
     ("Draft pull requests are not supported", |m| {
-        Error::precondition(Precondition::Rule, m).with_hint("open it without --draft")
+        let action = Action::again(&[(Param::Draft, Arg::Omit)]);
+        Error::precondition(Precondition::Rule, m)
+            .with_hint(Hint::new("open it ready for review").with_action(action))
     }),
-    ("Head branch was modified", |m| {
-        Error::new(
-            ErrorKind::Conflict {
-                expected: String::new(),
-                actual: String::new(),
-            },
-            m,
-        )
-        .with_hint("look at what was pushed, then merge again")
-    }),
-    ("expected head sha didn't match", |m| {
-        Error::new(
-            ErrorKind::Conflict {
-                expected: String::new(),
-                actual: String::new(),
-            },
-            m,
-        )
-        .with_hint("look at what was pushed, then try again")
-    }),
+    ("Head branch was modified", |m| head_changed(m)),
+    ("expected head sha didn't match", |m| head_changed(m)),
     ("no new commits on the base branch", |m| {
         Error::precondition(Precondition::NothingToMerge, m)
-            .with_hint("the head branch is up to date already")
+            .with_hint("leave it as it is: the head branch is up to date")
     }),
     ("Expected branch to point to", |m| {
-        Error::new(
-            ErrorKind::Conflict {
-                expected: String::new(),
-                actual: String::new(),
-            },
-            m,
-        )
-        .with_hint("look at what was pushed, then try again")
+        changed(Changed::Ref, m).with_hint("look at what was pushed, then try again")
     }),
     ("A ref named", |m| {
-        Error::invalid("head", m).with_hint("give the new branch another name")
+        Error::invalid("head", m)
+            .with_hint(Hint::new("give the new branch another name").with_action(CHOOSE_HEAD))
     }),
     ("Base branch was modified", |m| {
-        Error::new(
-            ErrorKind::Conflict {
-                expected: String::new(),
-                actual: String::new(),
-            },
-            m,
-        )
-        .with_hint("merge again")
+        changed(Changed::Base, m)
+            .with_hint(Hint::new("merge again").with_action(Action::again(&[])))
     }),
     ("still a draft", |m| {
-        Error::precondition(Precondition::Draft, m).with_hint("make it ready with 'forge pr ready'")
+        let action = Action::op(Op::PrSetDraft).with(Param::Draft, "false");
+        Error::precondition(Precondition::Draft, m)
+            .with_hint(Hint::new("make it ready for review first").with_action(action))
     }),
     ("The pull request has been merged", |m| merged(m)),
     ("pull request is already merged", |m| merged(m)),
@@ -560,20 +588,21 @@ const MESSAGES: &[Row] = &[
     ("approving review", |m| unmet(m)),
     ("Required status check", |m| unmet(m)),
     ("is not mergeable", |m| {
-        Error::precondition(Precondition::Rule, m)
-            .with_hint("look at what is missing with 'forge pr view' and 'forge pr checks'")
+        Error::precondition(Precondition::Rule, m).with_hint(
+            Hint::new("look at its state and its checks for what is missing")
+                .with_action(Action::op(Op::PrView)),
+        )
     }),
     ("commits are not allowed on this repository", |m| method(m)),
     ("merges are not allowed on this repository", |m| method(m)),
     ("merge commits are not allowed", |m| method(m)),
     ("own pull request", |m| {
-        Error::precondition(Precondition::Rule, m)
-            .with_hint("comment instead: 'forge pr review --comment'")
+        Error::precondition(Precondition::Rule, m).with_hint(comment_instead())
     }),
     ("must be part of the diff", |m| bad_line(m)),
     ("ine could not be resolved", |m| bad_line(m)),
     ("Path could not be resolved", |m| {
-        Error::invalid("path", m).with_hint("name a file that 'forge pr diff' shows")
+        Error::invalid("path", m).with_hint(in_the_diff("name a file that the diff shows"))
     }),
     ("was submitted too quickly", |m| {
         Error::new(
@@ -608,15 +637,18 @@ const MESSAGES: &[Row] = &[
         Error::invalid("color", m).with_hint("write six hex digits, such as d73a4a")
     }),
     ("Auto merge is not allowed", |m| {
+        let hint = Hint::new(
+            "merge without waiting for the rules, or allow auto-merge in the repository's settings",
+        );
         Error::precondition(Precondition::Rule, m)
-            .with_hint("merge without --auto, or allow it in the repository's settings")
+            .with_hint(hint.with_action(Action::again(&[(Param::Auto, Arg::Omit)])))
     }),
     ("Can't disable auto-merge", |m| {
         Error::precondition(Precondition::Rule, m)
-            .with_hint("it does not wait to be merged: there is nothing to take back")
+            .with_hint("leave it as it is: it does not wait to be merged")
     }),
     ("Reference does not exist", |m| {
-        Error::not_found(Noun::Branch, m).with_hint("it is gone already")
+        Error::not_found(Noun::Branch, m).with_hint("leave it as it is: the branch is gone")
     }),
     ("does not have the correct permissions", |m| denied(m)),
     ("Resource not accessible by", |m| denied(m)),
@@ -631,18 +663,17 @@ const MESSAGES: &[Row] = &[
             .with_hint("take it out of its stack on GitHub's page first")
     }),
     ("is part of a stack", |m| {
-        Error::precondition(Precondition::Rule, m).with_hint("merge the stack on GitHub's page")
+        Error::precondition(Precondition::Stacked, m).with_hint("merge the stack on GitHub's page")
     }),
 ];
 
 fn merged(message: String) -> Error {
-    Error::precondition(Precondition::Merged, message)
-        .with_hint("open a new pull request for further changes")
+    Error::precondition(Precondition::Merged, message).with_hint(&OPEN_ANOTHER)
 }
 
 fn closed(message: String) -> Error {
     Error::precondition(Precondition::Closed, message)
-        .with_hint("reopen it first with 'forge pr reopen'")
+        .with_hint(Hint::new("reopen it first").with_action(Action::op(Op::PrReopen)))
 }
 
 fn conflicts(message: String) -> Error {
@@ -650,9 +681,28 @@ fn conflicts(message: String) -> Error {
         .with_hint("merge the base branch into the head, solve the conflicts and push")
 }
 
+/// What to do about rules that a merge does not meet.
+pub(crate) const UNMET: &str = "look at the checks and the reviews, then merge when the rules are \
+                                met (auto-merge waits for that), or despite them as an admin";
+
 fn unmet(message: String) -> Error {
-    Error::precondition(Precondition::Rule, message).with_hint(
-        "look at 'forge pr checks' and the reviews; --auto merges when the rules are met, --admin despite them",
+    Error::precondition(Precondition::Rule, message)
+        .with_hint(Hint::new(UNMET).with_action(Action::op(Op::Checks)))
+}
+
+/// A compare-and-swap that GitHub refused without its values.
+fn changed(what: Changed, message: String) -> Error {
+    let kind = ErrorKind::Conflict {
+        what,
+        expected: String::new(),
+        actual: String::new(),
+    };
+    Error::new(kind, message)
+}
+
+fn head_changed(message: String) -> Error {
+    changed(Changed::Head, message).with_hint(
+        Hint::new("look at what was pushed, then try again").with_action(Action::op(Op::PrView)),
     )
 }
 
@@ -671,17 +721,24 @@ fn bad_head(message: String) -> Error {
 }
 
 fn bad_base(message: String) -> Error {
-    Error::invalid("base", message)
-        .with_hint("name a branch that exists in the repository with --base")
+    Error::invalid("base", message).with_hint(
+        Hint::new("name a base branch that exists in the repository").with_action(CHOOSE_BASE),
+    )
 }
 
 fn bad_line(message: String) -> Error {
-    Error::invalid("line", message).with_hint("name a line that 'forge pr diff' shows")
+    Error::invalid("line", message).with_hint(in_the_diff("name a line that the diff shows"))
+}
+
+fn in_the_diff(text: &'static str) -> Hint {
+    Hint::new(text).with_action(Action::op(Op::PrDiff))
 }
 
 fn method(message: String) -> Error {
-    Error::precondition(Precondition::Rule, message)
-        .with_hint("choose another method: --merge, --squash or --rebase")
+    Error::precondition(Precondition::Rule, message).with_hint(
+        Hint::new("choose another method (merge, squash or rebase)")
+            .with_action(Action::again(&[(Param::Method, Arg::Choose)])),
+    )
 }
 
 fn denied(message: String) -> Error {
@@ -692,10 +749,7 @@ fn denied(message: String) -> Error {
         },
         message,
     )
-    .with_hint(
-        "the account needs more rights in the repository, or its token more permissions \
-         (pull requests: read and write; contents: write to merge)",
-    )
+    .with_hint(MORE_RIGHTS)
 }
 
 /// What a refusal means that has nothing but words.
@@ -708,6 +762,49 @@ fn from_message(about: About<'_>, said: &str) -> Error {
             format!("{} refused this: {said}", about.host),
         )
         .with_hint("see the page of the pull request for the rules that hold there"),
+    }
+}
+
+/// The source of an error: the host has no project boards.
+#[derive(Debug)]
+struct NoProjects;
+
+impl fmt::Display for NoProjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the host has no project boards")
+    }
+}
+
+impl StdError for NoProjects {}
+
+/// Whether a query was refused for its project boards: they need a scope that most tokens lack, and
+/// an older Enterprise Server has none.
+pub(crate) fn is_without_projects(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::PermissionDenied { missing, .. } => {
+            missing.iter().any(|scope| scope.ends_with("project"))
+        }
+        _ => error
+            .source()
+            .is_some_and(|source| source.is::<NoProjects>()),
+    }
+}
+
+/// A failed part of a write whose other parts, `done`, have happened.
+pub(crate) fn half_done(error: Error, done: &[&str]) -> Error {
+    let done = done.join(", ");
+    let hint = error.hint().cloned();
+    let hint = hint.unwrap_or_else(|| Hint::new("try that part again"));
+    error
+        .with_hint(hint.map_text(|text| format!("{text} (done already: {done})")))
+        .with_context("done", done)
+}
+
+/// A warning about an error, with its hint.
+pub(crate) fn warning(message: String, error: &Error) -> Warning {
+    Warning {
+        hint: error.hint().cloned(),
+        ..Warning::new(message)
     }
 }
 

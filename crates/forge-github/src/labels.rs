@@ -2,9 +2,11 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Cursor, Error, ErrorKind, Labels, Noun, Outcome, Page, PageReq, RepoId, Result,
+    Action, Cursor, Error, ErrorKind, Hint, Labels, Noun, Op, Outcome, Page, PageReq, Param,
+    RepoId, Result,
+    limits::{check_label_color, check_label_description, check_label_name},
     model::{Label, NewLabel},
-    near, text,
+    near,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -25,8 +27,6 @@ use crate::{
 const SCHEME: &str = "github-labels";
 /// The longest name of a label, in characters.
 const NAME_MAX: usize = 50;
-/// The longest description of a label, in characters.
-const DESCRIPTION_MAX: usize = 100;
 /// What GitHub's page offers for a label of no special colour.
 const COLOR: &str = "ededed";
 
@@ -89,7 +89,7 @@ impl Labels for GitHub {
     }
 
     async fn define_label(&self, repo: &RepoId, label: &NewLabel) -> Result<Outcome<Label>> {
-        check(label)?;
+        let label = &checked(label)?;
         let (repo_id, existing) = self.find_label(repo, &label.name).await?;
         let written = match &existing {
             Some(old) if !label.overwrite => {
@@ -97,7 +97,10 @@ impl Labels for GitHub {
                     ErrorKind::AlreadyExists { existing: None },
                     format!("label '{}' exists in {repo}", old.name),
                 )
-                .with_hint("change it with --force"));
+                .with_hint(
+                    Hint::new("change the one that exists")
+                        .with_action(Action::again(&[]).with(Param::Force, "true")),
+                ));
             }
             Some(old) => {
                 self.write_label(
@@ -135,7 +138,7 @@ impl Labels for GitHub {
                 Noun::Label,
                 format!("there is no label '{name}' in {repo}"),
             )
-            .with_hint(near.unwrap_or_else(|| "see them all with 'forge label list'".to_owned())));
+            .with_hint(near.map_or_else(all_labels, Hint::from)));
         };
         let written = self
             .send_one::<Value>(DELETE_LABEL, json!({ "id": label.id }))
@@ -172,49 +175,25 @@ impl GitHub {
     }
 }
 
-fn color(label: &NewLabel) -> Option<String> {
-    label
-        .color
-        .as_ref()
-        .map(|c| c.trim_start_matches('#').to_ascii_lowercase())
+fn all_labels() -> Hint {
+    Hint::new("look at the list of labels").with_action(Action::op(Op::LabelList))
 }
 
-fn check(label: &NewLabel) -> Result<()> {
-    let length = label.name.chars().count();
-    if label.name.trim().is_empty() {
-        return Err(Error::invalid("name", "the name of the label is empty").with_hint("name it"));
-    }
-    if length > NAME_MAX {
-        return Err(Error::invalid(
-            "name",
-            format!("the name of the label has {length} characters; {NAME_MAX} are allowed"),
-        )
-        .with_hint("shorten it"));
-    }
-    if label
-        .description
-        .as_ref()
-        .is_some_and(|d| d.chars().count() > DESCRIPTION_MAX)
-    {
-        return Err(Error::invalid(
-            "description",
-            format!("the description of a label may have {DESCRIPTION_MAX} characters"),
-        )
-        .with_hint("shorten it"));
-    }
-    let wrong = |c: &String| c.len() != 6 || !c.bytes().all(|b| b.is_ascii_hexdigit());
-    if color(label).as_ref().is_some_and(wrong) {
-        let said = text::one_line(label.color.as_deref().unwrap_or_default());
-        return Err(Error::invalid("color", format!("'{said}' is not a colour"))
-            .with_hint("write six hex digits, such as d73a4a"));
-    }
-    Ok(())
+fn checked(label: &NewLabel) -> Result<NewLabel> {
+    let description = label.description.as_deref();
+    let description = description.map(check_label_description).transpose()?;
+    Ok(NewLabel {
+        name: check_label_name(&label.name, NAME_MAX)?.to_owned(),
+        color: label.color.as_deref().map(check_label_color).transpose()?,
+        description: description.map(str::to_owned),
+        overwrite: label.overwrite,
+    })
 }
 
 fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value {
     if let Value::Object(map) = &mut input {
         map.insert("name".into(), json!(label.name));
-        match (color(label), old) {
+        match (&label.color, old) {
             (Some(color), _) => drop(map.insert("color".into(), json!(color))),
             (None, None) => drop(map.insert("color".into(), json!(COLOR))),
             (None, Some(_)) => {}
@@ -229,7 +208,7 @@ fn input(label: &NewLabel, mut input: Value, old: Option<&wire::Label>) -> Value
 /// Whether `found` is what was to be written, and not merely what was there before.
 fn is(found: &wire::Label, wanted: &NewLabel, old: Option<&wire::Label>) -> bool {
     let new = old.is_none_or(|o| o.name == wanted.name || found.name == wanted.name);
-    new && color(wanted).is_none_or(|c| c == found.color)
+    new && wanted.color.as_ref().is_none_or(|c| *c == found.color)
         && wanted
             .description
             .as_deref()

@@ -7,19 +7,23 @@
 //! # use std::sync::Arc;
 //! # use forge_github::{FixedToken, GitHub};
 //! # fn main() -> forge_core::Result<()> {
-//! let http = forge_http::Http::new(forge_http::Settings::default())?;
+//! let http = forge_http::Http::new(forge_http::Settings {
+//!     write_pace: Some(forge_github::WRITE_PACE),
+//!     ..forge_http::Settings::default()
+//! })?;
 //! let forge = GitHub::new("github.com", http, Arc::new(FixedToken::new("ghp_…")));
 //! let client = forge_core::Client::new(Arc::new(forge), forge_core::Policy::default());
 //! # drop(client); Ok(())
 //! # }
 //! ```
 
-use std::{fmt, num::NonZeroUsize, sync::Arc};
+use std::{fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use forge_core::{
-    Capabilities, Error, Forge, ForgeInfo, ForgeKind, PrId, PrKey, RepoId, Result, WebPage,
+    Action, Arg, Capabilities, Error, Forge, ForgeInfo, ForgeKind, Hint, Param, PrId, PrKey,
+    RepoId, Result, WebPage,
 };
-use forge_http::{Http, RateLimit};
+use forge_http::{Http, RateLimit, WritePace};
 use serde_json::{Map, Value, json};
 
 mod api;
@@ -31,6 +35,7 @@ mod decorate;
 mod endpoint;
 mod error;
 mod gql;
+mod hints;
 mod issues;
 mod labels;
 mod links;
@@ -45,7 +50,6 @@ mod reviews;
 mod summary;
 mod threads;
 mod token;
-mod validate;
 mod web;
 
 pub use caps::{CAPABILITIES, SERVER_CAPABILITIES};
@@ -53,6 +57,12 @@ pub use endpoint::Endpoint;
 pub use token::{FixedToken, TokenSource};
 
 use api::Api;
+
+/// How fast GitHub takes writes: 80 a minute that make content (docs.github.com, REST, "Rate limits").
+pub const WRITE_PACE: WritePace = WritePace {
+    free: 20,
+    spacing: Duration::from_secs(1),
+};
 
 /// One GitHub host, with one account.
 pub struct GitHub {
@@ -64,7 +74,7 @@ pub struct GitHub {
 
 impl GitHub {
     /// The GitHub at `host` (`github.com`, `tenant.ghe.com`, a GitHub Enterprise Server). Nothing is
-    /// sent and no token is asked for yet.
+    /// sent and no token is asked for yet. `http` is to keep [`WRITE_PACE`].
     #[must_use]
     pub fn new(host: &str, http: Http, tokens: Arc<dyn TokenSource>) -> Self {
         let host = host.to_ascii_lowercase();
@@ -146,8 +156,10 @@ impl Forge for GitHub {
 
 fn owner_and_name(repo: &RepoId) -> Result<(&str, &str)> {
     repo.owner_and_name().ok_or_else(|| {
-        Error::invalid("repo", format!("'{repo}' is not a repository on GitHub"))
-            .with_hint("name it as owner/repo")
+        Error::invalid("repo", format!("'{repo}' is not a repository on GitHub")).with_hint(
+            Hint::new("name it as owner/repo")
+                .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
+        )
     })
 }
 

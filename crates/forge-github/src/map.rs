@@ -7,8 +7,8 @@ use forge_core::{
     model::{
         Actor, AutoMerge, Comment, Commit, FileChange, FileStatus, Issue, IssueId, IssueReason,
         IssueState, Label, LinkedIssue, MergeMethod, MergeState, Mergeability, Milestone, PrFields,
-        PrState, ProjectItem, ProjectStatus, PullRequest, RepoNode, Review, ReviewDecision,
-        ReviewState, Reviewer, Side, Signature, Thread,
+        PrState, ProjectItem, ProjectStatus, PullRequest, RepoNode, Review, ReviewCounts,
+        ReviewDecision, ReviewState, Reviewer, Side, Signature, Thread,
     },
 };
 
@@ -236,7 +236,7 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
     if i.number == 0 {
         return Err(lacks(host, "the number of an issue"));
     }
-    Ok(Issue {
+    let mut issue = Issue {
         id: IssueId::number(repo.clone(), i.number),
         node_id: i.id,
         number: Some(i.number),
@@ -266,9 +266,21 @@ pub(crate) fn issue(host: &str, repo: &RepoId, i: wire::Issue) -> Result<Issue> 
         closed_at: i.closed_at,
         comments_count: i.comments.and_then(|c| c.total_count).unwrap_or(0),
         url: i.url,
+        version: String::new(),
         comments: None,
         warnings: vec![],
-    })
+    };
+    issue.version = issue_version(&issue);
+    Ok(issue)
+}
+
+/// A fingerprint of everything that an edit can change; GitHub has no version of an issue.
+fn issue_version(issue: &Issue) -> String {
+    let mut labels: Vec<&str> = issue.labels.iter().map(|l| l.name.as_str()).collect();
+    labels.sort_unstable();
+    let state = issue.state == IssueState::Open;
+    let all = (&issue.title, &issue.body, state, labels);
+    format!("{:016x}", forge_core::fingerprint(&all))
 }
 
 fn milestone(m: wire::Milestone) -> Milestone {
@@ -401,7 +413,7 @@ pub(crate) fn pull(
     };
     let head_oid = p.head_ref_oid.filter(|o| !o.is_empty());
     let author = actor(p.author);
-    let reviews = summary::of(
+    let latest_reviews = summary::latest_reviews(
         p.latest_opinionated_reviews
             .into_vec()
             .into_iter()
@@ -409,6 +421,7 @@ pub(crate) fn pull(
         p.latest_reviews.into_vec().into_iter().map(review),
         &author.login,
     );
+    let reviews = ReviewCounts::of(latest_reviews.iter().map(|r| r.state));
     let comments_count = p.comments.as_ref().and_then(|c| c.total_count).unwrap_or(0);
     let checks = wants(PrFields::CHECKS)
         .then(|| checks::section(p.head, head_oid.as_deref(), checks_unread));
@@ -444,7 +457,7 @@ pub(crate) fn pull(
             .map(|a| actor(Some(a)))
             .collect(),
         milestone: p.milestone.map(milestone),
-        approvals: reviews.approvals,
+        approvals: reviews.approved,
         changes_requested: reviews.changes_requested,
         pending_reviewers: p
             .review_requests
@@ -460,7 +473,7 @@ pub(crate) fn pull(
             Some("REVIEW_REQUIRED") => Some(ReviewDecision::ReviewRequired),
             _ => None,
         },
-        latest_reviews: reviews.latest,
+        latest_reviews,
         comments_count,
         version: String::new(),
         additions: p.additions.filter(|_| wants(PrFields::STATS)),

@@ -101,15 +101,8 @@ impl GitHub {
             );
         }
         serde_json::from_value(payload).map_err(|e| {
-            ambiguous(Error::new(
-                forge_core::ErrorKind::Protocol,
-                format!(
-                    "the answer of {} to {} cannot be understood: {}",
-                    self.info.host,
-                    mutation.name,
-                    self.api.about(true).words(&e.to_string())
-                ),
-            ))
+            let what = format!("the answer of {} to {}", self.info.host, mutation.name);
+            ambiguous(self.api.about(true).misread(&what, &e))
         })
     }
 
@@ -178,7 +171,7 @@ where
     };
     match read_back().await {
         Ok(Some(value)) => Ok((value, Some(it_happened(&error)))),
-        Ok(None) => Err(error.with_hint("it did not happen, as far as can be seen: try again")),
+        Ok(None) => Err(error.with_hint("try again: it did not happen, as far as can be seen")),
         Err(_) => Err(error),
     }
 }

@@ -1,6 +1,8 @@
 //! Pages of one section of a pull request.
 
-use forge_core::{Cursor, Error, Noun, Page, PageReq, PrId, RepoId, Result};
+use forge_core::{
+    Action, Cursor, Error, Hint, Noun, Op, Page, PageReq, Param, PrId, RepoId, Result,
+};
 use serde_json::json;
 
 use crate::{
@@ -80,8 +82,10 @@ impl GitHub {
 
 /// There is no such pull request, and GitHub did not say so itself.
 pub(crate) fn missing(pr: &PrId) -> Error {
-    Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}"))
-        .with_hint("look at the numbers with 'forge pr list --state all'")
+    Error::not_found(Noun::PullRequest, format!("there is no pull request {pr}")).with_hint(
+        Hint::new("look for its number in the list")
+            .with_action(Action::op(Op::PrList).with(Param::State, "all")),
+    )
 }
 
 /// There is no such repository, as far as the account can see.

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Capability, Cursor, Error, Noun, Page, PageReq, RepoId, Repos, Result, Support,
+    Action, Arg, Capability, Cursor, Error, Hint, Noun, Page, PageReq, Param, RepoId, Repos,
+    Result, Support,
     model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
 };
 use serde::Deserialize;
@@ -135,6 +136,16 @@ pub(crate) fn methods(repo: &wire::Repo) -> Vec<MergeMethod> {
     allowed
 }
 
+static OTHER_METHOD: Hint = Hint::fixed(
+    "use another merge method",
+    Action::again(&[(Param::Method, Arg::Choose)]),
+);
+static MERGE_LATER: Hint = Hint::fixed(
+    "merge when the checks have passed",
+    Action::again(&[(Param::Auto, Arg::Omit)]),
+);
+static UNARCHIVE: Hint = Hint::new("ask an admin to unarchive it");
+
 fn info(host: &str, repo: wire::Repo, missing_scopes: Vec<String>) -> RepoInfo {
     let merge_methods = methods(&repo);
     let default = method(repo.viewer_default_merge_method.as_deref());
@@ -146,29 +157,18 @@ fn info(host: &str, repo: wire::Repo, missing_scopes: Vec<String>) -> RepoInfo {
         (MergeMethod::Rebase, Capability::MergeRebase),
     ] {
         if !merge_methods.contains(&method) {
-            let support = no(
-                "the repository does not allow this method",
-                "use another merge method",
-            );
+            let support = no("the repository does not allow this method", &OTHER_METHOD);
             overrides.push((capability, support));
         }
     }
     if !repo.auto_merge_allowed {
-        let support = no(
-            "the repository does not allow auto-merge",
-            "merge when the checks have passed",
-        );
+        let support = no("the repository does not allow auto-merge", &MERGE_LATER);
         overrides.push((Capability::MergeAuto, support));
     }
     if repo.is_archived {
         overrides.clear();
         let writes = Capability::ALL.iter().filter(|c| !c.reads());
-        overrides.extend(writes.map(|c| {
-            (
-                *c,
-                no("the repository is archived", "ask an admin to unarchive it"),
-            )
-        }));
+        overrides.extend(writes.map(|c| (*c, no("the repository is archived", &UNARCHIVE))));
     }
     let name = wire::RepoName {
         name: repo.name,

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    Error, ErrorKind, Outcome, Page, PageReq, PrId, Precondition, Result, Reviews,
+    Error, ErrorKind, Hint, Outcome, Page, PageReq, PrId, Precondition, Result, Reviews,
     check_expected_head,
     model::{
         Comment, CommentId, NewReview, NewThread, PrFields, Review, Side, Thread, ThreadFilter,
@@ -14,12 +14,13 @@ use serde_json::{Value, json};
 
 use crate::{
     GitHub,
+    caps::LIMITS,
     gql::{mutation::ADD_REVIEW, selections, types as wire},
+    hints::{CHOOSE_BODY, comment_instead},
     map,
     mutate::or_read_back,
     paged::{self, Paged},
     pulls::{same_text, since},
-    validate,
 };
 
 #[derive(Deserialize)]
@@ -78,7 +79,7 @@ impl Reviews for GitHub {
                 why,
                 format!("{pr} is {word}: a verdict has no effect any more"),
             )
-            .with_hint("comment instead: 'forge pr review --comment'"));
+            .with_hint(comment_instead()));
         }
         let head = before.head_ref_oid.clone();
         check_expected_head(pr, review.expected_head.as_deref(), head.as_deref())?;
@@ -157,21 +158,21 @@ fn thread(new: &NewThread) -> Value {
 
 /// What can be refused before anything is sent.
 fn check(review: &NewReview) -> Result<()> {
-    validate::body("body", &review.body)?;
+    LIMITS.check_text("body", &review.body)?;
     let silent = review.body.trim().is_empty();
     if silent && review.verdict == Verdict::RequestChanges {
         return Err(Error::invalid("body", "a request for changes needs a text")
-            .with_hint("say what should change with --body"));
+            .with_hint(Hint::new("say what should change").with_action(CHOOSE_BODY)));
     }
     if silent && review.verdict == Verdict::Comment && review.threads.is_empty() {
         return Err(Error::invalid(
             "body",
             "a review that is a comment needs a text, or comments on lines",
         )
-        .with_hint("write it with --body"));
+        .with_hint(Hint::new("write a text").with_action(CHOOSE_BODY)));
     }
     for new in &review.threads {
-        validate::said("body", &new.body)?;
+        LIMITS.check_comment("body", &new.body)?;
         if new.path.trim().is_empty() {
             return Err(Error::invalid("path", "a comment on a line names no file")
                 .with_hint("name the file"));
@@ -182,7 +183,7 @@ fn check(review: &NewReview) -> Result<()> {
                 "line",
                 format!("{}:{}-{} is no range of lines", new.path, range, new.line),
             )
-            .with_hint("lines count from 1, and a range ends where it begins or later"));
+            .with_hint("count lines from 1, and let a range end where it begins or later"));
         }
     }
     Ok(())
@@ -206,13 +207,11 @@ fn about_lines(error: Error, review: &NewReview) -> Error {
     } else {
         format!("one of {}", lines.join(", "))
     };
-    let hint = error
-        .hint()
-        .unwrap_or("name a line that 'forge pr diff' shows")
-        .to_owned();
-    Error::invalid(
-        field,
-        format!("{which} cannot be commented on: {}", error.message()),
-    )
-    .with_hint(hint)
+    let message = format!("{which} cannot be commented on: {}", error.message());
+    let about = Error::invalid(field, message);
+    let about = match error.hint() {
+        Some(hint) => about.with_hint(hint),
+        None => about,
+    };
+    about.with_source(error)
 }

@@ -1,43 +1,31 @@
-//! What reviews add up to.
+//! The latest review of each reviewer.
 
-use forge_core::model::{Review, ReviewState};
+use forge_core::model::{Review, fold_review};
 
-/// The latest opinion of each reviewer, and the counts.
-#[derive(Debug, Default)]
-pub(crate) struct Summary {
-    /// By time.
-    pub latest: Vec<Review>,
-    pub approvals: u64,
-    pub changes_requested: u64,
-}
-
-/// Folds GitHub's two lists: the latest opinion of each reviewer, and the latest review of any kind,
-/// which counts for those who have no opinion. A dismissed opinion is no approval any more. Reviews
-/// that are not submitted are dropped, and so are those of the pull request's own author.
-pub(crate) fn of(
+/// Folds GitHub's two lists: the latest review of each reviewer, of any kind, and the latest opinion,
+/// which counts where there is one. A dismissed opinion is no approval any more. The reviews of the
+/// pull request's own author are left out. Sorted by time, and
+/// opinions first among those of one second.
+pub(crate) fn latest_reviews(
     opinions: impl Iterator<Item = Review>,
     latest: impl Iterator<Item = Review>,
     author: &str,
-) -> Summary {
-    let counts = |r: &Review| r.state != ReviewState::Pending && r.author.login != author;
-    let mut all: Vec<Review> = opinions.filter(counts).collect();
-    for review in latest.filter(counts) {
-        if !all.iter().any(|r| r.author.login == review.author.login) {
-            all.push(review);
-        }
+) -> Vec<Review> {
+    let mut folded: Vec<Review> = Vec::new();
+    for review in latest.chain(opinions).filter(|r| r.author.login != author) {
+        let is_same = |a: &Review, b: &Review| a.author.login == b.author.login;
+        fold_review(&mut folded, review, |r| r.state, is_same);
     }
-    all.sort_by_key(|r| r.submitted_at);
-    let count = |state| all.iter().filter(|r| r.state == state).count() as u64;
-    Summary {
-        approvals: count(ReviewState::Approved),
-        changes_requested: count(ReviewState::ChangesRequested),
-        latest: all,
-    }
+    folded.sort_by_key(|r| (r.submitted_at, !r.state.is_opinion()));
+    folded
 }
 
 #[cfg(test)]
 mod tests {
-    use forge_core::{Timestamp, model::Actor};
+    use forge_core::{
+        Timestamp,
+        model::{Actor, ReviewState},
+    };
 
     use super::*;
 
@@ -57,8 +45,8 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_does_not_replace_an_opinion() {
-        let s = of(
+    fn comment_does_not_replace_opinion() {
+        let latest = latest_reviews(
             [
                 review("a", ReviewState::Approved, 2),
                 review("b", ReviewState::ChangesRequested, 1),
@@ -71,14 +59,21 @@ mod tests {
             .into_iter(),
             "me",
         );
-        assert_eq!((s.approvals, s.changes_requested), (1, 1));
-        let order: Vec<_> = s.latest.iter().map(|r| r.author.login.as_str()).collect();
-        assert_eq!(order, ["b", "a", "c"]);
+        let rows: Vec<_> = latest
+            .iter()
+            .map(|r| (r.author.login.as_str(), r.state))
+            .collect();
+        let wanted = [
+            ("b", ReviewState::ChangesRequested),
+            ("a", ReviewState::Approved),
+            ("c", ReviewState::Commented),
+        ];
+        assert_eq!(rows, wanted);
     }
 
     #[test]
-    fn pending_own_and_dismissed_reviews_are_no_approvals() {
-        let s = of(
+    fn pending_and_own_reviews_are_left_out() {
+        let latest = latest_reviews(
             [review("a", ReviewState::Dismissed, 1)].into_iter(),
             [
                 review("me", ReviewState::Commented, 2),
@@ -87,9 +82,7 @@ mod tests {
             .into_iter(),
             "me",
         );
-        assert_eq!(
-            (s.approvals, s.changes_requested, s.latest.len()),
-            (0, 0, 1)
-        );
+        let states: Vec<_> = latest.iter().map(|r| r.state).collect();
+        assert_eq!(states, [ReviewState::Dismissed]);
     }
 }

@@ -1,7 +1,7 @@
 //! Review threads.
 
 use forge_core::{
-    Cursor, Error, Noun, Outcome, Page, PageReq, PrId, Result,
+    Action, Cursor, Error, Hint, Noun, Op, Outcome, Page, PageReq, PrId, Result,
     model::{Thread, ThreadFilter, ThreadId},
 };
 use serde::Deserialize;
@@ -175,5 +175,8 @@ fn no_thread(id: &ThreadId) -> Error {
         Noun::Thread,
         format!("there is no review thread '{key}' on {}", id.pr),
     )
-    .with_hint("see the keys with 'forge pr thread list'")
+    .with_hint(
+        Hint::new("look for its key in the list of review threads")
+            .with_action(Action::op(Op::ThreadList).on(&id.pr.key)),
+    )
 }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use forge_core::Result;
-use forge_http::Secret;
+use forge_core::Secret;
 
 /// Where the token of a host comes from: the environment, a store, gh's login.
 #[async_trait]

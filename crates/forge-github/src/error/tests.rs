@@ -21,20 +21,23 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 }
 
 fn line(out: &mut String, what: &str, error: &Error) {
+    let action = error.hint().and_then(Hint::action);
     writeln!(
         out,
-        "{what}\n  {} | {} | {:?} | {}",
+        "{what}\n  {} | {} | {:?} | {}{}",
         error.code(),
         error.message(),
         match error.retry() {
             Retry::After(_) => "After".to_owned(),
             other => format!("{other:?}"),
         },
-        error.hint().map_or("-".to_owned(), |h| h
-            .split(" (at ")
-            .next()
-            .unwrap()
-            .to_owned()),
+        error
+            .hint()
+            .map_or("-", |h| h.text().split(" (at ").next().unwrap()),
+        action.map_or(String::new(), |a| format!(
+            "\n  {}",
+            serde_json::to_string(a).unwrap()
+        )),
     )
     .unwrap();
 }
@@ -315,17 +318,58 @@ fn the_answers_of_rest() {
 
 #[test]
 fn no_account_says_how_to_log_in() {
-    assert!(no_token("github.com").hint().unwrap().contains("GH_TOKEN"));
-    assert!(
-        no_token("git.example")
-            .hint()
-            .unwrap()
-            .contains("forge auth login --host git.example")
-    );
-    assert!(
-        no_token("git.example")
-            .hint()
-            .unwrap()
-            .contains("GH_ENTERPRISE_TOKEN")
-    );
+    for (host, variable) in [
+        ("github.com", "GH_TOKEN"),
+        ("git.example", "GH_ENTERPRISE_TOKEN"),
+    ] {
+        let error = no_token(host);
+        let hint = error.hint().unwrap();
+        assert!(hint.text().contains(variable), "{hint}");
+        assert_eq!(hint.action(), Some(&login(host)));
+    }
+}
+
+fn refusal(message: &str) -> Error {
+    let http = http();
+    let about = About {
+        host: "github.com",
+        http: &http,
+        tokens: &FixedToken::none(),
+        write: true,
+    };
+    let error = GqlError {
+        kind: Some("UNPROCESSABLE".into()),
+        message: message.to_owned(),
+        ..GqlError::default()
+    };
+    from_graphql(about, &error, &HeaderMap::new())
+}
+
+#[test]
+fn refused_compare_and_swap_names_what_changed() {
+    for (message, wanted) in [
+        ("Head branch was modified. Review it.", Changed::Head),
+        ("expected head sha didn't match", Changed::Head),
+        ("Base branch was modified. Review it.", Changed::Base),
+        ("Expected branch to point to \"aa\"", Changed::Ref),
+    ] {
+        let error = refusal(message);
+        assert!(
+            matches!(error.kind(), ErrorKind::Conflict { what, .. } if *what == wanted),
+            "{error:?}"
+        );
+    }
+}
+
+#[test]
+fn refused_part_of_stack_is_stacked() {
+    let stacked = |message: &str| {
+        let stacked = ErrorKind::Precondition(Precondition::Stacked);
+        *refusal(message).kind() == stacked
+    };
+    assert!(stacked("This pull request is part of a stack and must be"));
+    // A base branch that cannot be changed has another way out.
+    assert!(!stacked(
+        "Cannot change the base branch because the pull request is part of a stack."
+    ));
 }

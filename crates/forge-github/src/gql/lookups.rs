@@ -322,9 +322,7 @@ impl Lookups {
                     "assignees",
                     "Copilot cannot be assigned in this repository; nothing was changed",
                 )
-                .with_hint(
-                    "its coding agent must be switched on for the repository and the account",
-                )
+                .with_hint("switch its coding agent on for the repository and the account first")
             })?;
             found.users.insert(COPILOT.to_owned(), agent.id);
         }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     GitHub,
     api::Answer,
+    caps::LIMITS,
     gql::{
         Document,
         lookups::{Found, Lookups},
@@ -20,7 +21,7 @@ use crate::{
     mutate::or_read_back,
     paged::no_repository,
     pulls::same_text,
-    repo_variables, validate,
+    repo_variables,
 };
 
 /// Among so many of the newest an issue is looked for when the answer was lost.
@@ -57,9 +58,9 @@ pub(super) struct Payload {
 
 impl GitHub {
     pub(super) async fn open_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {
-        validate::title(&new.title)?;
-        validate::body("body", &new.body)?;
-        validate::labels(&new.labels)?;
+        LIMITS.check_title(&new.title)?;
+        LIMITS.check_text("body", &new.body)?;
+        LIMITS.check_label_count(new.labels.len())?;
         let mut lookups = Lookups::default();
         lookups.labels(&new.labels);
         lookups.assignees(&new.assignees);
@@ -70,12 +71,12 @@ impl GitHub {
         }
         if found.has_issues_enabled == Some(false) {
             return Err(refused("has disabled issues")
-                .with_hint("an admin can enable them in the settings of the repository"));
+                .with_hint("ask an admin to enable them in the settings of the repository"));
         }
         let ids = lookups.resolve(&prepared.rest, &found.rest)?;
         let input = json!({
             "repositoryId": found.id,
-            "title": new.title,
+            "title": new.title.trim(),
             "body": new.body,
             "labelIds": ids.label_ids(&new.labels),
             "assigneeIds": ids.user_ids(&new.assignees),

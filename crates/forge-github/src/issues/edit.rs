@@ -2,7 +2,7 @@
 //! the labels that are new on it, one for those that go.
 
 use forge_core::{
-    Error, Outcome, Result, Warning,
+    Action, Op, Outcome, Result, Warning, check_version,
     model::{EditIssue, Issue, IssueFields, IssueId, Label},
 };
 use serde_json::{Map, Value, json};
@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 use super::create::Payload;
 use crate::{
     GitHub,
+    caps::LIMITS,
     decorate::unique,
+    error::half_done,
     gql::mutation::{ADD_ISSUE_LABELS, Mutation, REMOVE_ISSUE_LABELS, UPDATE_ISSUE},
     mutate::or_read_back,
     pulls::same_text,
-    validate,
 };
 
 impl GitHub {
@@ -24,13 +25,20 @@ impl GitHub {
         edit: &EditIssue,
     ) -> Result<Outcome<Issue>> {
         if let Some(title) = &edit.title {
-            validate::title(title)?;
+            LIMITS.check_title(title)?;
         }
         if let Some(body) = &edit.body {
-            validate::body("body", body)?;
+            LIMITS.check_text("body", body)?;
         }
-        validate::labels(&edit.labels.add)?;
+        LIMITS.check_label_count(edit.labels.add.len())?;
         let before = self.fetch_issue(id, IssueFields::default()).await?;
+        let expected = edit.expected_version.as_deref();
+        check_version(
+            id,
+            expected,
+            &before.version,
+            Action::op(Op::IssueView).on(&id.key),
+        )?;
         let is_done = |issue: &Issue| says(issue, edit) && is_labelled(issue, edit);
         if is_done(&before) {
             let warning = Warning::new(format!("{id} is so already; nothing was changed"));
@@ -45,7 +53,10 @@ impl GitHub {
                 .and_then(|p| {
                     self.issue_of(id, p.issue.or(p.labelable).unwrap_or_default(), vec![])
                 })
-                .map_err(|e| behind(e, &done));
+                .map_err(|e| match done.is_empty() {
+                    true => e,
+                    false => half_done(e, &done),
+                });
             if written.is_err() {
                 break;
             }
@@ -72,8 +83,9 @@ impl GitHub {
         let mut changes = Vec::new();
         if !says(before, edit) {
             let mut input = Map::from_iter([("id".to_owned(), json!(node))]);
-            for (name, value) in [("title", &edit.title), ("body", &edit.body)] {
-                input.extend(value.as_ref().map(|v| (name.to_owned(), json!(v))));
+            let title = edit.title.as_deref().map(str::trim);
+            for (name, value) in [("title", title), ("body", edit.body.as_deref())] {
+                input.extend(value.map(|v| (name.to_owned(), json!(v))));
             }
             changes.push(("text", UPDATE_ISSUE, Value::Object(input)));
         }
@@ -118,16 +130,4 @@ fn has_label(issue: &Issue, name: &str) -> bool {
 
 fn is_named(label: &Label, name: &str) -> bool {
     label.name.to_lowercase() == name.to_lowercase()
-}
-
-/// A failure of one of several mutations, with those that have happened.
-fn behind(error: Error, done: &[&str]) -> Error {
-    if done.is_empty() {
-        return error;
-    }
-    let hint = error.hint().unwrap_or("try that part again").to_owned();
-    let done = done.join(", ");
-    error
-        .with_hint(format!("{hint}; done already: {done}"))
-        .with_context("done", done)
 }

@@ -14,7 +14,7 @@ pub(crate) use self::{
 
 use async_trait::async_trait;
 use forge_core::{
-    Error, Issues, Noun, Outcome, Page, PageReq, PrKey, RepoId, Result,
+    Action, Error, Hint, Issues, Noun, Op, Outcome, Page, PageReq, Param, PrKey, RepoId, Result,
     model::{
         Comment, EditIssue, Issue, IssueFields, IssueId, IssueQuery, Links, NewIssue,
         SetIssueState, Subject,
@@ -84,6 +84,8 @@ pub(crate) fn variables(issue: &IssueId) -> Result<Map<String, Value>> {
 
 /// There is no such issue, and GitHub did not say so itself.
 pub(crate) fn missing(issue: &IssueId) -> Error {
-    Error::not_found(Noun::Issue, format!("there is no issue {issue}"))
-        .with_hint("look at the numbers with 'forge issue list --state all'")
+    Error::not_found(Noun::Issue, format!("there is no issue {issue}")).with_hint(
+        Hint::new("look for its number in the list")
+            .with_action(Action::op(Op::IssueList).with(Param::State, "all")),
+    )
 }

@@ -2,7 +2,7 @@
 //! mutations.
 
 use forge_core::{
-    Outcome, Result, Retry, Warning,
+    Action, Hint, Op, Outcome, Param, Result, Retry, Warning,
     model::{Comment, Issue, IssueId, IssueReason, IssueState, SetIssueState},
 };
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::{
     GitHub,
+    caps::LIMITS,
     gql::{
         mutation::{ADD_COMMENT, Batch, CLOSE_ISSUE, REOPEN_ISSUE},
         types as wire,
@@ -17,7 +18,6 @@ use crate::{
     map,
     mutate::{CommentEdge, failed, or_read_back},
     pulls::is_mine,
-    validate,
 };
 
 /// What tells a comment that was made from those that were there.
@@ -40,7 +40,7 @@ impl GitHub {
         req: &SetIssueState,
     ) -> Result<Outcome<Issue>> {
         if let Some(comment) = &req.comment {
-            validate::said("body", comment)?;
+            LIMITS.check_comment("body", comment)?;
         }
         let (mut wire, warnings) = self.lookup_issue(id, NEWEST).await?;
         let newest = newest(&mut wire);
@@ -71,7 +71,7 @@ impl GitHub {
                 batch.push("change", REOPEN_ISSUE, json!({ "issueId": node }));
             }
         }
-        let written = self.state_changed(id, &batch).await;
+        let written = self.state_changed(id, &batch, req.comment.as_deref()).await;
         let (mut outcome, warning) = or_read_back(written, || async {
             let (mut wire, warnings) = self.lookup_issue(id, RECENT).await?;
             let recent = std::mem::take(&mut wire.recent_comments).into_vec();
@@ -85,7 +85,7 @@ impl GitHub {
             {
                 outcome
                     .warnings
-                    .push(comment_failed(id, "its answer was lost"));
+                    .push(comment_failed(id, body, "its answer was lost"));
             }
             Ok(Some(outcome))
         })
@@ -94,25 +94,32 @@ impl GitHub {
         Ok(outcome)
     }
 
-    async fn state_changed(&self, id: &IssueId, batch: &Batch) -> Result<Outcome<Issue>> {
+    /// Sends it; `comment` is the text of the comment in it.
+    async fn state_changed(
+        &self,
+        id: &IssueId,
+        batch: &Batch,
+        comment: Option<&str>,
+    ) -> Result<Outcome<Issue>> {
         let mut answer = self.send::<Changed>(batch).await?;
         if let Some(e) = failed(&answer, "change") {
             return Err(self.api.error(&answer, e));
         }
-        let comment = failed(&answer, "comment").map(|e| self.api.error(&answer, e));
+        let refused = failed(&answer, "comment").map(|e| self.api.error(&answer, e));
         let payload = answer.data.take().and_then(|mut d| d.remove("change")?);
         let Some(issue) = payload.and_then(|p| p.issue) else {
             return Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous));
         };
         let mut outcome = Outcome::immediate(self.issue_of(id, issue, vec![])?);
+        let lost = comment.zip(refused);
         outcome
             .warnings
-            .extend(comment.map(|e| comment_failed(id, e.message())));
+            .extend(lost.map(|(body, e)| comment_failed(id, body, e.message())));
         Ok(outcome)
     }
 
     pub(super) async fn say_on_issue(&self, id: &IssueId, body: &str) -> Result<Outcome<Comment>> {
-        validate::said("body", body)?;
+        LIMITS.check_comment("body", body)?;
         let selection = "id number newestComment: comments(last: 1) { nodes { id } }";
         let (mut wire, _) = self.lookup_issue(id, selection).await?;
         let newest = newest(&mut wire);
@@ -161,11 +168,12 @@ fn mine_since(
     new.find(|c| is_mine(c, body))
 }
 
-fn comment_failed(id: &IssueId, why: &str) -> Warning {
-    Warning::new(format!("the comment was not made: {why}")).with_hint(format!(
-        "make it with 'forge issue comment {} -R {} --body …'",
-        id.key, id.repo
-    ))
+fn comment_failed(id: &IssueId, body: &str, why: &str) -> Warning {
+    let again = Action::op(Op::IssueComment)
+        .on(&id.key)
+        .with(Param::Body, body);
+    Warning::new(format!("the comment was not made: {why}"))
+        .with_hint(Hint::new("write the comment again").with_action(again))
 }
 
 fn reason_word(reason: IssueReason) -> &'static str {

@@ -2,8 +2,11 @@
 //! more that puts labels, people, the milestone and boards onto it. Edits of files are in the second.
 //! On top of another one, a look at its stack comes before the mutation, and the stack after it.
 
+use std::fmt;
+
 use forge_core::{
-    Error, ErrorKind, Outcome, PageReq, Precondition, RepoId, Result, Retry, Step, Warning,
+    Action, Error, ErrorKind, Hint, Op, Outcome, PageReq, Param, Precondition, RepoId, Result,
+    Retry, Step, Warning,
     model::{CreatePull, PrFields, PullQuery, PullRequest, StateFilter},
 };
 use serde::Deserialize;
@@ -12,11 +15,13 @@ use serde_json::{Map, Value, json};
 use super::{
     edits::{self, Edited},
     find::is_head,
+    head_branch::{fork, shown},
     on_top::{self, Below},
 };
 use crate::{
     GitHub,
     api::Answer,
+    caps::LIMITS,
     decorate::Decoration,
     gql::{
         Document,
@@ -24,11 +29,12 @@ use crate::{
         mutation::{Batch, CREATE_PULL},
         types::{self as wire, Nodes},
     },
+    hints::CHOOSE_HEAD,
     map,
     mutate::{Payloads, PullPayload, failed, last_pull, or_read_back},
     owner_and_name,
     paged::no_repository,
-    repo_variables, validate,
+    repo_variables,
 };
 
 #[derive(Deserialize)]
@@ -78,9 +84,9 @@ impl GitHub {
         repo: &RepoId,
         req: &CreatePull,
     ) -> Result<Outcome<PullRequest>> {
-        validate::title(&req.title)?;
-        validate::body("description", &req.description)?;
-        validate::labels(&req.labels)?;
+        LIMITS.check_title(&req.title)?;
+        LIMITS.check_text("description", &req.description)?;
+        LIMITS.check_label_count(req.labels.len())?;
         req.check_edits()?;
         let named;
         let req = if req.edits.is_empty() {
@@ -98,7 +104,7 @@ impl GitHub {
         let written = match written {
             Err(e) if matches!(e.kind(), ErrorKind::AlreadyExists { existing: None }) => {
                 let other = self.opened(repo, req, &plan.base).await.ok().flatten();
-                Err(other.map_or(e, |pull| exists(&pull.url, req, &plan.base)))
+                Err(other.map_or(e, |pull| exists(&pull.id.key, &pull.url, req, &plan.base)))
             }
             written => written,
         };
@@ -177,8 +183,12 @@ impl GitHub {
             }
             (Some(base), ..) if lookups::branch_exists(&found.rest, "baseRef") => base.clone(),
             (Some(base), _, default) => {
-                let hint = default.map_or("push it first".to_owned(), |d| {
-                    format!("the default branch is '{}'", d.name)
+                let hint = default.map_or(Hint::new("push it first"), |d| {
+                    let text = format!(
+                        "name a branch that exists, such as the default '{}'",
+                        d.name
+                    );
+                    Hint::from(text).with_action(Action::again(&[]).with(Param::Base, d.name))
                 });
                 return Err(Error::invalid(
                     "base",
@@ -198,7 +208,10 @@ impl GitHub {
         if fork.is_none() && req.head.branch == base {
             return Err(
                 Error::invalid("head", format!("head and base are both {}", shown(&base)))
-                    .with_hint("commit on a branch of its own, and name it with --head"),
+                    .with_hint(
+                        Hint::new("commit on a branch of its own, and name that one")
+                            .with_action(CHOOSE_HEAD),
+                    ),
             );
         }
         let edited = edits::check(&found.rest, req, &base)?;
@@ -216,7 +229,7 @@ impl GitHub {
                 "head",
                 format!("there is no branch {} in {place}", shown(&req.head.branch)),
             )
-            .with_hint("push it first with 'git push -u <remote> <branch>'"));
+            .with_hint("push it first with `git push -u <remote> <branch>`"));
         }
         let (head_owner, head_name) = fork.unwrap_or((owner, name));
         let same = found.existing.into_vec().into_iter().find(|p| {
@@ -234,7 +247,7 @@ impl GitHub {
                 && named.is_none_or(|r| r.name.eq_ignore_ascii_case(head_name))
         });
         if let Some(other) = same {
-            return Err(exists(&other.url, req, &base));
+            return Err(exists(&other.number, &other.url, req, &base));
         }
         Ok(Plan {
             head_repo_id: lookups::fork_id(&prepared.rest)
@@ -260,7 +273,7 @@ impl GitHub {
             "repositoryId": plan.repo_id,
             "baseRefName": plan.base,
             "headRefName": head,
-            "title": req.title,
+            "title": req.title.trim(),
             "body": req.description,
             "draft": req.draft,
         });
@@ -307,7 +320,7 @@ impl GitHub {
     }
 
     /// Puts labels, people, the milestone and boards onto what was opened. What fails is a warning with the
-    /// command that finishes it: the pull request is there, and must not be opened again.
+    /// call that finishes it: the pull request is there, and must not be opened again.
     async fn decorate(&self, req: &CreatePull, plan: &Plan, outcome: &mut Outcome<PullRequest>) {
         let wanted = Decoration {
             labels: &req.labels,
@@ -371,30 +384,15 @@ impl GitHub {
             if let Some((_, error)) = failure {
                 let title = wanted.title(alias);
                 let message = format!("the {title} could not be set: {}", error.message());
-                let command = wanted.command(alias, &outcome.value);
-                outcome
-                    .warnings
-                    .push(Warning::new(message).with_hint(format!("run '{command}'")));
+                let hint = Hint::from(format!("set the {title} again"))
+                    .with_action(wanted.action(alias, &outcome.value));
+                outcome.warnings.push(Warning::new(message).with_hint(hint));
             }
         }
     }
 }
 
-/// Owner and name of the head's repository, where it is another one.
-pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
-    let (owner, name) = owner_and_name(repo).ok()?;
-    let head_owner = req.head.owner.as_deref()?;
-    let head_name = req.head.repo.as_deref().unwrap_or(name);
-    let same = head_owner.eq_ignore_ascii_case(owner) && head_name.eq_ignore_ascii_case(name);
-    (!same).then_some((head_owner, head_name))
-}
-
-/// A branch in a message: what a user typed may hold anything.
-pub(super) fn shown(branch: &str) -> String {
-    format!("'{}'", forge_core::text::one_line(branch))
-}
-
-fn exists(url: &str, req: &CreatePull, base: &str) -> Error {
+fn exists(key: &dyn fmt::Display, url: &str, req: &CreatePull, base: &str) -> Error {
     Error::new(
         ErrorKind::AlreadyExists {
             existing: Some(url.to_owned()),
@@ -405,5 +403,8 @@ fn exists(url: &str, req: &CreatePull, base: &str) -> Error {
             shown(base)
         ),
     )
-    .with_hint("change that one with 'forge pr edit', or push to its branch")
+    .with_hint(
+        Hint::from(format!("change #{key}, or push to its branch"))
+            .with_action(Action::op(Op::PrEdit).on(key)),
+    )
 }

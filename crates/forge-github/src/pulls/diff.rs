@@ -20,7 +20,7 @@ impl GitHub {
         if req.context_lines.is_some_and(|n| n != 3) {
             warnings.push(
                 Warning::new("GitHub sends three lines of context, whatever is asked for")
-                    .with_hint("for more, fetch the head and use git diff -U"),
+                    .with_hint("fetch the head and use `git diff -U<lines>` for more"),
             );
         }
         let (parts, body) = self.api.stream(&route(pr)?, accept).await?.into_parts();
@@ -49,7 +49,7 @@ impl GitHub {
                         clone.dir.display(),
                         e.message()
                     ))
-                    .with_hint(format!("see what 'git fetch {}' says", clone.remote)),
+                    .with_hint(format!("see what `git fetch {}` says", clone.remote)),
                 ),
             }
         }
@@ -65,7 +65,7 @@ impl GitHub {
                         self.info.host
                     ))
                     .with_hint(format!(
-                        "for the whole of it, fetch {} and use git diff",
+                        "fetch {} and use `git diff` for the whole of it",
                         Self::head_ref(crate::number(pr)?)
                     )),
                 );
@@ -78,9 +78,9 @@ impl GitHub {
                 })
             }
             (_, DiffFormat::Patch) if too_large => Err(error.with_hint(format!(
-                "the patch series is too large for {}: fetch {} and use git format-patch",
-                self.info.host,
-                Self::head_ref(crate::number(pr)?)
+                "fetch {} and use `git format-patch`: the patch series is too large for {}",
+                Self::head_ref(crate::number(pr)?),
+                self.info.host
             ))),
             _ => Err(error),
         }

@@ -1,19 +1,20 @@
 //! Changes to a pull request, of any mix: one query for ids, one document of mutations.
 
 use forge_core::{
-    Error, ErrorKind, Outcome, PrId, Result, Retry, Warning,
+    Action, Error, Hint, Op, Outcome, PrId, Result, Retry, Warning, check_version,
     model::{EditPull, PrFields, PullRequest, Reviewer},
 };
 use http::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::create::shown;
+use super::head_branch::shown;
 use crate::{
     GitHub,
     api::Answer,
+    caps::LIMITS,
     decorate::{self, add_reviewers, unique},
-    error::{self, GqlError},
+    error::{self, GqlError, half_done},
     gql::{
         Document,
         lookups::{self, Found, Lookups},
@@ -23,11 +24,11 @@ use crate::{
         },
         types as wire,
     },
+    hints::CHOOSE_BASE,
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
     number, owner_and_name, pr_variables,
     pulls::view,
-    validate,
 };
 
 #[derive(Deserialize)]
@@ -58,27 +59,16 @@ impl GitHub {
         edit: &EditPull,
     ) -> Result<Outcome<PullRequest>> {
         if let Some(title) = &edit.title {
-            validate::title(title)?;
+            LIMITS.check_title(title)?;
         }
         if let Some(description) = &edit.description {
-            validate::body("description", description)?;
+            LIMITS.check_text("description", description)?;
         }
-        validate::labels(&edit.labels.add)?;
+        LIMITS.check_label_count(edit.labels.add.len())?;
         let plan = self.prepare_edit(pr, edit).await?;
-        if let Some(expected) = edit
-            .expected_version
-            .as_ref()
-            .filter(|v| **v != plan.pull.version)
-        {
-            return Err(Error::new(
-                ErrorKind::Conflict {
-                    expected: expected.clone(),
-                    actual: plan.pull.version.clone(),
-                },
-                format!("{pr} was changed by somebody else in the meantime"),
-            )
-            .with_hint("look at it again, then repeat the change if it is still wanted"));
-        }
+        let expected = edit.expected_version.as_deref();
+        let view = Action::op(Op::PrView).on(&pr.key);
+        check_version(pr, expected, &plan.pull.version, view)?;
         let batch = batch(edit, &plan);
         let leaving = leaving(edit, &plan.pull.pending_reviewers);
         if batch.is_empty() && leaving.is_empty() {
@@ -160,12 +150,15 @@ impl GitHub {
                     "base",
                     format!("there is no branch {} in {}", shown(base), pr.repo),
                 )
-                .with_hint("push it first, or name another with --base"));
+                .with_hint(
+                    Hint::new("push it first, or name another base branch")
+                        .with_action(CHOOSE_BASE),
+                ));
             }
             if *base == pull.head_branch && pull.head_repo.is_none() {
                 return Err(
                     Error::invalid("base", format!("{} is the head of {pr}", shown(base)))
-                        .with_hint("name another branch with --base"),
+                        .with_hint(Hint::new("name another base branch").with_action(CHOOSE_BASE)),
                 );
             }
         }
@@ -222,11 +215,8 @@ impl GitHub {
             Err(error) if batch.is_empty() => Err(error),
             Err(error) => {
                 let done: Vec<&str> = batch.aliases().collect();
-                let hint = error.hint().unwrap_or("try that part again").to_owned();
-                Err(error
-                    .with_context("failed", "reviewers to remove")
-                    .with_context("done", done.join(", "))
-                    .with_hint(format!("{hint}; done already: {}", done.join(", "))))
+                let error = error.with_context("failed", "reviewers to remove");
+                Err(half_done(error, &done))
             }
         }
     }
@@ -277,12 +267,7 @@ impl GitHub {
             let error = error.with_context("failed", errors.join(", "));
             return Err(match done.is_empty() {
                 true => error,
-                false => {
-                    let hint = error.hint().unwrap_or("try that part again").to_owned();
-                    error
-                        .with_context("done", done.join(", "))
-                        .with_hint(format!("{hint}; done already: {}", done.join(", ")))
-                }
+                false => half_done(error, &done),
             });
         }
         let unread = self.unread(&answer);
@@ -328,7 +313,7 @@ fn batch(edit: &EditPull, plan: &Plan) -> Batch {
             fields.insert(key.to_owned(), value);
         }
     };
-    set("title", edit.title.as_ref().map(|t| json!(t)));
+    set("title", edit.title.as_ref().map(|t| json!(t.trim())));
     set("body", edit.description.as_ref().map(|d| json!(d)));
     set("baseRefName", edit.base.as_ref().map(|b| json!(b)));
     set(
@@ -425,7 +410,7 @@ fn leaving<'a>(edit: &EditPull, asked: &'a [Reviewer]) -> Vec<&'a Reviewer> {
 /// Whether a pull request has everything that an edit asked for.
 fn is_done(edit: &EditPull, now: &PullRequest, me: &str) -> bool {
     let same = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|w| w == has);
-    same(&edit.title, &now.title)
+    edit.title.as_ref().is_none_or(|t| t.trim() == now.title)
         && same(&edit.description, &now.description)
         && same(&edit.base, &now.base_branch)
         && edit.labels.add.iter().all(|n| decorate::has_label(now, n))

@@ -3,14 +3,14 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use forge_core::{
-    Error, Noun, RepoId, Result,
+    Action, Error, Hint, Noun, Op, Param, RepoId, Result,
     model::{CreatePull, FileEdit, HeadRef},
 };
 use forge_git::branch_problem;
 use serde_json::{Map, Value, json};
 use sha1::{Digest as _, Sha1};
 
-use super::create::shown;
+use super::head_branch::shown;
 use crate::{
     GitHub,
     api::Answer,
@@ -19,6 +19,7 @@ use crate::{
         lookups::{Entry, branch_exists, onto},
         mutation::{Batch, CREATE_COMMIT, CREATE_REF, DELETE_REF},
     },
+    hints::CHOOSE_HEAD,
     mutate::{Payloads, PullPayload},
     owner_and_name, repo_variables,
 };
@@ -48,8 +49,12 @@ pub(super) fn with_branch(req: &CreatePull) -> Result<CreatePull> {
             "head",
             format!("{} is no branch name: {problem}", shown(&req.head.branch)),
         )
-        .with_hint("give the new branch another name, or none")),
+        .with_hint(other_name())),
     }
+}
+
+fn other_name() -> Hint {
+    Hint::new("give the new branch another name, or none").with_action(CHOOSE_HEAD)
 }
 
 /// The paths that have to be known of the base branch: those of the edits, and the directories above
@@ -82,7 +87,7 @@ pub(super) fn check(
                 shown(&req.head.branch)
             ),
         )
-        .with_hint("give the new branch another name, or none"));
+        .with_hint(other_name()));
     }
     let (tip, there) = onto(repo).ok_or_else(|| {
         Error::not_found(
@@ -244,10 +249,26 @@ fn left(error: Error, req: &CreatePull, why: &str) -> Error {
     let retry = error.retry();
     Error::new(error.kind().clone(), message)
         .with_retry(retry)
-        .with_hint(
-            "open the pull request from that branch, or delete it with 'git push <remote> --delete <branch>'",
-        )
+        .with_hint(Hint::new(LEFT).with_action(open_from(req)))
         .with_source(error)
+}
+
+/// What to do about a branch that was left.
+const LEFT: &str = "open the pull request from that branch, or delete it with \
+                    `git push <remote> --delete <branch>`";
+
+/// The call that opens the pull request from the branch that is there.
+fn open_from(req: &CreatePull) -> Action {
+    let mut open = Action::op(Op::PrCreate)
+        .with(Param::Head, &req.head.branch)
+        .with(Param::Title, &req.title);
+    if !req.description.is_empty() {
+        open = open.with(Param::Body, &req.description);
+    }
+    match &req.base {
+        Some(base) => open.with(Param::Base, base),
+        None => open,
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Changed files, by REST: it alone knows the names that files had before.
 
 use forge_core::{
-    Cursor, Error, ErrorKind, Page, PageReq, PrId, RepoId, Result,
+    Cursor, Error, Page, PageReq, PrId, RepoId, Result,
     model::{FileChange, FileStatus},
 };
 use http::{HeaderMap, Method, header};
@@ -147,10 +147,8 @@ impl GitHub {
             ));
         }
         let files: Vec<RestFile> = serde_json::from_slice(&bytes).map_err(|e| {
-            Error::new(
-                ErrorKind::Protocol,
-                format!("the files of {pr} cannot be understood: {e}"),
-            )
+            let what = format!("the files of {pr}");
+            self.api.about(false).misread(&what, &e)
         })?;
         let more = has_next(&headers).unwrap_or(files.len() == size);
         Ok((files, more))

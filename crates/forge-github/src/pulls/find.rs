@@ -1,7 +1,7 @@
 //! The pull requests of a head branch.
 
 use forge_core::{
-    Error, ErrorKind, PageReq, RepoId, Result, Warning,
+    Error, ErrorKind, Hint, PageReq, RepoId, Result, Warning,
     model::{HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
     text,
 };
@@ -64,8 +64,8 @@ fn not_all_read(head: &HeadRef, warning: &Warning) -> Error {
         "whether there is a pull request of '{branch}' could not be seen: {}",
         warning.message
     );
-    let hint = warning.hint.as_deref().unwrap_or("name it by its number");
-    Error::new(kind, message).with_hint(hint.to_owned())
+    let hint = warning.hint.clone();
+    Error::new(kind, message).with_hint(hint.unwrap_or(Hint::new("name it by its number")))
 }
 
 /// Whether a pull request comes from `head`: another repository's branch of the same name is not it.

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use forge_core::{
-    Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Retry, Warning,
+    Action, Arg, Cursor, Error, ErrorKind, Hint, Page, PageReq, Param, RepoId, Result, Retry,
+    Warning,
     model::{PrFields, PullQuery, PullRequest},
 };
 use serde::Deserialize;
@@ -155,7 +156,10 @@ impl GitHub {
                 }
                 Err(error) if heavy && is_too_much(&error) => {
                     return Err(error.with_hint(
-                        "even one pull request at a time is too much: ask for fewer fields with --json",
+                        Hint::new(
+                            "ask for fewer fields, since even one pull request at a time is too much",
+                        )
+                        .with_action(Action::again(&[(Param::Include, Arg::Choose)])),
                     ));
                 }
                 Err(error) if view::is_without_projects(fields, &error) => {
@@ -262,7 +266,10 @@ impl GitHub {
                 Warning::new(format!(
                     "what the search finds in other repositories than {repo} is left out"
                 ))
-                .with_hint("a list is of one repository: name that one instead"),
+                .with_hint(
+                    Hint::new("name the other repository instead, since a list is of one")
+                        .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
+                ),
             );
         }
         let unread = answer.errors.iter().filter_map(row_with_unread_checks);
@@ -320,8 +327,34 @@ pub(super) fn is_too_much(error: &Error) -> bool {
         ErrorKind::Upstream { status, .. } => matches!(status, 502..=504),
         ErrorKind::Internal | ErrorKind::Timeout { .. } => true,
         ErrorKind::Network => {
-            error.retry() == Retry::Transient && !error.message().starts_with("no connection")
+            error.retry() == Retry::Transient && !forge_http::is_no_connection(error)
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_http::{Http, RetryPolicy, Settings};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn missing_connection_is_not_too_much() {
+        let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = gone.local_addr().unwrap();
+        drop(gone);
+        let http = Http::new(Settings {
+            retry: RetryPolicy::without_pauses(),
+            ..Settings::default()
+        })
+        .unwrap();
+        let request = http::Request::get(format!("http://{address}/"));
+        let sent = http.send(request.body(bytes::Bytes::new()).unwrap()).await;
+        let error = sent.unwrap_err();
+        assert_eq!(error.code(), "network");
+        assert!(!is_too_much(&error), "{error:?}");
+        let broke = Error::new(ErrorKind::Network, error.message());
+        assert!(is_too_much(&broke));
     }
 }

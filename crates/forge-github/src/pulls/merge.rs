@@ -3,38 +3,27 @@
 use std::time::Duration;
 
 use forge_core::{
-    Error, ErrorKind, Outcome, PrId, Precondition, Result, Retry, Step, Warning,
-    check_expected_head, head_moved,
-    model::{
-        Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState, PullRequest,
-    },
-    text::one_line,
+    Action, Changed, Error, ErrorKind, Hint, Op, Outcome, Param, PrId, Precondition, Result, Retry,
+    Step, Warning, check_expected_base, check_expected_head, head_moved,
+    model::{Merge, MergeMethod, MergeReq, MergeState, Mergeability, PrFields, PrState},
+    settle_mergeability,
 };
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
 
-use super::stack;
+use super::{
+    head_branch::kept_in_fork,
+    merge_attempt::{MergeAttempt, MergeMode, MergeResult},
+    view,
+};
 use crate::{
     GitHub,
-    gql::{
-        Document,
-        mutation::{Batch, ENABLE_AUTO_MERGE, ENQUEUE, MERGE_PULL, Mutation},
-        selections, types as wire,
-    },
+    error::UNMET,
+    gql::{Document, mutation::Batch, selections, types as wire},
+    hints::reopen,
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
-    pr_variables,
-    pulls::{state::kept_in_fork, view},
-    repos,
+    pr_variables, repos,
 };
-
-/// GitHub works out whether a merge is possible after it was asked; these are the pauses before it
-/// is asked again.
-const PAUSES: [Duration; 3] = [
-    Duration::from_secs(1),
-    Duration::from_secs(2),
-    Duration::from_secs(4),
-];
 
 #[derive(Deserialize)]
 struct PreparedOf {
@@ -51,40 +40,29 @@ struct Prepared {
 
 impl GitHub {
     pub(super) async fn pull_mergeability(&self, pr: &PrId) -> Result<Mergeability> {
-        for pause in PAUSES.iter().map(Some).chain([None]) {
+        let read = || async {
             let (pull, _) = self.lookup(pr, selections::MERGEABILITY).await?;
-            if pull.state != "OPEN" {
-                return Err(not_open(pr, &pull.state));
+            match pull.state.as_str() {
+                "OPEN" => Ok(map::mergeability(&pull)),
+                state => Err(not_open(pr, state)),
             }
-            let found = map::mergeability(&pull);
-            match pause {
-                Some(pause) if found.state == MergeState::Unknown => {
-                    self.api.http.settings().retry.wait(*pause).await;
-                }
-                _ => return Ok(found),
-            }
-        }
-        Err(Error::new(
-            ErrorKind::Internal,
-            "the pauses ended without an answer",
-        ))
+        };
+        let is_unknown = |found: &Mergeability| found.state == MergeState::Unknown;
+        settle_mergeability(read().await?, is_unknown, |_, p| self.pause(p), read).await
     }
 
     pub(super) async fn merge_pull(&self, pr: &PrId, req: &MergeReq) -> Result<Outcome<Merge>> {
-        let mut prepared = match self.merge_known(pr) {
+        let known = match self.merge_known(pr) {
             Some(found) => found,
             None => self.prepare_merge(pr).await?,
         };
+        let is_unknown = |found: &Ready| {
+            let mergeable = found.pull.mergeable.as_deref();
+            !req.skip_wait && found.pull.state == "OPEN" && mergeable == Some("UNKNOWN")
+        };
+        let read = || self.prepare_merge(pr);
+        let prepared = settle_mergeability(known, is_unknown, |_, p| self.pause(p), read).await?;
         let mut warnings = Vec::new();
-        for pause in PAUSES {
-            if prepared.pull.state != "OPEN"
-                || prepared.pull.mergeable.as_deref() != Some("UNKNOWN")
-            {
-                break;
-            }
-            self.api.http.settings().retry.wait(pause).await;
-            prepared = self.prepare_merge(pr).await?;
-        }
         let Ready {
             repo,
             mut pull,
@@ -92,6 +70,7 @@ impl GitHub {
         } = prepared;
         unread.extend(self.complete(&mut pull).await);
         if pull.state == "MERGED" {
+            is_as_expected(pr, req, &pull)?;
             return self.already_merged(pr, req, pull, unread).await;
         }
         req.may_merge(pr)?;
@@ -101,11 +80,7 @@ impl GitHub {
         if pull.is_in_merge_queue {
             return self.queued_before(pr, pull, unread);
         }
-        check_expected_head(
-            pr,
-            req.expected_head.as_deref(),
-            pull.head_ref_oid.as_deref(),
-        )?;
+        is_as_expected(pr, req, &pull)?;
         let head = pull.head_ref_oid.clone().unwrap_or_default();
         let method = choose(pr, req, &repo)?;
         let way = way(pr, req, &pull)?;
@@ -115,7 +90,7 @@ impl GitHub {
                 self.info.host
             )));
         }
-        if way == Way::Queue
+        if way == MergeMode::Queue
             && (req.method.is_some() || req.subject.is_some() || req.body.is_some())
         {
             warnings.push(Warning::new(format!(
@@ -124,7 +99,7 @@ impl GitHub {
             )));
         }
         let before = self.domain(&pr.repo, pull.clone(), PrFields::NONE, unread)?;
-        let ask = Ask {
+        let ask = MergeAttempt {
             pr,
             req,
             pull: &pull,
@@ -138,13 +113,13 @@ impl GitHub {
         let merged = after.state == PrState::Merged;
         let mut steps = vec![Step {
             name: match way {
-                Way::Now => "merge",
-                Way::Auto => "ask to merge later",
-                Way::Queue => "put it into the merge queue",
+                MergeMode::Now => "merge",
+                MergeMode::Auto => "ask to merge later",
+                MergeMode::Queue => "put it into the merge queue",
             }
             .to_owned(),
             // What is merged at once, and is not merged yet, is under way.
-            done: merged || way != Way::Now,
+            done: merged || way != MergeMode::Now,
         }];
         let mut branch_deleted = false;
         if req.delete_branch && merged {
@@ -177,6 +152,10 @@ impl GitHub {
     }
 
     /// What the search for it has read already.
+    async fn pause(&self, length: Duration) {
+        self.api.http.settings().retry.wait(length).await;
+    }
+
     fn merge_known(&self, pr: &PrId) -> Option<Ready> {
         let mut pull = self.known.take(pr, PrFields::TO_MERGE)?;
         Some(Ready {
@@ -266,48 +245,39 @@ impl GitHub {
 
     /// Asks for the merge: in one request, unless the queue cannot take it yet and it may wait, or
     /// it is a part of a stack. The second value is a warning about what came of it.
-    async fn ask(&self, ask: &Ask<'_>, way: Way) -> Result<(Done, Option<Warning>)> {
+    async fn ask(
+        &self,
+        ask: &MergeAttempt<'_>,
+        way: MergeMode,
+    ) -> Result<(MergeResult, Option<Warning>)> {
         let written = match self.merged(ask, way).await {
-            Err(error) if stack::is_stacked(&error) => return self.merge_stacked(ask).await,
-            Err(error) if way == Way::Queue && ask.req.auto && is_unmet(&error) => {
-                self.merged(ask, Way::Auto).await
+            Err(error) if is_stacked(&error) => return self.merge_stacked(ask).await,
+            Err(error) if way == MergeMode::Queue && ask.req.auto && is_unmet(&error) => {
+                self.merged(ask, MergeMode::Auto).await
             }
-            Err(error) if way == Way::Queue && is_unmet(&error) => {
-                Err(error.with_hint("--auto puts it into the queue as soon as the rules are met"))
+            Err(error) if way == MergeMode::Queue && is_unmet(&error) => {
+                let later = Action::again(&[]).with(Param::Auto, "true");
+                Err(error.with_hint(
+                    Hint::new("let it enter the queue as soon as the rules are met")
+                        .with_action(later),
+                ))
             }
             written => written,
         };
         or_read_back(written, || async { self.merge_read_back(ask.pr).await }).await
     }
 
-    /// What has come of a merge whose answer was lost.
-    pub(super) async fn merge_read_back(&self, pr: &PrId) -> Result<Option<Done>> {
-        let (now, unread) = self.lookup(pr, selections::AFTER_MERGE).await?;
-        let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());
-        let pull = self.domain(&pr.repo, now, PrFields::NONE, unread)?;
-        let way = match pull.state {
-            PrState::Merged => Some(Way::Now),
-            _ if queued => Some(Way::Queue),
-            _ if waits => Some(Way::Auto),
-            _ => None,
-        };
-        Ok(way.map(|way| Done {
-            way,
-            pull,
-            position: None,
-        }))
-    }
-
-    async fn merged(&self, ask: &Ask<'_>, way: Way) -> Result<Done> {
+    async fn merged(&self, ask: &MergeAttempt<'_>, way: MergeMode) -> Result<MergeResult> {
         let batch = Batch::of("merge", way.mutation(), ask.input(way));
         let (pr, head) = (ask.pr, ask.head);
         let mut answer = self.send::<PullPayload>(&batch).await?;
         if let Some(e) = failed(&answer, "merge") {
             let error = self.api.error(&answer, e);
             return Err(match error.kind() {
-                ErrorKind::Conflict { .. }
-                    if error.message().contains("Head branch was modified") =>
-                {
+                ErrorKind::Conflict {
+                    what: Changed::Head,
+                    ..
+                } => {
                     let actual = self
                         .lookup(pr, selections::ROW)
                         .await
@@ -324,7 +294,7 @@ impl GitHub {
         match last_pull(&batch, answer.data.take()) {
             Some(pull) => {
                 let now = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
-                Ok(Done {
+                Ok(MergeResult {
                     way,
                     pull: map::after_change(ask.before.clone(), now),
                     position,
@@ -335,75 +305,20 @@ impl GitHub {
     }
 }
 
-/// How a merge is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// At once.
-    Now,
-    /// As soon as the rules are met.
-    Auto,
-    /// Through the merge queue of the base branch.
-    Queue,
-}
-
-impl Way {
-    fn mutation(self) -> Mutation {
-        match self {
-            Self::Now => MERGE_PULL,
-            Self::Auto => ENABLE_AUTO_MERGE,
-            Self::Queue => ENQUEUE,
-        }
-    }
-}
-
-/// What is asked for, and of what.
-pub(super) struct Ask<'a> {
-    pub pr: &'a PrId,
-    pub req: &'a MergeReq,
-    pub pull: &'a wire::Pull,
-    /// The same, in the domain.
-    pub before: &'a PullRequest,
-    pub method: MergeMethod,
-    pub head: &'a str,
-}
-
-impl Ask<'_> {
-    fn input(&self, way: Way) -> Value {
-        let mut input = Map::from_iter([
-            ("pullRequestId".to_owned(), json!(self.pull.id)),
-            ("expectedHeadOid".to_owned(), json!(self.head)),
-        ]);
-        if way == Way::Queue {
-            return Value::Object(input);
-        }
-        let method = self.method.as_str().to_uppercase();
-        input.insert("mergeMethod".to_owned(), json!(method));
-        for (key, value) in [
-            ("commitHeadline", &self.req.subject),
-            ("commitBody", &self.req.body),
-            ("authorEmail", &self.req.author_email),
-        ] {
-            if let Some(value) = value {
-                input.insert(key.to_owned(), json!(value));
-            }
-        }
-        Value::Object(input)
-    }
-}
-
-/// What came of it.
-pub(super) struct Done {
-    pub way: Way,
-    pub pull: PullRequest,
-    pub position: Option<u64>,
+/// Refuses another head or base branch than the caller expects. GitHub's mutation names the head
+/// alone, so a base that is edited after this look goes unnoticed.
+fn is_as_expected(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
+    let (head, base) = (pull.head_ref_oid.as_deref(), &pull.base_ref_name);
+    check_expected_head(pr, req.expected_head.as_deref(), head)?;
+    check_expected_base(pr, req.expected_base.as_deref(), base)
 }
 
 /// How to merge this one; an error where it is known to be refused.
-fn way(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<Way> {
+fn way(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<MergeMode> {
     if pull.is_merge_queue_enabled && !req.admin {
         // With a queue GitHub says BLOCKED of what the queue would take.
         check_ready(pr, pull)?;
-        return Ok(Way::Queue);
+        return Ok(MergeMode::Queue);
     }
     // GitHub refuses to wait for what could be merged now.
     let clean = matches!(
@@ -411,10 +326,19 @@ fn way(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<Way> {
         Some("CLEAN" | "HAS_HOOKS" | "UNSTABLE")
     );
     if req.auto {
-        return Ok(if clean { Way::Now } else { Way::Auto });
+        return Ok(if clean {
+            MergeMode::Now
+        } else {
+            MergeMode::Auto
+        });
     }
     check_mergeable(pr, req, pull)?;
-    Ok(Way::Now)
+    Ok(MergeMode::Now)
+}
+
+/// Whether GitHub refused a merge because the pull request is in a stack.
+fn is_stacked(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Precondition(Precondition::Stacked))
 }
 
 /// Whether a refusal is for something that may be met later.
@@ -439,29 +363,9 @@ struct Ready {
 pub(super) fn not_open(pr: &PrId, state: &str) -> Error {
     if state == "MERGED" {
         return Error::precondition(Precondition::Merged, format!("{pr} is merged"))
-            .with_hint("there is nothing left to do");
+            .with_hint("leave it as it is: there is nothing left to do");
     }
-    Error::precondition(Precondition::Closed, format!("{pr} is closed"))
-        .with_hint("reopen it first with 'forge pr reopen'")
-}
-
-/// Why the branch of one that is not open any more is not to go: it is a fork's, or has gone on.
-pub(super) fn kept(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<Warning> {
-    if wire.is_cross_repository {
-        return Some(kept_in_fork(pr));
-    }
-    let tip = wire.head_ref.as_ref()?.target.as_ref().map(|tip| &tip.oid);
-    if tip.is_some() && tip == pull.head_oid.as_ref() {
-        return None;
-    }
-    let tip = tip.map_or("a commit that was not read", String::as_str);
-    let name = one_line(&pull.head_branch);
-    Some(
-        Warning::new(format!(
-            "the branch '{name}' was not deleted: it is at {tip} now, and has gone on since"
-        ))
-        .with_hint("if its commits are not needed, delete it with git"),
-    )
+    Error::precondition(Precondition::Closed, format!("{pr} is closed")).with_hint(reopen(pr))
 }
 
 /// The method that was asked for, or the repository's own.
@@ -470,7 +374,7 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
     let names: Vec<&str> = allowed.iter().map(|m| m.as_str()).collect();
     match (req.method, allowed.first()) {
         (Some(method), _) if allowed.contains(&method) => Ok(method),
-        (Some(method), Some(_)) => Err(Error::precondition(
+        (Some(method), Some(first)) => Err(Error::precondition(
             Precondition::Rule,
             format!(
                 "{} does not allow the method '{}'",
@@ -478,7 +382,10 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
                 method.as_str()
             ),
         )
-        .with_hint(format!("allowed here: {}", names.join(", ")))),
+        .with_hint(
+            Hint::from(format!("merge as is allowed here ({})", names.join(", ")))
+                .with_action(Action::again(&[]).with(Param::Method, first.as_str())),
+        )),
         (None, Some(first)) => Ok(*first),
         // A token that may not see the settings sees none allowed: let GitHub decide.
         (wanted, None) => Ok(wanted.unwrap_or(MergeMethod::Merge)),
@@ -488,9 +395,12 @@ fn choose(pr: &PrId, req: &MergeReq, repo: &wire::Repo) -> Result<MergeMethod> {
 /// Whether it is open for merging at all.
 fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
     if pull.is_draft {
+        let ready = Action::op(Op::PrSetDraft)
+            .on(&pr.key)
+            .with(Param::Draft, "false");
         return Err(
             Error::precondition(Precondition::Draft, format!("{pr} is a draft"))
-                .with_hint("make it ready with 'forge pr ready'"),
+                .with_hint(Hint::new("make it ready for review first").with_action(ready)),
         );
     }
     if pull.mergeable.as_deref() == Some("CONFLICTING") {
@@ -507,20 +417,22 @@ fn check_ready(pr: &PrId, pull: &wire::Pull) -> Result<()> {
 /// it by merging, so that must be asked for.
 fn check_mergeable(pr: &PrId, req: &MergeReq, pull: &wire::Pull) -> Result<()> {
     check_ready(pr, pull)?;
-    let rule = |what: &str, hint: &str| {
+    let rule = |what: &str, hint: &'static str, op: Op| {
         Err(
             Error::precondition(Precondition::Rule, format!("{pr} cannot be merged: {what}"))
-                .with_hint(hint),
+                .with_hint(Hint::new(hint).with_action(Action::op(op).on(&pr.key))),
         )
     };
     match pull.merge_state_status.as_deref() {
         Some("BLOCKED") if !req.admin => rule(
             "the rules of the base branch are not met",
-            "look at 'forge pr checks' and the reviews; --auto merges when they are met, --admin despite them",
+            UNMET,
+            Op::Checks,
         ),
         Some("BEHIND") if !req.admin => rule(
             "its head is behind the base branch, which must be merged into it first",
-            "update the branch, or merge with --admin despite the rule",
+            "update the branch, or merge despite the rule as an admin",
+            Op::PrUpdateBranch,
         ),
         _ => Ok(()),
     }

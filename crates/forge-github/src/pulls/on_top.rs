@@ -7,7 +7,8 @@
 //! needs no stack is done there too.
 
 use forge_core::{
-    Error, ErrorKind, Noun, Outcome, PrId, Precondition, RepoId, Result, Step, Warning,
+    Action, Arg, Error, ErrorKind, Hint, Noun, Op, Outcome, Param, PrId, Precondition, RepoId,
+    Result, Step, Warning,
     model::{CreatePull, PullRequest},
 };
 use http::{Method, StatusCode};
@@ -15,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    create::{fork, shown},
+    head_branch::{fork, shown},
     repo_route,
     stack::VERSION,
 };
@@ -23,6 +24,9 @@ use crate::{
     GitHub, api::JSON, error, gql::types as wire, mutate::or_read_back, number, owner_and_name,
     paged,
 };
+
+/// The call that failed, without another pull request below.
+const ALONE: Action = Action::again(&[(Param::DependsOn, Arg::Omit)]);
 
 /// The pull request that a new one is put on top of.
 pub(super) struct Below {
@@ -81,14 +85,20 @@ pub(super) fn wanted(repo: &RepoId, req: &CreatePull) -> Result<Option<u64>> {
             "depends_on",
             format!("{below} is not in {repo}: a stack on GitHub is of one repository"),
         )
-        .with_hint("name a pull request of the same repository"));
+        .with_hint(
+            Hint::new("name a pull request of the same repository")
+                .with_action(Action::again(&[(Param::DependsOn, Arg::Choose)])),
+        ));
     }
     if let Some((owner, name)) = fork(repo, req) {
         return Err(Error::invalid(
             "head",
             format!("the head branch is in {owner}/{name}: a stack on GitHub is of one repository"),
         )
-        .with_hint(format!("push the branch to {repo}, or open it on its own")));
+        .with_hint(
+            Hint::from(format!("push the branch to {repo}, or open it on its own"))
+                .with_action(ALONE),
+        ));
     }
     number(below).map(Some)
 }
@@ -105,7 +115,10 @@ impl Below {
                         "the branch of {id} is in a fork: a stack on GitHub is of one repository"
                     ),
                 )
-                .with_hint("open it on its own, and say in its description what it builds on"));
+                .with_hint(
+                    Hint::new("open it on its own, and say in its description what it builds on")
+                        .with_action(ALONE),
+                ));
             }
             "OPEN" => {
                 return Ok(Self {
@@ -118,7 +131,7 @@ impl Below {
             _ => (Precondition::Closed, "closed"),
         };
         Err(Error::precondition(why, format!("{id} is {is}"))
-            .with_hint("open it without depending on another"))
+            .with_hint(Hint::new("open it without depending on another").with_action(ALONE)))
     }
 
     /// The refusal of another base branch.
@@ -132,7 +145,10 @@ impl Below {
                 shown(base)
             ),
         )
-        .with_hint("leave the base branch out, or open it without depending on another")
+        .with_hint(
+            Hint::new("leave the base branch out, or open it without depending on another")
+                .with_action(Action::again(&[(Param::Base, Arg::Omit)])),
+        )
     }
 
     /// There is something on top of it already.
@@ -148,7 +164,10 @@ impl Below {
                 self.id
             ),
         );
-        Ok(error.with_hint("build on that one: a stack is a chain"))
+        let build_on = Action::again(&[]).with(Param::DependsOn, above.to_string());
+        Ok(error.with_hint(
+            Hint::new("build on that one, since a stack is a chain").with_action(build_on),
+        ))
     }
 }
 
@@ -192,16 +211,15 @@ impl GitHub {
                 );
                 outcome.warnings.push(
                     Warning::new(message).with_hint(match place {
-                        Place::NoStacks(_) => format!(
-                            "when {} is merged, give this one its base branch with 'forge pr edit \
-                             {} --base', unless GitHub has done so: it does where the merged \
-                             branch is deleted",
-                            below.id, pull.key
+                        Place::NoStacks(_) => Hint::from(format!(
+                            "give this one the base branch of {} when that is merged, unless \
+                             GitHub has done so: it does where the merged branch is deleted",
+                            below.id
+                        ))
+                        .with_action(Action::op(Op::PrEdit).on(&pull.key).choose(Param::Base)),
+                        Place::Alone | Place::Top(_) => Hint::new(
+                            "make them a stack on GitHub's page; its base branch is right for that",
                         ),
-                        Place::Alone | Place::Top(_) => {
-                            "make them a stack on GitHub's page; its base branch is right for that"
-                                .to_owned()
-                        }
                     }),
                 );
                 false
@@ -266,11 +284,8 @@ impl GitHub {
             return Err(error::from_http(about, status, &headers, &bytes));
         }
         serde_json::from_slice(&bytes).map_err(|e| {
-            let host = &self.info.host;
-            Error::new(
-                ErrorKind::Protocol,
-                format!("the answer of {host} about stacks cannot be understood: {e}"),
-            )
+            let what = format!("the answer of {} about stacks", self.info.host);
+            self.api.about(false).misread(&what, &e)
         })
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use forge_core::{
     PrId, Result, Warning,
+    diff::quote_path,
     model::{ByteStream, FileStatus},
 };
 use futures::{StreamExt, TryStreamExt, stream};
@@ -100,7 +101,7 @@ fn without_lines(files: &[RestFile]) -> Vec<Warning> {
             };
             let names: Vec<&str> = files.iter().map(|f| f.filename.as_str()).collect();
             Warning::new(format!("{what} ({why}): {}", names.join(", ")))
-                .with_hint("fetch the head and use git diff to see them")
+                .with_hint("fetch the head and use `git diff` to see them")
         })
         .collect()
 }
@@ -127,7 +128,8 @@ pub(super) fn stream(files: Vec<RestFile>) -> ByteStream {
 fn text(file: &RestFile) -> String {
     let new = &file.filename;
     let old = file.previous_filename.as_ref().unwrap_or(new);
-    let (a, b) = (quoted("a/", old), quoted("b/", new));
+    let quoted = |path: &str| quote_path(path).into_owned();
+    let (a, b) = (quoted(&format!("a/{old}")), quoted(&format!("b/{new}")));
     let mut out = format!("diff --git {a} {b}\n");
     let (mut from, mut to) = (a, b);
     match file.kind() {
@@ -148,8 +150,8 @@ fn text(file: &RestFile) -> String {
             let _ = write!(
                 out,
                 "{word} from {}\n{word} to {}\n",
-                quoted("", old),
-                quoted("", new)
+                quoted(old),
+                quoted(new)
             );
         }
         FileStatus::Modified => {}
@@ -170,35 +172,6 @@ fn text(file: &RestFile) -> String {
             let _ = writeln!(out, "Binary files {from} and {to} differ");
         }
     }
-    out
-}
-
-/// A path as git quotes it: in quotes with escapes when it holds control characters, quotes or
-/// backslashes.
-fn quoted(prefix: &str, path: &str) -> String {
-    if !path
-        .chars()
-        .any(|c| c.is_control() || matches!(c, '"' | '\\'))
-    {
-        return format!("{prefix}{path}");
-    }
-    let mut out = format!("\"{prefix}");
-    for c in path.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            c if c.is_control() => {
-                for byte in c.to_string().bytes() {
-                    let _ = write!(out, "\\{byte:03o}");
-                }
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
     out
 }
 

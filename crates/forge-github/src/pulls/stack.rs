@@ -7,12 +7,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use forge_core::{Error, ErrorKind, Precondition, Result, Retry, Warning, model::PrFields};
+use forge_core::{
+    Action, Arg, Error, Hint, Param, Precondition, Result, Retry, Warning, model::PrFields,
+};
 use http::Method;
 use serde::Deserialize;
 use serde_json::{Map, json};
 
-use super::merge::{Ask, Done, Way};
+use super::merge_attempt::{MergeAttempt, MergeMode, MergeResult};
 use crate::{GitHub, api::JSON, error, mutate::it_happened, number, owner_and_name};
 
 /// The version of the REST interface that has the routes of stacks.
@@ -21,8 +23,10 @@ pub(super) const VERSION: &str = "2026-03-10";
 const PAUSES: [u64; 10] = [1, 1, 2, 3, 5, 8, 10, 10, 10, 10];
 /// What to do about a merge that may be under way: GitHub answers a second request for it with the
 /// one that runs, or with what came of it.
-const ASK_AGAIN: &str =
-    "merge it again: that waits for a merge that runs, and starts no second one";
+static ASK_AGAIN: Hint = Hint::fixed(
+    "merge it again: that waits for a merge that runs, and starts no second one",
+    Action::again(&[]),
+);
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -49,15 +53,13 @@ impl Progress {
     }
 }
 
-/// Whether GitHub refused a merge because the pull request is in a stack.
-pub(super) fn is_stacked(error: &Error) -> bool {
-    error.message().contains("part of a stack")
-}
-
 impl GitHub {
     /// Merges it and what is below it, and waits for that up to a minute. The second value is a
     /// warning where it was not over by then, or an answer was lost.
-    pub(super) async fn merge_stacked(&self, ask: &Ask<'_>) -> Result<(Done, Option<Warning>)> {
+    pub(super) async fn merge_stacked(
+        &self,
+        ask: &MergeAttempt<'_>,
+    ) -> Result<(MergeResult, Option<Warning>)> {
         let error = match self.ask_for_stack(ask).await {
             Err(error) if error.retry() == Retry::Ambiguous => error,
             done => return done,
@@ -65,11 +67,14 @@ impl GitHub {
         match self.merge_read_back(ask.pr).await {
             Ok(Some(done)) => Ok((done, Some(it_happened(&error)))),
             // That nothing is seen of it says little: GitHub merges after it has answered.
-            Ok(None) | Err(_) => Err(error.with_hint(ASK_AGAIN)),
+            Ok(None) | Err(_) => Err(error.with_hint(&ASK_AGAIN)),
         }
     }
 
-    async fn ask_for_stack(&self, ask: &Ask<'_>) -> Result<(Done, Option<Warning>)> {
+    async fn ask_for_stack(
+        &self,
+        ask: &MergeAttempt<'_>,
+    ) -> Result<(MergeResult, Option<Warning>)> {
         if ask.req.author_email.is_some() {
             return Err(Error::invalid(
                 "author_email",
@@ -78,7 +83,10 @@ impl GitHub {
                     ask.pr, self.info.host
                 ),
             )
-            .with_hint("merge it without naming the author's e-mail address"));
+            .with_hint(
+                Hint::new("merge it without naming the author's e-mail address")
+                    .with_action(Action::again(&[(Param::AuthorEmail, Arg::Omit)])),
+            ));
         }
         let (owner, name) = owner_and_name(&ask.pr.repo)?;
         let number = number(ask.pr)?;
@@ -144,14 +152,17 @@ impl GitHub {
             progress = self.progress(&bytes)?;
         }
         let (way, warning) = match progress.status.as_str() {
-            "merged" => (Way::Now, None),
-            "enqueued" => (Way::Queue, None),
+            "merged" => (MergeMode::Now, None),
+            "enqueued" => (MergeMode::Queue, None),
             "pending" => {
                 let message = format!(
                     "{} is still at work on the merge of {} and what is below it",
                     self.info.host, ask.pr
                 );
-                (Way::Now, Some(Warning::new(message).with_hint(ASK_AGAIN)))
+                (
+                    MergeMode::Now,
+                    Some(Warning::new(message).with_hint(&ASK_AGAIN)),
+                )
             }
             _ => {
                 let why = self.api.about(true).words(&progress.details.message);
@@ -163,7 +174,7 @@ impl GitHub {
             }
         };
         let pull = self.fetch(ask.pr, PrFields::NONE).await;
-        let done = Done {
+        let done = MergeResult {
             way,
             pull: pull.map_err(|e| e.with_retry(Retry::Ambiguous))?,
             position: None,
@@ -173,12 +184,9 @@ impl GitHub {
 
     fn progress(&self, bytes: &Bytes) -> Result<Progress> {
         serde_json::from_slice(bytes).map_err(|e| {
-            let host = &self.info.host;
-            Error::new(
-                ErrorKind::Protocol,
-                format!("the answer of {host} about the merge cannot be understood: {e}"),
-            )
-            .with_retry(Retry::Ambiguous)
+            let what = format!("the answer of {} about the merge", self.info.host);
+            let error = self.api.about(true).misread(&what, &e);
+            error.with_retry(Retry::Ambiguous)
         })
     }
 }

@@ -1,25 +1,27 @@
 //! Close, reopen, ready and draft: one query for the id and the state, one document of mutations.
 
 use forge_core::{
-    Error, Outcome, PrId, Precondition, Result, Retry, Step, Warning,
+    Action, Error, Hint, Op, Outcome, Param, PrId, Precondition, Result, Retry, Step, Warning,
+    is_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::merge::kept;
+use super::head_branch::{gone_on, kept_in_fork};
 use crate::{
     GitHub,
+    caps::LIMITS,
     gql::{
         mutation::{
-            ADD_COMMENT, Batch, CLOSE_PULL, CONVERT_TO_DRAFT, DELETE_REF, DISABLE_AUTO_MERGE,
-            MARK_READY, Mutation, REOPEN_PULL,
+            ADD_COMMENT, Batch, CLOSE_PULL, CONVERT_TO_DRAFT, DISABLE_AUTO_MERGE, MARK_READY,
+            Mutation, REOPEN_PULL,
         },
         selections::{self, Branches},
         types as wire,
     },
+    hints::{OPEN_ANOTHER, reopen},
     map,
     mutate::{PullPayload, failed, last_pull, or_read_back},
-    validate,
 };
 
 impl GitHub {
@@ -29,18 +31,23 @@ impl GitHub {
         req: &CloseReq,
     ) -> Result<Outcome<PullRequest>> {
         if let Some(comment) = &req.comment {
-            validate::said("body", comment)?;
+            LIMITS.check_comment("body", comment)?;
         }
         let branches = match req.delete_branch {
             true => Branches::Head,
             false => Branches::None,
         };
         let (wire, pull) = self.before(pr, req.comment.is_some(), branches).await?;
+        let head = pull.head_oid.clone();
+        let is_meant = is_expected_head(pr, req.expected_head.as_deref(), head.as_deref())?;
         match pull.state {
             PrState::Merged => return Err(merged(pr, "closed")),
             PrState::Closed => {
                 let mut outcome = unchanged(pull, "closed");
-                if req.delete_branch && wire.head_ref.is_some() {
+                if req.delete_branch && !is_meant {
+                    let kept = gone_on(&outcome.value.head_branch, head.as_deref());
+                    outcome.warnings.push(kept);
+                } else if req.delete_branch && wire.head_ref.is_some() {
                     let mut steps = Vec::new();
                     let warnings = &mut outcome.warnings;
                     self.delete_left_head(pr, &outcome.value, &wire, &mut steps, warnings)
@@ -59,6 +66,15 @@ impl GitHub {
             .await?;
         if req.delete_branch && wire.is_cross_repository {
             outcome.warnings.push(kept_in_fork(pr));
+        } else if req.delete_branch && !(is_meant && outcome.value.head_oid == head) {
+            // GitHub deletes without a condition: what was pushed until it was closed stays.
+            let closed = &outcome.value;
+            let kept = gone_on(&closed.head_branch, closed.head_oid.as_deref());
+            outcome.steps.push(Step {
+                name: "delete head branch".to_owned(),
+                done: false,
+            });
+            outcome.warnings.push(kept);
         } else if req.delete_branch {
             self.delete_head(pr, &wire, &mut outcome.steps, &mut outcome.warnings)
                 .await;
@@ -72,7 +88,7 @@ impl GitHub {
         comment: Option<&str>,
     ) -> Result<Outcome<PullRequest>> {
         if let Some(comment) = comment {
-            validate::said("body", comment)?;
+            LIMITS.check_comment("body", comment)?;
         }
         let (wire, pull) = self.before(pr, comment.is_some(), Branches::Both).await?;
         match pull.state {
@@ -114,7 +130,7 @@ impl GitHub {
             PrState::Closed => {
                 return Err(
                     Error::precondition(Precondition::Closed, format!("{pr} is closed"))
-                        .with_hint("reopen it first with 'forge pr reopen'"),
+                        .with_hint(reopen(pr)),
                 );
             }
             PrState::Open if pull.draft == draft => {
@@ -136,7 +152,7 @@ impl GitHub {
             DISABLE_AUTO_MERGE,
             json!({ "pullRequestId": wire.id }),
         );
-        let written = self.changed(pull, &batch, map::after_change).await;
+        let written = self.changed(pull, &batch, None, map::after_change).await;
         let (mut outcome, warning) = or_read_back(written, || async {
             let pull = self.fetch(pr, PrFields::AUTO_MERGE).await?;
             Ok(pull.auto_merge.is_none().then(|| Outcome::immediate(pull)))
@@ -200,7 +216,7 @@ impl GitHub {
             true => map::after_edit,
             false => map::after_change,
         };
-        let written = self.changed(pull, &batch, with_the_rest).await;
+        let written = self.changed(pull, &batch, comment, with_the_rest).await;
         let (outcome, warning) = or_read_back(written, || async {
             let (mut wire, warnings) = self.lookup(pr, selections::AFTER_CHANGE).await?;
             let recent = std::mem::take(&mut wire.recent_comments).into_vec();
@@ -214,7 +230,7 @@ impl GitHub {
             {
                 outcome
                     .warnings
-                    .push(comment_failed(pr, "its answer was lost"));
+                    .push(comment_failed(pr, body, "its answer was lost"));
             }
             Ok(Some(outcome))
         })
@@ -224,11 +240,13 @@ impl GitHub {
         Ok(outcome)
     }
 
-    /// Sends it; `with_the_rest` adds what the answer does not show.
+    /// Sends it; `comment` is the text of the comment in it, and `with_the_rest` adds what the answer
+    /// does not show.
     async fn changed(
         &self,
         before: PullRequest,
         batch: &Batch,
+        comment: Option<&str>,
         with_the_rest: fn(PullRequest, PullRequest) -> PullRequest,
     ) -> Result<Outcome<PullRequest>> {
         let pr = &before.id.clone();
@@ -236,83 +254,18 @@ impl GitHub {
         if let Some(e) = failed(&answer, "change") {
             return Err(self.api.error(&answer, e));
         }
-        let comment = failed(&answer, "comment").map(|e| self.api.error(&answer, e));
+        let refused = failed(&answer, "comment").map(|e| self.api.error(&answer, e));
         let unread = self.unread(&answer);
         let Some(pull) = last_pull(batch, answer.data.take()) else {
             return Err(self.api.first_error(&answer).with_retry(Retry::Ambiguous));
         };
         let now = self.domain(&pr.repo, pull, PrFields::NONE, unread)?;
         let mut outcome = Outcome::immediate(with_the_rest(before, now));
+        let lost = comment.zip(refused);
         outcome
             .warnings
-            .extend(comment.map(|e| comment_failed(pr, e.message())));
+            .extend(lost.map(|(body, e)| comment_failed(pr, body, e.message())));
         Ok(outcome)
-    }
-
-    /// As [`Self::delete_head`], of one that is not open any more: a branch that has gone on since
-    /// stays, and so does that of a fork.
-    pub(super) async fn delete_left_head(
-        &self,
-        pr: &PrId,
-        pull: &PullRequest,
-        before: &wire::Pull,
-        steps: &mut Vec<Step>,
-        warnings: &mut Vec<Warning>,
-    ) -> bool {
-        if let Some(kept) = kept(pr, pull, before) {
-            warnings.push(kept);
-            return false;
-        }
-        self.delete_head(pr, before, steps, warnings).await
-    }
-
-    /// Deletes the head branch after what was asked for has happened. It is a request of its own:
-    /// in one document with the other change it would be gone even if that one failed.
-    pub(super) async fn delete_head(
-        &self,
-        pr: &PrId,
-        before: &wire::Pull,
-        steps: &mut Vec<Step>,
-        warnings: &mut Vec<Warning>,
-    ) -> bool {
-        let name = "delete head branch".to_owned();
-        let Some(head) = &before.head_ref else {
-            warnings.push(Warning::new(format!(
-                "the head branch of {pr} is gone already"
-            )));
-            return false;
-        };
-        let written = self
-            .send_one::<Value>(DELETE_REF, json!({ "refId": head.id }))
-            .await
-            .map(drop);
-        let gone = |e: &Error| e.is_not_found();
-        let written = match written {
-            Err(e) if gone(&e) => Ok(()),
-            other => other,
-        };
-        let done = or_read_back(written, || async {
-            let (now, _) = self.lookup(pr, selections::HEAD_BRANCH).await?;
-            Ok(now.head_ref.is_none().then_some(()))
-        })
-        .await;
-        steps.push(Step {
-            name,
-            done: done.is_ok(),
-        });
-        match done {
-            Ok(_) => true,
-            Err(e) => {
-                let warning = Warning::new(format!(
-                    "the head branch could not be deleted: {}",
-                    e.message()
-                ));
-                warnings.push(
-                    warning.with_hint("delete it with 'git push <remote> --delete <branch>'"),
-                );
-                false
-            }
-        }
     }
 }
 
@@ -346,18 +299,10 @@ pub(crate) fn same_text(stored: &str, sent: &str) -> bool {
         || stored.trim_end() == sent.trim_end()
 }
 
-/// A branch of somebody else's repository is not ours to delete.
-pub(super) fn kept_in_fork(pr: &PrId) -> Warning {
-    Warning::new(format!(
-        "the head branch of {pr} is in a fork, and was kept"
-    ))
-}
-
-fn comment_failed(pr: &PrId, why: &str) -> Warning {
-    Warning::new(format!("the comment was not made: {why}")).with_hint(format!(
-        "make it with 'forge pr comment {} -R {} --body …'",
-        pr.key, pr.repo
-    ))
+fn comment_failed(pr: &PrId, body: &str, why: &str) -> Warning {
+    let again = Action::op(Op::Comment).on(&pr.key).with(Param::Body, body);
+    Warning::new(format!("the comment was not made: {why}"))
+        .with_hint(Hint::new("write the comment again").with_action(again))
 }
 
 fn merged(pr: &PrId, what: &str) -> Error {
@@ -365,7 +310,7 @@ fn merged(pr: &PrId, what: &str) -> Error {
         Precondition::Merged,
         format!("{pr} is merged, and cannot be {what}"),
     )
-    .with_hint("open a new pull request for further changes")
+    .with_hint(&OPEN_ANOTHER)
 }
 
 fn unchanged(pull: PullRequest, what: &str) -> Outcome<PullRequest> {

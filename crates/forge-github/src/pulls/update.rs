@@ -1,8 +1,8 @@
 //! Bringing a head branch up to date with its base: one query, and one mutation at that head.
 
 use forge_core::{
-    Error, ErrorKind, Outcome, PrId, Precondition, Result, Retry, Warning, check_expected_head,
-    head_moved,
+    Error, ErrorKind, Outcome, PrId, Precondition, Result, Retry, Warning, check_expected_base,
+    check_expected_head, head_moved,
     model::{PrFields, PullRequest, UpdateBranch, UpdateMethod},
 };
 use serde_json::json;
@@ -36,6 +36,7 @@ impl GitHub {
             req.expected_head.as_deref(),
             pull.head_ref_oid.as_deref(),
         )?;
+        check_expected_base(pr, req.expected_base.as_deref(), &pull.base_ref_name)?;
         let head = pull.head_ref_oid.clone().unwrap_or_default();
         if pull.mergeable.as_deref() == Some("CONFLICTING") {
             let base = forge_core::text::one_line(&pull.base_ref_name).into_owned();

@@ -1,7 +1,7 @@
 //! One pull request with any sections, in one request for each hundred of the longest.
 
 use forge_core::{
-    Error, ErrorKind, PrId, RepoId, Result, Warning,
+    Action, Error, Hint, Op, Param, PrId, RepoId, Result, Warning,
     model::{PrFields, PullRequest},
 };
 use serde::Deserialize;
@@ -133,17 +133,19 @@ impl GitHub {
         let mut asked = asked.filter_map(|r| r.requested_reviewer.as_ref());
         if asked.any(map::is_unnamed_team) {
             let error = error::no_teams(self.api.about(false));
-            let warning = Warning::new(format!(
+            let message = format!(
                 "the teams that were asked for a review could not be read: {}",
                 error.message()
-            ));
-            let hint = error.hint().unwrap_or_default().to_owned();
-            warnings.push(warning.of_section(REVIEWERS).with_hint(hint));
+            );
+            warnings.push(error::warning(message, &error).of_section(REVIEWERS));
         }
         let latest = Section::LatestReviews.model_field();
         let said = said.iter().any(|w| w.section == Some(latest));
         let more = |reviews: &Nodes<wire::Review>| reviews.next().is_some();
         if !said && (more(&pull.latest_reviews) || more(&pull.latest_opinionated_reviews)) {
+            let every = Action::op(Op::PrView)
+                .on(pull.number)
+                .with(Param::Include, "reviews");
             let warning = Warning::new(
                 "more people reviewed it than could be read: the latest reviews and their counts \
                  are of a part of them",
@@ -151,7 +153,7 @@ impl GitHub {
             warnings.push(
                 warning
                     .of_section(latest)
-                    .with_hint("'forge pr view --json reviews' has every review"),
+                    .with_hint(Hint::new("read every review of it").with_action(every)),
             );
         }
         warnings
@@ -342,39 +344,28 @@ fn section(error: &GqlError, depth: usize) -> Option<Section> {
         .and_then(|key| Section::of_key(key))
 }
 
-/// Project boards need a scope that most tokens lack, and an older Enterprise Server has none. For
-/// either GitHub may refuse a query as a whole: then the rest is asked for without them.
+/// Whether a query was refused for the project boards that `fields` ask for: then the rest is asked
+/// for without them.
 pub(super) fn is_without_projects(fields: PrFields, error: &Error) -> bool {
-    let refused = match error.kind() {
-        ErrorKind::PermissionDenied { missing, .. } => {
-            missing.iter().any(|scope| scope.ends_with("project"))
-        }
-        ErrorKind::Protocol => error.message().to_lowercase().contains("project"),
-        _ => false,
-    };
-    refused && fields.contains(PrFields::PROJECTS)
+    fields.contains(PrFields::PROJECTS) && error::is_without_projects(error)
 }
 
 pub(super) fn projects_unread(error: &Error) -> Warning {
     let section = Section::Projects;
     let message = format!("{} could not be read: {}", section.title(), error.message());
-    let warning = Warning::new(message).of_section(section.model_field());
-    match error.hint() {
-        Some(hint) => warning.with_hint(hint),
-        None => warning,
-    }
+    error::warning(message, error).of_section(section.model_field())
 }
 
 fn cut(open: &[(Section, String)], error: &Error) -> Vec<Warning> {
     let warn = |(section, _): &(Section, String)| {
-        let warning = Warning::new(format!(
+        let message = format!(
             "{} could not be read in full: {}",
             section.title(),
             error.message()
-        ));
+        );
+        let mut warning = error::warning(message, error).of_section(section.model_field());
+        warning.hint.get_or_insert(Hint::new("try again"));
         warning
-            .of_section(section.model_field())
-            .with_hint(error.hint().unwrap_or("try again").to_owned())
     };
     open.iter().map(warn).collect()
 }

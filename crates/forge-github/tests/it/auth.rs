@@ -6,9 +6,9 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use forge_core::{ErrorKind, Result, model::PrFields};
+use forge_core::Secret;
+use forge_core::{Action, Call, ErrorKind, Param, Result, model::PrFields};
 use forge_github::{FixedToken, TokenSource};
-use forge_http::Secret;
 use forge_testkit::CANARY;
 use serde_json::json;
 use wiremock::ResponseTemplate;
@@ -31,11 +31,8 @@ async fn without_a_token_nothing_is_sent() {
     let script = Script::with_token(vec![], Arc::new(FixedToken::none())).await;
     let e = script.repo.viewer().await.unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::Unauthenticated { host } if host == "github.com"));
-    assert!(
-        e.hint()
-            .unwrap()
-            .contains("forge auth login --host github.com")
-    );
+    let login = Action::new(Call::Login).with(Param::Host, "github.com");
+    assert_eq!(e.hint().unwrap().action(), Some(&login));
     script.sent();
 }
 
@@ -101,7 +98,7 @@ async fn sign_on_gives_its_address() {
     let script = Script::play(vec![viewer(sso)]).await;
     let e = script.repo.viewer().await.unwrap_err();
     assert!(matches!(e.kind(), ErrorKind::PermissionDenied { sso_url: Some(u), .. } if u == url));
-    assert!(e.hint().unwrap().contains(url));
+    assert!(e.hint().unwrap().text().contains(url));
     script.sent();
 }
 
@@ -117,7 +114,7 @@ async fn a_missing_scope_is_named() {
     assert!(
         matches!(e.kind(), ErrorKind::PermissionDenied { missing, .. } if *missing == ["read:user"])
     );
-    assert!(e.hint().unwrap().contains("read:user"));
+    assert!(e.hint().unwrap().text().contains("read:user"));
     script.sent();
 }
 
@@ -142,7 +139,7 @@ async fn a_limit_in_the_body_is_waited_for_when_it_is_short() {
         .await;
         let e = script.repo.viewer().await.unwrap_err();
         assert_eq!(e.code(), "rate_limited");
-        assert!(e.hint().unwrap().contains("3600 s"));
+        assert!(e.hint().unwrap().text().contains("3600 s"));
         script.sent();
     }
 }

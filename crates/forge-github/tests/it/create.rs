@@ -1,7 +1,7 @@
 //! Opening: two requests, three with labels and people, nothing before everything is known.
 
 use forge_core::{
-    ErrorKind,
+    Action, ErrorKind, Hint, Op, Param,
     model::{CreatePull, HeadRef, Reviewer},
 };
 use insta::assert_json_snapshot;
@@ -227,7 +227,10 @@ async fn nothing_is_made_when_a_name_is_wrong() {
             field: Some("labels")
         }
     ));
-    assert_eq!(e.hint(), Some("did you mean 'documentation'?"));
+    assert_eq!(
+        e.hint().map(Hint::text),
+        Some("did you mean 'documentation'?")
+    );
     for (there, hint) in [
         (
             vec![],
@@ -243,7 +246,8 @@ async fn nothing_is_made_when_a_name_is_wrong() {
             labels: vec!["zzzzz".into()],
             ..plain()
         };
-        assert_eq!(refusal(repo(labels), wanted).await.hint(), Some(hint));
+        let e = refusal(repo(labels), wanted).await;
+        assert_eq!(e.hint().map(Hint::text), Some(hint));
     }
 
     let mut nobody = repo(json!({ "assignableUsers": { "nodes": [{ "login": "grace" }] } }));
@@ -267,7 +271,7 @@ async fn nothing_is_made_when_a_name_is_wrong() {
             field: Some("reviewers")
         }
     ));
-    assert_eq!(e.hint(), Some("did you mean 'grace'?"));
+    assert_eq!(e.hint().map(Hint::text), Some("did you mean 'grace'?"));
 
     let teams =
         base(json!({ "team0": { "team": null, "teams": { "nodes": [{ "slug": "core" }] } } }));
@@ -279,7 +283,7 @@ async fn nothing_is_made_when_a_name_is_wrong() {
         },
     )
     .await;
-    assert_eq!(e.hint(), Some("did you mean 'octo/core'?"));
+    assert_eq!(e.hint().map(Hint::text), Some("did you mean 'octo/core'?"));
 
     let milestones = repo(json!({ "milestones": { "nodes": [{ "id": "MI_1", "title": "1.0" }] } }));
     let e = refusal(
@@ -403,18 +407,22 @@ async fn a_lost_answer_to_the_labels_is_read_back() {
     ])
     .await;
     let made = script.repo.create(&full()).await.unwrap();
-    let commands: Vec<_> = made
+    let actions: Vec<_> = made
         .warnings
         .iter()
-        .filter_map(|w| w.hint.clone())
+        .filter_map(|w| w.hint.as_ref()?.action())
         .collect();
+    let edit = || Action::op(Op::PrEdit).on(7);
     assert_eq!(
-        commands,
+        actions,
         [
-            "run 'forge pr edit 7 -R gh:octo/tools --add-assignee @me --add-assignee grace'",
-            "run 'forge pr edit 7 -R gh:octo/tools --add-reviewer grace --add-reviewer octo/core'",
+            &edit()
+                .with(Param::AddAssignee, "@me")
+                .with(Param::AddAssignee, "grace"),
+            &edit()
+                .with(Param::AddReviewer, "grace")
+                .with(Param::AddReviewer, "octo/core"),
         ]
-        .map(|c| c.replace("gh:octo/tools", &crate::script::repo_id().to_string()))
     );
     script.sent();
 }

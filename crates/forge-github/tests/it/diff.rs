@@ -116,7 +116,7 @@ async fn a_series_that_is_too_large_cannot_be_put_together() {
         ..DiffReq::default()
     };
     let e = script.repo.diff(&script.pr(), &req).await.unwrap_err();
-    assert!(e.hint().unwrap().contains("refs/pull/7/head"));
+    assert!(e.hint().unwrap().text().contains("refs/pull/7/head"));
     script.sent();
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use forge_core::{
-    Client, ErrorKind, ForgeKind, PageReq, Policy, PrId, Repo, RepoId, RepoPath,
+    Action, Client, ErrorKind, ForgeKind, PageReq, Param, Policy, PrId, Repo, RepoId, RepoPath,
     model::{
         CheckRollup, CloseReq, CommentId, CreatePull, DiffReq, EditPull, FileEdit, HeadRef,
         MergeMethod, MergeReq, MergeState, NewLabel, NewReview, NewThread, PrFields, PrState,
@@ -394,7 +394,14 @@ async fn boards_are_joined_and_left_within_the_budget() {
         .ada
         .edit(&made.value.id, &edit(&["Roadmab"], &[]))
         .await;
-    assert!(unknown.unwrap_err().hint().unwrap().contains("Roadmap"));
+    assert!(
+        unknown
+            .unwrap_err()
+            .hint()
+            .unwrap()
+            .text()
+            .contains("Roadmap")
+    );
     assert_eq!(titles().await, ["Mine"]);
 }
 
@@ -457,7 +464,8 @@ async fn a_merge_queue_takes_what_is_ready() {
     world.grace.mergeability(&id).await.unwrap();
     let mut req = MergeReq::default();
     let e = world.grace.merge(&id, &req).await.unwrap_err();
-    assert!(e.hint().unwrap().contains("--auto"), "{e:?}");
+    let auto = Action::again(&[]).with(Param::Auto, "true");
+    assert_eq!(e.hint().unwrap().action(), Some(&auto));
     req.auto = true;
     let (later, n) = world.count(world.grace.merge(&id, &req)).await;
     let later = later.unwrap().value;
@@ -551,7 +559,7 @@ async fn a_stack_whose_merge_is_under_way_is_waited_for_by_asking_again() {
     let req = MergeReq::default();
     let e = world.ada.merge(&top, &req).await.unwrap_err();
     let hint = e.hint().unwrap();
-    assert!(hint.contains("merge it again"), "{hint}");
+    assert!(hint.text().contains("merge it again"), "{hint}");
     let made = world.ada.merge(&top, &req).await.unwrap().value;
     assert_eq!(made.pull_request.state, PrState::Merged);
     let below = world.ada.view(&bottom, PrFields::NONE).await.unwrap();
@@ -602,7 +610,10 @@ async fn what_is_opened_on_top_of_another_is_in_its_stack() {
         ..EditPull::default()
     };
     let e = world.ada.edit(&top.value.id, &base).await.unwrap_err();
-    assert!(e.hint().unwrap().contains("out of its stack"), "{e:?}");
+    assert!(
+        e.hint().unwrap().text().contains("out of its stack"),
+        "{e:?}"
+    );
 }
 
 #[tokio::test]

@@ -210,7 +210,7 @@ async fn boards_are_found_wherever_they_are_and_left_by_item() {
         .edit(&pr, &edit(&["Min"], &[]))
         .await
         .unwrap_err();
-    assert!(e.hint().unwrap().contains("Mine"), "{e:?}");
+    assert!(e.hint().unwrap().text().contains("Mine"), "{e:?}");
     assert!(
         script
             .repo
@@ -388,6 +388,6 @@ async fn an_edit_that_half_failed_says_which_half() {
             ("done", "fields".to_owned())
         ]
     );
-    assert!(e.hint().unwrap().ends_with("done already: fields"));
+    assert!(e.hint().unwrap().text().ends_with("(done already: fields)"));
     script.sent();
 }

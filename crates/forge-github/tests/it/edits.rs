@@ -1,7 +1,7 @@
 //! A pull request from whole-file edits: two requests.
 
 use forge_core::{
-    Retry,
+    Action, Op, Param, Retry,
     model::{CreatePull, FileEdit},
 };
 use insta::assert_json_snapshot;
@@ -255,7 +255,12 @@ async fn a_branch_that_stays_is_named() {
             .contains("the branch 'edit' was made and is left"),
         "{e}"
     );
-    assert!(e.hint().unwrap().contains("--delete"), "{e:?}");
+    let hint = e.hint().unwrap();
+    assert!(hint.text().contains("git push"), "{hint}");
+    let open = Action::op(Op::PrCreate)
+        .with(Param::Head, "edit")
+        .with(Param::Title, "Edit some files");
+    assert_eq!(hint.action(), Some(&open));
     script.sent();
 }
 

@@ -1,7 +1,7 @@
 //! Issues: what is sent, and what an answer becomes; writes whose answer is lost.
 
 use forge_core::{
-    Error, PageReq, Retry,
+    Action, Error, Op, PageReq, Param, Retry,
     model::{
         EditIssue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason, IssueState,
         NewIssue, SetIssueState,
@@ -11,7 +11,7 @@ use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
 use crate::{
-    script::{Script, data, gateway, refused, repo_id},
+    script::{Script, body, data, error, gateway, refused, repo_id},
     wire::{comment, label, nodes, page, user},
 };
 
@@ -300,4 +300,26 @@ async fn a_lost_answer_is_read_back_and_never_sent_again() {
         told(script.repo.comment_issue(&id(), "Not now.").await, happened);
         script.sent();
     }
+}
+
+#[tokio::test]
+async fn issue_closed_without_its_comment_carries_the_text() {
+    let mut half = json!({ "data": { "comment": null, "change": { "issue": closed() } } });
+    half["errors"] = json!([error(
+        &["comment"],
+        "UNPROCESSABLE",
+        "was submitted too quickly"
+    )]);
+    let script = Script::play(vec![
+        data("IssueView", one(issue(7, json!({})))),
+        body("addComment", half),
+    ])
+    .await;
+    let made = script.repo.set_issue_state(&id(), &close()).await.unwrap();
+    let hint = made.warnings[0].hint.as_ref().unwrap();
+    let again = Action::op(Op::IssueComment)
+        .on(7)
+        .with(Param::Body, "Not now.");
+    assert_eq!(hint.action(), Some(&again));
+    script.sent();
 }

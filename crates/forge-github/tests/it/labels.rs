@@ -1,4 +1,4 @@
-use forge_core::{PageReq, model::NewLabel};
+use forge_core::{Action, PageReq, Param, model::NewLabel};
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
@@ -59,13 +59,13 @@ async fn labels_are_defined_changed_and_deleted() {
         ..new("Bug")
     };
     assert_eq!(repo.define_label(&change).await.unwrap().value.name, "Bug");
-    assert_eq!(
-        repo.define_label(&new("bug")).await.unwrap_err().code(),
-        "already_exists"
-    );
+    let there = repo.define_label(&new("bug")).await.unwrap_err();
+    assert_eq!(there.code(), "already_exists");
+    let force = Action::again(&[]).with(Param::Force, "true");
+    assert_eq!(there.hint().unwrap().action(), Some(&force));
     repo.delete_label("bug").await.unwrap();
     let gone = repo.delete_label("bug").await.unwrap_err();
-    assert!(gone.is_not_found() && gone.hint().unwrap_or_default().contains("bag"));
+    assert!(gone.is_not_found() && gone.hint().map_or("", |h| h.text()).contains("bag"));
     assert_json_snapshot!("label_changes", script.sent());
 }
 

@@ -290,7 +290,7 @@ async fn heavy_pages_shrink_to_one_and_then_it_fails() {
         .await
         .unwrap_err();
     assert_eq!(e.code(), "upstream");
-    assert!(e.hint().unwrap().contains("fewer fields"));
+    assert!(e.hint().unwrap().text().contains("fewer fields"));
     assert_eq!(firsts(&script), [25, 12, 6, 3, 1]);
 }
 

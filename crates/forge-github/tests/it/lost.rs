@@ -91,7 +91,7 @@ where
         ("upstream", Retry::Ambiguous)
     );
     assert!(
-        error.hint().unwrap().contains("did not happen"),
+        error.hint().unwrap().text().contains("did not happen"),
         "{error:?}"
     );
     assert_eq!(script.names().len(), count);
@@ -395,7 +395,12 @@ async fn when_reading_back_fails_too_the_first_failure_stands() {
         .await
         .unwrap_err();
     assert_eq!((e.code(), e.retry()), ("upstream", Retry::Ambiguous));
-    assert!(e.hint().unwrap().contains("look whether it happened"));
+    assert!(
+        e.hint()
+            .unwrap()
+            .text()
+            .contains("look whether it happened")
+    );
     assert_eq!(
         script.names().iter().filter(|n| *n == "addComment").count(),
         1

@@ -1,7 +1,7 @@
 //! Merging and whether it is possible.
 
 use forge_core::{
-    ErrorKind, Precondition, Retry,
+    Action, Changed, ErrorKind, Param, Precondition, Retry,
     model::{MergeMethod, MergeReq, MergeState},
 };
 use insta::assert_json_snapshot;
@@ -170,16 +170,18 @@ async fn what_stands_against_it_is_said_before_anything_is_sent() {
         ..MergeReq::default()
     };
     let e = script.repo.merge(&script.pr(), &rebase).await.unwrap_err();
-    assert!(
-        is(&e, &Precondition::Rule) && e.hint().unwrap().contains("squash, merge"),
-        "{e:?}"
-    );
+    assert!(is(&e, &Precondition::Rule), "{e:?}");
+    let hint = e.hint().unwrap();
+    assert!(hint.text().contains("squash, merge"), "{hint}");
+    let squash = Action::again(&[]).with(Param::Method, "squash");
+    assert_eq!(hint.action(), Some(&squash));
     let stale = MergeReq {
         expected_head: Some("f".repeat(40)),
         ..MergeReq::default()
     };
     let e = script.repo.merge(&script.pr(), &stale).await.unwrap_err();
     let wanted = ErrorKind::Conflict {
+        what: Changed::Head,
         expected: "f".repeat(40),
         actual: "a".repeat(40),
     };
@@ -312,7 +314,8 @@ async fn what_the_queue_does_not_take_yet_waits_when_it_may() {
     .await;
     let mut req = MergeReq::default();
     let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
-    assert!(e.hint().unwrap().contains("--auto"), "{e:?}");
+    let auto = Action::again(&[]).with(Param::Auto, "true");
+    assert_eq!(e.hint().unwrap().action(), Some(&auto));
     req.auto = true;
     let made = script.repo.merge(&script.pr(), &req).await.unwrap().value;
     assert!(made.queued && made.queue_position.is_none());
@@ -515,7 +518,10 @@ async fn a_stack_whose_answer_is_lost_is_looked_for_and_may_be_under_way() {
         let e = script.repo.merge(&script.pr(), &req).await.unwrap_err();
         assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
         let hint = e.hint().unwrap();
-        assert!(hint.contains("waits for a merge that runs"), "{hint}");
+        assert!(
+            hint.text().contains("waits for a merge that runs"),
+            "{hint}"
+        );
         script.sent();
     }
 }
@@ -553,6 +559,7 @@ async fn a_head_that_moved_under_the_merge_is_named() {
         .await
         .unwrap_err();
     let wanted = ErrorKind::Conflict {
+        what: Changed::Head,
         expected: "a".repeat(40),
         actual: "d".repeat(40),
     };

@@ -2,7 +2,7 @@
 //! and what is said where there is none.
 
 use forge_core::{
-    Error, ErrorKind, Outcome, PrId, PrKey, RepoPath, Result,
+    Action, Error, ErrorKind, Op, Outcome, Param, PrId, PrKey, RepoPath, Result,
     model::{CreatePull, HeadRef, PrFields, PullRequest},
 };
 use serde_json::{Value, json};
@@ -132,7 +132,8 @@ async fn there_is_room_for_one_on_top() {
         matches!(e.kind(), ErrorKind::AlreadyExists { existing: Some(url) } if url.ends_with("/octo/tools/pull/6")),
         "{e:?}"
     );
-    assert!(e.hint().is_some_and(|h| h.contains("build on that one")));
+    let build_on = Action::again(&[]).with(Param::DependsOn, "6");
+    assert_eq!(e.hint().unwrap().action(), Some(&build_on));
     script.sent();
 }
 
@@ -168,14 +169,8 @@ async fn where_stacks_are_not_enabled_it_is_on_top_by_its_base() {
             .contains("stacks are not enabled in github.com/octo/tools"),
         "{warning:?}"
     );
-    assert!(
-        warning
-            .hint
-            .as_ref()
-            .unwrap()
-            .contains("'forge pr edit 7 --base'"),
-        "{warning:?}"
-    );
+    let rebase = Action::op(Op::PrEdit).on(7).choose(Param::Base);
+    assert_eq!(warning.hint.as_ref().unwrap().action(), Some(&rebase));
     assert!(!steps(&made)[1].1);
     assert_eq!(script.names().len(), 3);
 }

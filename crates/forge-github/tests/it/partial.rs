@@ -81,7 +81,8 @@ async fn boards_that_the_token_may_not_read_are_a_warning() {
         (pull.warnings.len(), warning.section),
         (1, Some("projects"))
     );
-    assert!(warning.hint.as_ref().unwrap().contains("read:project"));
+    let hint = warning.hint.as_ref().unwrap();
+    assert!(hint.text().contains("read:project"), "{hint}");
     assert_eq!(pull.projects, None);
 }
 

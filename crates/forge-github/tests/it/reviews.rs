@@ -1,7 +1,7 @@
 //! Reviews and threads.
 
 use forge_core::{
-    ErrorKind, PageReq,
+    Action, ErrorKind, Op, PageReq,
     model::{NewReview, NewThread, Side, ThreadFilter, ThreadId, Verdict},
 };
 use insta::assert_json_snapshot;
@@ -148,6 +148,8 @@ async fn githubs_refusals_name_the_line() {
         }
     ));
     assert!(e.message().starts_with("src/lib.rs:99 "), "{e}");
+    let diff = Action::op(Op::PrDiff);
+    assert_eq!(e.hint().unwrap().action(), Some(&diff));
     let e = script
         .repo
         .submit_review(&script.pr(), &NewReview::new(Verdict::Approve, ""))

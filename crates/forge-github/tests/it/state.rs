@@ -1,6 +1,9 @@
 //! Close, reopen, ready and draft: two requests.
 
-use forge_core::model::CloseReq;
+use forge_core::{
+    Action, Op, Param,
+    model::{CloseReq, PrState},
+};
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
@@ -58,6 +61,39 @@ async fn the_branch_is_deleted_in_a_request_of_its_own() {
 }
 
 #[tokio::test]
+async fn close_keeps_branch_that_moved_meanwhile() {
+    let open = || changed(7, json!({ "headRef": { "id": "H" } }));
+    let mut moved = closed();
+    moved["headRefOid"] = json!("d".repeat(40));
+    let script = Script::play(vec![
+        data("PullView", one(open())),
+        data(
+            "closePullRequest",
+            json!({ "change": { "pullRequest": moved } }),
+        ),
+        data("PullView", one(open())),
+        data(
+            "closePullRequest",
+            json!({ "change": { "pullRequest": closed() } }),
+        ),
+    ])
+    .await;
+    let mut req = CloseReq {
+        delete_branch: true,
+        ..CloseReq::default()
+    };
+    for (expected, tip) in [(None, "d"), (Some("c".repeat(40)), "a")] {
+        req.expected_head = expected;
+        let made = script.repo.close(&script.pr(), &req).await.unwrap();
+        assert_eq!(made.value.state, PrState::Closed);
+        assert!(made.steps.iter().any(|step| !step.done), "{made:?}");
+        let warning = &made.warnings[0].message;
+        assert!(warning.contains(&tip.repeat(40)), "{warning}");
+    }
+    script.sent();
+}
+
+#[tokio::test]
 async fn a_close_that_failed_keeps_the_branch() {
     let open = changed(7, json!({ "headRef": { "id": "H" } }));
     let script = Script::play(vec![
@@ -104,7 +140,10 @@ async fn a_comment_that_failed_is_a_warning_of_the_close() {
         ..CloseReq::default()
     };
     let made = script.repo.close(&script.pr(), &req).await.unwrap();
-    assert!(made.warnings[0].message.contains("comment was not made"));
+    let warning = &made.warnings[0];
+    assert!(warning.message.contains("comment was not made"));
+    let again = Action::op(Op::Comment).on(7).with(Param::Body, "Bye");
+    assert_eq!(warning.hint.as_ref().unwrap().action(), Some(&again));
     script.sent();
 }
 

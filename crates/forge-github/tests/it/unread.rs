@@ -128,7 +128,7 @@ async fn a_token_without_the_scope_for_teams_is_refused_once() {
     };
     let e = repo.create(&asked).await.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
-    assert!(e.hint().unwrap().contains("read:org"), "{e:?}");
+    assert!(e.hint().unwrap().text().contains("read:org"), "{e:?}");
 }
 
 /// An answer with data, and errors at these paths.
@@ -597,5 +597,5 @@ async fn names_are_found_among_more_than_a_page() {
         ..EditPull::default()
     };
     let e = world.ada.edit(&id, &label).await.unwrap_err();
-    assert!(e.hint().unwrap().contains("'security'"), "{e:?}");
+    assert!(e.hint().unwrap().text().contains("'security'"), "{e:?}");
 }

@@ -38,8 +38,7 @@ async fn an_update_is_two_requests_at_the_head_that_was_seen() {
         .await;
         let req = UpdateBranch {
             method,
-            expected_head: None,
-            leave_checkout: false,
+            ..UpdateBranch::default()
         };
         let made = script.repo.update_branch(&script.pr(), &req).await.unwrap();
         assert_eq!(made.value.head_oid, Some("c".repeat(40)));

@@ -1,0 +1,126 @@
+//! The head branch of a pull request: whose it is, and how it is deleted.
+
+use forge_core::{
+    Error, PrId, RepoId, Step, Warning,
+    model::{CreatePull, PullRequest},
+    text::one_line,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    GitHub,
+    gql::{mutation::DELETE_REF, selections, types as wire},
+    mutate::or_read_back,
+    owner_and_name,
+};
+
+/// Owner and name of the head's repository, where it is another one.
+pub(super) fn fork<'a>(repo: &'a RepoId, req: &'a CreatePull) -> Option<(&'a str, &'a str)> {
+    let (owner, name) = owner_and_name(repo).ok()?;
+    let head_owner = req.head.owner.as_deref()?;
+    let head_name = req.head.repo.as_deref().unwrap_or(name);
+    let same = head_owner.eq_ignore_ascii_case(owner) && head_name.eq_ignore_ascii_case(name);
+    (!same).then_some((head_owner, head_name))
+}
+
+/// A branch in a message: what a user typed may hold anything.
+pub(super) fn shown(branch: &str) -> String {
+    format!("'{}'", one_line(branch))
+}
+
+impl GitHub {
+    /// As [`Self::delete_head`], of one that is not open any more: a branch that has gone on since
+    /// stays, and so does that of a fork.
+    pub(super) async fn delete_left_head(
+        &self,
+        pr: &PrId,
+        pull: &PullRequest,
+        before: &wire::Pull,
+        steps: &mut Vec<Step>,
+        warnings: &mut Vec<Warning>,
+    ) -> bool {
+        if let Some(kept) = kept(pr, pull, before) {
+            warnings.push(kept);
+            return false;
+        }
+        self.delete_head(pr, before, steps, warnings).await
+    }
+
+    /// Deletes the head branch after what was asked for has happened. It is a request of its own:
+    /// in one document with the other change it would be gone even if that one failed.
+    pub(super) async fn delete_head(
+        &self,
+        pr: &PrId,
+        before: &wire::Pull,
+        steps: &mut Vec<Step>,
+        warnings: &mut Vec<Warning>,
+    ) -> bool {
+        let name = "delete head branch".to_owned();
+        let Some(head) = &before.head_ref else {
+            warnings.push(Warning::new(format!(
+                "the head branch of {pr} is gone already"
+            )));
+            return false;
+        };
+        let written = self
+            .send_one::<Value>(DELETE_REF, json!({ "refId": head.id }))
+            .await
+            .map(drop);
+        let gone = |e: &Error| e.is_not_found();
+        let written = match written {
+            Err(e) if gone(&e) => Ok(()),
+            other => other,
+        };
+        let done = or_read_back(written, || async {
+            let (now, _) = self.lookup(pr, selections::HEAD_BRANCH).await?;
+            Ok(now.head_ref.is_none().then_some(()))
+        })
+        .await;
+        steps.push(Step {
+            name,
+            done: done.is_ok(),
+        });
+        match done {
+            Ok(_) => true,
+            Err(e) => {
+                let warning = Warning::new(format!(
+                    "the head branch could not be deleted: {}",
+                    e.message()
+                ));
+                warnings.push(
+                    warning.with_hint("delete it with `git push <remote> --delete <branch>`"),
+                );
+                false
+            }
+        }
+    }
+}
+
+/// Why the branch of one that is not open any more is not to go: it is a fork's, or has gone on.
+fn kept(pr: &PrId, pull: &PullRequest, wire: &wire::Pull) -> Option<Warning> {
+    if wire.is_cross_repository {
+        return Some(kept_in_fork(pr));
+    }
+    let tip = wire.head_ref.as_ref()?.target.as_ref().map(|tip| &tip.oid);
+    if tip.is_some() && tip == pull.head_oid.as_ref() {
+        return None;
+    }
+    Some(gone_on(&pull.head_branch, tip.map(String::as_str)))
+}
+
+/// The warning of a head branch that is kept: it is at `tip`, with commits that nobody meant.
+pub(super) fn gone_on(branch: &str, tip: Option<&str>) -> Warning {
+    let tip = tip.unwrap_or("a commit that was not read");
+    Warning::new(format!(
+        "the branch {} was not deleted: it is at {tip} now, and has gone on since",
+        shown(branch)
+    ))
+    .with_hint("delete it with git if its commits are not needed")
+}
+
+/// A branch of somebody else's repository is not ours to delete.
+pub(super) fn kept_in_fork(pr: &PrId) -> Warning {
+    Warning::new(format!(
+        "the head branch of {pr} is in a fork, and was kept"
+    ))
+}

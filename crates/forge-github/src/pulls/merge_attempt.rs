@@ -1,0 +1,98 @@
+//! What a merge asks for, and what has come of it: at once, through the queue, and of a stack.
+
+use forge_core::{
+    PrId, Result,
+    model::{MergeMethod, MergeReq, PrFields, PrState, PullRequest},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    GitHub,
+    gql::{
+        mutation::{ENABLE_AUTO_MERGE, ENQUEUE, MERGE_PULL, Mutation},
+        selections, types as wire,
+    },
+};
+
+/// How a merge is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MergeMode {
+    /// At once.
+    Now,
+    /// As soon as the rules are met.
+    Auto,
+    /// Through the merge queue of the base branch.
+    Queue,
+}
+
+impl MergeMode {
+    pub fn mutation(self) -> Mutation {
+        match self {
+            Self::Now => MERGE_PULL,
+            Self::Auto => ENABLE_AUTO_MERGE,
+            Self::Queue => ENQUEUE,
+        }
+    }
+}
+
+/// What is asked for, and of what.
+pub(super) struct MergeAttempt<'a> {
+    pub pr: &'a PrId,
+    pub req: &'a MergeReq,
+    pub pull: &'a wire::Pull,
+    /// The same, in the domain.
+    pub before: &'a PullRequest,
+    pub method: MergeMethod,
+    pub head: &'a str,
+}
+
+impl MergeAttempt<'_> {
+    pub fn input(&self, way: MergeMode) -> Value {
+        let mut input = Map::from_iter([
+            ("pullRequestId".to_owned(), json!(self.pull.id)),
+            ("expectedHeadOid".to_owned(), json!(self.head)),
+        ]);
+        if way == MergeMode::Queue {
+            return Value::Object(input);
+        }
+        let method = self.method.as_str().to_uppercase();
+        input.insert("mergeMethod".to_owned(), json!(method));
+        for (key, value) in [
+            ("commitHeadline", &self.req.subject),
+            ("commitBody", &self.req.body),
+            ("authorEmail", &self.req.author_email),
+        ] {
+            if let Some(value) = value {
+                input.insert(key.to_owned(), json!(value));
+            }
+        }
+        Value::Object(input)
+    }
+}
+
+/// What came of it.
+pub(super) struct MergeResult {
+    pub way: MergeMode,
+    pub pull: PullRequest,
+    pub position: Option<u64>,
+}
+
+impl GitHub {
+    /// What has come of a merge whose answer was lost.
+    pub(super) async fn merge_read_back(&self, pr: &PrId) -> Result<Option<MergeResult>> {
+        let (now, unread) = self.lookup(pr, selections::AFTER_MERGE).await?;
+        let (queued, waits) = (now.is_in_merge_queue, now.auto_merge_request.is_some());
+        let pull = self.domain(&pr.repo, now, PrFields::NONE, unread)?;
+        let way = match pull.state {
+            PrState::Merged => Some(MergeMode::Now),
+            _ if queued => Some(MergeMode::Queue),
+            _ if waits => Some(MergeMode::Auto),
+            _ => None,
+        };
+        Ok(way.map(|way| MergeResult {
+            way,
+            pull,
+            position: None,
+        }))
+    }
+}
