@@ -160,7 +160,7 @@ impl Tangled {
         let first = known.get().cloned().unwrap_or_else(|| usual.clone());
         let second = if first == usual { other } else { usual };
         match self.call_for(&knot, &first, method, input).await {
-            Err(e) if known.get().is_none() && wrong_audience(&e) => {
+            Err(e) if known.get().is_none() && fault::is_wrong_audience(&e) => {
                 let answer = self.call_for(&knot, &second, method, input).await?;
                 // Another call may have found out at the same time.
                 let _ = known.set(second);
@@ -185,14 +185,6 @@ impl Tangled {
         let knot = knot.clone().with_token(token).with_class(Class::Write);
         knot.procedure(method, input).await
     }
-}
-
-fn wrong_audience(error: &Error) -> bool {
-    let refused = matches!(
-        error.kind(),
-        ErrorKind::PermissionDenied { .. } | ErrorKind::Unauthenticated { .. }
-    );
-    refused && error.message().to_lowercase().contains("aud")
 }
 
 /// What the knot puts into a record is never sent; the names of that begin with `stamp`.

@@ -1,9 +1,11 @@
 //! What tangled can do, and what this backend does of it.
 
+use std::borrow::Cow;
+
 use forge_core::{
-    Capabilities,
+    Action, Arg, Call, Capabilities,
     Capability::{self, *},
-    Error, Limits, Support,
+    Error, Hint, Limits, Op, Param, Support,
 };
 
 const fn yes(capability: Capability) -> (Capability, Support) {
@@ -13,23 +15,47 @@ const fn yes(capability: Capability) -> (Capability, Support) {
 const fn no(
     capability: Capability,
     why: &'static str,
-    instead: &'static str,
+    instead: &'static Hint,
 ) -> (Capability, Support) {
     (capability, Support::No { why, instead })
+}
+
+/// A hint in a constant, alone or with its action.
+macro_rules! hint {
+    ($text:literal) => {
+        const { &Hint::new($text) }
+    };
+    ($text:literal, $action:expr) => {
+        const { &Hint::fixed($text, $action) }
+    };
 }
 
 type Rows = [(Capability, Support); Capability::ALL.len()];
 
 const NO_DRAFTS: Support = Support::No {
     why: "tangled has no drafts",
-    instead: "set `hosts.tangled.org.draft_marker`: forge puts it in front of the title, and `forge \
-              pr ready` takes it away",
+    instead: hint!(
+        "set a marker for drafts (`hosts.tangled.org.draft_marker`), which is put in front of the \
+         title, and taken away when it is ready",
+        Action::fixed(
+            Call::ConfigSet,
+            &[
+                (
+                    Param::Key,
+                    Arg::Set(Cow::Borrowed("hosts.tangled.org.draft_marker"))
+                ),
+                (Param::Value, Arg::Set(Cow::Borrowed("[draft]"))),
+            ],
+        )
+    ),
 };
 const NO_VERDICTS: Support = Support::No {
     why: "tangled has no approvals and no requests for changes",
-    instead: "say it in a comment (`forge pr review --comment`), or set \
-              `hosts.tangled.org.verdict_comments`: forge writes the verdict into a comment, and \
-              reads it back",
+    instead: hint!(
+        "say it in a comment, or set `hosts.tangled.org.verdict_comments`, so that the verdict is \
+         written into a comment and read back",
+        Action::again(&[(Param::Verdict, Arg::Set(Cow::Borrowed("comment")))])
+    ),
 };
 const DRAFTS: Support = Support::Emulated {
     how: "the configured marker in front of the title",
@@ -55,7 +81,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             PrCreateCloses,
             "tangled has no words that close an issue",
-            "close the issue yourself once the pull request is merged",
+            hint!("close the issue yourself once the pull request is merged"),
         ),
         yes(PrList),
         (
@@ -67,20 +93,29 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             PrListApp,
             "accounts on tangled are not told apart into people and apps",
-            "list by author: --author",
+            hint!(
+                "list by author",
+                Action::fixed(Call::Op(Op::PrList), &[(Param::Author, Arg::Choose)])
+            ),
         ),
         yes(PrView),
         yes(PrEdit),
         no(
             PrEditBase,
             "a round is a patch that was made against its target branch",
-            "open a new pull request to the other branch",
+            hint!(
+                "open a new pull request to the other branch",
+                Action::fixed(Call::Op(Op::PrCreate), &[(Param::Base, Arg::Choose)])
+            ),
         ),
         yes(PrResubmit),
         no(
             PrUpdateBranch,
             "a round is a patch, and stays as it was submitted",
-            "rebase the branch, then submit another round: `forge pr resubmit`",
+            hint!(
+                "rebase the branch, then submit another round",
+                Action::op(Op::PrResubmit)
+            ),
         ),
         yes(PrLabels),
         (
@@ -92,15 +127,23 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             PrReviewers,
             "tangled has no requests for reviews",
-            "mention the account in the description or in a comment",
+            hint!("mention the account in the description or in a comment"),
         ),
         no(
             PrReviewersTeam,
             "tangled has no teams",
-            "mention the accounts in the description or in a comment",
+            hint!("mention the accounts in the description or in a comment"),
         ),
-        no(PrMilestone, "tangled has no milestones", "use a label"),
-        no(PrProjects, "tangled has no project boards", "use a label"),
+        no(
+            PrMilestone,
+            "tangled has no milestones",
+            hint!("use a label"),
+        ),
+        no(
+            PrProjects,
+            "tangled has no project boards",
+            hint!("use a label"),
+        ),
         yes(PrClose),
         yes(PrReopen),
         (PrDraft, drafts),
@@ -109,12 +152,18 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             MergeCommit,
             "a knot applies the commits of a round as they are, as git am does",
-            "merge with --rebase",
+            hint!(
+                "merge by rebasing",
+                Action::again(&[(Param::Method, Arg::Set(Cow::Borrowed("rebase")))])
+            ),
         ),
         no(
             MergeSquash,
             "a knot applies the commits of a round as they are, as git am does",
-            "squash the branch, submit another round, and merge that",
+            hint!(
+                "squash the branch, submit another round, and merge that",
+                Action::op(Op::PrResubmit)
+            ),
         ),
         yes(MergeRebase),
         (
@@ -126,12 +175,18 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             MergeAuto,
             "tangled does not merge by itself",
-            "merge when it is ready",
+            hint!(
+                "merge when it is ready",
+                Action::again(&[(Param::Auto, Arg::Omit)])
+            ),
         ),
         no(
             MergeAdmin,
             "tangled has no requirements that could be passed by",
-            "merge without --admin",
+            hint!(
+                "merge without passing by requirements",
+                Action::again(&[(Param::Admin, Arg::Omit)])
+            ),
         ),
         yes(PrDiff),
         yes(PrPatch),
@@ -147,23 +202,29 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             ReviewInline,
             "tangled has no comments on lines",
-            "name the file and the line in a comment",
+            hint!(
+                "name the file and the line in a comment",
+                Action::fixed(Call::Op(Op::Comment), &[(Param::Body, Arg::Choose)])
+            ),
         ),
         no(
             ThreadResolve,
             "tangled has no review threads",
-            "answer the comment",
+            hint!("answer the comment"),
         ),
         no(
             Attachments,
             "tangled's records of pull requests and comments hold no files",
-            "commit the file to the branch, and name its path",
+            hint!(
+                "commit the file to the branch, and name its path",
+                Action::again(&[(Param::Attach, Arg::Omit)])
+            ),
         ),
         yes(Checks),
         no(
             CheckLogs,
             "a spindle hands out logs by a subscription alone",
-            "look at the page of the pipeline",
+            hint!("look at the page of the pipeline"),
         ),
         yes(IssueList),
         yes(IssueView),
@@ -173,7 +234,10 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
         no(
             IssueReason,
             "the state of an issue on tangled is open or closed, without a reason",
-            "say why in a comment",
+            hint!(
+                "say why in a comment",
+                Action::fixed(Call::Op(Op::IssueComment), &[(Param::Body, Arg::Choose)])
+            ),
         ),
         yes(IssueComment),
         (
@@ -189,7 +253,7 @@ const fn rows(drafts: Support, verdicts: Support) -> Rows {
 
 /// A title and a body have no limit of their own on tangled; these keep a record far below the
 /// million bytes that a data server takes.
-const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: Limits = Limits {
     title_max: 256,
     body_max: 65_536,
     labels_max: 100,

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, Noun, Outcome, Page, PageReq, PrId, PrKey, Result, Reviews, Step,
-    Timestamp, Warning, check_expected_head,
+    Action, AtUri, Capability, Error, Hint, Noun, Op, Outcome, Page, PageReq, Param, PrId, PrKey,
+    Result, Reviews, Step, Timestamp, Warning, check_expected_head,
     model::{
         Comment, CommentId, NewReview, Review, ReviewState, Thread, ThreadFilter, ThreadId, Verdict,
     },
@@ -12,10 +12,13 @@ use futures::{StreamExt as _, future, stream};
 use serde_json::{Value, json};
 
 use crate::{
-    Era, ShFields, Tangled, caps, fault,
+    Era, ShFields, Tangled,
+    caps::{self, LIMITS},
+    fault,
+    hints::comment_ids,
     ingest::Seen,
     kinds, page,
-    pulls::{check_body, record::Pull, view::Located},
+    pulls::{record::Pull, view::Located},
     records::{self, NewRecord, Record},
     repository::Repository,
     skipped,
@@ -177,10 +180,7 @@ impl Tangled {
         reply_to: Option<&AtUri>,
         since: Option<Timestamp>,
     ) -> Result<Outcome<Comment>> {
-        if body.trim().is_empty() {
-            return Err(Error::invalid("body", "the comment is empty"));
-        }
-        check_body("body", body)?;
+        LIMITS.check_comment("body", body)?;
         let viewer = self.session.viewer().await?.identity.did.clone();
         let names = &self.settings.dialects;
         let fields = &names.sh_fields;
@@ -211,13 +211,21 @@ impl Tangled {
         let cids = self.create_records(undeclared, std::slice::from_ref(&record));
         let cids = cids.await.map_err(|e| match fault::is_ambiguous(&e) {
             true => {
-                let noun = if round.is_some() { "pr" } else { "issue" };
-                e.with_hint(format!(
-                    "look whether {} is there before saying it again: `forge {noun} view {} \
-                     --comments`",
-                    record.uri(&viewer),
-                    subject.uri
-                ))
+                let view = match round {
+                    Some(_) => Op::PrView,
+                    None => Op::IssueView,
+                };
+                let text = format!(
+                    "look whether {} is there before saying it again",
+                    record.uri(&viewer)
+                );
+                e.with_hint(
+                    Hint::from(text).with_action(
+                        Action::op(view)
+                            .on(&subject.uri)
+                            .with(Param::Include, "comments"),
+                    ),
+                )
             }
             false => e,
         })?;
@@ -317,7 +325,7 @@ impl Tangled {
                 Noun::Comment,
                 format!("there is no comment '{}'", forge_core::text::one_line(key)),
             )
-            .with_hint("`forge pr view --comments` shows the ids of the comments")
+            .with_hint(comment_ids())
         })
     }
 }
@@ -352,10 +360,7 @@ impl Reviews for Tangled {
     }
 
     async fn edit_comment(&self, comment: &CommentId, body: &str) -> Result<Outcome<Comment>> {
-        if body.trim().is_empty() {
-            return Err(Error::invalid("body", "the comment is empty"));
-        }
-        check_body("body", body)?;
+        LIMITS.check_comment("body", body)?;
         let located = self.locate(&comment.pr).await?;
         self.speaks_2026(&located.repository, Capability::CommentEdit)?;
         let uri = self.comment_uri(&comment.key)?;
@@ -452,10 +457,15 @@ impl Reviews for Tangled {
         let located = self.locate(pr).await?;
         let is_ticket = located.repository.era == Era::Org10;
         if is_ticket && verdict {
+            let comment = Action::op(Op::Comment).on(&located.pull.record.uri);
+            let comment = match review.body.as_str() {
+                "" => comment.choose(Param::Body),
+                body => comment.with(Param::Body, body),
+            };
             return Err(Error::unsupported(
                 Capability::ReviewVerdict,
                 "how Tangled 1.0 writes a verdict is not known",
-                "say it in a comment: `forge pr comment`",
+                Hint::new("say it in a comment").with_action(comment),
             ));
         }
         let head = if is_ticket {

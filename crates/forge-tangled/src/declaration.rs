@@ -2,10 +2,12 @@
 //! write, because what is known of a repository is kept for minutes, and a process may run for
 //! weeks.
 
-use forge_core::{Error, Precondition, Result};
+use forge_core::{Error, Hint, Precondition, Result};
 
 use crate::{
-    Tangled, records,
+    Tangled,
+    hints::AGAIN,
+    records,
     repository::{REPOS_MOST, Repository},
 };
 
@@ -41,8 +43,8 @@ impl Tangled {
         };
         let declaration = looked.await.map_err(|e| {
             let hint = match e.hint() {
-                Some(hint) => hint.to_owned(),
-                None => format!("try again when the server of {} answers", owner.name()),
+                Some(hint) => hint.clone(),
+                None => format!("try again when the server of {} answers", owner.name()).into(),
             };
             let message = format!(
                 "whether {id} is declared for Tangled 1.0 by now cannot be found out, so that this \
@@ -67,6 +69,9 @@ impl Tangled {
                 declaration.uri
             ),
         )
-        .with_hint("run it again: it is done the way of Tangled 1.0 then"))
+        .with_hint(
+            Hint::new("do the same again, which is done the way of Tangled 1.0 then")
+                .with_action(AGAIN),
+        ))
     }
 }

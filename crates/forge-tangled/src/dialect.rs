@@ -852,7 +852,7 @@ impl Dialects {
                 ErrorKind::Config,
                 format!("tangled's protocol has no name `{key}`"),
             )
-            .with_hint(near.unwrap_or_else(|| "docs/tangled.md lists the names".to_owned())));
+            .with_hint(near.unwrap_or_else(|| "see docs/tangled.md for the names".to_owned())));
         };
         let (fits, takes) = match name.contains('.') {
             true => (is_nsid(value), "an NSID, such as `sh.tangled.repo.merge`"),
@@ -1002,7 +1002,7 @@ mod tests {
             assert!(e.message().contains(said), "{e}");
         }
         let e = names.set("knot_mege", "x.y.z").unwrap_err();
-        assert!(e.hint().unwrap().contains("'knot_merge'"), "{e:?}");
+        assert!(e.hint().unwrap().text().contains("'knot_merge'"), "{e:?}");
         assert_eq!(names, Dialects::default());
     }
 

@@ -1,12 +1,14 @@
 //! Failures of XRPC, as the workspace's error.
 
-use forge_core::{Error, ErrorKind, Noun, Retry, text::one_line};
+use forge_core::{Action, Call, Changed, Error, ErrorKind, Hint, Noun, Retry, text::one_line};
 use http::StatusCode;
 
 use crate::{Origin, xrpc::Failure};
 
 /// The context key that holds the failure's name on the wire.
 const NAME: &str = "xrpc_error";
+/// The context key of a token that was refused because of its audience.
+const AUDIENCE: &str = "audience";
 /// How the reference implementation begins to say that a record is not there. With the at-uri behind
 /// it that is so; without, the account may be elsewhere.
 const NO_RECORD: &str = "Could not locate record";
@@ -46,10 +48,12 @@ pub(crate) fn is_conflict(error: &Error) -> bool {
 /// there and a method that is not known (404 without a name, `XRPCNotSupported`, 501
 /// `MethodNotImplemented`, 400 `InvalidRequest`) say nothing about a record.
 pub(crate) fn says_missing(error: &Error) -> bool {
-    match name(error) {
-        Some("RecordNotFound" | "NotFound") => true,
-        _ => error.is_not_found() && error.message().contains(&format!("{NO_RECORD}: at://")),
-    }
+    matches!(error.kind(), ErrorKind::NotFound { what: Noun::Record })
+}
+
+/// The token was refused, and the service's words are about whom it is for.
+pub(crate) fn is_wrong_audience(error: &Error) -> bool {
+    error.context().iter().any(|(key, _)| *key == AUDIENCE)
 }
 
 /// An answer that is no success.
@@ -76,8 +80,12 @@ pub(crate) fn of_status(
     let missing = said.starts_with(NO_RECORD)
         || said.starts_with("Could not find repo")
         || name.ends_with("NotFound");
+    let no_record = matches!(name.as_str(), "RecordNotFound" | "NotFound")
+        || said.contains(&format!("{NO_RECORD}: at://"));
+    let what = if no_record { Noun::Record } else { Noun::Other };
     let kind = match name.as_str() {
         "InvalidSwap" => ErrorKind::Conflict {
+            what: Changed::Record,
             expected: "the version that was read".to_owned(),
             actual: said.rsplit(' ').next().unwrap_or_default().to_owned(),
         },
@@ -95,7 +103,7 @@ pub(crate) fn of_status(
             missing: vec!["repo:push".to_owned()],
             sso_url: None,
         },
-        _ if missing => ErrorKind::NotFound { what: Noun::Other },
+        _ if missing => ErrorKind::NotFound { what },
         "MergeConflict" => ErrorKind::Precondition(forge_core::Precondition::Conflicts(Vec::new())),
         _ => match status {
             StatusCode::UNAUTHORIZED => ErrorKind::Unauthenticated {
@@ -105,7 +113,7 @@ pub(crate) fn of_status(
                 missing: Vec::new(),
                 sso_url: None,
             },
-            StatusCode::NOT_FOUND => ErrorKind::NotFound { what: Noun::Other },
+            StatusCode::NOT_FOUND => ErrorKind::NotFound { what },
             s if s.is_client_error() => ErrorKind::InvalidInput { field: None },
             _ => ErrorKind::Upstream {
                 status: status.as_u16(),
@@ -114,7 +122,11 @@ pub(crate) fn of_status(
         },
     };
     let unauthenticated = matches!(kind, ErrorKind::Unauthenticated { .. });
-    let error = Error::new(kind, message).with_context(NAME, name);
+    let refused = unauthenticated || matches!(kind, ErrorKind::PermissionDenied { .. });
+    let mut error = Error::new(kind, message).with_context(NAME, name);
+    if refused && words.to_lowercase().contains("aud") {
+        error = error.with_context(AUDIENCE, "refused");
+    }
     let error = if status.is_server_error() {
         error.with_retry(if write {
             Retry::Ambiguous
@@ -125,7 +137,9 @@ pub(crate) fn of_status(
         error
     };
     if unauthenticated {
-        error.with_hint("run `forge auth login` for this host with a new app password")
+        error.with_hint(
+            Hint::new("log in again with a new app password").with_action(Action::new(Call::Login)),
+        )
     } else {
         error
     }
@@ -151,6 +165,25 @@ pub(crate) fn garbled(origin: &Origin, nsid: &str, why: &str, write: bool) -> Er
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wrong_audience_is_read_from_the_answer_alone() {
+        let origin = Origin::configured("https://audio.example").unwrap();
+        for (status, error, message, wrong) in [
+            (401, "BadJwtAudience", "", true),
+            (403, "Forbidden", "bad Audience", true),
+            (403, "Forbidden", "no", false),
+            (400, "InvalidRequest", "bad audience", false),
+        ] {
+            let failure = Failure {
+                error: error.to_owned(),
+                message: message.to_owned(),
+            };
+            let status = StatusCode::from_u16(status).unwrap();
+            let e = of_status(&origin, "a.b.c", status, &failure, true);
+            assert_eq!(is_wrong_audience(&e), wrong, "{e:?}");
+        }
+    }
 
     #[test]
     fn a_question_that_is_not_known_says_nothing_about_a_record() {

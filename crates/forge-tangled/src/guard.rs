@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use forge_core::{Error, ErrorKind, Result};
+use forge_core::{Action, Call, Error, ErrorKind, Hint, Param, Result};
 use forge_http::Http;
 use url::Url;
 
@@ -74,11 +74,17 @@ impl Guard {
             ErrorKind::Protocol,
             format!("{from} sends us on to {root}, which is not contacted: {why}"),
         )
-        .with_hint(format!(
-            "where its services are in a private network: \
-             `forge config set hosts.{}.private_addresses true`",
-            self.settings.host
-        )))
+        .with_hint(
+            Hint::new("allow private addresses if its services are in a private network")
+                .with_action(
+                    Action::new(Call::ConfigSet)
+                        .with(
+                            Param::Key,
+                            format!("hosts.{}.private_addresses", self.settings.host),
+                        )
+                        .with(Param::Value, "true"),
+                ),
+        ))
     }
 
     /// A public name may lead to a private address. Where a proxy makes the connection, it decides:

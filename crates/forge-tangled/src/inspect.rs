@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use forge_core::{
-    AtUri, Error, ErrorKind, ForgeKind, Ingestion, Noun, Precondition, RepoId, RepoPath, Result,
-    Timestamp, text::one_line,
+    Action, AtUri, Call, Error, ErrorKind, ForgeKind, Hint, Ingestion, Noun, Op, Param,
+    Precondition, RepoId, RepoPath, Result, Timestamp, text::one_line,
 };
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub struct IngestionReport {
     pub because: String,
     /// What can be done about it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instead: Option<String>,
+    pub instead: Option<Hint>,
 }
 
 /// What an index shows of a record.
@@ -92,7 +92,7 @@ impl Tangled {
         let record = records::get_uri(&pds, &uri)
             .await
             .map_err(|e| gone(&uri, &server, e))?;
-        let report = |index, ingestion, because: String, instead: Option<String>| IngestionReport {
+        let report = |index, ingestion, because: String, instead: Option<Hint>| IngestionReport {
             uri: uri.to_string(),
             collection: uri.collection.clone(),
             cid: record.cid().to_owned(),
@@ -118,7 +118,7 @@ impl Tangled {
             if collection != uri.collection {
                 because.push_str(", and the record is about one of those");
             }
-            let instead = Some(instead.to_owned());
+            let instead = Some(Hint::from(instead));
             return Ok(report(IndexShows::NotAsked, ingestion, because, instead));
         }
         let begun = Instant::now();
@@ -234,7 +234,10 @@ impl Tangled {
                  that is written to it, and the record was left as it is"
             ),
         )
-        .with_hint("`forge pr list` and `forge issue list` show what the repository has now"))
+        .with_hint(
+            Hint::new("list the pull requests and the issues that the repository has now")
+                .with_action(Action::op(Op::PrList)),
+        ))
     }
 
     /// A record of Tangled 1.0 is where everybody reads it.
@@ -329,21 +332,18 @@ impl Tangled {
         u64::try_from(seconds).ok().map(Duration::from_secs)
     }
 
-    async fn remedy(&self, record: &Record, uri: &AtUri) -> String {
+    async fn remedy(&self, record: &Record, uri: &AtUri) -> Hint {
         let names = &self.settings.dialects.sh;
+        let anew = Hint::new("open it anew, and close this one");
         if uri.collection == names.pull {
-            format!(
-                "open it anew with `forge pr create`, and close this one: `forge pr close {uri}`"
-            )
+            anew.with_action(Action::op(Op::PrCreate))
         } else if uri.collection == names.issue {
-            format!(
-                "open it anew with `forge issue create`, and close this one: `forge issue close {uri}`"
-            )
+            anew.with_action(Action::op(Op::IssueCreate))
         } else if self.names_nothing(record).await.is_some() {
-            "say it of one that is there: `forge pr list` and `forge issue list` show those"
-                .to_owned()
+            Hint::new("say it of a pull request or an issue that is there, as the lists show them")
+                .with_action(Action::op(Op::PrList))
         } else {
-            "ask the owner of the repository to do it, or leave a comment".to_owned()
+            Hint::new("ask the owner of the repository to do it, or leave a comment")
         }
     }
 }
@@ -360,10 +360,12 @@ fn explained(
     host: &str,
     age: Option<Duration>,
     uri: &AtUri,
-) -> (IndexShows, String, Option<String>) {
+) -> (IndexShows, String, Option<Hint>) {
     let host_name = host.to_owned();
-    let again = format!("have it looked at again: `forge tangled ingestion {uri} --put-again`");
-    let later = "nothing is lost; look again in a while".to_owned();
+    let ask = || Action::new(Call::Ingestion).on(uri);
+    let again =
+        Hint::new("have it looked at again").with_action(ask().with(Param::PutAgain, "true"));
+    let later = Hint::new("look again in a while; nothing is lost").with_action(ask());
     match look {
         Look::Shown => (
             IndexShows::This { host: host_name },
@@ -413,5 +415,6 @@ fn gone(uri: &AtUri, server: &str, error: Error) -> Error {
         ErrorKind::NotFound { what: Noun::Other },
         format!("there is no record {uri} on {server}"),
     )
-    .with_hint("it was deleted, or never written: look at the at-uri")
+    .with_hint("look at the at-uri; the record was deleted, or never written")
+    .with_source(error)
 }

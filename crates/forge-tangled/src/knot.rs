@@ -1,6 +1,6 @@
 //! What a knot is asked: branches, comparisons, merges.
 
-use forge_core::{Error, ErrorKind, Result, model, text::one_line};
+use forge_core::{Error, ErrorKind, Hint, Result, model, text::one_line};
 use forge_http::Class;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use crate::{
     Dialects, Era, KnotAnswers, Tangled,
     answers::{self, Answer, Field},
     fault,
+    hints::AS_PATCH,
     repository::Repository,
     xrpc::Xrpc,
 };
@@ -311,7 +312,7 @@ impl Tangled {
                 one_line(why)
             ),
         )
-        .with_hint("submit the changes as a patch: --patch FILE"))
+        .with_hint(Hint::new("submit the changes as a patch").with_action(AS_PATCH)))
     }
 
     /// Deletes a branch on the knot.

@@ -2,6 +2,7 @@
 //! add them to pull requests or take them off.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     ops::Deref,
     sync::Arc,
@@ -9,8 +10,9 @@ use std::{
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, ErrorKind, Ingestion, Labels, Noun, Outcome, Page, PageReq, RepoId,
-    Result, Timestamp, Warning,
+    Action, Arg, AtUri, Capability, Error, ErrorKind, Hint, Ingestion, Labels, Noun, Op, Outcome,
+    Page, PageReq, Param, RepoId, Result, Timestamp, Warning,
+    limits::{check_label_color, check_label_name},
     model::{Label, NewLabel},
     near,
     text::one_line,
@@ -143,7 +145,7 @@ impl Definition {
                 "takes an NSID, and '{}' is none",
                 one_line(v)
             ))
-            .with_hint("an NSID is a name such as org.example.repo.item")),
+            .with_hint("write a name such as org.example.repo.item")),
             (_, Some(v)) if !self.allowed.is_empty() && !self.allowed.iter().any(|a| a == v) => {
                 Err(
                     refused(&format!("has no value '{v}'")).with_hint(near::hint(
@@ -562,10 +564,9 @@ impl Tangled {
                     // It may be that one.
                     Some(unread) => {
                         let message = format!("{}; {}", e.message(), unread.warning().message);
-                        let hint = e
-                            .hint()
-                            .unwrap_or("see them: `forge label list`")
-                            .to_owned();
+                        let list =
+                            || Hint::new("list the labels").with_action(Action::op(Op::LabelList));
+                        let hint = e.hint().cloned().unwrap_or_else(list);
                         Error::new(e.kind().clone(), message)
                             .with_hint(hint)
                             .with_source(e)
@@ -598,7 +599,8 @@ impl Tangled {
                     e.message()
                 ),
             )
-            .with_hint(format!("write {0}:HANDLE or {0}:DID", definition.name)),
+            .with_hint(format!("write {0}:HANDLE or {0}:DID", definition.name))
+            .with_source(e),
             false => e,
         })
     }
@@ -614,7 +616,7 @@ impl Tangled {
                 return Err(Error::unsupported(
                     Capability::PrAssignees,
                     "this repository does not use the label 'assignee', which is how tangled assigns",
-                    "its owner can subscribe to the label 'assignee' in the repository's settings",
+                    "have its owner subscribe to the label 'assignee' in the repository's settings",
                 ));
             };
             let did = self.did_of(name).await.map_err(|e| {
@@ -622,6 +624,7 @@ impl Tangled {
                     "assignees",
                     format!("'{name}' cannot be assigned: {}", e.message()),
                 )
+                .with_source(e)
             })?;
             operands.push(Operand {
                 key: definition.uri.clone(),
@@ -713,7 +716,7 @@ impl Tangled {
             let list = labels.as_array_mut().ok_or_else(|| {
                 let why = format!("the labels of {uri} are no list, and were left as they are");
                 Error::new(ErrorKind::Protocol, why)
-                    .with_hint("whatever program wrote them can put them right")
+                    .with_hint("put them right with the program that wrote them")
             })?;
             change(list);
             Ok(())
@@ -753,7 +756,7 @@ fn part<'a, 'b>(
             "labels",
             format!("the label '{}' is not for {scope}", definition.name),
         )
-        .with_hint(format!("it is for {}", definition.scope.join(", "))));
+        .with_hint(format!("use it for {}", definition.scope.join(", "))));
     }
     Ok((definition, value))
 }
@@ -784,20 +787,8 @@ impl Labels for Tangled {
     }
 
     async fn define_label(&self, repo: &RepoId, new: &NewLabel) -> Result<Outcome<Label>> {
-        let name = new.name.trim();
-        if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control)
-        {
-            return Err(Error::invalid(
-                "name",
-                format!("a label's name has 1 to {NAME_MAX} characters"),
-            ));
-        }
-        let color = new.color.as_deref().unwrap_or(GREY).trim_start_matches('#');
-        if color.len() != 6 || !color.bytes().all(|b| b.is_ascii_hexdigit()) {
-            let typed = new.color.as_deref().unwrap_or_default();
-            return Err(Error::invalid("color", format!("'{typed}' is no colour"))
-                .with_hint("write six hexadecimal digits, such as ff8800"));
-        }
+        let name = check_label_name(&new.name, NAME_MAX)?;
+        let color = check_label_color(new.color.as_deref().unwrap_or(GREY))?;
         let repository = self.repository(repo).await?;
         self.speaks_2026(&repository, Capability::LabelEdit)?;
         self.session.viewer().await?;
@@ -818,7 +809,7 @@ impl Labels for Tangled {
             .find(|d| d.name.eq_ignore_ascii_case(name));
         let label = |uri: String| Label {
             name: name.to_owned(),
-            color: color.to_ascii_lowercase(),
+            color: color.clone(),
             description: None,
             id: uri,
         };
@@ -829,7 +820,12 @@ impl Labels for Tangled {
                     ErrorKind::AlreadyExists { existing: None },
                     format!("there is a label '{}' already", known.name),
                 )
-                .with_hint("pass --force to change it"));
+                .with_hint(
+                    Hint::new("change the label that is there").with_action(Action::again(&[(
+                        Param::Force,
+                        Arg::Set(Cow::Borrowed("true")),
+                    )])),
+                ));
             }
             let uri = AtUri::parse(&known.uri)?;
             let undeclared = self.undeclared(&repository).await?;
@@ -1100,6 +1096,13 @@ mod tests {
             let e = value(typed).unwrap_err();
             assert!(e.message().contains(why), "{typed}: {e}");
         }
-        assert!(value("bgu").unwrap_err().hint().unwrap().contains("'Bug'"));
+        assert!(
+            value("bgu")
+                .unwrap_err()
+                .hint()
+                .unwrap()
+                .text()
+                .contains("'Bug'")
+        );
     }
 }

@@ -36,6 +36,7 @@ mod dialect;
 mod drafts;
 mod fault;
 mod guard;
+mod hints;
 mod identity;
 mod ingest;
 mod ingested;
@@ -164,8 +165,14 @@ impl Tangled {
             // A ticket is in the account of its repository.
             RepoPath::Did(uri.authority.clone())
         } else {
-            let pull =
-                pulls::record::Pull::parse(records::get_uri(&pds, &uri).await?, self.fields())?;
+            let record = records::get_uri(&pds, &uri).await.map_err(|e| {
+                if e.is_not_found() {
+                    pulls::view::missing(&uri)
+                } else {
+                    e
+                }
+            })?;
+            let pull = pulls::record::Pull::parse(record, self.fields())?;
             match AtUri::parse(&pull.target) {
                 Ok(uri) => RepoPath::Record(uri),
                 Err(_) => RepoPath::Did(pull.target.clone()),

@@ -38,7 +38,7 @@ impl Origin {
             )
             .with_hint("write it as https://host, or for this machine http://localhost:PORT")
         };
-        let url = Url::parse(text).map_err(|e| refused(&e.to_string()))?;
+        let url = Url::parse(text).map_err(|e| refused(&e.to_string()).with_source(e))?;
         if url.scheme() == "http" && !is_this_machine(&url) {
             return Err(refused("it would be reached in clear text"));
         }
@@ -61,7 +61,7 @@ impl Origin {
         };
         Self::allowed(text, reach).map_err(|why| match why {
             HERE => refused(why).with_hint(
-                "services on this machine are used only where the configuration names one",
+                "name it in the configuration: a service on this machine is used only where that is done",
             ),
             _ => refused(why),
         })

@@ -2,6 +2,8 @@
 
 use forge_core::{Cursor, Error, Page, PageReq, Result};
 
+use crate::hints::from_start;
+
 /// The page of `all` that `req` asks for; `query` binds the cursor to what was asked.
 pub(crate) fn of<T>(scheme: &str, query: &str, all: Vec<T>, req: &PageReq) -> Result<Page<T>> {
     let from: usize = match &req.cursor {
@@ -10,7 +12,7 @@ pub(crate) fn of<T>(scheme: &str, query: &str, all: Vec<T>, req: &PageReq) -> Re
                 "cursor",
                 format!("cursor '{}' has no position", cursor.as_str()),
             )
-            .with_hint("start again without a cursor")
+            .with_hint(from_start())
         })?,
         None => 0,
     };

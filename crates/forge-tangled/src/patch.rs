@@ -9,6 +9,7 @@ use std::{
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use forge_core::{
     Error, ErrorKind, Result, Timestamp,
+    diff::{self, DiffLine, HeaderKey, LineReader, mail_commit},
     model::{Commit, FileChange, FileStatus, Signature},
     text::one_line,
 };
@@ -57,11 +58,12 @@ pub(crate) fn text(raw: &[u8]) -> Result<&str, NotText> {
     std::str::from_utf8(raw).map_err(|e| {
         let before = raw.get(..e.valid_up_to()).unwrap_or_default();
         let mut file = None;
-        for line in String::from_utf8_lossy(before).lines() {
-            if separator(line.as_bytes()).is_some() {
+        let mut reader = LineReader::default();
+        for line in before.split(|b| *b == b'\n') {
+            if mail_commit(line).is_some() {
                 file = None;
-            } else if let Some(names) = line.strip_prefix("diff --git ") {
-                file = Some(both_alike(names).unwrap_or_else(|| names.to_owned()));
+            } else if let DiffLine::File(names) = reader.read(line) {
+                file = Some(named(names));
             }
         }
         NotText { file }
@@ -244,7 +246,7 @@ fn mail_starts(raw: &[u8]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut at = 0;
     for line in raw.split_inclusive(|b| *b == b'\n') {
-        if separator(line).is_some() {
+        if mail_commit(line).is_some() {
             starts.push(at);
         }
         at += line.len();
@@ -252,16 +254,9 @@ fn mail_starts(raw: &[u8]) -> Vec<usize> {
     starts
 }
 
-fn separator(line: &[u8]) -> Option<&str> {
-    let line = std::str::from_utf8(line).ok()?.strip_prefix("From ")?;
-    let (oid, rest) = line.split_once(' ')?;
-    let hex = matches!(oid.len(), 40 | 64) && oid.bytes().all(|b| b.is_ascii_hexdigit());
-    (hex && rest.starts_with("Mon Sep 17 00:00:00 2001")).then_some(oid)
-}
-
 fn mail(raw: &[u8]) -> Option<Mail> {
     let end = raw.iter().position(|b| *b == b'\n')? + 1;
-    let oid = separator(raw.get(..end)?)?.to_owned();
+    let oid = mail_commit(raw.get(..end)?)?.to_owned();
     let rest = raw.get(end..)?;
     let (header, body) = split_header(rest);
     let headers = unfold(&String::from_utf8_lossy(header));
@@ -421,15 +416,12 @@ fn diff_start(body: &[u8]) -> usize {
 /// The diff without the mail's signature: `-- ` and git's version. Within a hunk the same line is a
 /// removed `- `.
 fn without_signature(diff: &[u8]) -> &[u8] {
-    let mut left = (0_u64, 0_u64);
+    let mut reader = LineReader::default();
     let mut at = 0;
     for line in diff.split_inclusive(|b| *b == b'\n') {
-        if left != (0, 0) {
-            take(&mut left, line);
-        } else if line == b"-- \n" {
+        let is_removed = matches!(reader.read(line), DiffLine::Removed { .. });
+        if line == b"-- \n" && !is_removed {
             return diff.get(..at).unwrap_or_default();
-        } else if let Some(hunk) = line.strip_prefix(b"@@ -") {
-            left = hunk_size(&String::from_utf8_lossy(hunk)).unwrap_or_default();
         }
         at += line.len();
     }
@@ -439,23 +431,18 @@ fn without_signature(diff: &[u8]) -> &[u8] {
 /// The changed files of a unified diff with git's headers, by path. A file that several commits
 /// change is counted in sum.
 pub(crate) fn files(diff: &[u8]) -> Vec<FileChange> {
-    let mut files: Vec<FileChange> = Vec::new();
-    let mut left = (0_u64, 0_u64);
-    for line in diff.split(|b| *b == b'\n') {
-        if left != (0, 0) {
-            if let Some(file) = files.last_mut() {
-                count(file, &mut left, line);
-            }
-            continue;
+    let files = diff::files(diff).into_iter().map(|file| {
+        let header = &file.header;
+        let count = |lines| (!header.binary).then_some(lines);
+        FileChange {
+            path: header.path().to_owned(),
+            previous_path: header.previous_path().map(str::to_owned),
+            status: header.status,
+            additions: count(file.additions),
+            deletions: count(file.deletions),
         }
-        let text = String::from_utf8_lossy(line);
-        if let Some(names) = text.strip_prefix("diff --git ") {
-            files.push(begun(names));
-        } else if let Some(file) = files.last_mut() {
-            header(file, &text, &mut left);
-        }
-    }
-    merged(files)
+    });
+    merged(files.collect())
 }
 
 /// Whether two diffs take the same lines out of the same files and put the same lines in, wherever
@@ -468,187 +455,83 @@ pub(crate) fn same_changes(one: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// What begins a line of a diff's header that changes something by itself.
-const HEADERS: [&str; 8] = [
-    "old mode ",
-    "new mode ",
-    "new file mode ",
-    "deleted file mode ",
-    "rename from ",
-    "rename to ",
-    "copy from ",
-    "copy to ",
-];
-
 /// The changed lines of each file; `None` where a file is binary and its content is left out.
 fn changed_lines(diff: &[u8]) -> Option<BTreeMap<String, Vec<&[u8]>>> {
-    let side = |line: &str, mark: &str, prefix: &str| -> Option<String> {
-        let name = unquote(line.strip_prefix(mark)?.split('\t').next()?);
-        Some(name.strip_prefix(prefix)?.to_owned())
-    };
     let mut changes: BTreeMap<String, Vec<&[u8]>> = BTreeMap::new();
+    let mut reader = LineReader::default();
     let mut file = String::new();
-    let (mut left, mut changed, mut packed) = ((0_u64, 0_u64), false, false);
+    let (mut was_changed, mut is_packed) = (false, false);
     // The contents of both sides of a file, by their ids.
     let mut sides: Option<&[u8]> = None;
     for line in diff.split(|b| *b == b'\n') {
-        let first = line.first().copied();
-        if first == Some(b'\\') {
+        let kind = reader.read(line);
+        let is_changed = match kind {
             // That a line has no end is part of a change where the line is.
-            if changed {
-                changes.entry(file.clone()).or_default().push(line);
-            }
-            continue;
-        }
-        changed = left != (0, 0) && matches!(first, Some(b'+' | b'-'));
-        if left != (0, 0) {
-            take(&mut left, line);
-            if changed {
-                changes.entry(file.clone()).or_default().push(line);
-            }
-            continue;
-        }
-        let text = String::from_utf8_lossy(line);
-        if let Some(names) = text.strip_prefix("diff --git ") {
-            file = both_alike(names).unwrap_or_else(|| names.to_owned());
-            (packed, sides) = (false, None);
-        } else if packed {
+            DiffLine::NoNewline => was_changed,
+            DiffLine::Added { .. } | DiffLine::Removed { .. } => true,
             // One content is packed in many ways, and git takes none that has another id.
-            if !line.is_empty() && sides.is_none() {
-                changes.entry(file.clone()).or_default().push(line);
+            DiffLine::Opaque => is_packed && !line.is_empty() && sides.is_none(),
+            DiffLine::File(names) => {
+                file = named(names);
+                (is_packed, sides) = (false, None);
+                false
             }
-        } else if text.starts_with("GIT binary patch") {
-            packed = true;
-            changes.entry(file.clone()).or_default().extend(sides);
-        } else if text.starts_with("index ") {
-            sides = line.split(|b| *b == b' ').nth(1);
-        } else if text.starts_with("Binary files ") {
-            return None;
-        } else if HEADERS.iter().any(|header| text.starts_with(header)) {
+            DiffLine::Combined(_) => {
+                is_packed = false;
+                false
+            }
+            DiffLine::Header(HeaderKey::BinaryPatch, _) => {
+                is_packed = true;
+                changes.entry(file.clone()).or_default().extend(sides);
+                false
+            }
+            DiffLine::Header(HeaderKey::BinaryFiles, _) => return None,
+            DiffLine::Header(HeaderKey::Index, value) => {
+                sides = value.split(|b| *b == b' ').next();
+                false
+            }
+            DiffLine::Header(key @ (HeaderKey::OldName | HeaderKey::NewName), name) => {
+                // `git am` takes the first directory off, so other prefixes name another file.
+                let prefix = if key == HeaderKey::OldName {
+                    "a/"
+                } else {
+                    "b/"
+                };
+                if let Some(path) = diff::unquote_path(name).strip_prefix(prefix) {
+                    path.clone_into(&mut file);
+                }
+                false
+            }
+            DiffLine::Header(key, _) => changes_by_itself(key),
+            DiffLine::Other if line.starts_with(b"@@ -") => return None,
+            DiffLine::Hunk(_) | DiffLine::Context { .. } | DiffLine::Other => false,
+        };
+        if is_changed {
             changes.entry(file.clone()).or_default().push(line);
-        } else if let Some(hunk) = text.strip_prefix("@@ -") {
-            left = hunk_size(hunk)?;
-        } else if let Some(path) = side(&text, "--- ", "a/").or_else(|| side(&text, "+++ ", "b/")) {
-            file = path;
         }
+        was_changed = is_changed && !matches!(kind, DiffLine::Header(..) | DiffLine::Opaque);
     }
     Some(changes)
 }
 
-fn begun(names: &str) -> FileChange {
-    FileChange {
-        path: both_alike(names).unwrap_or_default(),
-        previous_path: None,
-        status: FileStatus::Modified,
-        additions: Some(0),
-        deletions: Some(0),
-    }
+/// Whether a line of a header changes something by itself.
+fn changes_by_itself(key: HeaderKey) -> bool {
+    matches!(
+        key,
+        HeaderKey::OldMode
+            | HeaderKey::NewMode
+            | HeaderKey::NewFileMode
+            | HeaderKey::DeletedFileMode
+            | HeaderKey::RenameFrom
+            | HeaderKey::RenameTo
+            | HeaderKey::CopyFrom
+            | HeaderKey::CopyTo
+    )
 }
 
-/// The path in `a/x b/x`, where both are the same.
-fn both_alike(names: &str) -> Option<String> {
-    let half = names.len().checked_sub(1)? / 2;
-    let (a, b) = (names.get(..half)?, names.get(half + 1..)?);
-    let (a, b) = (unquote(a), unquote(b));
-    let path = a.strip_prefix("a/")?;
-    (b.strip_prefix("b/") == Some(path)).then(|| path.to_owned())
-}
-
-fn header(file: &mut FileChange, line: &str, left: &mut (u64, u64)) {
-    let side = |text: &str, prefix: &str| -> Option<String> {
-        let name = unquote(text.split('\t').next().unwrap_or_default());
-        Some(name.strip_prefix(prefix)?.to_owned())
-    };
-    if line.starts_with("new file mode") {
-        file.status = FileStatus::Added;
-    } else if line.starts_with("deleted file mode") {
-        file.status = FileStatus::Deleted;
-    } else if let Some(from) = line.strip_prefix("rename from ") {
-        file.status = FileStatus::Renamed;
-        file.previous_path = Some(unquote(from));
-    } else if let Some(from) = line.strip_prefix("copy from ") {
-        file.status = FileStatus::Copied;
-        file.previous_path = Some(unquote(from));
-    } else if let Some(to) = line
-        .strip_prefix("rename to ")
-        .or_else(|| line.strip_prefix("copy to "))
-    {
-        file.path = unquote(to);
-    } else if line.starts_with("GIT binary patch") || line.starts_with("Binary files ") {
-        file.additions = None;
-        file.deletions = None;
-    } else if let Some(path) = line.strip_prefix("--- ").and_then(|t| side(t, "a/")) {
-        if file.path.is_empty() {
-            file.path = path;
-        }
-    } else if let Some(path) = line.strip_prefix("+++ ").and_then(|t| side(t, "b/")) {
-        file.path = path;
-    } else if let Some(hunk) = line.strip_prefix("@@ -") {
-        *left = hunk_size(hunk).unwrap_or_default();
-    }
-}
-
-/// How many lines of the old and of the new side follow: `10,3 +10,4 @@`.
-fn hunk_size(hunk: &str) -> Option<(u64, u64)> {
-    let (old, rest) = hunk.split_once(" +")?;
-    let (new, _) = rest.split_once(" @@")?;
-    let size = |range: &str| match range.split_once(',') {
-        Some((_, n)) => n.parse().ok(),
-        None => Some(1),
-    };
-    Some((size(old)?, size(new)?))
-}
-
-fn count(file: &mut FileChange, left: &mut (u64, u64), line: &[u8]) {
-    match line.first() {
-        Some(b'+') => file.additions = file.additions.map(|n| n + 1),
-        Some(b'-') => file.deletions = file.deletions.map(|n| n + 1),
-        _ => {}
-    }
-    take(left, line);
-}
-
-/// Takes a line of a hunk off what is left of the hunk's old and new side.
-fn take(left: &mut (u64, u64), line: &[u8]) {
-    match line.first() {
-        Some(b'+') => left.1 = left.1.saturating_sub(1),
-        Some(b'-') => left.0 = left.0.saturating_sub(1),
-        Some(b'\\') => {}
-        _ => *left = (left.0.saturating_sub(1), left.1.saturating_sub(1)),
-    }
-}
-
-/// Git's quoted paths: `"a/\303\244"`.
-fn unquote(text: &str) -> String {
-    let Some(inner) = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) else {
-        return text.to_owned();
-    };
-    let mut out = Vec::new();
-    let mut bytes = inner.bytes().peekable();
-    while let Some(b) = bytes.next() {
-        if b != b'\\' {
-            out.push(b);
-            continue;
-        }
-        match bytes.next() {
-            Some(first @ b'0'..=b'7') => {
-                let mut value = u32::from(first - b'0');
-                for _ in 0..2 {
-                    if let Some(digit @ b'0'..=b'7') = bytes.peek().copied() {
-                        bytes.next();
-                        value = value * 8 + u32::from(digit - b'0');
-                    }
-                }
-                out.push(u8::try_from(value & 0xff).unwrap_or(b'?'));
-            }
-            Some(b'n') => out.push(b'\n'),
-            Some(b't') => out.push(b'\t'),
-            Some(b'r') => out.push(b'\r'),
-            Some(other) => out.push(other),
-            None => {}
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+/// The path of a `diff --git` line, or its names as they stand.
+fn named(names: &[u8]) -> String {
+    diff::shared_path(names).unwrap_or_else(|| String::from_utf8_lossy(names).into_owned())
 }
 
 fn merged(files: Vec<FileChange>) -> Vec<FileChange> {

@@ -98,7 +98,7 @@ impl Tangled {
         let unread = |why: &str| {
             let message = format!("the branches of {} could not be read: {why}", repository.id);
             Error::new(ErrorKind::Network, message)
-                .with_hint(format!("see whether this works: git ls-remote {url}"))
+                .with_hint(format!("see whether `git ls-remote {url}` works"))
         };
         let output = match timeout(PATIENCE, git.run(&args)).await {
             Ok(output) => output?,
@@ -111,12 +111,14 @@ impl Tangled {
             return Ok(Refs::parse(&String::from_utf8_lossy(&output.stdout)));
         }
         let said = output.error("ls-remote");
-        if said.message().contains(&format!("'{url}/' not found")) {
+        // git tells a 404 from other failures by its words alone.
+        let missing = format!("'{url}/' not found");
+        if String::from_utf8_lossy(&output.stderr).contains(&missing) {
             let host = one_line(repository.knot().host()).into_owned();
             let message = format!("the knot {host} serves no repository {}", repository.id);
-            return Err(Error::not_found(Noun::Repo, message));
+            return Err(Error::not_found(Noun::Repo, message).with_source(said));
         }
-        Err(unread(said.message()))
+        Err(unread(said.message()).with_source(said))
     }
 }
 

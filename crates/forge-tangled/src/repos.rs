@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use forge_core::{
-    AtUri, Capability, Error, ForgeKind, Page, PageReq, RepoId, RepoPath, Repos, Result, Support,
-    Warning,
+    AtUri, Capability, Error, ForgeKind, Hint, Page, PageReq, RepoId, RepoPath, Repos, Result,
+    Support, Warning,
     model::{Actor, Branch, MergeMethod, Permission, RepoInfo},
 };
 
@@ -11,14 +11,14 @@ use crate::{Era, Tangled, knot::BRANCHES_MOST, page, repository::Repository, tic
 
 const ONLY_READ: &str = "this repository has no DID of its own: it speaks tangled's protocol of 2025, in \
      which nothing shows what a client writes";
-const GIVE_A_DID: &str =
-    "its owner gives it a DID by opening it on the web after its knot was updated";
+static GIVE_A_DID: Hint =
+    Hint::new("have its owner open it on the web after its knot was updated, which gives it a DID");
 
 /// What a repository of 2025 lacks: all that writes.
 fn only_read() -> Vec<(Capability, Support)> {
     let no = Support::No {
         why: ONLY_READ,
-        instead: GIVE_A_DID,
+        instead: &GIVE_A_DID,
     };
     let writes = Capability::ALL.iter().filter(|c| !c.reads());
     writes.map(|c| (*c, no)).collect()
@@ -30,7 +30,7 @@ impl Tangled {
     pub(crate) fn speaks_2026(&self, repository: &Repository, what: Capability) -> Result<()> {
         match repository.era {
             Era::Sh2026 => Ok(()),
-            Era::Sh2025 => Err(Error::unsupported(what, ONLY_READ, GIVE_A_DID)),
+            Era::Sh2025 => Err(Error::unsupported(what, ONLY_READ, &GIVE_A_DID)),
             Era::Org10 => Err(Error::unsupported(
                 what,
                 "what it takes on Tangled 1.0 is not known: its protocol is not published as a whole",

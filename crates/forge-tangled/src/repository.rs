@@ -550,7 +550,7 @@ fn not_there(owner: &Identity, did: &str, knot: &Origin) -> Error {
             knot.host()
         ),
     )
-    .with_hint("it may have been deleted or moved; look on the web whether it is there")
+    .with_hint("look on the web whether it is there: it may have been deleted or moved")
 }
 
 #[cfg(test)]

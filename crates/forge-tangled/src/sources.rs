@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::{
     Era, IndexFields, Tangled, fault,
+    hints::from_start,
     records::{self, Listing, Record},
     repository::Repository,
     skipped::Skipped,
@@ -235,7 +236,7 @@ impl Tangled {
             None => Ok(()),
             Some(name) => {
                 let why = format!("this index does not take in {name}");
-                Err(Error::new(ErrorKind::Network, why).with_hint("begin the list anew"))
+                Err(Error::new(ErrorKind::Network, why).with_hint(from_start()))
             }
         }
     }
@@ -331,7 +332,7 @@ impl Tangled {
         warnings.insert(
             0,
             Warning::new(format!("read from {by}, because {why}"))
-                .with_hint("what other people wrote may be missing; try again later"),
+                .with_hint("try again later: what other people wrote may be missing"),
         );
         Found {
             value: found.records,
@@ -404,7 +405,7 @@ impl Tangled {
             "the backlinks at {host} named {read} {of}accounts that link to {subject}, and then \
              failed: {why}"
         ))
-        .with_hint("what the others wrote may be missing; try again later")
+        .with_hint("try again later: what the others wrote may be missing")
     }
 
     /// The accounts that have a record which links to `subject`: a hundred a page, however many
@@ -746,7 +747,7 @@ impl Tangled {
                     "who may push to {} beside its owner could not be read: {why}",
                     repository.id
                 ))
-                .with_hint("you may be allowed more than is said here; try again later")
+                .with_hint("try again later: you may be allowed more than is said here")
             }),
         }
     }
@@ -776,7 +777,7 @@ impl Tangled {
             Warning::new(format!(
                 "who may push is read from {by}, because the knot does not say: {why}"
             ))
-            .with_hint("what other collaborators have set may not count here; try again later")
+            .with_hint("try again later: what other collaborators have set may not count here")
         };
         let why = match asked.await {
             Ok(accounts) => {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use forge_core::{Error, ErrorKind, Warning, model::PrState, text::one_line};
+use forge_core::{Error, ErrorKind, Hint, Warning, model::PrState, text::one_line};
 
 use crate::{Dialects, records::Record, tickets};
 
@@ -97,8 +97,8 @@ pub(crate) fn guessed_subject() -> Warning {
 
 fn guess(told: String, key: &str) -> Warning {
     Warning::new(told).with_hint(format!(
-        "look at the result on the web; `dialect.{key}` in the configuration of the host sets \
-         another word"
+        "look at the result on the web; to use another word, set `dialect.{key}` in the \
+         configuration of the host"
     ))
 }
 
@@ -111,9 +111,15 @@ pub(crate) fn with_guesses(error: Error, told: &[Warning]) -> Error {
     if told.is_empty() || !refused {
         return error;
     }
-    let told = told.iter().map(|warning| warning.message.as_str());
-    let hint: Vec<&str> = error.hint().into_iter().chain(told).collect();
-    let hint = hint.join("; ");
+    let told: Vec<&str> = told
+        .iter()
+        .map(|warning| warning.message.as_str())
+        .collect();
+    let told = format!("see whether this is why: {}", told.join("; "));
+    let hint = match error.hint().cloned() {
+        Some(hint) => hint.map_text(|text| format!("{text}; {told}")),
+        None => Hint::from(told),
+    };
     error.with_hint(hint)
 }
 
@@ -195,7 +201,7 @@ mod tests {
         assert_eq!((key.as_str(), told.len()), ("repo", 1));
         let refused = Error::invalid("input", "no").with_hint("try again");
         let hint = with_guesses(refused, &told);
-        let hint = hint.hint().unwrap();
+        let hint = hint.hint().unwrap().text();
         assert!(hint.starts_with("try again; ") && hint.contains("'repo', which is a guess"));
         let down = Error::new(ErrorKind::Network, "down");
         assert_eq!(with_guesses(down, &told).hint(), None);

@@ -1,14 +1,17 @@
 //! Writing comments on tickets of Tangled 1.0.
 
 use forge_core::{
-    AtUri, Error, ErrorKind, Noun, Outcome, Result, Step, Timestamp, Warning, model::Comment,
+    AtUri, Error, ErrorKind, Hint, Noun, Outcome, Result, Step, Timestamp, Warning, model::Comment,
     text::one_line,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    Tangled, comments, fault,
-    pulls::{check_body, view::Located},
+    Tangled,
+    caps::LIMITS,
+    comments, fault,
+    hints::{AGAIN, comment_ids},
+    pulls::view::Located,
     records::{self, NewRecord, Record},
     repository::Repository,
     spelling,
@@ -51,7 +54,7 @@ impl Tangled {
             Some(key) => Some(self.comment_of_account(repository, key)?),
             None => None,
         };
-        check_comment(body)?;
+        LIMITS.check_comment("body", body)?;
         let written = self
             .put_comment(repository, ticket, body, parent.as_ref(), None)
             .await?;
@@ -67,7 +70,7 @@ impl Tangled {
         body: &str,
         with: GoesWith,
     ) -> Result<Outcome<Comment>> {
-        check_comment(body)?;
+        LIMITS.check_comment("body", body)?;
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;
         let fields = &names.fields;
@@ -143,8 +146,8 @@ impl Tangled {
             }
             Err(e) if changed => {
                 let why = format!("the comment was not written: {}", e.message());
-                let told =
-                    Warning::new(why).with_hint("the state is set; the same command again says it");
+                let again = Hint::new("do the same again, which only comments; the state is set");
+                let told = Warning::new(why).with_hint(again.with_action(AGAIN));
                 (Some(comments::step(false)), vec![told])
             }
             Err(e) => return Err(e),
@@ -237,18 +240,10 @@ impl Tangled {
     }
 }
 
-/// A text that a comment can have.
-pub(crate) fn check_comment(body: &str) -> Result<()> {
-    if body.trim().is_empty() {
-        return Err(Error::invalid("body", "the comment is empty"));
-    }
-    check_body("body", body)
-}
-
 fn no_comment(key: &str) -> Error {
     Error::not_found(
         Noun::Comment,
         format!("there is no comment '{}'", one_line(key)),
     )
-    .with_hint("`forge pr view --comments` shows the ids of the comments")
+    .with_hint(comment_ids())
 }

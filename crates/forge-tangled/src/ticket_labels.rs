@@ -6,7 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forge_core::{Error, ErrorKind, Page, PageReq, Result, Warning, model::Label, text::one_line};
+use forge_core::{
+    Action, Error, ErrorKind, Hint, Op, Page, PageReq, Result, Warning, model::Label,
+    text::one_line,
+};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -104,7 +107,7 @@ pub(crate) fn check_list(ticket: &Record, names: &Dialects) -> Result<()> {
                 ticket.uri
             ),
         )
-        .with_hint("whatever program wrote them can put them right")),
+        .with_hint("put them right with the program that wrote them")),
     }
 }
 
@@ -205,8 +208,11 @@ fn learned(tickets: &[Record], wanted: &[String], names: &Dialects) -> Result<Ve
                 format!("no ticket here has the label '{}'", one_line(typed)),
             )
             .with_hint(
-                "on Tangled 1.0 only labels that are in use can be given, which `forge label list` \
-                 shows; give it on the web once",
+                Hint::new(
+                    "give one that the list of labels shows, or give this one on the web once, \
+                     because on Tangled 1.0 only labels that are in use can be given",
+                )
+                .with_action(Action::op(Op::LabelList)),
             )
         })
     };

@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 use forge_core::{
-    Capability, Error, ErrorKind, Ingestion, Noun, Outcome, Precondition, Result, Retry, Step,
-    Warning, check_expected_head,
+    Action, Arg, Capability, Changed, Error, ErrorKind, Hint, Ingestion, Noun, Outcome, Param,
+    Precondition, Result, Retry, Step, Warning, check_expected_base, check_expected_head,
     model::{LocalClone, Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     Tangled, fault,
+    hints::{look_again, merge, rebase_first, record_merge, reopen, resubmit},
     knot::{Branch, no_branch},
     pulls::{merge::no_message, view::Located},
     spelling,
@@ -51,16 +52,27 @@ impl Tangled {
             return Err(Error::unsupported(
                 Capability::PrDeleteBranch,
                 "how Tangled 1.0 deletes a branch is not known; nothing was merged",
-                "merge without -d (and without `merge.delete_branch` in the configuration), then \
-                 `git push REMOTE --delete BRANCH`",
+                Hint::new(
+                    "merge without deleting the branch (also not by `merge.delete_branch` in the \
+                     configuration), then `git push REMOTE --delete BRANCH`",
+                )
+                .with_action(Action::again(&[(Param::DeleteBranch, Arg::Omit)])),
             ));
         }
+        let expected = || {
+            let head = pull.source_sha.as_deref();
+            check_expected_head(uri, req.expected_head.as_deref(), head)?;
+            check_expected_base(uri, req.expected_base.as_deref(), &pull.base)
+        };
         match self.ticket_state(located) {
-            Some(PrState::Merged) => return self.ticket_was_merged(located, req).await,
+            Some(PrState::Merged) => {
+                expected()?;
+                return self.ticket_was_merged(located, req).await;
+            }
             Some(PrState::Closed) => {
                 return Err(
                     Error::precondition(Precondition::Closed, format!("{uri} is closed"))
-                        .with_hint("reopen it first"),
+                        .with_hint(reopen(uri)),
                 );
             }
             Some(PrState::Open) | None => req.may_merge(uri)?,
@@ -70,9 +82,9 @@ impl Tangled {
                 Precondition::NothingToMerge,
                 format!("{uri} has no round with commits"),
             )
-            .with_hint("its author submits one: forge pr resubmit")
+            .with_hint(Hint::new("have its author submit one").with_action(resubmit(uri)))
         })?;
-        check_expected_head(uri, req.expected_head.as_deref(), Some(head))?;
+        expected()?;
         no_message(req)?;
         let clone = req.clone.as_ref().ok_or_else(|| no_clone(located))?;
         self.session.viewer().await?;
@@ -164,6 +176,7 @@ impl Tangled {
         }
         Err(Error::new(
             ErrorKind::Conflict {
+                what: Changed::Record,
                 expected: was.record.cid().to_owned(),
                 actual: is.record.cid().to_owned(),
             },
@@ -172,7 +185,7 @@ impl Tangled {
                 was.record.uri
             ),
         )
-        .with_hint("look at it again, then merge"))
+        .with_hint(look_again(&was.record.uri)))
     }
 
     /// Puts `tip` on the target branch, unless that has moved. Whether it is there is decided by
@@ -212,42 +225,46 @@ impl Tangled {
             match there.await {
                 Ok(there) if String::from_utf8_lossy(&there).starts_with(tip) => return Ok(()),
                 Ok(_) => {}
-                Err(e) => return Err(pushed_unseen(clone, base, tip, e)),
+                Err(e) => return Err(pushed_unseen(clone, located, tip, e)),
             }
         }
         let said = pushed.error("push");
         let base = one_line(base);
         let failed = pushed.status != 0;
+        let again = |hint: Hint| hint.with_action(merge(&located.pull.record.uri));
         let actual = match after {
             Ok(Some(after)) if failed && after.hash == before.hash => {
-                return Err(said.with_hint(format!(
-                    "nothing was merged: see that `git push {} HEAD:refs/heads/{base} --dry-run` \
-                     works in {}, then merge again",
+                let hint = Hint::from(format!(
+                    "see that `git push {} HEAD:refs/heads/{base} --dry-run` works in {}, then \
+                     merge again; nothing was merged",
                     clone.remote,
                     clone.dir.display()
-                )));
+                ));
+                return Err(said.with_hint(again(hint)));
             }
             Err(e) if failed => {
-                let hint = format!(
-                    "whether '{base}' has got it all the same could not be looked at: {}; merge \
-                     again: it looks there first",
+                let hint = Hint::from(format!(
+                    "merge again, which looks first whether '{base}' has got it all the same; that \
+                     could not be looked at ({})",
                     e.message()
-                );
-                return Err(said.with_retry(Retry::Ambiguous).with_hint(hint));
+                ));
+                return Err(said.with_retry(Retry::Ambiguous).with_hint(again(hint)));
             }
             Ok(Some(after)) => after.hash,
             Ok(None) | Err(_) => "unknown".to_owned(),
         };
         Err(Error::new(
             ErrorKind::Conflict {
+                what: Changed::Base,
                 expected: before.hash.clone(),
                 actual,
             },
             format!("'{base}' moved while {tip} was pushed to it"),
         )
-        .with_hint(
-            "merge again: it looks first whether the change is on the branch, and pushes it if not",
-        ))
+        .with_hint(again(Hint::new(
+            "merge again, which looks first whether the change is on the branch, and pushes it if \
+             not",
+        ))))
     }
 
     /// Writes that it is merged, unless the knot has noticed, and says what happened also when that
@@ -289,10 +306,8 @@ impl Tangled {
                     }
                 };
                 warnings.push(
-                    Warning::new(format!("{what}: {}", e.message())).with_hint(format!(
-                        "run `forge pr merge --rebase {uri}` again: it finds the change on the \
-                         branch and only writes the record"
-                    )),
+                    Warning::new(format!("{what}: {}", e.message()))
+                        .with_hint(record_merge(merge(&uri))),
                 );
                 Ingestion::Pending {
                     uri: None,
@@ -416,10 +431,13 @@ async fn fetch(
                     one_line(&clone.remote)
                 ),
             )
-            .with_hint(format!(
-                "fetch '{}' from where its author pushed it, then merge again",
-                one_line(&pull.head)
-            )));
+            .with_hint(
+                Hint::from(format!(
+                    "fetch '{}' from where its author pushed it, then merge again",
+                    one_line(&pull.head)
+                ))
+                .with_action(merge(&pull.record.uri)),
+            ));
         }
     }
     Ok(())
@@ -506,10 +524,10 @@ fn no_clone(located: &Located) -> Error {
             repository.id
         ),
     )
-    .with_hint(format!(
-        "run `forge pr merge --rebase {}` in a clone that has a remote of it which you can push to",
-        located.pull.record.uri
-    ))
+    .with_hint(
+        Hint::new("merge in a clone that has a remote of it which you can push to")
+            .with_action(merge(&located.pull.record.uri)),
+    )
 }
 
 fn not_whole(located: &Located, merge: &str) -> Error {
@@ -519,25 +537,32 @@ fn not_whole(located: &Located, merge: &str) -> Error {
         located.pull.record.uri
     );
     Error::precondition(Precondition::Rule, message).with_hint(
-        "its author rebases the branch, commits there what the merges had changed, and submits \
-         another round: `forge pr resubmit`",
+        Hint::new(
+            "have its author rebase the branch, commit there what the merges had changed, and \
+             submit another round",
+        )
+        .with_action(resubmit(&located.pull.record.uri)),
     )
 }
 
-fn pushed_unseen(clone: &LocalClone, base: &str, tip: &str, error: Error) -> Error {
-    let base = one_line(base);
+fn pushed_unseen(clone: &LocalClone, located: &Located, tip: &str, error: Error) -> Error {
+    let pull = &located.pull;
+    let base = one_line(&pull.base);
     let why = error.message();
     let message = format!(
         "{tip} was pushed to '{base}', and whether it is there could not be looked at: {why}"
     );
     Error::new(error.kind().clone(), message)
         .with_retry(Retry::Ambiguous)
-        .with_hint(format!(
-            "`git ls-remote {} refs/heads/{base}` in {} looks there; then merge again: what is \
-             there already is recorded, and not pushed once more",
-            clone.remote,
-            clone.dir.display()
-        ))
+        .with_hint(
+            Hint::from(format!(
+                "look there with `git ls-remote {} refs/heads/{base}` in {}, then merge again; what \
+                 is there already is recorded, and not pushed once more",
+                clone.remote,
+                clone.dir.display()
+            ))
+            .with_action(merge(&pull.record.uri)),
+        )
         .with_source(error)
 }
 
@@ -553,5 +578,5 @@ fn conflict(located: &Located, files: Vec<String>, commit: &str) -> Error {
         shown.join(", ")
     );
     Error::precondition(Precondition::Conflicts(files), message)
-        .with_hint("its author rebases the branch and submits another round")
+        .with_hint(rebase_first(&located.pull.record.uri))
 }

@@ -6,7 +6,8 @@
 //! for is tried out, every write is read back, and what cannot be known is refused.
 
 use forge_core::{
-    AtUri, Capability, Error, ErrorKind, Outcome, Precondition, Result, Warning,
+    Action, Arg, AtUri, Capability, Error, ErrorKind, Hint, Outcome, Param, Precondition, Result,
+    Warning,
     model::{CreatePull, EditPull, PrFields, PrState, PullRequest},
     text::one_line,
 };
@@ -16,10 +17,11 @@ pub(crate) use crate::account::{changed_on_the_way, unseen};
 use crate::{
     Dialects, Tangled,
     account::survived,
+    caps::LIMITS,
     fault,
+    hints::{AGAIN, OTHER_HEAD},
     knot::no_branch,
     pulls::{
-        check_body, check_title,
         record::{Content, Pull, Round},
         view::Located,
     },
@@ -27,7 +29,6 @@ use crate::{
     remote_refs::is_oid,
     repository::Repository,
     spelling::{self, Spelling},
-    ticket_comments::check_comment,
     ticket_labels::{check_list, relabel, set_labels},
     tickets::{self, editor},
     write,
@@ -58,29 +59,32 @@ impl Tangled {
         repository: std::sync::Arc<Repository>,
         req: &CreatePull,
     ) -> Result<Outcome<PullRequest>> {
-        let title = check_title(&req.title)?;
-        check_body("description", &req.description)?;
+        let title = LIMITS.check_title(&req.title)?;
+        LIMITS.check_text("description", &req.description)?;
         let viewer = self.session.viewer().await?.identity.did.as_str();
         if req.patch.is_some() || !req.edits.is_empty() || req.depends_on.is_some() {
-            let (what, why) = match req.patch {
+            let alone = Hint::new("open it from a branch, by itself");
+            let (what, why, instead) = match req.patch {
                 Some(_) => (
                     Capability::PrCreatePatch,
                     "a round of Tangled 1.0 is two commits on the knot, and no patch",
+                    alone.with_action(Action::again(&[
+                        (Param::Patch, Arg::Omit),
+                        (Param::Head, Arg::Choose),
+                    ])),
                 ),
                 None if !req.edits.is_empty() => (
                     Capability::PrCreateEdits,
                     "a round of Tangled 1.0 is two commits on the knot, and it makes none from files",
+                    alone,
                 ),
                 None => (
                     Capability::PrCreateDependent,
                     "how Tangled 1.0 writes that a pull request depends on another is not known",
+                    alone.with_action(Action::again(&[(Param::DependsOn, Arg::Omit)])),
                 ),
             };
-            return Err(Error::unsupported(
-                what,
-                why,
-                "open it from a branch, by itself",
-            ));
+            return Err(Error::unsupported(what, why, instead));
         }
         if !req.assignees.is_empty() {
             return Err(no_assignees());
@@ -150,7 +154,7 @@ impl Tangled {
                 let mut map = Map::new();
                 let open = names.org.state(PrState::Open);
                 map.insert("$type".to_owned(), json!(names.org.pull));
-                entitle(&mut map, &title, names);
+                entitle(&mut map, title, names);
                 map.insert(fields.state.to_string(), json!(open));
                 map.insert(fields.target_branch.to_string(), json!(base));
                 map.insert(fields.created_at.to_string(), json!(write::now()));
@@ -207,9 +211,7 @@ impl Tangled {
                 "head",
                 format!("no round of {uri} says which branch it was made from"),
             )
-            .with_hint(format!(
-                "name the branch: forge pr resubmit {uri} --head BRANCH"
-            )));
+            .with_hint(Hint::new("name the head branch").with_action(OTHER_HEAD)));
         }
         let state = tickets::inline(&pull.record, &self.settings.dialects).state;
         if state != Some(PrState::Open) {
@@ -261,9 +263,13 @@ impl Tangled {
         if !edit.assignees.is_empty() {
             return Err(no_assignees());
         }
-        let title = edit.title.as_deref().map(check_title).transpose()?;
+        let title = edit
+            .title
+            .as_deref()
+            .map(|t| LIMITS.check_title(t))
+            .transpose()?;
         if let Some(description) = &edit.description {
-            check_body("description", description)?;
+            LIMITS.check_text("description", description)?;
         }
         let names = &self.settings.dialects;
         if !edit.labels.is_empty() {
@@ -306,7 +312,7 @@ impl Tangled {
         let (repository, ticket) = (&located.repository, &located.pull.record);
         let uri = &ticket.uri;
         if let Some(comment) = comment {
-            check_comment(comment)?;
+            LIMITS.check_comment("body", comment)?;
         }
         let names = &self.settings.dialects;
         let now = tickets::inline(ticket, names).state;
@@ -548,9 +554,10 @@ impl Tangled {
         is_new: bool,
         why: Error,
     ) -> Error {
-        let finish = format!(
-            "the same command again finishes it or finds it; or close it: `forge pr close {ticket}`"
-        );
+        let finish = Hint::from(format!(
+            "do the same again, which finishes or finds {ticket}, or close that"
+        ))
+        .with_action(AGAIN);
         let written = matches!(why.kind(), ErrorKind::Protocol);
         if fault::is_ambiguous(&why) || written {
             return why.with_hint(finish);
@@ -564,9 +571,10 @@ impl Tangled {
         let erased = is_new && self.account_call(repository, method, &input).await.is_ok();
         match erased {
             true => why,
-            false => why.with_hint(format!(
-                "its ticket is there without any changes: {ticket}; {finish}"
-            )),
+            false => {
+                let left = |text: &str| format!("{text}; it is there without any changes");
+                why.with_hint(finish.map_text(left))
+            }
         }
     }
 }
@@ -650,7 +658,7 @@ pub(crate) fn overrides(
         how: "the labels that tickets carry: how they are defined is not known",
     };
     let why = "what it takes on Tangled 1.0 is not known";
-    let instead = "do it on the web";
+    let instead = const { &Hint::new("do it on the web") };
     let missing = [
         Capability::PrCreatePatch,
         Capability::PrCreateEdits,

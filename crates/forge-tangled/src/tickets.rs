@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Dialects, Tangled,
+    hints::list_pulls,
     pulls::record::{Content, Pull, Round},
     records::{self, Listing, Record},
     remote_refs::is_oid,
@@ -147,8 +148,8 @@ pub(crate) fn unassigned<'a>(
              somebody may be assigned all the same"
         ))
         .with_hint(
-            "look on the web; `dialect.field_assignees` in the configuration of the host sets \
-             another field",
+            "look on the web; if they are in another field, set `dialect.field_assignees` in the \
+             configuration of the host",
         )
         .of_section("assignees")
     })
@@ -314,7 +315,7 @@ impl Tangled {
     pub(crate) async fn ticket(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
         let missing = || {
             Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))
-                .with_hint("`forge pr list` shows those that are there")
+                .with_hint(list_pulls())
         };
         let (knot, did) = self.account(repository).await?;
         let names = &self.settings.dialects;

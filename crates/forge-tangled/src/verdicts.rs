@@ -5,10 +5,11 @@
 //! clear to everybody what was looked at, and the record names the round as well: a line that does
 //! not fit the pull request is a text like any other.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use crate::{
     ShFields, Tangled, comments,
+    hints::another_round,
     pulls::{
         CALLED_MERGED,
         record::{Content, Pull},
@@ -18,8 +19,8 @@ use crate::{
     records::Record,
 };
 use forge_core::{
-    Error, ErrorKind, Outcome, Precondition, Result, Warning,
-    model::{NewReview, PrState, PullRequest, Review, ReviewDecision, ReviewState, Verdict},
+    Action, Arg, Error, ErrorKind, Hint, Outcome, Param, Precondition, Result, Warning,
+    model::{NewReview, PrState, PullRequest, Review, ReviewState, Verdict, fold_review},
 };
 
 const APPROVED: &str = "Approved round ";
@@ -92,20 +93,21 @@ fn standing(said: ReviewState, own: bool, newest: bool) -> ReviewState {
 
 /// Fills in what the reviews add up to: the last verdict of everybody who may push.
 pub(crate) fn add_up(view: &mut PullRequest, given: &[Given]) {
-    let mut latest: BTreeMap<&str, &Review> = BTreeMap::new();
+    let mut latest: Vec<&Given> = Vec::new();
     for given in given.iter().filter(|g| g.counts) {
-        latest.insert(&given.did, &given.review);
+        fold_review(
+            &mut latest,
+            given,
+            |g| g.review.state,
+            |a, b| a.did == b.did,
+        );
     }
-    let count = |state| latest.values().filter(|r| r.state == state).count() as u64;
-    view.approvals = count(ReviewState::Approved);
-    view.changes_requested = count(ReviewState::ChangesRequested);
-    view.review_decision = match (view.changes_requested, view.approvals) {
-        (0, 0) => None,
-        (0, _) => Some(ReviewDecision::Approved),
-        _ => Some(ReviewDecision::ChangesRequested),
-    };
-    view.latest_reviews = latest.into_values().cloned().collect();
+    view.latest_reviews = latest.iter().map(|g| g.review.clone()).collect();
     view.latest_reviews.sort_by_key(|r| r.submitted_at);
+    let counts = view.review_counts();
+    view.approvals = counts.approved;
+    view.changes_requested = counts.changes_requested;
+    view.review_decision = counts.decision();
 }
 
 /// The reviews themselves.
@@ -198,7 +200,13 @@ impl Tangled {
                 Precondition::Rule,
                 format!("you opened {uri}, and nobody can give a verdict on their own"),
             )
-            .with_hint("leave a comment instead, or ask somebody else for a review"));
+            .with_hint(
+                Hint::new("leave a comment instead, or ask somebody else for a review")
+                    .with_action(Action::again(&[(
+                        Param::Verdict,
+                        Arg::Set(Cow::Borrowed("comment")),
+                    )])),
+            ));
         }
         let line = match pull.latest() {
             Some((number, round)) => match &round.content {
@@ -214,7 +222,7 @@ impl Tangled {
                 ErrorKind::Protocol,
                 format!("the newest round of {uri} has no patch that a verdict could name"),
             )
-            .with_hint("its author can submit another round")),
+            .with_hint(another_round(uri))),
         }
     }
 

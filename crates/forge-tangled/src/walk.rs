@@ -5,7 +5,7 @@ use std::{collections::VecDeque, hash::Hash};
 use forge_core::{Error, ErrorKind, PageReq, Result, text::one_line};
 use serde_json::Value;
 
-use crate::{IndexFields, records::Record, sources::Items, xrpc::Xrpc};
+use crate::{IndexFields, hints::from_start, records::Record, sources::Items, xrpc::Xrpc};
 
 /// How many the index is asked for at once when most of them may be filtered out.
 pub(crate) const SCAN: usize = 100;
@@ -41,7 +41,8 @@ impl Item {
                 .ok_or_else(|| broken(format!("its `{}` is no count", fields.row_comments)))?,
         };
         Ok(Self {
-            record: serde_json::from_value(row).map_err(|e| broken(e.to_string()))?,
+            record: serde_json::from_value(row)
+                .map_err(|e| broken(e.to_string()).with_source(e))?,
             state,
             comment_count,
         })
@@ -83,7 +84,7 @@ impl Position {
                 "cursor",
                 format!("cursor '{}' has no position", cursor.as_str()),
             )
-            .with_hint("start again without a cursor")
+            .with_hint(from_start())
         })?;
         Ok(Some(position))
     }

@@ -1,14 +1,16 @@
 //! Writes to the viewer's own server: all or nothing, never twice, and never over somebody's edit.
 
 use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Utc};
-use forge_core::{AtUri, Error, ErrorKind, Result, Retry, Timestamp};
+use forge_core::{Action, AtUri, Changed, Error, ErrorKind, Hint, Op, Result, Retry, Timestamp};
 use forge_http::Class;
 use serde_json::{Map, Value, json};
 
 use crate::{
     Dialects, Tangled,
     declaration::Undeclared,
-    fault, lexicon,
+    fault,
+    hints::AGAIN,
+    lexicon,
     records::{self, NewRecord, Record},
 };
 
@@ -146,7 +148,7 @@ impl Tangled {
         for attempt in 0..EDITS_MOST {
             let old = records::get_uri(&pds, uri).await?;
             if let Some(expected) = expected.filter(|e| *e != old.cid()) {
-                return Err(stale(uri, expected, old.cid()));
+                return Err(self.stale(uri, expected, old.cid()));
             }
             let new = changed(uri, &old, &change)?;
             if new == old.value {
@@ -162,7 +164,7 @@ impl Tangled {
                 }
                 Err(e) if fault::is_conflict(&e) => {
                     if let Some(expected) = expected {
-                        return Err(stale(uri, expected, "another"));
+                        return Err(self.stale(uri, expected, "another"));
                     }
                 }
                 Err(e) if fault::is_ambiguous(&e) => {
@@ -176,7 +178,7 @@ impl Tangled {
             let pause = std::time::Duration::from_millis(fastrand::u64(..20 << attempt.min(5)));
             self.http.settings().retry.wait(pause).await;
         }
-        Err(stale(uri, "the version that was read", "another each time"))
+        Err(self.stale(uri, "the version that was read", "another each time"))
     }
 
     /// Puts a record under its key; its new CID. `swap` is the CID that it must have now.
@@ -248,6 +250,18 @@ impl Tangled {
         })
     }
 
+    /// As [`stale`], with the call that reads a pull request or an issue.
+    pub(crate) fn stale(&self, uri: &AtUri, expected: &str, actual: &str) -> Error {
+        let names = &self.settings.dialects.sh;
+        let shown = [(&names.pull, Op::PrView), (&names.issue, Op::IssueView)];
+        let shown = shown.into_iter().find(|(name, _)| **name == uri.collection);
+        let error = stale(uri, expected, actual);
+        match shown {
+            Some((_, view)) => error.with_hint(read_again().with_action(Action::op(view).on(uri))),
+            None => error,
+        }
+    }
+
     /// The refusal to change what is in another's account.
     pub(crate) async fn not_yours(&self, uri: &AtUri) -> Error {
         let owner = self.identities.name_of(&uri.authority).await;
@@ -258,7 +272,10 @@ impl Tangled {
             },
             format!("only {owner} can change what is in their account: {uri}"),
         )
-        .with_hint("on tangled not even the owner of a repository can edit what others wrote")
+        .with_hint(format!(
+            "ask {owner} to change it: on tangled not even the owner of a repository can edit what \
+             others wrote"
+        ))
     }
 }
 
@@ -293,10 +310,10 @@ pub(crate) fn half_done(done: &str, rest: &str, error: Error) -> Error {
         true => format!("{done}; whether {rest} was written is not known: {why}"),
         false => format!("{done}, but {rest} was not written: {why}"),
     };
-    let again = "the same command again does only what is left";
-    let hint = match error.hint() {
-        Some(hint) => format!("{hint}; {again}"),
-        None => again.to_owned(),
+    let again = "do the same again, which does only what is left";
+    let hint = match error.hint().cloned() {
+        Some(first) => first.map_text(|text| format!("{text}; then {again}")),
+        None => Hint::new(again).with_action(AGAIN),
     };
     Error::new(error.kind().clone(), message)
         .with_retry(error.retry())
@@ -308,12 +325,17 @@ pub(crate) fn half_done(done: &str, rest: &str, error: Error) -> Error {
 pub(crate) fn stale(uri: &AtUri, expected: &str, actual: &str) -> Error {
     Error::new(
         ErrorKind::Conflict {
+            what: Changed::Record,
             expected: expected.to_owned(),
             actual: actual.to_owned(),
         },
         format!("{uri} was changed by somebody else in the meantime"),
     )
-    .with_hint("read it again, then make the change on what is there now")
+    .with_hint(read_again())
+}
+
+fn read_again() -> Hint {
+    Hint::new("read it again, then make the change on what is there now")
 }
 
 fn cids(answer: &Value, count: usize) -> Option<Vec<String>> {

@@ -8,8 +8,8 @@ use atrium_xrpc::{
     types::AuthorizationToken,
 };
 use bytes::Bytes;
-use forge_core::{Error, ErrorKind, Result, Retry, Timestamp};
-use forge_http::{Body, Class, Http, MaxRetries, REDIRECTS_MOST, Secret, Unfollowed, redirected};
+use forge_core::{Error, ErrorKind, Result, Retry, Secret, Timestamp};
+use forge_http::{Body, Class, Http, MaxRetries, REDIRECTS_MOST, Unfollowed, redirected};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
@@ -148,8 +148,9 @@ impl Xrpc {
         match output {
             OutputDataOrBytes::Data(data) => Ok(data),
             // A knot says `*/*` of JSON.
-            OutputDataOrBytes::Bytes(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), false)),
+            OutputDataOrBytes::Bytes(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
+                fault::garbled(&self.origin, nsid, &e.to_string(), false).with_source(e)
+            }),
         }
     }
 
@@ -165,7 +166,7 @@ impl Xrpc {
         }
         let answer: Value = self.query(nsid, params).await?;
         answers::read(answer, names)
-            .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), false))
+            .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), false).with_source(e))
     }
 
     /// A query whose answer is bytes.
@@ -195,8 +196,9 @@ impl Xrpc {
         match output {
             OutputDataOrBytes::Data(value) => Ok(value),
             OutputDataOrBytes::Bytes(bytes) if bytes.is_empty() => Ok(Value::Null),
-            OutputDataOrBytes::Bytes(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|e| fault::garbled(&self.origin, nsid, &e.to_string(), write)),
+            OutputDataOrBytes::Bytes(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
+                fault::garbled(&self.origin, nsid, &e.to_string(), write).with_source(e)
+            }),
         }
     }
 
@@ -260,7 +262,8 @@ fn sent(error: Box<dyn StdError + Send + Sync>) -> Error {
         Err(other) => Error::new(
             ErrorKind::Internal,
             format!("a request could not be made: {other}"),
-        ),
+        )
+        .with_source(other),
     }
 }
 

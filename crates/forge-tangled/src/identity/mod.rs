@@ -10,7 +10,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use forge_core::{AtUri, Error, ErrorKind, Noun, Result, text::one_line};
+use forge_core::{
+    Action, AtUri, Call, Error, ErrorKind, Hint, Noun, Param, Result, text::one_line,
+};
 use forge_http::{Body, Http, Unfollowed};
 use futures::future;
 use http::{Request, Response, StatusCode, header};
@@ -181,7 +183,7 @@ impl Identities {
                 "owner",
                 format!("'{}' is neither a handle nor a DID", one_line(handle)),
             )
-            .with_hint("a handle is a domain name, such as alice.example"));
+            .with_hint("name the account by a domain name, such as alice.example, or by its DID"));
         }
         let cell = self.handles.cell(handle);
         let did = cell.get_or_try_init(|| async {
@@ -233,11 +235,14 @@ impl Identities {
                  https://{handle} names no account"
             ),
         )
-        .with_hint(format!(
-            "try again, name the account by its DID, or name a name server: \
-             forge config set hosts.{}.dns_server ADDRESS",
-            self.settings.host
-        ))
+        .with_hint(self.other_name_server())
+    }
+
+    fn other_name_server(&self) -> Hint {
+        let key = format!("hosts.{}.dns_server", self.settings.host);
+        let set = Action::new(Call::ConfigSet).with(Param::Key, key);
+        Hint::new("configure another name server, name the account by its DID, or try again")
+            .with_action(set.choose(Param::Value))
     }
 
     async fn by_web(&self, handle: &str) -> Option<String> {
@@ -259,11 +264,12 @@ impl Identities {
                 e
             }
         })?;
-        let value: Value = serde_json::from_slice(&body).map_err(|_| {
+        let value: Value = serde_json::from_slice(&body).map_err(|e| {
             Error::new(
                 ErrorKind::Protocol,
                 format!("the identity document of {did} is no JSON"),
             )
+            .with_source(e)
         })?;
         Document::parse(did, &value)
     }
@@ -274,7 +280,7 @@ impl Identities {
                 "owner",
                 format!("'{}' is no DID that can be looked up", one_line(did)),
             )
-            .with_hint("accounts have a did:plc:… or a did:web:…")
+            .with_hint("name the account by a did:plc:… or a did:web:…")
         };
         if valid_did(did.to_owned()).is_none() {
             return Err(unknown());
@@ -298,6 +304,7 @@ impl Identities {
         for _ in 0..=REDIRECTS_MAX {
             let mut request = Request::get(&url).body(Bytes::new()).map_err(|e| {
                 Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}"))
+                    .with_source(e)
             })?;
             request.extensions_mut().insert(Unfollowed);
             let response = self.http.send(request).await?;

@@ -1,18 +1,19 @@
 //! Opening an issue.
 
 use forge_core::{
-    AtUri, Capability, Outcome, RepoId, Result,
+    Action, AtUri, Capability, Hint, Op, Outcome, RepoId, Result,
     model::{Issue, IssueFields, NewIssue, PrState},
 };
 use serde_json::{Map, Value, json};
 
 use super::{record::Stored, view::Located};
 use crate::{
-    Era, Tangled, fault,
+    Era, Tangled,
+    caps::LIMITS,
+    fault,
     ingest::Seen,
     kinds,
     labels::Before,
-    pulls::{check_body, check_title},
     records::NewRecord,
     repository::Repository,
     ticket_labels::set_labels,
@@ -26,11 +27,11 @@ impl Tangled {
     /// The issue and its labels are one write, all or none. Without a state an issue is open, so
     /// that none is written with it.
     pub(super) async fn open_issue(&self, repo: &RepoId, new: &NewIssue) -> Result<Outcome<Issue>> {
-        let title = check_title(&new.title)?;
-        check_body("body", &new.body)?;
+        let title = LIMITS.check_title(&new.title)?;
+        LIMITS.check_text("body", &new.body)?;
         let repository = self.repository(repo).await?;
         if repository.era == Era::Org10 {
-            return self.open_ticket(repository, &title, new).await;
+            return self.open_ticket(repository, title, new).await;
         }
         self.speaks_2026(&repository, Capability::IssueCreate)?;
         let did = self.session.viewer().await?.identity.did.clone();
@@ -65,9 +66,10 @@ impl Tangled {
         let cids = self.create_records(undeclared, &records).await;
         let cids = cids.map_err(|e| {
             if fault::is_ambiguous(&e) {
-                e.with_hint(format!(
-                    "look whether it is there before trying again: `forge issue view {uri}`"
-                ))
+                e.with_hint(
+                    Hint::new("look whether it is there before trying again")
+                        .with_action(Action::op(Op::IssueView).on(&uri)),
+                )
             } else {
                 e
             }

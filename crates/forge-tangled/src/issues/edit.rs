@@ -1,7 +1,7 @@
 //! Changing the text and the labels of an issue.
 
 use forge_core::{
-    Capability, Ingestion, Outcome, Result, Warning,
+    Action, Capability, Ingestion, Op, Outcome, Result, Warning, check_version,
     model::{EditIssue, Issue, IssueFields, IssueId},
 };
 use serde_json::json;
@@ -9,9 +9,9 @@ use serde_json::json;
 use super::{record::Stored, view::Located};
 use crate::{
     Era, Tangled,
+    caps::LIMITS,
     ingest::Seen,
     kinds,
-    pulls::{check_body, check_title},
     ticket_labels::{check_list, relabel},
     ticket_writes::{describe, done, entitle, experimental},
     write::half_done,
@@ -24,9 +24,13 @@ impl Tangled {
         id: &IssueId,
         edit: &EditIssue,
     ) -> Result<Outcome<Issue>> {
-        let title = edit.title.as_deref().map(check_title).transpose()?;
+        let title = edit
+            .title
+            .as_deref()
+            .map(|t| LIMITS.check_title(t))
+            .transpose()?;
         if let Some(body) = &edit.body {
-            check_body("body", body)?;
+            LIMITS.check_text("body", body)?;
         }
         let located = self.locate_issue(id).await?;
         if located.repository.era == Era::Org10 {
@@ -43,6 +47,9 @@ impl Tangled {
             )
             .await?;
         let uri = located.issue.record.uri.clone();
+        let expected = edit.expected_version.as_deref();
+        let view = Action::op(Op::IssueView).on(&uri);
+        check_version(&uri, expected, located.issue.record.cid(), view)?;
         let labels = match change.is_empty() {
             true => None,
             false => {
@@ -55,7 +62,7 @@ impl Tangled {
         let record = if title.is_some() || edit.body.is_some() {
             let fields = self.fields();
             let undeclared = self.undeclared(repository).await?;
-            self.edit_record(undeclared, &located.issue.uri, None, |value| {
+            self.edit_record(undeclared, &located.issue.uri, expected, |value| {
                 if let Some(title) = &title {
                     value.insert(fields.title.to_string(), json!(title));
                 }
@@ -118,10 +125,11 @@ impl Tangled {
     async fn change_ticket_issue(
         &self,
         located: &Located,
-        title: Option<String>,
+        title: Option<&str>,
         edit: &EditIssue,
     ) -> Result<Outcome<Issue>> {
         let ticket = &located.issue.record;
+        let expected = edit.expected_version.as_deref();
         let names = &self.settings.dialects;
         if !edit.labels.is_empty() {
             check_list(ticket, names)?;
@@ -130,7 +138,7 @@ impl Tangled {
             .labels_in_use(&located.repository, &edit.labels.add)
             .await?;
         let changed = self
-            .change_ticket(&located.repository, ticket, None, |map| {
+            .change_ticket(&located.repository, ticket, expected, |map| {
                 if let Some(title) = &title {
                     entitle(map, title, names);
                 }

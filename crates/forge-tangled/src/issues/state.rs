@@ -1,14 +1,15 @@
 //! Closing and reopening an issue: a state record in the account of whoever does it.
 
 use forge_core::{
-    Capability, Ingestion, Outcome, Result, Timestamp, Warning,
+    Action, Capability, Hint, Ingestion, Op, Outcome, Param, Result, Timestamp, Warning,
     model::{Issue, IssueFields, IssueId, IssueState, PrState, SetIssueState},
 };
 use serde_json::json;
 
 use super::view::Located;
 use crate::{
-    Era, Tangled, caps,
+    Era, Tangled,
+    caps::{self, LIMITS},
     ingest::Seen,
     kinds,
     pulls::{
@@ -17,7 +18,6 @@ use crate::{
     },
     records::NewRecord,
     spelling::{self, Spelling},
-    ticket_comments::check_comment,
     ticket_writes::{done, experimental},
     tickets, write,
 };
@@ -38,7 +38,8 @@ impl Tangled {
         }
         self.speaks_2026(&located.repository, Capability::IssueState)?;
         let record = &located.issue.record;
-        self.may_set(&located.repository, &record.uri, &located.issue.author)
+        let author = &located.issue.author;
+        self.may_set(&located.repository, &record.uri, author, Op::IssueComment)
             .await?;
         let statuses = self.issue_statuses(&located).await?;
         let standing = Standing::of(&statuses);
@@ -58,7 +59,7 @@ impl Tangled {
                 .await?
                 .is_none()
             {
-                warnings.push(unsaid(&record.uri));
+                warnings.push(unsaid(&record.uri, comment));
             }
         }
         let mut outcome = if standing.state == state {
@@ -146,7 +147,7 @@ impl Tangled {
     ) -> Result<Outcome<Issue>> {
         let (repository, ticket) = (&located.repository, &located.issue.record);
         if let Some(comment) = &req.comment {
-            check_comment(comment)?;
+            LIMITS.check_comment("body", comment)?;
         }
         let state = wanted(req.state);
         let names = &self.settings.dialects;
@@ -207,11 +208,17 @@ fn wanted(state: IssueState) -> PrState {
     }
 }
 
-fn unsaid(uri: &str) -> Warning {
+fn unsaid(uri: &str, comment: &str) -> Warning {
     Warning::new(
         "the comment was not written: it goes with a change of the state, and there is none",
     )
-    .with_hint(format!("`forge issue comment {uri} --body TEXT` writes it"))
+    .with_hint(
+        Hint::new("comment without a change of the state").with_action(
+            Action::op(Op::IssueComment)
+                .on(uri)
+                .with(Param::Body, comment),
+        ),
+    )
 }
 
 fn already(uri: &str, state: IssueState) -> Warning {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forge_core::{
-    AtUri, Error, ForgeKind, Noun, PrKey, RepoId, RepoPath, Result, Warning,
+    Action, AtUri, Error, ForgeKind, Hint, Noun, Op, PrKey, RepoId, RepoPath, Result, Warning,
     model::{Actor, Comment, Issue, IssueFields, IssueId, IssueState, Label, PrState},
 };
 use futures::future;
@@ -27,7 +27,7 @@ pub(crate) const ISSUES: Numbered = Numbered {
     path: "issues",
     title: "issue",
     noun: Noun::Issue,
-    list: "forge issue list",
+    list: Op::IssueList,
 };
 
 /// An issue and where it belongs.
@@ -58,8 +58,9 @@ struct Said {
 }
 
 fn missing(uri: &AtUri) -> Error {
-    Error::not_found(Noun::Issue, format!("there is no issue {uri}"))
-        .with_hint("`forge issue list` shows those that are there")
+    Error::not_found(Noun::Issue, format!("there is no issue {uri}")).with_hint(
+        Hint::new("list the issues that are there").with_action(Action::op(Op::IssueList)),
+    )
 }
 
 impl Tangled {
@@ -73,7 +74,10 @@ impl Tangled {
             RepoPath::Did(uri.authority.clone())
         } else {
             let pds = self.identities.pds(&uri.authority).await?;
-            let stored = Stored::parse(records::get_uri(&pds, &uri).await?, self.fields())?;
+            let record = records::get_uri(&pds, &uri)
+                .await
+                .map_err(|e| if e.is_not_found() { missing(&uri) } else { e })?;
+            let stored = Stored::parse(record, self.fields())?;
             match AtUri::parse(&stored.target) {
                 Ok(uri) => RepoPath::Record(uri),
                 Err(_) => RepoPath::Did(stored.target.clone()),
@@ -334,6 +338,7 @@ impl Tangled {
             updated_at: decided.map_or(issue.created_at, |at| at.max(issue.created_at)),
             closed_at: decided.filter(|_| !is_open),
             comments_count: beside.comments,
+            version: issue.record.cid().to_owned(),
             url: match number {
                 Some(number) => format!(
                     "{}/{}/{}/issues/{number}",

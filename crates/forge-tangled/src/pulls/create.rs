@@ -1,8 +1,8 @@
 //! Opening a pull request.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Ingestion, Outcome, PageReq, Precondition, RepoId, Result,
-    Warning,
+    Action, Capability, Error, ErrorKind, Hint, Ingestion, Op, Outcome, PageReq, Param,
+    Precondition, RepoId, Result, Warning,
     model::{CreatePull, HeadRef, PrFields, PrState, PullQuery, PullRequest, StateFilter},
     text::one_line,
 };
@@ -16,8 +16,10 @@ use super::{
 };
 use crate::{
     Era, Tangled,
+    caps::LIMITS,
     declaration::Undeclared,
     fault,
+    hints::{OTHER_HEAD, resubmit},
     ingest::Seen,
     kinds,
     knot::{Compared, no_branch},
@@ -40,7 +42,7 @@ impl Tangled {
         req: &CreatePull,
     ) -> Result<Outcome<PullRequest>> {
         let title = self.new_title(req)?;
-        body("description", &req.description)?;
+        LIMITS.check_text("description", &req.description)?;
         req.check_edits()?;
         let repository = self.repository(repo).await?;
         if req.draft {
@@ -123,12 +125,12 @@ impl Tangled {
         outcome.value.base_oid = base_oid;
         if req.description.trim().is_empty() {
             let uri = &outcome.value.node_id;
-            let add = format!("add one: `forge pr edit {uri} --body TEXT`");
+            let add = Action::op(Op::PrEdit).on(uri).choose(Param::Body);
             outcome.warnings.push(
                 Warning::new(
                     "tangled's older web pages leave out a pull request without a description",
                 )
-                .with_hint(add),
+                .with_hint(Hint::new("add a description").with_action(add)),
             );
         }
         Ok(outcome)
@@ -149,7 +151,7 @@ impl Tangled {
                 "head",
                 format!("'{}' is head and base at once", one_line(&head.branch)),
             )
-            .with_hint("pass the branch that has the changes as --head"));
+            .with_hint(Hint::new("name the branch that has the changes").with_action(OTHER_HEAD)));
         }
         let from = match below {
             Some(below) => Some(self.tip_of(below).await?),
@@ -221,9 +223,10 @@ impl Tangled {
         let written = self.create_records(undeclared, &records).await;
         let cids = written.map_err(|e| {
             if fault::is_ambiguous(&e) {
-                e.with_hint(format!(
-                    "look whether it is there before trying again: `forge pr view {uri}`"
-                ))
+                e.with_hint(
+                    Hint::new("look whether it is there before trying again")
+                        .with_action(Action::op(Op::PrView).on(&uri)),
+                )
             } else {
                 e
             }
@@ -277,7 +280,7 @@ impl Tangled {
         let mut outcome = Outcome::immediate(value);
         outcome.ingestion = ingestion;
         if !located.pull.head.is_empty() {
-            outcome.warnings.extend(replaced(patch));
+            outcome.warnings.extend(replaced(patch, &uri));
         }
         Ok(outcome)
     }
@@ -328,7 +331,7 @@ impl Tangled {
         };
         let mine = self.own_open(repository, base, head, source).await?;
         let indexed = match mine {
-            Some(uri) => Some(uri),
+            Some(uri) => Some((uri.clone(), uri)),
             None => {
                 let page = self
                     .list_pulls(&repository.id, &query, PageReq::first(LOOK))
@@ -339,7 +342,7 @@ impl Tangled {
         };
         match indexed {
             None => Ok(()),
-            Some(url) => Err(Error::new(
+            Some((url, uri)) => Err(Error::new(
                 ErrorKind::AlreadyExists {
                     existing: Some(url.clone()),
                 },
@@ -349,13 +352,18 @@ impl Tangled {
                     one_line(base)
                 ),
             )
-            .with_hint("submit another round of it, or close it first")),
+            .with_hint(resubmit_or_close(&uri))),
         }
     }
 
-    /// The first of these rows of the index that is open in truth and somebody else's: the viewer's
-    /// own have been looked at, and the index may not know yet that one is closed.
-    async fn open_one_of(&self, rows: Vec<PullRequest>, source: &str) -> Result<Option<String>> {
+    /// Page and at-uri of the first of these rows of the index that is open in truth and somebody
+    /// else's: the viewer's own have been looked at, and the index may not know yet that one is
+    /// closed.
+    async fn open_one_of(
+        &self,
+        rows: Vec<PullRequest>,
+        source: &str,
+    ) -> Result<Option<(String, String)>> {
         let viewer = self.session.viewer().await?.identity.did.as_str();
         for row in rows {
             let Ok(located) = self.locate(&row.id).await else {
@@ -365,7 +373,7 @@ impl Tangled {
                 && is_of(&located.repository, &located.pull, source)
                 && self.state_of(&located.repository, &located.pull).await? == PrState::Open
             {
-                return Ok(Some(row.url));
+                return Ok(Some((row.url, located.pull.record.uri)));
             }
         }
         Ok(None)
@@ -398,7 +406,7 @@ impl Tangled {
                         one_line(base)
                     ),
                 )
-                .with_hint("submit another round of it, or close it first"));
+                .with_hint(resubmit_or_close(&uri)));
             }
         }
         Ok(())
@@ -464,6 +472,11 @@ impl Tangled {
     }
 }
 
+/// What to do where a pull request of the same changes is open.
+fn resubmit_or_close(uri: &str) -> Hint {
+    Hint::new("submit another round of it, or close it first").with_action(resubmit(uri))
+}
+
 /// Whether the head of a pull request is in the repository `source`.
 fn is_of(repository: &Repository, pull: &Pull, source: &str) -> bool {
     match &pull.source {
@@ -491,8 +504,8 @@ pub(crate) fn series(compared: Compared, from: &str, head: &str) -> Result<Patch
 }
 
 /// What to know of a patch that a knot has printed: for what is not UTF-8 it has U+FFFD, and the
-/// text alone does not tell that from a real one.
-pub(super) fn replaced(patch: &Patch) -> Option<Warning> {
+/// text alone does not tell that from a real one. `uri` is the pull request's.
+pub(super) fn replaced(patch: &Patch, uri: &str) -> Option<Warning> {
     let has = patch::text(&patch.raw).is_ok_and(|text| text.contains(char::REPLACEMENT_CHARACTER));
     has.then(|| {
         Warning::new(
@@ -500,8 +513,11 @@ pub(super) fn replaced(patch: &Patch) -> Option<Warning> {
              place of its bytes, and a merge would commit it so",
         )
         .with_hint(
-            "then mark the file as `-diff` in .gitattributes, and submit another round from a \
-             clone: `forge pr resubmit PULL-REQUEST --head BRANCH`",
+            Hint::new(
+                "then mark the file as `-diff` in .gitattributes, and submit another round from a \
+                 clone",
+            )
+            .with_action(resubmit(uri).choose(Param::Head)),
         )
     })
 }
@@ -534,37 +550,4 @@ pub(crate) fn given(patch: &[u8]) -> Result<Patch> {
         );
     }
     Ok(patch)
-}
-
-/// A title that can be written.
-pub(crate) fn title(text: &str) -> Result<String> {
-    let title = text.trim();
-    let most = crate::CAPABILITIES.limits.title_max;
-    if title.is_empty() {
-        return Err(Error::invalid("title", "the title is empty").with_hint("pass --title"));
-    }
-    if title.contains(['\n', '\r']) {
-        return Err(Error::invalid("title", "the title has a line break"));
-    }
-    let length = title.chars().count();
-    if length > most {
-        return Err(Error::invalid(
-            "title",
-            format!("the title has {length} characters, more than {most}"),
-        ));
-    }
-    Ok(title.to_owned())
-}
-
-/// A description or comment that fits into a record.
-pub(crate) fn body(field: &'static str, text: &str) -> Result<()> {
-    let most = crate::CAPABILITIES.limits.body_max;
-    let length = text.chars().count();
-    if length > most {
-        return Err(Error::invalid(
-            field,
-            format!("the {field} has {length} characters, more than {most}"),
-        ));
-    }
-    Ok(())
 }

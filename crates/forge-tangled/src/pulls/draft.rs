@@ -1,13 +1,17 @@
 //! Draft and ready: with the configured marker in front of the title, and not without one.
 
 use forge_core::{
-    Capability, Error, Outcome, PrId, Precondition, Result, Warning,
+    Action, Capability, Error, Hint, Op, Outcome, Param, PrId, Precondition, Result, Warning,
     model::{CreatePull, PrFields, PrState, PullRequest},
 };
 use serde_json::json;
 
-use super::{create, record::Pull, said_merged::CALLED_MERGED, view::Located};
-use crate::{Tangled, caps, ingest::Seen};
+use super::{record::Pull, said_merged::CALLED_MERGED, view::Located};
+use crate::{
+    DraftMarker, Tangled,
+    caps::{self, LIMITS},
+    ingest::Seen,
+};
 
 impl Tangled {
     /// Whether this is the title of a draft.
@@ -18,19 +22,19 @@ impl Tangled {
 
     /// The title that a new pull request gets.
     pub(crate) fn new_title(&self, req: &CreatePull) -> Result<String> {
-        let title = create::title(&req.title)?;
+        let title = LIMITS.check_title(&req.title)?;
         match (&self.settings.draft_marker, req.draft) {
-            (_, false) => Ok(title),
-            (Some(marker), true) => create::title(&marker.put(&title)),
+            (_, false) => Ok(title.to_owned()),
+            (Some(marker), true) => marked(marker, title),
             (None, true) => Err(caps::refusal(Capability::PrCreateDraft)),
         }
     }
 
     /// The title that an edit leaves: another title does not make a draft ready.
-    pub(crate) fn edited_title(&self, pull: &Pull, title: String) -> Result<String> {
+    pub(crate) fn edited_title(&self, pull: &Pull, title: &str) -> Result<String> {
         match &self.settings.draft_marker {
-            Some(marker) if marker.marks(&pull.title) => create::title(&marker.put(&title)),
-            _ => Ok(title),
+            Some(marker) if marker.marks(&pull.title) => marked(marker, title),
+            _ => Ok(title.to_owned()),
         }
     }
 
@@ -44,7 +48,13 @@ impl Tangled {
             Precondition::Draft,
             format!("{uri} is a draft, and drafts are not merged"),
         )
-        .with_hint(format!("forge pr ready {uri}")))
+        .with_hint(
+            Hint::new("mark it as ready first").with_action(
+                Action::op(Op::PrSetDraft)
+                    .on(uri)
+                    .with(Param::Draft, "false"),
+            ),
+        ))
     }
 
     /// See [`forge_core::PullRequests::set_draft`].
@@ -69,7 +79,7 @@ impl Tangled {
             return Err(Error::precondition(why, message));
         }
         let title = match (draft, marker.strip(&pull.title)) {
-            (true, None) => create::title(&marker.put(&pull.title))?,
+            (true, None) => marked(marker, &pull.title)?,
             (false, Some(title)) => title.to_owned(),
             _ => {
                 let is = if draft { "a draft" } else { "ready" };
@@ -96,4 +106,9 @@ impl Tangled {
         outcome.ingestion = told.ingestion;
         Ok(outcome)
     }
+}
+
+fn marked(marker: &DraftMarker, title: &str) -> Result<String> {
+    let title = marker.put(title);
+    Ok(LIMITS.check_title(&title)?.to_owned())
 }

@@ -1,17 +1,13 @@
 //! Changing title and description, labels and assignees.
 
 use forge_core::{
-    Capability, Error, Ingestion, Outcome, PrId, Result, Warning,
+    Action, Capability, Error, Ingestion, Op, Outcome, PrId, Result, Warning, check_version,
     model::{EditPull, PrFields, PullRequest},
 };
 use serde_json::json;
 
-use super::{
-    create::{body, title},
-    record::Pull,
-    view::Located,
-};
-use crate::{Era, Tangled, ingest::Seen, kinds, records::Record, write::half_done};
+use super::{record::Pull, view::Located};
+use crate::{Era, Tangled, caps::LIMITS, ingest::Seen, kinds, records::Record, write::half_done};
 
 /// The failure of a change of labels that goes with a text, which is written before it.
 fn behind_text(uri: &str, edit: &EditPull, error: Error) -> Error {
@@ -51,9 +47,13 @@ impl Tangled {
         pr: &PrId,
         edit: &EditPull,
     ) -> Result<Outcome<PullRequest>> {
-        let new_title = edit.title.as_deref().map(title).transpose()?;
+        let new_title = edit
+            .title
+            .as_deref()
+            .map(|t| LIMITS.check_title(t))
+            .transpose()?;
         if let Some(description) = &edit.description {
-            body("description", description)?;
+            LIMITS.check_text("description", description)?;
         }
         let located = self.locate(pr).await?;
         if located.repository.era == Era::Org10 {
@@ -73,16 +73,9 @@ impl Tangled {
             )
             .await?;
         let expected = edit.expected_version.as_deref();
-        if let Some(expected) = expected.filter(|e| *e != located.pull.record.cid()) {
-            return Err(Error::new(
-                forge_core::ErrorKind::Conflict {
-                    expected: expected.to_owned(),
-                    actual: located.pull.record.cid().to_owned(),
-                },
-                format!("{} was changed by somebody else", located.pull.record.uri),
-            )
-            .with_hint("read it again, then make the change on what is there now"));
-        }
+        let uri = &located.pull.record.uri;
+        let view = Action::op(Op::PrView).on(uri);
+        check_version(uri, expected, located.pull.record.cid(), view)?;
         let change = match change.is_empty() {
             true => None,
             false => {

@@ -141,7 +141,10 @@ impl Tangled {
                         shown.join(", ")
                     ),
                 )
-                .with_hint("a file may stand where a directory is to be, or the branch moved: look at it and try again"))
+                .with_hint(
+                    "look at the branch, then try again: a file may stand where a directory is to \
+                     be, or the branch moved",
+                ))
             }
         }
     }
@@ -264,7 +267,7 @@ impl Tangled {
         let content = match blob.encoding.as_deref() {
             Some("base64") => STANDARD
                 .decode(&content)
-                .map_err(|_| unusable("it is no base64"))?,
+                .map_err(|e| unusable("it is no base64").with_source(e))?,
             _ => content.into_bytes(),
         };
         // A knot puts U+FFFD where a text is not UTF-8, and the patch would not apply.

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use forge_core::{
-    AtUri, Error, ErrorKind, ForgeKind, RepoId, RepoPath, Result, model::HeadRef, text::one_line,
+    AtUri, Error, ErrorKind, ForgeKind, Hint, RepoId, RepoPath, Result, model::HeadRef,
+    text::one_line,
 };
 
 use super::create::series;
 use crate::{
     Era, ShFields, Tangled,
+    hints::{AS_PATCH, OTHER_HEAD},
     knot::no_branch,
     patch::Patch,
     records::{self, Record},
     repository::{REPOS_MOST, Repository},
 };
-
-/// What works where a fork cannot be compared.
-const PATCH: &str = "or submit the changes as a patch: --patch FILE";
 
 impl Tangled {
     /// The repository that a head branch is in, where it is not `upstream` itself.
@@ -59,7 +58,9 @@ impl Tangled {
                     fork.id, upstream.id
                 ),
             )
-            .with_hint(format!("name a fork, {PATCH}")));
+            .with_hint(
+                Hint::new("name a fork, or submit the changes as a patch").with_action(OTHER_HEAD),
+            ));
         }
         comparable(&fork, Era::Sh2026)?;
         Ok(Some(fork))
@@ -100,7 +101,13 @@ impl Tangled {
             [fork] => Ok(AtUri::parse(&fork.uri)?),
             [] => Err(
                 Error::invalid("head", format!("{owner} has no fork of {}", upstream.id))
-                    .with_hint(format!("fork it on its web page and push there, {PATCH}")),
+                    .with_hint(
+                        Hint::new(
+                            "fork it on its web page and push there, or submit the changes as a \
+                             patch",
+                        )
+                        .with_action(AS_PATCH),
+                    ),
             ),
             many => {
                 let name = |r: &&Record| {
@@ -117,7 +124,10 @@ impl Tangled {
                         names.join(", ")
                     ),
                 )
-                .with_hint(format!("name one: --head {owner}/NAME:BRANCH")))
+                .with_hint(
+                    Hint::from(format!("name one of them, as {owner}/NAME:BRANCH"))
+                        .with_action(OTHER_HEAD),
+                ))
             }
         }
     }
@@ -138,10 +148,14 @@ impl Tangled {
         let hidden = self.hidden_ref(fork, base, head).await.map_err(|e| {
             let denied = matches!(e.kind(), ErrorKind::PermissionDenied { .. });
             match denied {
-                true => e.with_hint(format!(
-                    "who may push to {} can open it from there; {PATCH}",
-                    fork.id
-                )),
+                true => {
+                    let text = format!(
+                        "have somebody who may push to {} open it from there, or submit the \
+                         changes as a patch",
+                        fork.id
+                    );
+                    e.with_hint(Hint::from(text).with_action(AS_PATCH))
+                }
                 false => e,
             }
         })?;
@@ -161,11 +175,11 @@ fn comparable(fork: &Repository, era: Era) -> Result<()> {
     let (why, hint) = match era {
         Era::Org10 => (
             "from which a repository of Tangled 1.0 is not known to take changes",
-            "push the branch to the repository itself, or to a fork on Tangled 1.0",
+            Hint::new("push the branch to the repository itself, or to a fork on Tangled 1.0"),
         ),
         Era::Sh2025 | Era::Sh2026 => (
             "in which a fork cannot be compared",
-            "submit the changes as a patch: --patch FILE",
+            Hint::new("submit the changes as a patch").with_action(AS_PATCH),
         ),
     };
     Err(Error::invalid(

@@ -1,6 +1,9 @@
 //! Deleting the branch that a pull request is from.
 
-use forge_core::{Error, ErrorKind, Precondition, Result, Step, Warning, text::one_line};
+use forge_core::{
+    Changed, Error, ErrorKind, Precondition, Result, Step, Warning, check_expected_head,
+    text::one_line,
+};
 
 use super::view::Located;
 use crate::{
@@ -14,13 +17,14 @@ pub(crate) fn head_of<'a>(located: &'a Located, patch: &'a Patch) -> Option<&'a 
 }
 
 impl Tangled {
-    /// Deletes the head branch if it ends where the newest round does, and says why where it is
-    /// kept. A round does not follow its branch: what was pushed later is in none, and would go with
+    /// Deletes the head branch if it ends where the newest round does, and where the caller expects,
+    /// and says why where it is kept. A round does not follow its branch: what was pushed later is in none, and would go with
     /// the branch. A knot deletes without a condition (`sh.tangled.repo.deleteBranch`), so the tip is
     /// looked at right before.
     pub(crate) async fn delete_head(
         &self,
         located: &Located,
+        expected: Option<&str>,
         steps: &mut Vec<Step>,
         warnings: &mut Vec<Warning>,
     ) -> bool {
@@ -31,7 +35,7 @@ impl Tangled {
             ));
             return false;
         }
-        let deleted = match self.is_spent(located).await {
+        let deleted = match self.is_spent(located, expected).await {
             Ok(true) => self.delete_branch(repository, &pull.head).await,
             // It is gone already.
             Ok(false) => return false,
@@ -45,7 +49,7 @@ impl Tangled {
     }
 
     /// Whether the head branch is there, with nothing that the newest round has not.
-    async fn is_spent(&self, located: &Located) -> Result<bool> {
+    async fn is_spent(&self, located: &Located, expected: Option<&str>) -> Result<bool> {
         let (repository, pull) = (&located.repository, &located.pull);
         let Some(branch) = self.branch(repository, &pull.head).await? else {
             return Ok(false);
@@ -58,6 +62,7 @@ impl Tangled {
             return Err(Error::precondition(Precondition::Rule, message)
                 .with_hint("if it is to go all the same, delete it with git"));
         }
+        check_expected_head(&pull.record.uri, expected, Some(&branch.hash))?;
         let patch = self.latest_patch(repository, pull).await?;
         match head_of(located, &patch) {
             Some(head) if head == branch.hash => {
@@ -66,6 +71,7 @@ impl Tangled {
             }
             Some(head) => Err(Error::new(
                 ErrorKind::Conflict {
+                    what: Changed::Head,
                     expected: head.to_owned(),
                     actual: branch.hash.clone(),
                 },

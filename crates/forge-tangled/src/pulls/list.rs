@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use forge_core::{
-    Cursor, Error, ErrorKind, Page, PageReq, RepoId, Result, Warning, fingerprint,
+    Action, Arg, Cursor, Error, ErrorKind, Hint, Op, Page, PageReq, Param, RepoId, Result, Warning,
+    fingerprint,
     model::{HeadRef, Label, PrFields, PrState, PullQuery, PullRequest, PullStatus, StateFilter},
     search::{Candidate, Filter},
     text::one_line,
@@ -281,7 +282,11 @@ impl Tangled {
         if filter.needs_reviews() {
             let why = "a list of tangled's pull requests has no reviews to search in";
             return Err(Error::invalid("search", why).with_hint(
-                "leave out review: and review-requested:; `forge pr view` shows the reviews of one",
+                Hint::new(
+                    "leave out review: and review-requested:, and view a pull request for its \
+                     reviews",
+                )
+                .with_action(Action::again(&[(Param::Search, Arg::Choose)])),
             ));
         }
         let mut people = HashMap::new();
@@ -659,8 +664,9 @@ impl Tangled {
         }
         if page.next.is_some() {
             let more = format!("of your open pull requests the newest {SCAN} are shown");
-            let all = "see them all with `forge pr list --author @me`";
-            warnings.push(Warning::new(more).with_hint(all));
+            let all = Action::op(Op::PrList).with(Param::Author, "@me");
+            warnings
+                .push(Warning::new(more).with_hint(Hint::new("list them all").with_action(all)));
         }
         Ok(PullStatus {
             current_branch: current,

@@ -5,8 +5,8 @@
 //! finishes it.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Step, Warning,
-    check_expected_head,
+    Action, Arg, Capability, Changed, Error, ErrorKind, Hint, Ingestion, Outcome, Param, PrId,
+    Precondition, Result, Step, Warning, check_expected_base, check_expected_head,
     model::{Merge, MergeMethod, MergeReq, PrFields, PrState},
     text::one_line,
 };
@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     Era, KnotFields, Tangled, fault,
+    hints::{look_again, merge, rebase_first, record_merge, reopen, resubmit},
     ingest::Seen,
     kinds,
     knot::{Branch, Checked, merge_input, no_branch},
@@ -49,6 +50,13 @@ impl Tangled {
         let statuses = statuses?;
         let standing = Standing::of(&statuses);
         if let Some(said) = said_merged(&statuses) {
+            check_expected_base(&pull.record.uri, req.expected_base.as_deref(), &pull.base)?;
+            if let Some(expected) = &req.expected_head {
+                // No record says which round was merged: it is taken to be the newest.
+                let patch = self.latest_patch(repository, pull).await?;
+                let head = head_branch::head_of(&located, &patch);
+                check_expected_head(&pull.record.uri, Some(expected), head)?;
+            }
             let names = names(req, &located);
             return match self.landed_as_said(&located, said, &names).await? {
                 Landed::Yes => self.merged_already(&located, req, &statuses).await,
@@ -64,7 +72,7 @@ impl Tangled {
                     Precondition::Closed,
                     format!("{} is closed", pull.record.uri),
                 )
-                .with_hint("reopen it first"));
+                .with_hint(reopen(&pull.record.uri)));
             }
             PrState::Open | PrState::Merged => {}
         }
@@ -78,6 +86,7 @@ impl Tangled {
             req.expected_head.as_deref(),
             head_branch::head_of(&located, &patch),
         )?;
+        check_expected_base(&pull.record.uri, req.expected_base.as_deref(), &pull.base)?;
         if !patch.mails.is_empty() {
             no_message(req)?;
         }
@@ -136,6 +145,7 @@ impl Tangled {
         }
         Err(Error::new(
             ErrorKind::Conflict {
+                what: Changed::Record,
                 expected: pull.record.cid().to_owned(),
                 actual: now.cid().to_owned(),
             },
@@ -144,7 +154,7 @@ impl Tangled {
                 pull.record.uri
             ),
         )
-        .with_hint("look at it again, then merge"))
+        .with_hint(look_again(&pull.record.uri)))
     }
 
     /// The branch after the merge, once it holds the change. An answer that was lost is decided by
@@ -183,7 +193,7 @@ impl Tangled {
         };
         match (landed, after, lost) {
             (Landed::Yes, Some(after), _) => Ok(after),
-            (landed, _, Some(lost)) => Err(lost.with_hint(left_open(located, &landed))),
+            (landed, _, Some(lost)) => Err(lost.with_hint(left_open(located, req, &landed))),
             (landed, _, None) => {
                 let (uri, base) = (&pull.record.uri, one_line(&pull.base));
                 let said = format!("the knot says that it has merged {uri}");
@@ -200,7 +210,7 @@ impl Tangled {
                 };
                 Err(Error::new(ErrorKind::Protocol, message)
                     .with_retry(forge_core::Retry::Ambiguous)
-                    .with_hint(left_open(located, &landed)))
+                    .with_hint(left_open(located, req, &landed)))
             }
         }
     }
@@ -242,11 +252,6 @@ impl Tangled {
             done: true,
         }];
         let mut warnings = Vec::new();
-        // By its name a plain diff is found again.
-        let again = match &req.subject {
-            Some(_) => "again with the same --subject",
-            None => "again",
-        };
         if earlier {
             warnings.push(Warning::new(
                 "the branch held the change already; only the record of it was missing",
@@ -271,10 +276,8 @@ impl Tangled {
                     false => "merged on the knot, but not recorded, so that it still shows as open",
                 };
                 warnings.push(
-                    Warning::new(format!("{what}: {}", e.message())).with_hint(format!(
-                        "run `forge pr merge {uri} --rebase` {again}: it finds the change on the \
-                         branch and only writes the record"
-                    )),
+                    Warning::new(format!("{what}: {}", e.message()))
+                        .with_hint(record_merge(again(&uri, req))),
                 );
                 Ingestion::Pending {
                     uri: None,
@@ -282,8 +285,10 @@ impl Tangled {
                 }
             }
         };
-        let branch_deleted =
-            req.delete_branch && self.delete_head(located, &mut steps, &mut warnings).await;
+        let branch_deleted = req.delete_branch
+            && self
+                .delete_head(located, None, &mut steps, &mut warnings)
+                .await;
         let mut view = match self.view_fresh(located, PrFields::NONE).await {
             Ok(view) => view,
             Err(_) => {
@@ -329,11 +334,11 @@ impl Tangled {
             located.pull.record.uri
         )));
         let branch_deleted = req.delete_branch
-            && match self
-                .is_what_was_merged(located, req, Standing::of(statuses))
-                .await
-            {
-                Ok(()) => self.delete_head(located, &mut steps, &mut warnings).await,
+            && match is_what_was_merged(located, Standing::of(statuses)) {
+                Ok(()) => {
+                    self.delete_head(located, None, &mut steps, &mut warnings)
+                        .await
+                }
                 Err(e) => {
                     steps.push(head_branch::step(false));
                     warnings.push(head_branch::kept(&e));
@@ -356,29 +361,22 @@ impl Tangled {
         outcome.warnings = warnings;
         Ok(outcome)
     }
+}
 
-    /// Refuses to take the newest round for the merged one where its author added it later, or
-    /// where the caller means another. No record says which round was merged, so the times decide.
-    async fn is_what_was_merged(
-        &self,
-        located: &Located,
-        req: &MergeReq,
-        merged: Standing,
-    ) -> Result<()> {
-        let pull = &located.pull;
-        let round = pull.latest().and_then(|(_, round)| round.created_at);
-        if let (Some(round), Some(merged)) = (round, merged.decided)
-            && round > merged
-        {
-            return Err(Error::precondition(
-                Precondition::Rule,
-                format!("the newest round is of {round}, later than the merge of {merged}"),
-            )
-            .with_hint("look at the branch, then delete it with git"));
-        }
-        let patch = self.latest_patch(&located.repository, pull).await?;
-        let head = head_branch::head_of(located, &patch);
-        check_expected_head(&pull.record.uri, req.expected_head.as_deref(), head)
+/// Refuses to take the newest round for the merged one where its author added it later. No record
+/// says which round was merged, so the times decide.
+fn is_what_was_merged(located: &Located, merged: Standing) -> Result<()> {
+    let round = located
+        .pull
+        .latest()
+        .and_then(|(_, round)| round.created_at);
+    match (round, merged.decided) {
+        (Some(round), Some(merged)) if round > merged => Err(Error::precondition(
+            Precondition::Rule,
+            format!("the newest round is of {round}, later than the merge of {merged}"),
+        )
+        .with_hint("look at the branch, then delete it with git")),
+        _ => Ok(()),
     }
 }
 
@@ -390,10 +388,9 @@ pub(super) fn as_text<'a>(pull: &Pull, patch: &'a Patch) -> Result<&'a str> {
     patch::text(&patch.raw).map_err(|not| {
         let why = not.why("its newest round");
         let message = format!("{} cannot be merged: {why}", pull.record.uri);
-        Error::precondition(Precondition::Rule, message).with_hint(format!(
-            "its author submits another round (`forge pr resubmit`): {}",
-            not.hint()
-        ))
+        let hint = Hint::from(format!("{}, then submit another round", not.hint()));
+        Error::precondition(Precondition::Rule, message)
+            .with_hint(hint.with_action(resubmit(&pull.record.uri)))
     })
 }
 
@@ -410,7 +407,7 @@ fn refusal(located: &Located, checked: Checked) -> Error {
                 Precondition::Conflicts(files),
                 format!("{uri} does not apply to '{}'{named}", located.pull.base),
             )
-            .with_hint("its author rebases the branch and submits another round")
+            .with_hint(rebase_first(uri))
         }
         Checked::Unknown(why) => Error::new(
             ErrorKind::Upstream {
@@ -419,7 +416,7 @@ fn refusal(located: &Located, checked: Checked) -> Error {
             },
             format!("the knot could not check whether {uri} can be merged: {why}"),
         )
-        .with_hint("nothing was merged; try again later"),
+        .with_hint("try again later: nothing was merged"),
         Checked::Clean => Error::new(ErrorKind::Internal, "a clean merge was refused"),
     }
 }
@@ -438,7 +435,15 @@ pub(crate) fn no_message(req: &MergeReq) -> Result<()> {
             "a merge on tangled applies the commits of a round as they are, with the messages and \
              the authors that they have; nothing was merged",
         )
-        .with_hint("merge without --subject, --body and --author-email")),
+        .with_hint(
+            Hint::new("leave out the subject, the body and the author's address").with_action(
+                Action::again(&[
+                    (Param::Subject, Arg::Omit),
+                    (Param::Body, Arg::Omit),
+                    (Param::AuthorEmail, Arg::Omit),
+                ]),
+            ),
+        )),
     }
 }
 
@@ -458,12 +463,16 @@ fn perhaps(located: &Located, patch: &Patch, subject: &str) -> Error {
     let (known, hint) = match patch.mails.is_empty() {
         true => (
             "a plain diff is known by its name and its lines",
-            "merge with another --subject",
+            Hint::new("merge with another subject")
+                .with_action(Action::again(&[(Param::Subject, Arg::Choose)])),
         ),
         false => (
             "a series is known by author, time, subject and lines of its commits",
-            "its author gives the commits another time (`git commit --amend --no-edit --date=now`) \
-             and submits another round (`forge pr resubmit`)",
+            Hint::new(
+                "have its author give the commits another time (`git commit --amend --no-edit \
+                 --date=now`) and submit another round",
+            )
+            .with_action(resubmit(&located.pull.record.uri)),
         ),
     };
     Error::new(
@@ -475,9 +484,9 @@ fn perhaps(located: &Located, patch: &Patch, subject: &str) -> Error {
             one_line(subject)
         ),
     )
-    .with_hint(format!(
-        "look at the branch; if the change is not there, {hint}"
-    ))
+    .with_hint(
+        hint.map_text(|text| format!("look at the branch; if the change is not there, {text}")),
+    )
 }
 
 fn unknown(located: &Located, why: &str) -> Error {
@@ -490,13 +499,16 @@ fn unknown(located: &Located, why: &str) -> Error {
         ),
     )
     .with_hint(
-        "its author submits another round (`forge pr resubmit`): what is older than the newest \
-         round is not looked at",
+        Hint::new(
+            "have its author submit another round, because what is older than the newest round is \
+             not looked at",
+        )
+        .with_action(resubmit(&located.pull.record.uri)),
     )
 }
 
 /// What to do where the knot may have merged.
-fn left_open(located: &Located, landed: &Landed) -> String {
+fn left_open(located: &Located, req: &MergeReq, landed: &Landed) -> Hint {
     let base = one_line(&located.pull.base);
     let seen = match landed {
         Landed::Perhaps(subject) => format!(
@@ -506,11 +518,19 @@ fn left_open(located: &Located, landed: &Landed) -> String {
         Landed::Unknown(why) => format!("whether '{base}' holds the change is not known: {why}"),
         Landed::Yes | Landed::No => format!("'{base}' does not show the change"),
     };
-    format!(
-        "{seen}; nothing was recorded. Look at the branch before merging again: `forge pr merge {} \
-         --rebase` looks there first, too, and only records a change that it finds",
-        located.pull.record.uri
-    )
+    Hint::from(format!(
+        "look at the branch before merging again, because {seen} and nothing was recorded; a merge \
+         looks there first, too, and only records a change that it finds"
+    ))
+    .with_action(again(&located.pull.record.uri, req))
+}
+
+/// The same merge once more. By its subject a plain diff is found on the branch.
+fn again(uri: &str, req: &MergeReq) -> Action {
+    match &req.subject {
+        Some(subject) => merge(uri).with(Param::Subject, subject),
+        None => merge(uri),
+    }
 }
 
 /// The message that a knot commits a plain diff with; a series brings its own.

@@ -23,7 +23,6 @@ pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod view;
 
-pub(crate) use create::{body as check_body, title as check_title};
 pub(crate) use list::Row;
 pub(crate) use said_merged::CALLED_MERGED;
 

@@ -2,7 +2,7 @@
 //! its page.
 
 use bytes::Bytes;
-use forge_core::{AtUri, Error, ErrorKind, Noun, Result};
+use forge_core::{Action, AtUri, Error, ErrorKind, Hint, Noun, Op, Result};
 use http::{Request, StatusCode};
 
 use crate::{Tangled, WebNames, repository::Repository};
@@ -17,15 +17,15 @@ pub(crate) struct Numbered {
     /// What it is called.
     pub title: &'static str,
     pub noun: Noun,
-    /// The command that lists it.
-    pub list: &'static str,
+    /// What lists it.
+    pub list: Op,
 }
 
 pub(crate) const PULLS: Numbered = Numbered {
     path: "pulls",
     title: "pull request",
     noun: Noun::PullRequest,
-    list: "forge pr list",
+    list: Op::PrList,
 };
 
 impl Tangled {
@@ -55,13 +55,16 @@ impl Tangled {
             repository.name,
             of.path
         );
-        let by_uri = format!(
-            "name it by its at-uri, which `{}` shows: numbers are known to the web pages alone",
-            of.list
-        );
-        let request = Request::get(&url)
-            .body(Bytes::new())
-            .map_err(|e| Error::new(ErrorKind::Internal, format!("'{url}' is no address: {e}")))?;
+        let by_uri = Hint::from(format!(
+            "name it by its at-uri, which the list of {}s shows, because numbers are known to the \
+             web pages alone",
+            of.title
+        ))
+        .with_action(Action::op(of.list));
+        let request = Request::get(&url).body(Bytes::new()).map_err(|e| {
+            let message = format!("'{url}' is no address: {e}");
+            Error::new(ErrorKind::Internal, message).with_source(e)
+        })?;
         let response = self.http.send(request).await?;
         let status = response.status();
         let missing = || {
@@ -69,7 +72,7 @@ impl Tangled {
                 of.noun,
                 format!("{} has no {} #{number}", repository.id, of.title),
             )
-            .with_hint(by_uri.clone())
+            .with_hint(&by_uri)
         };
         if status == StatusCode::NOT_FOUND {
             return Err(missing());
@@ -83,7 +86,7 @@ impl Tangled {
         };
         found.map_err(|why| {
             let message = format!("{url} does not say which record #{number} is: {why}");
-            Error::new(ErrorKind::Protocol, message).with_hint(by_uri.clone())
+            Error::new(ErrorKind::Protocol, message).with_hint(&by_uri)
         })
     }
 }

@@ -1,14 +1,15 @@
 //! Another round of a pull request.
 
 use forge_core::{
-    Capability, Error, ErrorKind, Ingestion, Outcome, PrId, Precondition, Result, Warning,
+    Action, Arg, Capability, Error, ErrorKind, Hint, Ingestion, Op, Outcome, Param, PrId,
+    Precondition, Result, Warning,
     model::{PrFields, PrState, PullRequest, Resubmit},
 };
 use futures::future;
 use serde_json::{Value, json};
 
 use super::{
-    create::{body, given, replaced},
+    create::{given, replaced},
     landed::Landed,
     record::Pull,
     said_merged::said_merged,
@@ -16,8 +17,11 @@ use super::{
     view::Located,
 };
 use crate::{
-    Era, Tangled, comments,
+    Era, Tangled,
+    caps::LIMITS,
+    comments,
     declaration::Undeclared,
+    hints::{AS_PATCH, reopen},
     ingest::Seen,
     patch::{self, Patch},
     ticket_comments::GoesWith,
@@ -25,8 +29,10 @@ use crate::{
 };
 
 /// Where the changes can be taken from, too.
-const ELSEWHERE: &str =
-    "pass the changes: --patch FILE, or --head BRANCH for a branch of your clone";
+static ELSEWHERE: Hint = Hint::fixed(
+    "pass the changes as a patch, or name a branch of your clone that has them",
+    AS_PATCH,
+);
 
 impl Tangled {
     /// See [`forge_core::PullRequests::resubmit`].
@@ -36,16 +42,13 @@ impl Tangled {
         req: &Resubmit,
     ) -> Result<Outcome<PullRequest>> {
         if let Some(comment) = &req.comment {
-            if comment.trim().is_empty() {
-                return Err(Error::invalid("comment", "the comment is empty"));
-            }
-            body("comment", comment)?;
+            LIMITS.check_comment("comment", comment)?;
         }
         let patch = req.patch.as_deref().map(given).transpose()?;
         let located = self.locate(pr).await?;
         let now = located.pull.record.cid();
         if let Some(expected) = req.expected_version.as_deref().filter(|e| *e != now) {
-            return Err(write::stale(&located.pull.uri, expected, now));
+            return Err(self.stale(&located.pull.uri, expected, now));
         }
         let mut outcome = if located.repository.era == Era::Org10 {
             // With a branch the patch is what that branch has, and the knot makes its own.
@@ -53,7 +56,8 @@ impl Tangled {
                 return Err(Error::unsupported(
                     Capability::PrResubmit,
                     "a round of Tangled 1.0 is two commits on the knot, and no patch",
-                    "push the head branch, and submit the round without a patch",
+                    Hint::new("push the head branch, and submit the round without a patch")
+                        .with_action(Action::again(&[(Param::Patch, Arg::Omit)])),
                 ));
             }
             self.resubmit_ticket(&located, req.head.as_deref()).await?
@@ -72,7 +76,9 @@ impl Tangled {
             let (undeclared, patch) = (undeclared?, patch?);
             let mut outcome = self.add_round(undeclared, &located, &patch).await?;
             if from_knot {
-                outcome.warnings.extend(replaced(&patch));
+                outcome
+                    .warnings
+                    .extend(replaced(&patch, &located.pull.record.uri));
             }
             outcome
         };
@@ -114,10 +120,11 @@ impl Tangled {
             Err(e) => {
                 outcome.ingestion = round;
                 let uri = &outcome.value.node_id;
-                let hint = format!("the round is submitted; comment with `forge pr comment {uri}`");
+                let comment = Action::op(Op::Comment).on(uri).with(Param::Body, comment);
+                let hint = Hint::new("comment on the round, which is submitted");
                 outcome.warnings.push(
                     Warning::new(format!("the comment was not written: {}", e.message()))
-                        .with_hint(hint),
+                        .with_hint(hint.with_action(comment)),
                 );
             }
         }
@@ -139,7 +146,7 @@ impl Tangled {
         let fork = match pull.fork(repository) {
             Some(source) => {
                 let fork = self.fork_of_source(source, Era::Sh2026).await;
-                Some(fork.map_err(|e| e.with_hint(ELSEWHERE))?)
+                Some(fork.map_err(|e| e.with_hint(&ELSEWHERE))?)
             }
             None => None,
         };
@@ -152,7 +159,7 @@ impl Tangled {
                     pull.record.uri
                 ),
             )
-            .with_hint(ELSEWHERE));
+            .with_hint(&ELSEWHERE));
         }
         let below = self.open_below(located).await?;
         let from = match below.last() {
@@ -192,8 +199,11 @@ impl Tangled {
         }
         if standing.state != PrState::Open {
             let (why, hint) = match standing.state {
-                PrState::Merged => (Precondition::Merged, "open a new pull request"),
-                _ => (Precondition::Closed, "reopen it first"),
+                PrState::Merged => (
+                    Precondition::Merged,
+                    Hint::new("open a new pull request").with_action(Action::op(Op::PrCreate)),
+                ),
+                _ => (Precondition::Closed, reopen(&pull.record.uri)),
             };
             return Err(Error::precondition(
                 why,
@@ -257,6 +267,7 @@ fn takes_rounds(pull: &Pull) -> Result<()> {
     Err(Error::unsupported(
         Capability::PrResubmit,
         &format!("{uri} has versions in the place of rounds, and what one is made of is not known"),
-        "submit the round on the web, or open another pull request: `forge pr create`",
+        Hint::new("submit the round on the web, or open another pull request")
+            .with_action(Action::op(Op::PrCreate)),
     ))
 }

@@ -3,14 +3,17 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use forge_core::{
-    Error, ErrorKind, Noun, PrId, Result, Warning,
+    Action, Arg, Error, ErrorKind, Hint, Noun, Param, PrId, Result, Warning,
     model::{Diff, DiffFormat, DiffReq},
     text::one_line,
 };
 use futures::stream;
 
 use super::view::Located;
-use crate::{Tangled, patch::Patch};
+use crate::{Tangled, hints::resubmit, patch::Patch};
+
+/// The call that failed, with another round.
+const OTHER_ROUND: Action = Action::again(&[(Param::Round, Arg::Choose)]);
 
 impl Tangled {
     /// The patch of round `round`, counted from 0, as it is stored.
@@ -31,9 +34,14 @@ impl Tangled {
                 format!("{} has no round {round}", pull.record.uri),
             )
             .with_hint(match pull.rounds.len() {
-                0 => "it has none".to_owned(),
-                1 => "it has one, which is round 0".to_owned(),
-                many => format!("it has {many}, from round 0 to round {}", many - 1),
+                0 => Hint::new("have its author submit a round")
+                    .with_action(resubmit(&pull.record.uri)),
+                1 => Hint::new("name round 0, the only one").with_action(OTHER_ROUND),
+                many => Hint::from(format!(
+                    "name one of its rounds; it has {many}, from round 0 to round {}",
+                    many - 1
+                ))
+                .with_action(OTHER_ROUND),
             })),
         }
     }
@@ -58,7 +66,10 @@ impl Tangled {
                 "since",
                 format!("round {since} does not come before round {round}"),
             )
-            .with_hint("rounds are counted from 0; the newest has the highest number"));
+            .with_hint(
+                Hint::new("name an earlier round; they are counted from 0, the newest last")
+                    .with_action(Action::again(&[(Param::Since, Arg::Choose)])),
+            ));
         }
         if req.format == DiffFormat::Patch {
             return Err(Error::invalid(
@@ -79,7 +90,7 @@ impl Tangled {
                 "files whose changes are those of round {since} are left out; the others are shown \
                  with all of their changes"
             ))
-            .with_hint("where a clone has both heads, `git range-diff` shows more"),
+            .with_hint("see more with `git range-diff` in a clone that has both heads"),
         );
         if !between.gone.is_empty() {
             warnings.push(Warning::new(format!(

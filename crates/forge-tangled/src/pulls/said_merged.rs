@@ -5,7 +5,7 @@
 //! and whatever depends on it looks for the change in the knot's log first.
 
 use forge_core::{
-    Error, Precondition, Result, Warning,
+    Action, Error, Hint, Op, Param, Precondition, Result, Warning,
     model::{PrState, PullRequest},
     text::one_line,
 };
@@ -104,7 +104,7 @@ impl Tangled {
     ) -> Error {
         let told = self.only_said(located, said, landed).await;
         Error::precondition(Precondition::Rule, format!("{told}; {what}"))
-            .with_hint(reopen(&located.pull))
+            .with_hint(reopen_to_merge(&located.pull.record.uri))
     }
 
     /// Looks for the change of a view that is called merged.
@@ -119,7 +119,7 @@ impl Tangled {
         is_proved(view);
         if landed != Landed::Yes {
             let told = self.only_said(located, said, &landed).await;
-            let warning = Warning::new(told).with_hint(reopen(&located.pull));
+            let warning = Warning::new(told).with_hint(reopen_to_merge(&located.pull.record.uri));
             view.warnings.push(warning.of_section(SECTION));
         }
     }
@@ -137,10 +137,13 @@ pub(super) fn by_record(who: &str, said: &Status, pull: &Pull) -> Warning {
         claim(who, said),
         one_line(&pull.base)
     ))
-    .with_hint(format!(
-        "`forge pr view {} --json mergeable` looks there",
-        pull.record.uri
-    ))
+    .with_hint(
+        Hint::new("view whether it can be merged, which looks there").with_action(
+            Action::op(Op::PrView)
+                .on(&pull.record.uri)
+                .with(Param::Include, "mergeable"),
+        ),
+    )
     .of_section(SECTION)
 }
 
@@ -154,12 +157,12 @@ fn claim(who: &str, said: &Status) -> String {
     format!("a status record of {} ({right})", one_line(who))
 }
 
-fn reopen(pull: &Pull) -> String {
-    format!(
-        "what was squashed there, or reverted since, is not found; if it is to be merged, reopen \
-         it first: `forge pr reopen {}`",
-        pull.record.uri
+fn reopen_to_merge(uri: &str) -> Hint {
+    Hint::new(
+        "reopen it first if it is to be merged; what was squashed there, or reverted since, is not \
+         found",
     )
+    .with_action(Action::op(Op::PrReopen).on(uri))
 }
 
 /// The rounds that a status can have meant, with their numbers.

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use forge_core::{AtUri, Error, ErrorKind, PrId, PrKey, Precondition, Result, model::PrState};
+use forge_core::{
+    Action, Arg, AtUri, Call, Error, ErrorKind, Hint, Param, PrId, PrKey, Precondition, Result,
+    model::PrState,
+};
 
 use super::{
     landed::Landed,
@@ -11,7 +14,11 @@ use super::{
     state::Standing,
     view::Located,
 };
-use crate::{Tangled, repository::Repository};
+use crate::{
+    Tangled,
+    hints::{AS_PATCH, merge},
+    repository::Repository,
+};
 
 /// The highest stack that is followed.
 const HIGHEST: usize = 50;
@@ -90,7 +97,7 @@ impl Tangled {
         };
         let lowest = &lowest.pull.record.uri;
         Err(Error::precondition(
-            Precondition::Rule,
+            Precondition::Stacked,
             format!(
                 "{} builds on {}, {is}",
                 located.pull.record.uri,
@@ -100,9 +107,7 @@ impl Tangled {
                 }
             ),
         )
-        .with_hint(format!(
-            "merge that one first: `forge pr merge {lowest} --rebase`"
-        )))
+        .with_hint(Hint::new("merge that one first").with_action(merge(lowest))))
     }
 
     /// The pull request that a new one is to build on.
@@ -114,7 +119,10 @@ impl Tangled {
                 "depends_on",
                 format!("{uri} is a pull request of {}", below.repository.id),
             )
-            .with_hint("a pull request builds on another one of the same repository"));
+            .with_hint(
+                Hint::new("name one of the same repository to build on")
+                    .with_action(Action::again(&[(Param::DependsOn, Arg::Choose)])),
+            ));
         }
         let state = self.state_of(&below.repository, &below.pull).await?;
         if state != PrState::Open {
@@ -122,8 +130,12 @@ impl Tangled {
                 PrState::Merged => (Precondition::Merged, CALLED_MERGED),
                 _ => (Precondition::Closed, "closed"),
             };
-            return Err(Error::precondition(why, format!("{uri} is {is}"))
-                .with_hint("open it without depending on another"));
+            return Err(
+                Error::precondition(why, format!("{uri} is {is}")).with_hint(
+                    Hint::new("open it without depending on another")
+                        .with_action(Action::again(&[(Param::DependsOn, Arg::Omit)])),
+                ),
+            );
         }
         // Refused by the index, which would drop it without a word.
         if let Some(other) = self.other_on_top(repository.target(), uri, "").await {
@@ -133,7 +145,10 @@ impl Tangled {
                 },
                 format!("another pull request builds on {uri} already: {other}"),
             )
-            .with_hint("build on that one: a stack is a chain"));
+            .with_hint(
+                Hint::new("build on that one, because a stack is a chain")
+                    .with_action(Action::new(Call::Again).with(Param::DependsOn, other)),
+            ));
         }
         self.open_below(&below).await?;
         Ok(below)
@@ -173,7 +188,7 @@ impl Tangled {
                 pull.record.uri
             ),
         )
-        .with_hint("pass the changes with --patch"))
+        .with_hint(Hint::new("pass the changes as a patch").with_action(AS_PATCH)))
     }
 }
 
@@ -189,5 +204,5 @@ fn in_circles(located: &Located, uri: &str) -> Error {
             located.pull.record.uri
         ),
     )
-    .with_hint("its author can take `dependentOn` out of one of the records")
+    .with_hint("have its author take `dependentOn` out of one of the records")
 }

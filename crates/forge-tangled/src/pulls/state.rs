@@ -1,7 +1,8 @@
 //! Closing and reopening: a status record in the account of whoever does it.
 
 use forge_core::{
-    AtUri, Capability, Error, Ingestion, Outcome, PrId, Precondition, Result, Timestamp, Warning,
+    Action, AtUri, Capability, Error, Hint, Ingestion, Op, Outcome, Param, PrId, Precondition,
+    Result, Timestamp, Warning, is_expected_head,
     model::{CloseReq, PrFields, PrState, PullRequest},
 };
 use futures::future;
@@ -105,16 +106,17 @@ impl Tangled {
 
     /// Refuses somebody whose status would not count, before it is written.
     pub(crate) async fn may_set_state(&self, repository: &Repository, pull: &Pull) -> Result<()> {
-        self.may_set(repository, &pull.record.uri, pull.author())
+        self.may_set(repository, &pull.record.uri, pull.author(), Op::Comment)
             .await
     }
 
-    /// As [`Self::may_set_state`], of anything that has a state.
+    /// As [`Self::may_set_state`], of anything that has a state; `comment` comments on it.
     pub(crate) async fn may_set(
         &self,
         repository: &Repository,
         uri: &str,
         author: &str,
+        comment: Op,
     ) -> Result<()> {
         let viewer = self.session.viewer().await?;
         let writers = self.writers(repository).await;
@@ -127,7 +129,10 @@ impl Tangled {
             viewer.identity.name(),
             repository.id
         );
-        Err(writers.refusal(told).with_hint("leave a comment instead"))
+        Err(writers.refusal(told).with_hint(
+            Hint::new("leave a comment instead")
+                .with_action(Action::op(comment).on(uri).choose(Param::Body)),
+        ))
     }
 
     /// See [`forge_core::PullRequests::close`].
@@ -136,6 +141,9 @@ impl Tangled {
         pr: &PrId,
         req: &CloseReq,
     ) -> Result<Outcome<PullRequest>> {
+        // No full id is refused before anything is written; the tip is looked at where it goes.
+        let expected = req.expected_head.as_deref();
+        is_expected_head(pr, expected, None)?;
         let located = self.locate(pr).await?;
         if located.repository.era == Era::Org10 {
             if req.delete_branch {
@@ -186,7 +194,7 @@ impl Tangled {
             set.map_err(|e| behind_comment(&located, req.comment.as_deref(), e))?
         };
         if req.delete_branch {
-            self.delete_head(&located, &mut steps, &mut outcome.warnings)
+            self.delete_head(&located, expected, &mut steps, &mut outcome.warnings)
                 .await;
         }
         outcome.add_steps(steps);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use forge_core::{
-    AtUri, Capability, Error, Noun, PrId, PrKey, Precondition, Result, Warning,
+    Action, Arg, AtUri, Capability, Error, Hint, Noun, Param, PrId, PrKey, Precondition, Result,
+    Warning,
     model::{MergeState, Mergeability, PrFields, PrState, PullRequest},
 };
 use futures::future;
@@ -16,7 +17,9 @@ use super::{
     status,
 };
 use crate::{
-    Era, Tangled, checks, comments, kinds,
+    Era, Tangled, checks, comments,
+    hints::{another_round, list_pulls},
+    kinds,
     knot::Checked,
     labels,
     patch::{self, Patch},
@@ -42,6 +45,11 @@ struct Said {
     comments: Result<Found<Vec<Record>>>,
     operations: Result<Found<Vec<Record>>>,
     writers: status::Writers,
+}
+
+pub(crate) fn missing(uri: &AtUri) -> Error {
+    Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))
+        .with_hint(list_pulls())
 }
 
 impl Tangled {
@@ -75,17 +83,13 @@ impl Tangled {
 
     /// The pull request of a record, as its author's server has it now.
     async fn pull_at(&self, repository: &Repository, uri: &AtUri) -> Result<Pull> {
-        let missing = || {
-            Error::not_found(Noun::PullRequest, format!("there is no pull request {uri}"))
-                .with_hint("`forge pr list` shows those that are there")
-        };
         if uri.collection != self.settings.dialects.sh.pull {
-            return Err(missing());
+            return Err(missing(uri));
         }
         let pds = self.identities.pds(&uri.authority).await?;
         let record = records::get_uri(&pds, uri)
             .await
-            .map_err(|e| if e.is_not_found() { missing() } else { e })?;
+            .map_err(|e| if e.is_not_found() { missing(uri) } else { e })?;
         let pull = Pull::parse(record, self.fields())?;
         if !repository.is_target(&pull.target) {
             return Err(Error::not_found(
@@ -95,7 +99,10 @@ impl Tangled {
                     pull.target, repository.id
                 ),
             )
-            .with_hint("name the repository that it is for"));
+            .with_hint(
+                Hint::new("name the repository that it is for")
+                    .with_action(Action::again(&[(Param::Repo, Arg::Choose)])),
+            ));
         }
         Ok(pull)
     }
@@ -579,11 +586,11 @@ fn no_patch(pull: &Pull, number: usize) -> Error {
     let (what, hint) = match pull.has_versions {
         true => (
             format!("version {number} of {uri} has no patch, and what else it has is not known"),
-            "look at the changes on the web, or fetch the head branch with git",
+            Hint::new("look at the changes on the web, or fetch the head branch with git"),
         ),
         false => (
             format!("round {number} of {uri} has no patch"),
-            "its author can submit another round",
+            another_round(uri),
         ),
     };
     Error::new(forge_core::ErrorKind::Protocol, what).with_hint(hint)

@@ -11,8 +11,8 @@ use std::{future::Future, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use atrium_api::com::atproto::server::{create_session, get_service_auth, refresh_session};
-use forge_core::{Error, ErrorKind, Result, Timestamp};
-use forge_http::{Class, Http, Secret};
+use forge_core::{Action, Call, Error, ErrorKind, Hint, Param, Result, Secret, Timestamp};
+use forge_http::{Class, Http};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::{
@@ -153,9 +153,10 @@ impl Session {
     ///
     /// It is asked for without an end of our own: that would be by our clock, which may be wrong.
     pub async fn service_token(&self, audience: &str, method: &str) -> Result<Secret> {
-        let lxm = method
-            .parse()
-            .map_err(|e| Error::new(ErrorKind::Internal, format!("{method} is no method: {e}")))?;
+        let lxm = method.parse().map_err(|e| {
+            let message = format!("{method} is no method: {e}");
+            Error::new(ErrorKind::Internal, message).with_source(e)
+        })?;
         let params = get_service_auth::ParametersData {
             aud: audience.to_owned(),
             exp: None,
@@ -250,7 +251,7 @@ impl Session {
             .map_err(|e| {
                 let error = xrpc.failed(create_session::NSID, e, told, false);
                 if matches!(error.kind(), ErrorKind::Unauthenticated { .. }) {
-                    refused(&self.settings.host, viewer, &error)
+                    refused(&self.settings.host, viewer, error)
                 } else {
                     error
                 }
@@ -314,13 +315,16 @@ fn nobody(host: &str) -> Error {
         },
         format!("nobody is logged in at {host}"),
     )
-    .with_hint(format!(
-        "run `forge auth login --host {host}` with your handle and an app password, or set \
-         TANGLED_HANDLE and TANGLED_PASSWORD"
-    ))
+    .with_hint(
+        Hint::new(
+            "log in with your handle and an app password, or set TANGLED_HANDLE and \
+             TANGLED_PASSWORD",
+        )
+        .with_action(login(host)),
+    )
 }
 
-fn refused(host: &str, viewer: &Viewer, error: &Error) -> Error {
+fn refused(host: &str, viewer: &Viewer, error: Error) -> Error {
     Error::new(
         ErrorKind::Unauthenticated {
             host: host.to_owned(),
@@ -332,7 +336,10 @@ fn refused(host: &str, viewer: &Viewer, error: &Error) -> Error {
             error.message()
         ),
     )
-    .with_hint(format!(
-        "make a new app password, then run `forge auth login --host {host}`"
-    ))
+    .with_hint(Hint::new("make a new app password, then log in with it").with_action(login(host)))
+    .with_source(error)
+}
+
+fn login(host: &str) -> Action {
+    Action::new(Call::Login).with(Param::Host, host)
 }

@@ -7,8 +7,8 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use forge_core::Secret;
 use forge_core::{Error, ErrorKind, Result};
-use forge_http::Secret;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -95,7 +95,7 @@ impl Store {
         let file = taken
             .await
             .unwrap_or_else(|e| Err(io::Error::other(e)))
-            .map_err(|e| self.failed(&e))?;
+            .map_err(|e| self.failed(e))?;
         Ok(Lock { _file: Some(file) })
     }
 
@@ -138,7 +138,7 @@ impl Store {
             file.persist(&path)?;
             Ok(())
         };
-        put().map_err(|e| self.failed(&e))
+        put().map_err(|e| self.failed(e))
     }
 
     /// Forgets a session.
@@ -182,7 +182,8 @@ impl Store {
                     dir.display()
                 ),
             )
-            .with_hint("delete the files there, then run this again")
+            .with_hint("delete the files there, then do the same again")
+            .with_source(e)
         })
     }
 
@@ -191,13 +192,14 @@ impl Store {
         Some(dir.join(format!("{}.json", file_name(did))))
     }
 
-    fn failed(&self, e: &io::Error) -> Error {
+    fn failed(&self, e: io::Error) -> Error {
         let dir = self.dir.as_deref().unwrap_or(Path::new("."));
         Error::new(
             ErrorKind::Config,
             format!("the sessions in {} cannot be kept: {e}", dir.display()),
         )
         .with_hint("make the directory writable, or set FORGE_CONFIG_DIR to one that is")
+        .with_source(e)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a session token says of itself. Nobody but its server can tell whether that is true.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use forge_http::Secret;
+use forge_core::Secret;
 use serde_json::Value;
 
 /// When the token ends, in seconds since the epoch; `None` when it does not say.

@@ -153,7 +153,7 @@ async fn a_round_behind_the_merge_is_not_what_was_merged() {
 }
 
 #[tokio::test]
-async fn a_head_that_the_caller_does_not_mean_keeps_the_branch() {
+async fn merged_one_at_other_head_keeps_the_branch() {
     let stage = Stage::new();
     let made = merged(&stage).await;
     let tip = stage.repo.git.oid("topic").unwrap();
@@ -161,8 +161,9 @@ async fn a_head_that_the_caller_does_not_mean_keeps_the_branch() {
         expected_head: Some("0".repeat(40)),
         ..with_branch()
     };
-    let outcome = again(&stage, &made, &req).await;
-    is_kept(&stage, &tip, &outcome, "not 0000000000");
+    let e = stage.tangled(&stage.alice).merge(&made.id, &req).await;
+    assert_eq!(e.unwrap_err().code(), "conflict");
+    assert_eq!(stage.repo.git.oid("topic"), Some(tip));
 }
 
 #[tokio::test]

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use forge_core::{
-    Client, Policy, PullRequests, Repo, RepoPath,
+    Action, Arg, Client, Param, Policy, PullRequests, Repo, RepoPath,
     model::{CreatePull, DiffReq, HeadRef, MergeReq, PrFields, Resubmit},
 };
 use forge_testkit::tangled::{Account, KnotOptions, Repository};
 use futures::StreamExt as _;
 
-use crate::stage::{PASSWORD, Stage};
+use crate::stage::{PASSWORD, Stage, action};
 
 const PULL: &str = "sh.tangled.repo.pull";
+const AS_PATCH: Action = Action::again(&[(Param::Head, Arg::Omit), (Param::Patch, Arg::Choose)]);
 
 /// Carol, who may not push to the repository.
 fn carol(stage: &Stage) -> (Account, Repo) {
@@ -116,7 +117,7 @@ async fn of_several_forks_one_has_to_be_named() {
     let e = none.unwrap_err();
     assert_eq!(e.code(), "invalid_input");
     assert!(e.message().contains("carol.test has no fork of"), "{e}");
-    assert!(e.hint().unwrap().contains("--patch"), "{e}");
+    assert_eq!(*action(&e), AS_PATCH);
 
     let world = &stage.world;
     let first = world.fork_on(world.knot(), &stage.repo, &account, "widget");
@@ -132,7 +133,10 @@ async fn of_several_forks_one_has_to_be_named() {
         "{e}"
     );
     assert!(!e.message().contains("other"), "{e}");
-    assert!(e.hint().unwrap().contains("carol.test/NAME:BRANCH"), "{e}");
+    assert!(
+        e.hint().unwrap().text().contains("carol.test/NAME:BRANCH"),
+        "{e}"
+    );
     let no_fork = repo
         .create(&from("carol.test", Some("other"), "topic"))
         .await;
@@ -193,12 +197,12 @@ async fn who_may_not_push_to_the_fork_and_a_knot_that_cannot_fetch() {
     let e = bob.create(&from("carol.test", None, "topic")).await;
     let e = e.unwrap_err();
     assert_eq!(e.code(), "permission_denied");
-    assert!(e.hint().unwrap().contains("--patch"), "{e}");
+    assert_eq!(*action(&e), AS_PATCH);
     fork.git.run(["remote", "remove", "origin"]).ok();
     let e = repo.create(&from("carol.test", None, "topic")).await;
     let e = e.unwrap_err();
     assert!(e.message().contains("could not fetch 'main'"), "{e}");
-    assert!(e.hint().unwrap().contains("--patch"), "{e}");
+    assert_eq!(*action(&e), AS_PATCH);
     for account in [&account, &stage.bob] {
         assert!(stage.world.pds().records(&account.did, PULL).is_empty());
     }

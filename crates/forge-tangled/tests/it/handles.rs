@@ -27,7 +27,7 @@ async fn a_handle_that_the_document_does_not_name_back_is_nobodys() {
             e.message().contains("does not name that handle back"),
             "{e:?}"
         );
-        assert!(e.hint().unwrap().contains("DID"), "{e:?}");
+        assert!(e.hint().unwrap().text().contains("DID"), "{e:?}");
         // Nor is the new one hers before it leads to her.
         let e = forge.repo(&named(&stage, "other.test", "widget")).await;
         assert!(e.unwrap_err().is_not_found());

@@ -78,7 +78,7 @@ async fn what_is_not_there_is_said_with_what_is_near() {
         .await
         .unwrap_err();
     assert!(
-        e.is_not_found() && e.hint().unwrap().contains("widget"),
+        e.is_not_found() && e.hint().unwrap().text().contains("widget"),
         "{e:?}"
     );
     let e = forge.repo(&named("nobody.test", "x")).await.unwrap_err();
@@ -341,7 +341,7 @@ async fn a_page_that_is_not_clear_about_a_number_is_not_believed() {
         let e = forge.close(&number, &Default::default()).await;
         let e = e.unwrap_err();
         assert!(e.message().ends_with(&why), "{e:?}");
-        assert!(e.hint().unwrap().contains("at-uri"), "{e:?}");
+        assert!(e.hint().unwrap().text().contains("at-uri"), "{e:?}");
     }
     let statuses = stage.world.pds();
     let statuses = statuses.records(&stage.alice.did, "sh.tangled.repo.pull.status");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, Labels, Outcome, PullRequests, Reviews,
+    Action, Ingestion, Labels, Op, Outcome, PullRequests, Reviews,
     model::{CloseReq, CommentId, EditPull, NewLabel, PrState, PullRequest, Resubmit, SetChange},
 };
 use forge_tangled::{Dialects, Settings, not_ingested_in};
@@ -196,6 +196,7 @@ async fn what_goes_with_what_was_so_already_is_told() {
     let close = CloseReq {
         comment: Some("Still no.".to_owned()),
         delete_branch: true,
+        ..CloseReq::default()
     };
     for steps in [&["comment", "delete head branch"][..], &[]] {
         is_told(forge.close(&made.id, &close).await.unwrap(), steps);
@@ -290,8 +291,8 @@ async fn what_is_about_nothing_is_ineffective_and_for_that_reason() {
         };
         let said = format!("{gone}, which it is about, is not there");
         assert!(reason.starts_with(&said), "{reason}");
-        let instead = report.instead.as_deref().unwrap_or_default();
-        assert!(instead.contains("forge pr list"), "{instead}");
+        let instead = report.instead.unwrap();
+        assert_eq!(instead.action(), Some(&Action::op(Op::PrList)));
         // A server that does not say whether it is there proves nothing.
         pds.host()
             .fault(Fault::gateway(404).about("3kaaaaaaaaaa2").always());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, Issues, PageReq, PullRequests, RepoId, RepoPath, Warning,
+    Action, Call, Ingestion, Issues, Op, PageReq, Param, PullRequests, RepoId, RepoPath, Warning,
     model::{
         CloseReq, EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueState,
         NewIssue, PrFields, PrState, PullQuery, SetChange, SetIssueState, StateFilter,
@@ -13,7 +13,7 @@ use forge_tangled::Settings;
 use forge_testkit::tangled::{Fault, Moods};
 use serde_json::json;
 
-use crate::stage::{PASSWORD, Stage};
+use crate::stage::{PASSWORD, Stage, action};
 
 const APPLY: &str = "com.atproto.repo.applyWrites";
 const ISSUE: &str = "sh.tangled.repo.issue";
@@ -228,18 +228,16 @@ async fn what_may_have_been_written_is_named() {
     stage.world.pds().host().fault(lost);
     let e = forge.comment_issue(&id, "Nice").await.unwrap_err();
     assert_eq!(e.retry(), forge_core::Retry::Ambiguous);
-    let hint = e.hint().unwrap();
+    let hint = e.hint().unwrap().text();
     assert!(hint.contains("/sh.tangled.feed.comment/"), "{hint}");
-    assert!(
-        hint.contains(&format!("forge issue view {} --comments", id.key)),
-        "{hint}"
-    );
+    let view = Action::op(Op::IssueView);
+    let comments = view.on(&id.key).with(Param::Include, "comments");
+    assert_eq!(*action(&e), comments);
     let e = forge.create_issue(&stage.id(), &new("Two")).await;
     let e = e.unwrap_err();
-    assert!(
-        e.hint().unwrap().contains("forge issue view at://"),
-        "{e:?}"
-    );
+    let view = action(&e);
+    assert_eq!(view.call(), Call::Op(Op::IssueView));
+    assert!(view.target().unwrap().starts_with("at://"), "{view:?}");
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, Outcome, PageReq, PrId, PrKey, PullRequests, Retry, Timestamp,
+    Action, ErrorKind, Ingestion, Op, Outcome, PageReq, PrId, PrKey, Precondition, PullRequests,
+    Retry, Timestamp,
     model::{
         CreatePull, Merge, MergeReq, PrFields, PrState, PullQuery, PullRequest, Resubmit,
         StateFilter,
@@ -15,7 +16,7 @@ use forge_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::{PASSWORD, Stage};
+use crate::stage::{PASSWORD, Stage, action, merging};
 
 const MERGE: &str = "sh.tangled.repo.merge";
 const APPLY: &str = "com.atproto.repo.applyWrites";
@@ -135,10 +136,7 @@ async fn a_merge_that_could_not_be_recorded_says_so_and_is_finished_by_a_rerun()
         "no record is named that is not there"
     );
     let hint = merged.warnings[0].hint.clone().unwrap();
-    assert!(
-        hint.contains(&format!("forge pr merge {}", made.node_id)),
-        "{hint}"
-    );
+    assert_eq!(hint.action(), Some(&merging(&made.node_id)));
     assert_eq!(merged.value.pull_request.state, PrState::Open);
 
     let forge = stage.tangled(&stage.alice);
@@ -190,7 +188,10 @@ async fn changes_that_are_not_utf8_are_neither_submitted_nor_merged() {
     };
     let e = forge.create(stage.repo_id(), &req).await.unwrap_err();
     assert_eq!(e.code(), "invalid_input", "{e:?}");
-    assert!(e.hint().unwrap().contains("'latin1' as `-diff`"), "{e:?}");
+    assert!(
+        e.hint().unwrap().text().contains("'latin1' as `-diff`"),
+        "{e:?}"
+    );
     assert!(pds.records(&stage.alice.did, PULL).is_empty());
     // Another program has written one.
     let blob = pds.blob(&stage.alice.did, "application/gzip", LATIN);
@@ -275,7 +276,7 @@ async fn a_branch_that_cannot_be_read_after_a_merge_is_not_said_to_lack_it() {
     assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
     assert!(subjects(&stage).contains("Add topic"));
     // What the hint says.
-    assert!(e.hint().unwrap().contains("forge pr merge"), "{e:?}");
+    assert_eq!(*action(&e), merging(&made.node_id));
     knot.clear_faults();
     let again = forge.merge(&made.id, &MergeReq::default()).await.unwrap();
     assert!(again.value.already_merged);
@@ -330,8 +331,7 @@ async fn what_a_status_calls_merged_is_looked_for_on_the_branch() {
         let e = forge.merge(&made.id, &req).await.unwrap_err();
         assert_eq!(e.code(), "precondition_failed", "{e:?}");
         assert_eq!(e.message(), format!("{told}; nothing was merged"));
-        let hint = e.hint().unwrap();
-        assert!(hint.contains(&format!("forge pr reopen {uri}")), "{hint}");
+        assert_eq!(*action(&e), Action::op(Op::PrReopen).on(uri));
         assert_eq!(stage.repo.git.oid(&branch), head, "the branch is kept");
         let round = stage.tangled(&carol);
         let round = round.resubmit(&made.id, &Resubmit::default()).await;
@@ -380,6 +380,8 @@ async fn what_its_author_alone_calls_merged_is_below_a_stack_still() {
         if let Err(e) = &merged {
             let below = format!("{}, which a status record alone calls", lower.node_id);
             assert!(e.message().contains(&below), "{e:?}");
+            assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Stacked));
+            assert_eq!(*action(e), merging(&lower.node_id));
         }
         assert_eq!(merged.map(|_| ()).map_err(|e| e.code()), code);
         let merges = usize::from(author_may_push);
@@ -522,7 +524,10 @@ async fn a_commit_of_the_same_name_and_other_lines_is_left_to_the_user() {
     let e = forge.merge(&made.id, &MergeReq::default()).await;
     let e = e.unwrap_err();
     assert_eq!(e.code(), "already_exists", "{e:?}");
-    assert!(e.hint().unwrap().contains("look at the branch"), "{e:?}");
+    assert!(
+        e.hint().unwrap().text().contains("look at the branch"),
+        "{e:?}"
+    );
     assert_eq!(git.oid("main"), tip);
     // What the hint says.
     let named = MergeReq {
@@ -567,7 +572,7 @@ async fn a_commit_of_the_same_author_time_and_subject_is_looked_at() {
         let done = forge.merge(&made.id, &MergeReq::default()).await;
         if let Err(e) = &done {
             assert!(e.message().contains("'Fix it'"), "{e:?}");
-            assert!(e.hint().unwrap().contains("--date=now"), "{e:?}");
+            assert!(e.hint().unwrap().text().contains("--date=now"), "{e:?}");
         }
         let done = done.map(|m| m.value.already_merged).map_err(|e| e.code());
         assert_eq!(done, merged, "{file}, {committed}");
@@ -615,13 +620,12 @@ async fn a_push_of_somebody_else_is_not_taken_for_a_merge_whose_answer_was_lost(
         let e = forge.merge(&made.id, &MergeReq::default()).await;
         let e = e.unwrap_err();
         assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
-        assert!(e.hint().unwrap().contains(said), "{e:?}");
-        let finish = format!("forge pr merge {} --rebase", made.node_id);
-        assert!(e.hint().unwrap().contains(&finish), "{e:?}");
+        assert!(e.hint().unwrap().text().contains(said), "{e:?}");
+        assert_eq!(*action(&e), merging(&made.node_id));
         assert_eq!(knot.faults_left(), 0);
         let view = forge.view(&made.id, Default::default()).await.unwrap();
         assert_eq!(view.state, PrState::Open, "{pushed}");
-        // The command that the hint names.
+        // The call that the hint names.
         let merged = forge.merge(&made.id, &MergeReq::default()).await;
         let merged = merged.map(|m| m.value.already_merged);
         assert_eq!(merged.map_err(|e| e.code()), again, "{pushed}");
@@ -679,7 +683,7 @@ async fn a_log_that_does_not_go_far_enough_stops_the_merge() {
     let e = e.unwrap_err();
     assert_eq!(e.code(), "precondition_failed", "{e:?}");
     assert!(e.message().contains("cannot be told"), "{e:?}");
-    assert!(e.hint().unwrap().contains("forge pr resubmit"), "{e:?}");
+    assert_eq!(*action(&e), Action::op(Op::PrResubmit).on(&made.node_id));
     assert_eq!(knot.count_of(MERGE), 0);
 }
 

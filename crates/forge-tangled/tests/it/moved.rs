@@ -36,7 +36,12 @@ async fn what_changed_while_the_knot_looked_at_it_is_not_merged() {
     let e = merged.unwrap_err();
     assert_eq!(e.code(), "conflict", "{e:?}");
     match e.kind() {
-        forge_core::ErrorKind::Conflict { expected, actual } => {
+        forge_core::ErrorKind::Conflict {
+            what,
+            expected,
+            actual,
+        } => {
+            assert_eq!(*what, forge_core::Changed::Record);
             assert_eq!((expected, actual), (&before, &now));
         }
         other => panic!("{other:?}"),

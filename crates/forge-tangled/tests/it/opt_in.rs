@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forge_core::{
-    Client, ErrorKind, PageReq, Policy, PrId, Precondition, PullRequests, Repo,
+    Action, Client, ErrorKind, Op, PageReq, Param, Policy, PrId, Precondition, PullRequests, Repo,
     model::{
         CreatePull, EditPull, MergeReq, NewReview, PrFields, PullQuery, Resubmit, Review,
         ReviewDecision, ReviewState, Verdict,
@@ -12,7 +12,7 @@ use forge_core::{
 use forge_tangled::{DraftMarker, Settings};
 use forge_testkit::tangled::Account;
 
-use crate::stage::{PASSWORD, Stage};
+use crate::stage::{PASSWORD, Stage, action};
 
 const COMMENT: &str = "sh.tangled.feed.comment";
 const PULL: &str = "sh.tangled.repo.pull";
@@ -56,7 +56,8 @@ async fn a_draft_is_a_marker_in_the_title_that_ready_takes_away() {
 
     let e = bob.merge(&made.id, &MergeReq::default()).await.unwrap_err();
     assert_eq!(*e.kind(), ErrorKind::Precondition(Precondition::Draft));
-    assert!(e.hint().unwrap().starts_with("forge pr ready at://"), "{e}");
+    let ready = Action::op(Op::PrSetDraft).on(&made.node_id);
+    assert_eq!(*action(&e), ready.with(Param::Draft, "false"));
     let edit = EditPull {
         title: Some("Add an a".to_owned()),
         ..EditPull::default()
@@ -96,11 +97,14 @@ async fn without_the_configuration_nothing_is_written_and_the_key_is_named() {
     let before = stage.world.pds().records(&stage.alice.did, PULL);
     let e = alice.set_draft(&made.id, true).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
-    assert!(e.hint().unwrap().contains("draft_marker"), "{e:?}");
+    assert!(e.hint().unwrap().text().contains("draft_marker"), "{e:?}");
     let approval = NewReview::new(Verdict::Approve, "");
     let e = bob.submit_review(&made.id, &approval).await.unwrap_err();
     assert_eq!(e.code(), "unsupported");
-    assert!(e.hint().unwrap().contains("verdict_comments"), "{e:?}");
+    assert!(
+        e.hint().unwrap().text().contains("verdict_comments"),
+        "{e:?}"
+    );
     // Nor where nobody asked the capabilities first.
     let forge = stage.tangled(&stage.alice);
     let e = forge.set_draft(&made.id, true).await.unwrap_err();

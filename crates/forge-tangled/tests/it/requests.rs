@@ -653,7 +653,7 @@ async fn what_is_not_found_was_looked_for_everywhere() {
     let e = find("nowhere").await.unwrap_err();
     assert_eq!(e.code(), "network", "{e:?}");
     assert!(e.message().contains("the index does not answer"), "{e:?}");
-    assert!(e.hint().unwrap().contains("at-uri"), "{e:?}");
+    assert!(e.hint().unwrap().text().contains("at-uri"), "{e:?}");
     let found = find("topic").await.unwrap().remove(0);
     let told = |w: &Warning| w.message.starts_with("read from the servers of");
     assert!(found.warnings.iter().any(told), "{:?}", found.warnings);

@@ -1,10 +1,10 @@
 use std::{sync::Arc, time::Duration};
 
 use forge_core::{
-    ErrorKind, PullRequests, Repos, Reviews,
+    Action, Call, ErrorKind, Param, PullRequests, Repos, Reviews, Secret,
     model::{CreatePull, MergeReq, PrFields, PrState},
 };
-use forge_http::{Http, Secret};
+use forge_http::Http;
 use forge_tangled::{FixedLogin, Login, Settings, Tangled};
 use forge_testkit::{
     CANARY,
@@ -12,7 +12,7 @@ use forge_testkit::{
 };
 use serde_json::json;
 
-use crate::stage::{PASSWORD, Stage};
+use crate::stage::{PASSWORD, Stage, action};
 
 const CREATE: &str = "com.atproto.server.createSession";
 const REFRESH: &str = "com.atproto.server.refreshSession";
@@ -96,7 +96,7 @@ async fn a_revoked_session_logs_in_again_and_a_wrong_password_says_so() {
         "{e:?}"
     );
     assert!(!format!("{e} {e:?}").contains(CANARY));
-    assert!(e.hint().unwrap().contains("app password"), "{e:?}");
+    assert!(e.hint().unwrap().text().contains("app password"), "{e:?}");
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn an_app_password_that_was_revoked_ends_its_session_and_says_what_to_do()
     let e = forge.create(&stage.id(), &CreatePull::new("b", "T")).await;
     let e = e.unwrap_err();
     assert_eq!(e.code(), "unauthenticated", "{e:?}");
-    assert!(e.hint().unwrap().contains("app password"), "{e:?}");
+    assert!(e.hint().unwrap().text().contains("app password"), "{e:?}");
     assert!(!format!("{e} {e:?}").contains(&password));
     let calls = [CREATE, REFRESH].map(|it| pds.host().count_of(it));
     assert_eq!(calls, [1, 1]);
@@ -287,7 +287,8 @@ async fn nobody_can_read_but_not_write() {
     assert_eq!(info.default_branch.as_deref(), Some("main"));
     assert_eq!(info.permission, forge_core::model::Permission::Read);
     let e = nobody.viewer(&stage.id()).await.unwrap_err();
-    assert!(e.hint().unwrap().contains("forge auth login"), "{e:?}");
+    let login = Action::new(Call::Login).with(Param::Host, "tangled.org");
+    assert_eq!(*action(&e), login);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

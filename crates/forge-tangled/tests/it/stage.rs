@@ -5,10 +5,10 @@
 use std::{sync::Arc, time::Duration};
 
 use forge_core::{
-    Client, ForgeKind, Policy, Repo, RepoId, RepoPath,
+    Action, Client, Error, ForgeKind, Hint, Op, Param, Policy, Repo, RepoId, RepoPath, Secret,
     model::{CreatePull, PullRequest},
 };
-use forge_http::{Http, RetryPolicy, Secret};
+use forge_http::{Http, RetryPolicy};
 use forge_tangled::{FixedLogin, Login, Origin, Reach, Settings, Tangled};
 use forge_testkit::{
     LogWatch,
@@ -19,6 +19,19 @@ use serde_json::{Value, json};
 
 /// The password of everybody.
 pub const PASSWORD: &str = "0canary0-correct-horse";
+
+/// The call that a failure's hint names.
+pub fn action(e: &Error) -> &Action {
+    let action = e.hint().and_then(Hint::action);
+    action.unwrap_or_else(|| panic!("no call is named: {e:?}"))
+}
+
+/// Merging a pull request, as hints name it.
+pub fn merging(uri: impl ToString) -> Action {
+    Action::op(Op::PrMerge)
+        .on(uri)
+        .with(Param::Method, "rebase")
+}
 
 /// World, accounts, repository.
 pub struct Stage {

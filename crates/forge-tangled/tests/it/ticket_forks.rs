@@ -57,7 +57,10 @@ async fn a_branch_of_a_fork_is_opened_and_resubmitted() {
         .await
         .unwrap_err();
     assert!(
-        e.hint().unwrap().contains("bring the fork up to date"),
+        e.hint()
+            .unwrap()
+            .text()
+            .contains("bring the fork up to date"),
         "{e:?}"
     );
     let path = repo.path().to_string_lossy().into_owned();
@@ -140,7 +143,7 @@ async fn git_follows_no_redirect_and_says_what_it_was_told() {
         host.fault(fault.on_path(&path));
         let e = forge.branches(&id, PageReq::first(9)).await.unwrap_err();
         assert!(e.message().contains("could not be read"), "{e}");
-        assert!(e.hint().unwrap().contains("git ls-remote"), "{e:?}");
+        assert!(e.hint().unwrap().text().contains("git ls-remote"), "{e:?}");
     }
     let branches = forge.branches(&id, PageReq::first(9)).await.unwrap();
     assert_eq!(branches.items.len(), 2);

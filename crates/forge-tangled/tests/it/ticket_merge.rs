@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forge_core::{
-    Ingestion, PrId, PullRequests, Retry, Warning,
+    Action, Arg, Ingestion, Op, Param, PrId, PullRequests, Retry, Warning,
     model::{CreatePull, LocalClone, MergeReq, PrState, Resubmit},
 };
 use forge_tangled::{Settings, Tangled};
@@ -14,7 +14,7 @@ use forge_testkit::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, action, merging};
 
 const TICKET: &str = "org.tangled.track.ticket";
 const PUT: &str = "com.atproto.repo.putRecord";
@@ -135,7 +135,8 @@ async fn a_branch_that_is_to_go_with_it_is_refused_before_anything_is_pushed() {
     };
     let e = ground.forge.merge(&ground.pr, &req).await.unwrap_err();
     assert_eq!(e.code(), "unsupported", "{e:?}");
-    assert!(e.hint().unwrap().contains("without -d"), "{e:?}");
+    let keep = Action::again(&[(Param::DeleteBranch, Arg::Omit)]);
+    assert_eq!(*action(&e), keep);
     assert_eq!(
         (ground.subjects(), ground.state().as_str()),
         (before, "open")
@@ -178,7 +179,7 @@ async fn what_stops_a_merge_changes_nothing() {
     let without = without.unwrap_err();
     assert_eq!(without.code(), "invalid_input");
     assert!(
-        without.hint().unwrap().contains("in a clone"),
+        without.hint().unwrap().text().contains("in a clone"),
         "{without:?}"
     );
     let prefix = MergeReq {
@@ -210,7 +211,13 @@ async fn what_stops_a_merge_changes_nothing() {
     let refused = ground.forge.merge(&ground.pr, &ground.req()).await;
     let refused = refused.unwrap_err();
     assert_eq!(refused.code(), "git", "{refused:?}");
-    assert!(refused.hint().unwrap().contains("nothing was merged"));
+    assert!(
+        refused
+            .hint()
+            .unwrap()
+            .text()
+            .contains("nothing was merged")
+    );
     assert_eq!(ground.repo.git.refs(), before);
     assert_eq!(ground.state(), "open");
 
@@ -288,12 +295,8 @@ async fn a_merge_that_could_not_be_recorded_is_recorded_by_the_next_one() {
     let told = merged
         .warnings
         .iter()
-        .find_map(|w| w.hint.as_deref().filter(|h| h.contains("again")));
-    let key = ground.pr.key.to_string();
-    assert!(
-        told.unwrap()
-            .contains(&format!("forge pr merge --rebase {key}"))
-    );
+        .find_map(|w| w.hint.as_ref()?.action());
+    assert_eq!(told, Some(&merging(&ground.pr.key)));
     assert_eq!(ground.state(), "open");
     let tip = ground.repo.git.oid("main");
     knot.host().clear_faults();
@@ -327,7 +330,7 @@ async fn a_branch_that_cannot_be_read_after_the_push_is_not_said_to_have_moved()
     assert!(e.message().contains("was pushed to 'main'"), "{e:?}");
     assert_eq!(e.retry(), Retry::Ambiguous, "{e:?}");
     let look = "git ls-remote knot refs/heads/main";
-    assert!(e.hint().unwrap().contains(look), "{e:?}");
+    assert!(e.hint().unwrap().text().contains(look), "{e:?}");
     let git = &ground.repo.git;
     assert_eq!(git.oid("main"), git.oid("topic"));
     assert_eq!(ground.state(), "open");
@@ -441,7 +444,7 @@ async fn a_round_whose_merge_commit_changes_files_is_not_merged_without_them() {
         if let Err(e) = &done {
             let merge = git.oid("topic").unwrap();
             assert!(e.message().contains(&merge), "{e:?}");
-            assert!(e.hint().unwrap().contains("forge pr resubmit"), "{e:?}");
+            assert_eq!(*action(e), Action::op(Op::PrResubmit).on(&ground.pr.key));
             assert_eq!((git.oid("main"), ground.state()), (tip, "open".to_owned()));
         }
         let done = done.map(|m| m.value.already_merged).map_err(|e| e.code());

@@ -1,7 +1,8 @@
 //! Tangled 1.0, read from the account of the repository.
 
 use forge_core::{
-    Labels, PageReq, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos, Reviews, Warning,
+    Action, Labels, Op, PageReq, Param, PrId, PrKey, PullRequests, RepoId, RepoPath, Repos,
+    Reviews, Warning,
     model::{
         CreatePull, EditPull, NewReview, Permission, PrFields, PrState, PullQuery, Resubmit,
         ReviewState, SetChange, StateFilter, Verdict,
@@ -11,7 +12,7 @@ use forge_tangled::Settings;
 use forge_testkit::tangled::{Audience, Fault, KnotOptions, PdsOptions, World};
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::stage::{Stage, action};
 
 const TICKET: &str = "org.tangled.track.ticket";
 
@@ -397,7 +398,12 @@ async fn a_ticket_whose_patch_is_refused_is_taken_back() {
     let req = CreatePull::new("topic", "One");
     let e = forge.create(&id, &req).await.unwrap_err();
     // The guess may be why.
-    assert!(e.hint().unwrap().contains("'repo', which is a guess"));
+    assert!(
+        e.hint()
+            .unwrap()
+            .text()
+            .contains("'repo', which is a guess")
+    );
     assert!(stage.world.knot().records(&repo.did, TICKET).is_empty());
 }
 
@@ -428,8 +434,10 @@ async fn a_review_of_a_ticket_is_a_comment_without_a_verdict() {
     for (review, code) in [(&stale, "conflict"), (&approval, "unsupported")] {
         let e = forge.submit_review(&pr, review).await.unwrap_err();
         assert_eq!(e.code(), code, "{e:?}");
-        let verdict = code == "unsupported";
-        assert_eq!(e.hint().unwrap().contains("`forge pr comment`"), verdict);
+        if code == "unsupported" {
+            let comment = Action::op(Op::Comment).on(&pr.key);
+            assert_eq!(*action(&e), comment.with(Param::Body, "Good."));
+        }
     }
     let given = forge.submit_review(&pr, &remark).await.unwrap();
     assert!(given.warnings[0].message.contains("experimental"));

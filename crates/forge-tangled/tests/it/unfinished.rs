@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use forge_core::{
-    PullRequests, Retry, Reviews,
+    Action, Arg, Param, PullRequests, Retry, Reviews,
     model::{CloseReq, CreatePull, PrState, Resubmit},
 };
 use forge_testkit::tangled::{Fault, Repository};
 use serde_json::{Value, json};
 
 use crate::{
-    stage::Stage,
+    stage::{Stage, action},
     ticket_ground::{TICKET, ground, opened},
 };
 
@@ -46,7 +46,7 @@ async fn a_round_that_was_lost_is_submitted_by_the_same_command() {
     knot.host().fault(Fault::reset().on(SUBMIT));
     let e = stage.tangled(&stage.alice).create(&id, &req).await;
     let e = e.unwrap_err();
-    assert!(e.hint().unwrap().contains("same command again"), "{e:?}");
+    assert_eq!(*action(&e), Action::again(&[]));
     assert_eq!(
         (count(&stage, &repo, TICKET), count(&stage, &repo, PATCH)),
         (1, 0)
@@ -130,7 +130,7 @@ async fn what_was_begun_earlier_is_neither_erased_nor_emptied() {
     let req = CreatePull::new("topic", "One");
     let forge = stage.tangled(&stage.alice);
     let e = forge.create(&id, &req).await.unwrap_err();
-    assert!(e.hint().unwrap().contains(&uri), "{e:?}");
+    assert!(e.hint().unwrap().text().contains(&uri), "{e:?}");
     assert_eq!((count(&stage, &repo, TICKET), ticket()), (1, labelled));
     let made = forge.create(&id, &req).await.unwrap().value;
     assert_eq!((made.node_id, made.description.as_str()), (uri, "Old"));
@@ -146,7 +146,7 @@ async fn a_ticket_without_a_round_gets_one_from_a_branch_that_is_named() {
     let uri = forge_core::AtUri::parse(&uri).unwrap();
     let pr = forge.pull_of_record(&uri).await.unwrap();
     let e = forge.resubmit(&pr, &Resubmit::default()).await.unwrap_err();
-    assert!(e.hint().unwrap().contains("--head"), "{e:?}");
+    assert_eq!(*action(&e), Action::again(&[(Param::Head, Arg::Choose)]));
     let named = Resubmit {
         head: Some("topic".into()),
         // What the command line makes of the branch of the clone.

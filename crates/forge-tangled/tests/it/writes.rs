@@ -1,7 +1,7 @@
 //! Writes whose answers are lost.
 
 use forge_core::{
-    Issues, Labels, PageReq, PrId, PullRequests, Retry,
+    Call, Issues, Labels, Op, PageReq, PrId, PullRequests, Retry,
     model::{
         CloseReq, CreatePull, EditPull, FileEdit, MergeReq, NewLabel, PrFields, PrState, PullQuery,
         Resubmit, SetChange, Subject,
@@ -10,7 +10,7 @@ use forge_core::{
 use forge_testkit::tangled::Fault;
 use serde_json::{Value, json};
 
-use crate::stage::{PASSWORD, Stage};
+use crate::stage::{PASSWORD, Stage, action};
 
 const APPLY: &str = "com.atproto.repo.applyWrites";
 const PULL: &str = "sh.tangled.repo.pull";
@@ -103,7 +103,9 @@ async fn what_never_arrives_names_the_record_to_look_for() {
     let req = CreatePull::new("topic", "T");
     let e = forge.create(&stage.id(), &req).await.unwrap_err();
     assert_eq!(e.retry(), forge_core::Retry::Ambiguous);
-    assert!(e.hint().unwrap().contains("forge pr view at://"), "{e:?}");
+    let view = action(&e);
+    assert_eq!(view.call(), Call::Op(Op::PrView));
+    assert!(view.target().unwrap().starts_with("at://"), "{view:?}");
     assert!(stage.world.pds().records(&stage.alice.did, PULL).is_empty());
 }
 
@@ -128,7 +130,7 @@ async fn a_label_that_was_defined_and_is_not_used_is_not_defined_twice() {
     let e = e.unwrap_err();
     assert!(e.message().contains("is written ("), "{e:?}");
     assert!(
-        e.hint().unwrap().contains("does only what is left"),
+        e.hint().unwrap().text().contains("does only what is left"),
         "{e:?}"
     );
     let defined = forge.define_label(stage.repo_id(), &label("bug")).await;
@@ -331,7 +333,7 @@ async fn an_edit_of_which_a_part_failed_says_which_part() {
         assert!(e.message().contains(said), "{e:?}");
         assert!(e.message().starts_with(&made.node_id), "{e:?}");
         assert!(
-            e.hint().unwrap().contains("does only what is left"),
+            e.hint().unwrap().text().contains("does only what is left"),
             "{e:?}"
         );
         let (_, record) = pds.record(&made.node_id).unwrap();
@@ -459,7 +461,7 @@ async fn another_round_is_added_and_the_old_one_stays() {
     assert!(!text(forge.round(&made.id, 0).await.unwrap()).contains("more"));
     assert!(text(forge.round(&made.id, 1).await.unwrap()).contains("more"));
     let e = forge.round(&made.id, 2).await.unwrap_err();
-    assert!(e.hint().unwrap().contains("it has 2"), "{e:?}");
+    assert!(e.hint().unwrap().text().contains("it has 2"), "{e:?}");
     let theirs = stage.tangled(&stage.bob);
     let e = theirs.resubmit(&made.id, &Resubmit::default()).await;
     assert_eq!(e.unwrap_err().code(), "permission_denied");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forge_core::{
-    Error, Ingestion,
+    Action, Error, Ingestion,
     model::{IssueState, PrState},
 };
 use serde_json::{Value, json};
@@ -254,7 +254,10 @@ impl Writes {
         let new = now.keys().filter(|uri| !before.contains_key(*uri));
         for uri in new.filter(|uri| NAMED.contains(&collection(uri))) {
             let in_context = error.context().iter().any(|(_, value)| value == uri);
-            let in_hint = error.hint().is_some_and(|hint| hint.contains(uri.as_str()));
+            let in_hint = error.hint().is_some_and(|hint| {
+                let target = hint.action().and_then(Action::target);
+                hint.text().contains(uri.as_str()) || target == Some(uri)
+            });
             assert!(in_context || in_hint, "{at}: {uri} is not named: {error:?}");
         }
     }

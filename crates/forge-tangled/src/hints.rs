@@ -1,0 +1,69 @@
+//! Hints of several files, and the calls that they name.
+
+use forge_core::{Action, Arg, Hint, Op, Param};
+
+/// The call that failed, as it was.
+pub(crate) const AGAIN: Action = Action::again(&[]);
+
+/// The call that failed, with another head branch.
+pub(crate) const OTHER_HEAD: Action = Action::again(&[(Param::Head, Arg::Choose)]);
+
+/// The call that failed, with the changes as a patch.
+pub(crate) const AS_PATCH: Action =
+    Action::again(&[(Param::Head, Arg::Omit), (Param::Patch, Arg::Choose)]);
+
+/// Submitting another round of a pull request.
+pub(crate) fn resubmit(uri: &str) -> Action {
+    Action::op(Op::PrResubmit).on(uri)
+}
+
+/// Merging a pull request, by rebase: tangled has no other method.
+pub(crate) fn merge(uri: &str) -> Action {
+    Action::op(Op::PrMerge)
+        .on(uri)
+        .with(Param::Method, "rebase")
+}
+
+/// For a cursor that leads nowhere.
+pub(crate) fn from_start() -> Hint {
+    Hint::new("start again without a cursor")
+        .with_action(Action::again(&[(Param::Cursor, Arg::Omit)]))
+}
+
+/// For a pull request that does not exist.
+pub(crate) fn list_pulls() -> Hint {
+    Hint::new("list the pull requests that are there").with_action(Action::op(Op::PrList))
+}
+
+/// For a comment that does not exist.
+pub(crate) fn comment_ids() -> Hint {
+    Hint::new("view the pull request with its comments, which shows their ids")
+        .with_action(Action::op(Op::PrView).with(Param::Include, "comments"))
+}
+
+/// For a closed pull request.
+pub(crate) fn reopen(uri: &str) -> Hint {
+    Hint::new("reopen it first").with_action(Action::op(Op::PrReopen).on(uri))
+}
+
+/// For a pull request that changed during a merge.
+pub(crate) fn look_again(uri: &str) -> Hint {
+    Hint::new("look at it again, then merge").with_action(Action::op(Op::PrView).on(uri))
+}
+
+/// For a round that does not apply.
+pub(crate) fn rebase_first(uri: &str) -> Hint {
+    Hint::new("have its author rebase the branch and submit another round")
+        .with_action(resubmit(uri))
+}
+
+/// For a round that cannot be used.
+pub(crate) fn another_round(uri: &str) -> Hint {
+    Hint::new("have its author submit another round").with_action(resubmit(uri))
+}
+
+/// For a merge that was made and not recorded; `merge` is the same one.
+pub(crate) fn record_merge(merge: Action) -> Hint {
+    Hint::new("merge it again, which finds the change on the branch and only writes the record")
+        .with_action(merge)
+}
