@@ -1,0 +1,509 @@
+//! The issues that a pull request closes, belongs with or names, and where it says so.
+
+use forge_core::{
+    PrKey, RepoId, Warning,
+    locator::Hosts,
+    mentions::{Named, mentions, ticket_key, tickets},
+    model::{Comment, Issue, Link, LinkState, Links, PullRequest, SubjectKind},
+};
+use serde::Serialize;
+
+/// How many comments of an issue are kept, the newest.
+const MAX_COMMENTS: usize = 5;
+
+/// How a pull request stands to an issue, strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Relationship {
+    /// The forge lists it, or a closing word stands before it.
+    Closes,
+    /// Words such as `related to`, `part of` or `see` stand before it.
+    Related,
+    /// It is named.
+    References,
+}
+
+impl Relationship {
+    /// The stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closes => "closes",
+            Self::Related => "related",
+            Self::References => "references",
+        }
+    }
+
+    const fn of(closes: bool, relates: bool) -> Self {
+        match (closes, relates) {
+            (true, _) => Self::Closes,
+            (false, true) => Self::Related,
+            (false, false) => Self::References,
+        }
+    }
+}
+
+/// Where a link was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkPlace {
+    /// The forge's own list.
+    Forge,
+    /// The title.
+    Title,
+    /// The description.
+    Description,
+    /// The message of a commit.
+    Commit,
+    /// The name of the head branch.
+    Branch,
+    /// A comment or a review.
+    Comment,
+}
+
+impl LinkPlace {
+    /// The stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Forge => "forge",
+            Self::Title => "title",
+            Self::Description => "description",
+            Self::Commit => "commit",
+            Self::Branch => "branch",
+            Self::Comment => "comment",
+        }
+    }
+}
+
+/// What a pull request is linked with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkTarget {
+    /// Something on a forge; `None` for a record whose repository nobody was asked for.
+    Forge(Option<RepoId>, PrKey),
+    /// A ticket of an issue tracker.
+    Ticket(String),
+}
+
+/// An issue (or a pull request that is named like one) that a pull request is linked with.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkedItem {
+    /// What names it.
+    pub target: LinkTarget,
+    /// `#12`, `owner/name#12`, an at-uri, or `PROJ-12`.
+    pub key: String,
+    /// An issue or a pull request; `None` where nobody could tell.
+    pub kind: Option<SubjectKind>,
+    /// Its title, where it was read.
+    pub title: Option<String>,
+    /// Its state; `None` where it was not read.
+    pub state: Option<LinkState>,
+    /// Its page, where it is known.
+    pub url: Option<String>,
+    /// The strongest of what the places say.
+    pub relationship: Relationship,
+    /// Where it was found.
+    pub found_in: Vec<LinkPlace>,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// Its text, where it was read.
+    pub body: Option<String>,
+    /// The newest comments, oldest first.
+    pub comments: Vec<Comment>,
+}
+
+impl LinkedItem {
+    fn new(target: LinkTarget, own: &RepoId, relationship: Relationship, at: LinkPlace) -> Self {
+        let kind = match target {
+            LinkTarget::Forge(..) => None,
+            LinkTarget::Ticket(_) => Some(SubjectKind::Issue),
+        };
+        Self {
+            key: key_of(&target, own),
+            target,
+            kind,
+            title: None,
+            state: None,
+            url: None,
+            relationship,
+            found_in: vec![at],
+            labels: Vec::new(),
+            body: None,
+            comments: Vec::new(),
+        }
+    }
+
+    /// The number of an issue of `own` that can be read.
+    #[must_use]
+    pub fn issue_in(&self, own: &RepoId) -> Option<&PrKey> {
+        match &self.target {
+            LinkTarget::Forge(repo, key) if self.kind != Some(SubjectKind::PullRequest) => {
+                let is_own = repo.as_ref().is_some_and(|repo| same(repo, own));
+                let is_record = matches!(key, PrKey::Record(_)) && repo.is_none();
+                (is_own || is_record && self.kind == Some(SubjectKind::Issue)).then_some(key)
+            }
+            _ => None,
+        }
+    }
+
+    /// Fills in what the issue itself says.
+    pub fn fill(&mut self, issue: Issue) {
+        self.kind = Some(SubjectKind::Issue);
+        self.title = Some(issue.title);
+        self.state = Some(issue.state.into());
+        self.url = Some(issue.url);
+        self.labels = issue.labels.into_iter().map(|label| label.name).collect();
+        self.body = Some(issue.body);
+        let mut comments = issue.comments.unwrap_or_default();
+        let older = comments.len().saturating_sub(MAX_COMMENTS);
+        comments.drain(..older);
+        self.comments = comments;
+    }
+
+    /// Known by the name of the branch alone, which may mean something else.
+    #[must_use]
+    pub fn is_guess(&self) -> bool {
+        self.found_in == [LinkPlace::Branch]
+    }
+}
+
+fn same(a: &RepoId, b: &RepoId) -> bool {
+    a.comparison_key() == b.comparison_key()
+}
+
+fn key_of(target: &LinkTarget, own: &RepoId) -> String {
+    match target {
+        LinkTarget::Ticket(key) => key.clone(),
+        LinkTarget::Forge(_, PrKey::Record(uri)) => uri.clone(),
+        LinkTarget::Forge(Some(repo), PrKey::Number(n)) if !same(repo, own) => {
+            match repo.owner_and_name() {
+                Some((owner, name)) if repo.host == own.host => format!("{owner}/{name}#{n}"),
+                _ => format!("{repo}#{n}"),
+            }
+        }
+        LinkTarget::Forge(_, PrKey::Number(n)) => format!("#{n}"),
+    }
+}
+
+/// What the texts and the forge's own list say that `pull` is linked with: closing links first, then
+/// related ones, then what is named. Nobody is asked.
+#[must_use]
+pub fn linked_items(
+    pull: &PullRequest,
+    hosts: &Hosts,
+    warnings: &mut Vec<Warning>,
+) -> Vec<LinkedItem> {
+    let mut found = Collected {
+        pull,
+        items: Vec::new(),
+    };
+    for issue in pull.linked_issues.iter().flatten() {
+        let target = LinkTarget::Forge(Some(issue.repo.clone()), PrKey::Number(issue.number));
+        let own = &pull.id.repo;
+        let item = LinkedItem::new(target, own, Relationship::Closes, LinkPlace::Forge);
+        found.items.push(LinkedItem {
+            kind: Some(SubjectKind::Issue),
+            title: Some(issue.title.clone()),
+            state: Some(if issue.open {
+                LinkState::Open
+            } else {
+                LinkState::Closed
+            }),
+            url: Some(issue.url.clone()),
+            ..item
+        });
+    }
+    found.text(&pull.title, LinkPlace::Title, hosts, warnings);
+    found.text(&pull.description, LinkPlace::Description, hosts, warnings);
+    for commit in pull.commits.iter().flatten() {
+        let message = format!("{}\n\n{}", commit.message_headline, commit.message_body);
+        found.text(&message, LinkPlace::Commit, hosts, warnings);
+    }
+    found.branch(&pull.head_branch);
+    let mut items = found.items;
+    items.sort_by_key(|item| item.relationship);
+    items
+}
+
+/// Adds to `items` what the forge knows of links: kinds, titles and states, and what comments name.
+pub fn add_links(items: &mut Vec<LinkedItem>, pull: &PullRequest, links: &Links) {
+    let closes = links.closes.iter().map(|l| (l, Relationship::Closes));
+    let named = links.mentions.iter().map(|l| (l, Relationship::References));
+    for (link, relationship) in closes.chain(named) {
+        let known = items.iter_mut().find(|item| is_same(item, link));
+        let place = match relationship {
+            Relationship::Closes => LinkPlace::Forge,
+            _ => LinkPlace::Comment,
+        };
+        match known {
+            Some(item) => {
+                item.kind = item.kind.or(link.kind);
+                item.title = item.title.take().or_else(|| link.title.clone());
+                item.state = item.state.or(link.state);
+                if relationship < item.relationship {
+                    item.relationship = relationship;
+                    item.found_in.insert(0, place);
+                }
+            }
+            None => {
+                let target = LinkTarget::Forge(link.repo.clone(), link.key.clone());
+                let item = LinkedItem::new(target, &pull.id.repo, relationship, place);
+                items.push(LinkedItem {
+                    kind: link.kind,
+                    title: link.title.clone(),
+                    state: link.state,
+                    ..item
+                });
+            }
+        }
+    }
+    items.sort_by_key(|item| item.relationship);
+}
+
+fn is_same(item: &LinkedItem, link: &Link) -> bool {
+    let LinkTarget::Forge(repo, key) = &item.target else {
+        return false;
+    };
+    let repos_fit = match (repo, &link.repo) {
+        (Some(a), Some(b)) => same(a, b),
+        // A record says by itself where it is.
+        _ => matches!(key, PrKey::Record(_)),
+    };
+    let kinds_fit = match (item.kind, link.kind) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    };
+    *key == link.key && repos_fit && kinds_fit
+}
+
+struct Collected<'a> {
+    pull: &'a PullRequest,
+    items: Vec<LinkedItem>,
+}
+
+impl Collected<'_> {
+    fn text(&mut self, text: &str, at: LinkPlace, hosts: &Hosts, warnings: &mut Vec<Warning>) {
+        for mention in mentions(text, hosts, warnings) {
+            // A title and a commit name what they name in passing; a description of another
+            // repository is not here at all, so `#7` is one of this repository.
+            let link = mention.named.link(&self.pull.id.repo);
+            let relationship = Relationship::of(mention.closes, mention.relates);
+            let is_record = matches!(mention.named, Named::Record(_));
+            self.add(link, relationship, at, is_record);
+        }
+        for ticket in tickets(text) {
+            let relationship = Relationship::of(ticket.closes, ticket.relates);
+            self.add_target(LinkTarget::Ticket(ticket.key), None, relationship, at);
+        }
+    }
+
+    /// `123-x`, `fix/123-x`, `issue-123`, `feature/PROJ-1-x`.
+    fn branch(&mut self, branch: &str) {
+        let last = branch.rsplit('/').next().unwrap_or(branch);
+        if let Some(key) = ticket_key(last) {
+            let target = LinkTarget::Ticket(key.to_owned());
+            self.add_target(target, None, Relationship::References, LinkPlace::Branch);
+            return;
+        }
+        let bare = ["issue-", "issue_", "gh-"]
+            .iter()
+            .find_map(|start| last.strip_prefix(start))
+            .unwrap_or(last);
+        let end = bare.find(|c: char| !c.is_ascii_digit());
+        let (digits, rest) = bare
+            .split_at_checked(end.unwrap_or(bare.len()))
+            .unwrap_or_default();
+        let ends = rest.is_empty() && bare != last || rest.starts_with(['-', '_']);
+        if let Some(number) = digits.parse().ok().filter(|n: &u64| *n > 0 && ends) {
+            let link = Named::Number(number).link(&self.pull.id.repo);
+            self.add(link, Relationship::References, LinkPlace::Branch, false);
+        }
+    }
+
+    fn add(&mut self, link: Link, relationship: Relationship, at: LinkPlace, is_record: bool) {
+        let own = &self.pull.id;
+        let is_here = link.repo.as_ref().is_some_and(|repo| same(repo, &own.repo));
+        // By a bare number or as a pull request, it is this one.
+        let is_pull = link.kind != Some(SubjectKind::Issue);
+        if link.key == own.key && (is_here || is_record) && is_pull {
+            let mut listed = self.items.iter();
+            let is_listed = listed.any(|item| is_same(item, &link));
+            if !is_listed {
+                return;
+            }
+        }
+        let target = LinkTarget::Forge(link.repo, link.key);
+        self.add_target(target, link.kind, relationship, at);
+    }
+
+    fn add_target(
+        &mut self,
+        target: LinkTarget,
+        kind: Option<SubjectKind>,
+        relationship: Relationship,
+        at: LinkPlace,
+    ) {
+        let key = key_of(&target, &self.pull.id.repo);
+        let known = self.items.iter_mut().find(|item| {
+            let kinds_fit = item.kind.is_none() || kind.is_none() || item.kind == kind;
+            let tickets = |t: &LinkTarget| matches!(t, LinkTarget::Ticket(_));
+            item.key == key && kinds_fit && tickets(&item.target) == tickets(&target)
+        });
+        match known {
+            Some(item) => {
+                item.relationship = item.relationship.min(relationship);
+                item.kind = item.kind.or(kind);
+                if !item.found_in.contains(&at) {
+                    item.found_in.push(at);
+                }
+            }
+            None => {
+                let item = LinkedItem::new(target, &self.pull.id.repo, relationship, at);
+                let kind = kind.or(item.kind);
+                self.items.push(LinkedItem { kind, ..item });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::model::{Commit, LinkedIssue, Signature};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::sample::pull;
+
+    fn commit(message: &str) -> Commit {
+        let (headline, body) = message.split_once('\n').unwrap_or((message, ""));
+        let who = Signature {
+            name: "ada".to_owned(),
+            email: String::new(),
+            at: forge_core::Timestamp::from_unix(0),
+            login: None,
+            account_id: None,
+        };
+        Commit {
+            oid: String::new(),
+            message_headline: headline.to_owned(),
+            message_body: body.to_owned(),
+            authors: vec![who.clone()],
+            committer: who,
+        }
+    }
+
+    fn found(pull: &PullRequest) -> Vec<String> {
+        let items = linked_items(pull, &Hosts::builtin(), &mut Vec::new());
+        let of = |item: &LinkedItem| {
+            let places: Vec<&str> = item.found_in.iter().map(|at| at.name()).collect();
+            let relationship = item.relationship.name();
+            format!("{relationship} {} ({})", item.key, places.join(" "))
+        };
+        items.iter().map(of).collect()
+    }
+
+    #[test]
+    fn r_002_8_links_come_from_description_and_commits() {
+        let mut pull = pull();
+        pull.description = "Part of #3. See cli/cli#9, not #7.\n\nCloses #4".to_owned();
+        pull.commits = Some(vec![
+            commit("Add x\n\nFixes #3, and #5."),
+            commit("Fixes PROJ-123"),
+        ]);
+        pull.head_branch = "fix/12-x".to_owned();
+        assert_eq!(
+            found(&pull),
+            [
+                "closes #3 (description commit)",
+                "closes #4 (description)",
+                "closes PROJ-123 (commit)",
+                "related github.com/cli/cli#9 (description)",
+                "references #5 (commit)",
+                "references #12 (branch)",
+            ]
+        );
+    }
+
+    #[test]
+    fn r_002_21_ticket_is_one_linked_issue() {
+        let mut pull = pull();
+        pull.description = "Fixes PROJ-123".to_owned();
+        let items = linked_items(&pull, &Hosts::builtin(), &mut Vec::new());
+        assert_eq!(items.len(), 1);
+        assert_eq!(items[0].key, "PROJ-123");
+        assert_eq!(items[0].relationship, Relationship::Closes);
+        assert_eq!(items[0].state, None);
+    }
+
+    #[test]
+    fn r_002_23_branch_names_a_ticket() {
+        for (branch, wanted) in [
+            ("PROJ-123-x", Some("references PROJ-123 (branch)")),
+            ("feature/PROJ-1", Some("references PROJ-1 (branch)")),
+            ("123-x", Some("references #123 (branch)")),
+            ("issue-123", Some("references #123 (branch)")),
+            ("v2", None),
+            ("123", None),
+            ("release/1.2", None),
+            ("0-x", None),
+            ("utf-8", None),
+        ] {
+            let mut pull = pull();
+            pull.head_branch = branch.to_owned();
+            let found = found(&pull);
+            assert_eq!(found.first().map(String::as_str), wanted, "{branch}");
+        }
+    }
+
+    #[test]
+    fn c_002_10_strongest_relationship_wins_once() {
+        let mut pull = pull();
+        pull.linked_issues = Some(vec![LinkedIssue {
+            id: String::new(),
+            repo: pull.id.repo.clone(),
+            repo_node: None,
+            number: 7,
+            title: "An issue with the number of the pull request".to_owned(),
+            open: true,
+            url: "u".to_owned(),
+        }]);
+        pull.description = "#9 and see #9, fixes #7".to_owned();
+        assert_eq!(
+            found(&pull),
+            ["closes #7 (forge description)", "related #9 (description)"]
+        );
+        let mut items = linked_items(&pull, &Hosts::builtin(), &mut Vec::new());
+        let repo = Some(pull.id.repo.clone());
+        let link = |kind, n| Link {
+            title: Some(format!("T{n}")),
+            state: Some(LinkState::Merged),
+            ..Link::bare(kind, repo.clone(), PrKey::Number(n))
+        };
+        let links = Links {
+            mentions: vec![link(Some(SubjectKind::PullRequest), 9), link(None, 11)],
+            ..Links::default()
+        };
+        add_links(&mut items, &pull, &links);
+        let keys: Vec<&str> = items.iter().map(|i| i.key.as_str()).collect();
+        assert_eq!(keys, ["#7", "#9", "#11"]);
+        assert_eq!(items[1].kind, Some(SubjectKind::PullRequest));
+        assert_eq!(items[1].relationship, Relationship::Related);
+        assert_eq!(items[1].issue_in(&pull.id.repo), None);
+        assert_eq!(items[2].found_in, [LinkPlace::Comment]);
+    }
+
+    proptest! {
+        #[test]
+        fn links_of_any_text_are_unique(text in "(?s).{0,200}", branch in ".{0,30}") {
+            let mut pull = pull();
+            pull.description = text;
+            pull.head_branch = branch;
+            let items = linked_items(&pull, &Hosts::builtin(), &mut Vec::new());
+            let mut seen = std::collections::BTreeSet::new();
+            for item in items {
+                prop_assert!(seen.insert((item.key, item.kind.map(|k| k == SubjectKind::Issue))));
+            }
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! A diff under a budget: all files by name and number, and of their hunks what says most.
+
+use forge_core::{
+    diff::{self, FileDiff},
+    model::{FileChange, FileStatus},
+};
+use serde::Serialize;
+
+use crate::FileClass;
+
+/// How many bytes of hunks a diff has unless the caller says otherwise.
+pub const DEFAULT_DIFF_BYTES: usize = 60_000;
+/// How many lines of one file are shown.
+pub const MAX_FILE_LINES: usize = 400;
+/// A derived file with more changed lines than this is left out.
+pub const MAX_DERIVED_LINES: u64 = 40;
+/// A hunk is cut only where so many of its lines are left.
+const MIN_CUT_LINES: usize = 5;
+
+/// The changes of a pull request, packed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PackedDiff {
+    /// The merge base, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_sha: Option<String>,
+    /// The head commit, where the forge says it with the diff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head_sha: Option<String>,
+    /// How many lines of context the hunks have; `None` where the forge stores the diff as it was
+    /// made.
+    pub context_lines: Option<u32>,
+    /// How many files changed.
+    pub files_total: usize,
+    /// Added lines of all files.
+    pub additions: u64,
+    /// Deleted lines of all files.
+    pub deletions: u64,
+    /// The budget, in bytes of hunks.
+    pub max_bytes: usize,
+    /// Something was left out; each file says what and why.
+    pub truncated: bool,
+    /// Every file: code first, then tests, documentation, and what is derived.
+    pub files: Vec<PackedFile>,
+}
+
+/// A file of a packed diff.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PackedFile {
+    /// Its path at the head; at the base where it is deleted.
+    pub path: String,
+    /// Its path at the base, for a renamed or copied file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_path: Option<String>,
+    /// What happened.
+    pub status: FileStatus,
+    /// What the file is for.
+    pub class: FileClass,
+    /// Added lines; `None` for a binary file.
+    pub additions: Option<u64>,
+    /// Deleted lines; `None` for a binary file.
+    pub deletions: Option<u64>,
+    /// How many hunks it has.
+    pub hunks_total: usize,
+    /// Those that are shown, in order.
+    pub hunks: Vec<PackedHunk>,
+    /// What is left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub omitted: Vec<Omission>,
+}
+
+/// A hunk that is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PackedHunk {
+    /// Its `@@` line and its lines. Bytes that are not UTF-8 are replaced.
+    pub text: String,
+    /// How many lines are left out at its end.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lines_cut: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+const fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+/// Something that a packed diff does not show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Omission {
+    /// Why.
+    pub reason: OmissionReason,
+    /// How many hunks are left out as a whole.
+    pub hunks: usize,
+    /// How many lines are left out, those of hunks that are cut among them.
+    pub lines: usize,
+}
+
+/// Why something is left out of a diff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OmissionReason {
+    /// The budget is spent on what ranks before it.
+    Budget,
+    /// The file has more lines than are shown of one.
+    FileLines,
+    /// A program has written the file, and more than a few lines of it changed.
+    Generated,
+    /// It has no lines.
+    Binary,
+    /// The forge does not send the lines of a file of this size.
+    TooLarge,
+    /// The forge lists the file, and its diff does not have it.
+    Unavailable,
+}
+
+impl OmissionReason {
+    /// Every reason.
+    pub const ALL: [Self; 6] = [
+        Self::Budget,
+        Self::FileLines,
+        Self::Generated,
+        Self::Binary,
+        Self::TooLarge,
+        Self::Unavailable,
+    ];
+
+    /// The stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::FileLines => "file_lines",
+            Self::Generated => "generated",
+            Self::Binary => "binary",
+            Self::TooLarge => "too_large",
+            Self::Unavailable => "unavailable",
+        }
+    }
+
+    /// What it means, for the documentation.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Budget => "the budget is spent on what ranks before it",
+            Self::FileLines => "more than 400 lines of one file",
+            Self::Generated => {
+                "a generated, lock or vendored file of which more than 40 lines changed"
+            }
+            Self::Binary => "a binary file",
+            Self::TooLarge => "the forge does not send the lines of a file of this size",
+            Self::Unavailable => "the forge lists the file, and its diff does not have it",
+        }
+    }
+
+    /// Whether reading the whole diff shows what is left out.
+    #[must_use]
+    pub const fn is_in_whole_diff(self) -> bool {
+        matches!(self, Self::Budget | Self::FileLines | Self::Generated)
+    }
+}
+
+/// Packs `diff` into `max_bytes` bytes of hunks. A file of `listed` that the diff lacks is accounted
+/// for as [`OmissionReason::Unavailable`].
+///
+/// Hunks are taken in this order, as long as they fit: code before tests before documentation before
+/// what is derived, additions before pure deletions, then as git orders them. Of a hunk that does not
+/// fit the first lines are taken.
+#[must_use]
+pub fn pack(diff: &[u8], listed: &[FileChange], max_bytes: usize) -> PackedDiff {
+    let parsed = diff::files(diff);
+    let mut files: Vec<PackedFile> = parsed.iter().map(packed_file).collect();
+    let mut wanted: Vec<(FileClass, bool, usize, usize)> = Vec::new();
+    for (n, (file, packed)) in parsed.iter().zip(&mut files).enumerate() {
+        let changed = file.additions + file.deletions;
+        if packed.class.is_derived() && changed > MAX_DERIVED_LINES {
+            for hunk in &file.hunks {
+                packed.omit(OmissionReason::Generated, 1, body_lines(hunk.raw));
+            }
+            continue;
+        }
+        let of_file = file.hunks.iter().enumerate();
+        wanted.extend(of_file.map(|(at, hunk)| (packed.class, !adds(hunk.raw), n, at)));
+    }
+    wanted.sort_unstable();
+    let mut room = max_bytes;
+    let mut shown: Vec<Vec<(usize, PackedHunk)>> = vec![Vec::new(); files.len()];
+    for (_, _, n, at) in wanted {
+        let (Some(file), Some(packed), Some(shown)) =
+            (parsed.get(n), files.get_mut(n), shown.get_mut(n))
+        else {
+            continue;
+        };
+        let raw = file.hunks.get(at).map_or(&b""[..], |hunk| hunk.raw);
+        let used: usize = shown.iter().map(|(_, hunk)| text_lines(&hunk.text)).sum();
+        let lines_left = MAX_FILE_LINES.saturating_sub(used);
+        let text = String::from_utf8_lossy(raw);
+        let total = body_lines(raw);
+        let kept = first_lines(&text, room, lines_left);
+        let kept_lines = text_lines(kept);
+        let reason = match kept_lines >= lines_left {
+            true => OmissionReason::FileLines,
+            false => OmissionReason::Budget,
+        };
+        if kept.len() == text.len() || kept_lines >= MIN_CUT_LINES {
+            let lines_cut = total - kept_lines;
+            if lines_cut > 0 {
+                packed.omit(reason, 0, lines_cut);
+            }
+            room -= kept.len();
+            let text = kept.to_owned();
+            shown.push((at, PackedHunk { text, lines_cut }));
+        } else {
+            packed.omit(reason, 1, total);
+        }
+    }
+    for (packed, mut hunks) in files.iter_mut().zip(shown) {
+        hunks.sort_by_key(|(at, _)| *at);
+        packed.hunks = hunks.into_iter().map(|(_, hunk)| hunk).collect();
+    }
+    files.extend(missing(&files, listed));
+    files.sort_by_key(|file| file.class);
+    let sum = |of: fn(&PackedFile) -> Option<u64>| files.iter().filter_map(of).sum();
+    PackedDiff {
+        base_sha: None,
+        head_sha: None,
+        context_lines: None,
+        files_total: files.len(),
+        additions: sum(|file| file.additions),
+        deletions: sum(|file| file.deletions),
+        max_bytes,
+        truncated: files.iter().any(|file| !file.omitted.is_empty()),
+        files,
+    }
+}
+
+impl PackedFile {
+    fn omit(&mut self, reason: OmissionReason, hunks: usize, lines: usize) {
+        match self.omitted.iter_mut().find(|o| o.reason == reason) {
+            Some(known) => {
+                known.hunks += hunks;
+                known.lines += lines;
+            }
+            None => self.omitted.push(Omission {
+                reason,
+                hunks,
+                lines,
+            }),
+        }
+    }
+}
+
+/// A file without its hunks.
+fn packed_file(file: &FileDiff<'_>) -> PackedFile {
+    let header = &file.header;
+    let path = header.path().to_owned();
+    let mut packed = PackedFile {
+        class: FileClass::of(&path),
+        path,
+        previous_path: header.previous_path().map(str::to_owned),
+        status: header.status,
+        additions: (!header.binary).then_some(file.additions),
+        deletions: (!header.binary).then_some(file.deletions),
+        hunks_total: file.hunks.len(),
+        hunks: Vec::new(),
+        omitted: Vec::new(),
+    };
+    if header.binary {
+        packed.omit(OmissionReason::Binary, 0, 0);
+    } else if header.lines_left_out {
+        packed.omit(OmissionReason::TooLarge, 0, 0);
+    }
+    packed
+}
+
+fn missing(files: &[PackedFile], listed: &[FileChange]) -> Vec<PackedFile> {
+    let known: std::collections::HashSet<&str> = files.iter().map(|f| f.path.as_str()).collect();
+    let missing = listed.iter().filter(|f| !known.contains(f.path.as_str()));
+    let of = |file: &FileChange| {
+        let mut packed = PackedFile {
+            path: file.path.clone(),
+            previous_path: file.previous_path.clone(),
+            status: file.status,
+            class: FileClass::of(&file.path),
+            additions: file.additions,
+            deletions: file.deletions,
+            hunks_total: 0,
+            hunks: Vec::new(),
+            omitted: Vec::new(),
+        };
+        packed.omit(OmissionReason::Unavailable, 0, 0);
+        packed
+    };
+    missing.map(of).collect()
+}
+
+/// How many lines a hunk has behind its `@@` line.
+fn body_lines(raw: &[u8]) -> usize {
+    raw.split_inclusive(|b| *b == b'\n')
+        .count()
+        .saturating_sub(1)
+}
+
+fn text_lines(text: &str) -> usize {
+    text.split_inclusive('\n').count().saturating_sub(1)
+}
+
+/// Whether a hunk adds a line.
+fn adds(raw: &[u8]) -> bool {
+    let mut lines = raw.split(|b| *b == b'\n').skip(1);
+    lines.any(|line| line.first() == Some(&b'+'))
+}
+
+/// The first whole lines that fit, the `@@` line not counted among `max_lines`.
+fn first_lines(text: &str, max_bytes: usize, max_lines: usize) -> &str {
+    let mut end = 0;
+    for (n, line) in text.split_inclusive('\n').enumerate() {
+        if n > max_lines || end + line.len() > max_bytes {
+            break;
+        }
+        end += line.len();
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::sample::file;
+
+    /// A diff of files, each with hunks of so many added and deleted lines.
+    fn diff_of(files: &[(&str, &[(usize, usize)])]) -> String {
+        let mut diff = String::new();
+        for (path, hunks) in files {
+            diff += &format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n");
+            for (n, (added, deleted)) in hunks.iter().enumerate() {
+                let at = n * 1000 + 1;
+                diff += &format!("@@ -{at},{deleted} +{at},{added} @@\n");
+                diff += &"-old line\n".repeat(*deleted);
+                diff += &"+new line\n".repeat(*added);
+            }
+        }
+        diff
+    }
+
+    fn shown(packed: &PackedDiff) -> usize {
+        let hunks = packed.files.iter().flat_map(|f| &f.hunks);
+        hunks.map(|hunk| hunk.text.len()).sum()
+    }
+
+    fn reasons(packed: &PackedDiff, path: &str) -> Vec<(&'static str, usize, usize)> {
+        let file = packed.files.iter().find(|f| f.path == path).unwrap();
+        let of = |o: &Omission| (o.reason.name(), o.hunks, o.lines);
+        file.omitted.iter().map(of).collect()
+    }
+
+    #[test]
+    fn r_002_10_small_budget_shows_code_first() {
+        let diff = diff_of(&[
+            ("Cargo.lock", &[(30, 9)]),
+            ("README.md", &[(30, 0)]),
+            ("src/a.rs", &[(40, 0), (20, 0)]),
+            ("tests/a.rs", &[(90, 0)]),
+        ]);
+        let packed = pack(diff.as_bytes(), &[], 1_500);
+        let order: Vec<&str> = packed.files.iter().map(|f| f.path.as_str()).collect();
+        assert_eq!(order, ["src/a.rs", "tests/a.rs", "README.md", "Cargo.lock"]);
+        assert_eq!(packed.files[0].hunks.len(), 2);
+        assert!(packed.files[0].omitted.is_empty());
+        assert!(packed.files[1].hunks[0].lines_cut > 0);
+        assert_eq!(reasons(&packed, "Cargo.lock"), [("budget", 1, 39)]);
+        assert!(packed.truncated);
+        assert_eq!((packed.additions, packed.deletions), (210, 9));
+        assert!(shown(&packed) <= 1_500);
+    }
+
+    #[test]
+    fn packing_takes_additions_before_deletions() {
+        let diff = diff_of(&[("a.rs", &[(0, 30), (30, 0)]), ("b.rs", &[(9, 1)])]);
+        let packed = pack(diff.as_bytes(), &[], 460);
+        assert_eq!(packed.files[0].hunks.len(), 1);
+        assert!(packed.files[0].hunks[0].text.contains("+new line"));
+        assert_eq!(packed.files[1].hunks.len(), 1);
+        assert_eq!(reasons(&packed, "a.rs"), [("budget", 1, 30)]);
+    }
+
+    #[test]
+    fn packing_says_why_each_file_is_not_whole() {
+        let mut diff = diff_of(&[
+            ("web/yarn.lock", &[(30, 11)]),
+            ("big.rs", &[(900, 0), (3, 0)]),
+        ]);
+        diff += "diff --git a/p.png b/p.png\nBinary files a/p.png and b/p.png differ\n";
+        diff += "diff --git a/t b/t\nFiles a/t and b/t differ\n";
+        let listed = [file("big.rs", 903, 0), file("gone.rs", 7, 1)];
+        let packed = pack(diff.as_bytes(), &listed, 60_000);
+        assert_eq!(reasons(&packed, "web/yarn.lock"), [("generated", 1, 41)]);
+        assert_eq!(reasons(&packed, "big.rs"), [("file_lines", 1, 503)]);
+        assert_eq!(reasons(&packed, "p.png"), [("binary", 0, 0)]);
+        assert_eq!(reasons(&packed, "t"), [("too_large", 0, 0)]);
+        assert_eq!(reasons(&packed, "gone.rs"), [("unavailable", 0, 0)]);
+        assert_eq!(packed.files_total, 5);
+        assert_eq!(packed.additions, 30 + 903 + 7);
+    }
+
+    #[test]
+    fn whole_diff_is_not_truncated() {
+        let diff = diff_of(&[("a.rs", &[(3, 1), (0, 2)])]);
+        let packed = pack(diff.as_bytes(), &[], 60_000);
+        assert!(!packed.truncated);
+        let hunks: String = packed.files[0].hunks.iter().map(|h| &*h.text).collect();
+        assert!(diff.ends_with(&hunks));
+        let none = pack(b"", &[], 60_000);
+        assert_eq!((none.files_total, none.truncated), (0, false));
+    }
+
+    fn any_files() -> impl Strategy<Value = Vec<(String, Vec<(usize, usize)>)>> {
+        let path = prop::sample::select(vec![
+            "src/a",
+            "tests/b",
+            "docs/c.md",
+            "go.sum",
+            "vendor/d",
+            "e.min.js",
+            "f",
+        ]);
+        let hunks = prop::collection::vec((0_usize..600, 0_usize..60), 0..5);
+        prop::collection::vec((path, hunks), 0..9).prop_map(|files| {
+            let numbered = files.into_iter().enumerate();
+            numbered
+                .map(|(n, (path, mut hunks))| {
+                    hunks.retain(|(added, deleted)| added + deleted > 0);
+                    (format!("{n}/{path}"), hunks)
+                })
+                .collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn packing_keeps_its_budget_and_accounts_for_every_file(
+            files in any_files(),
+            max in 0_usize..20_000,
+        ) {
+            let named: Vec<(&str, &[(usize, usize)])> =
+                files.iter().map(|(path, hunks)| (path.as_str(), hunks.as_slice())).collect();
+            let diff = diff_of(&named);
+            let packed = pack(diff.as_bytes(), &[], max);
+            prop_assert!(shown(&packed) <= max);
+            prop_assert_eq!(packed.files.len(), files.len());
+            for (path, hunks) in &files {
+                let file = packed.files.iter().find(|f| f.path == *path).unwrap();
+                let left_out: usize = file.omitted.iter().map(|o| o.hunks).sum();
+                prop_assert_eq!(file.hunks.len() + left_out, hunks.len());
+                let lines: usize = hunks.iter().map(|(a, d)| a + d).sum();
+                let kept: usize = file.hunks.iter().map(|h| text_lines(&h.text)).sum();
+                let lost: usize = file.omitted.iter().map(|o| o.lines).sum();
+                prop_assert_eq!(kept + lost, lines);
+                prop_assert!(kept <= MAX_FILE_LINES);
+            }
+            prop_assert_eq!(&packed, &pack(diff.as_bytes(), &[], max));
+        }
+
+        #[test]
+        fn packing_any_bytes_never_panics(
+            bytes in prop::collection::vec(any::<u8>(), 0..400),
+            max in 0_usize..400,
+        ) {
+            let mut diff = b"diff --git a/x b/x\n@@ -1 +1 @@\n".to_vec();
+            diff.extend(bytes);
+            prop_assert!(shown(&pack(&diff, &[], max)) <= max);
+        }
+    }
+}

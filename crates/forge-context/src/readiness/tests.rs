@@ -1,0 +1,285 @@
+use forge_core::{Warning, model::Actor};
+use proptest::prelude::*;
+
+use super::*;
+use crate::sample::{checks, mergeability, pull, review, thread};
+
+const ALL: ForgeRules = ForgeRules {
+    checks: true,
+    verdicts: true,
+    threads: true,
+};
+
+fn judge(pull: &PullRequest) -> Readiness {
+    Readiness::of(pull, ALL, None, Timestamp::from_unix(0))
+}
+
+fn found(readiness: &Readiness, rule: Rule) -> &Requirement {
+    let mut all = readiness.requirements.iter();
+    all.find(|r| r.rule == rule).unwrap()
+}
+
+#[test]
+fn readiness_of_green_pull_is_true() {
+    let ready = judge(&pull());
+    assert_eq!(ready.ready_to_merge, Some(true));
+    assert!(ready.blockers.is_empty());
+    assert_eq!(ready.requirements.len(), RULES.len() - 1);
+    assert!(ready.requirements.is_sorted_by_key(|r| r.rule));
+}
+
+#[test]
+fn r_002_13_blockers_have_exact_texts_in_order() {
+    let mut pull = pull();
+    pull.draft = true;
+    pull.approvals = 0;
+    pull.changes_requested = 1;
+    pull.latest_reviews = vec![review("grace", ReviewState::ChangesRequested)];
+    pull.threads = Some(vec![thread(false), thread(true), thread(false)]);
+    pull.checks = Some(checks(&[
+        ("lint", CheckStatus::Pending),
+        ("b", CheckStatus::Cancelled),
+        ("a", CheckStatus::Failure),
+    ]));
+    pull.mergeability = Some(mergeability(MergeState::Conflicting, "DIRTY"));
+    let ready = judge(&pull);
+    assert_eq!(
+        ready.blockers,
+        [
+            "CI failing: a, b",
+            "1 reviewer(s) requested changes",
+            "2 unresolved comment thread(s)",
+            "No approvals yet",
+            "PR is still in draft",
+            "Merge conflicts with main",
+            "CI pending: lint",
+        ]
+    );
+    let first: Vec<&str> = ready.unmet().map(|r| r.rule.name()).collect();
+    assert_eq!(
+        first,
+        [
+            "no_conflicts",
+            "not_draft",
+            "no_changes_requested",
+            "approved",
+            "checks_passed",
+            "threads_resolved",
+            "checks_finished",
+        ]
+    );
+    let changes = found(&ready, Rule::NoChangesRequested);
+    let by = [cleared(ClearedBy::Reviewer, vec!["grace".to_owned()])];
+    assert_eq!(changes.cleared_by, by);
+}
+
+#[test]
+fn c_002_7_pull_that_is_not_open_has_no_blockers() {
+    for (state, by) in [(PrState::Closed, 1), (PrState::Merged, 0)] {
+        let mut pull = pull();
+        pull.state = state;
+        pull.approvals = 0;
+        let ready = judge(&pull);
+        assert_eq!(ready.ready_to_merge, Some(false));
+        assert!(ready.blockers.is_empty());
+        assert_eq!(ready.requirements.len(), 1);
+        assert_eq!(ready.requirements[0].cleared_by.len(), by);
+    }
+}
+
+#[test]
+fn readiness_without_checks_is_unknown() {
+    let mut pull = pull();
+    pull.checks = Some(checks(&[]));
+    let ready = judge(&pull);
+    assert_eq!(ready.ready_to_merge, None);
+    let reported = found(&ready, Rule::ChecksReported);
+    assert_eq!(reported.status, RequirementStatus::Unknown);
+    assert_eq!(ready.requirements[0].rule, Rule::ChecksReported);
+    // A forge without checks has no such rule.
+    let none = ForgeRules {
+        checks: false,
+        ..ALL
+    };
+    let ready = Readiness::of(&pull, none, None, Timestamp::from_unix(0));
+    assert_eq!(ready.ready_to_merge, Some(true));
+    // A failure to read them is unknown, and no checks at all in this repository are no rule.
+    pull.checks = None;
+    assert_eq!(judge(&pull).ready_to_merge, Some(true));
+    pull.warnings = vec![Warning::new("no").of_section("checks")];
+    assert_eq!(judge(&pull).ready_to_merge, None);
+    pull.warnings.clear();
+    pull.checks = Some(checks(&[("a", CheckStatus::Success)]).cut());
+    assert_eq!(judge(&pull).ready_to_merge, None);
+}
+
+#[test]
+fn readiness_of_unread_sections_is_unknown() {
+    let mut unread = pull();
+    unread.threads = None;
+    assert_eq!(judge(&unread).ready_to_merge, None);
+    let mut unread = pull();
+    unread.mergeability = None;
+    assert_eq!(judge(&unread).ready_to_merge, None);
+    let mut unread = pull();
+    unread.mergeability = Some(mergeability(MergeState::Unknown, "UNKNOWN"));
+    let ready = judge(&unread);
+    assert_eq!(ready.ready_to_merge, None);
+    let by = &found(&ready, Rule::NoConflicts).cleared_by[0];
+    assert_eq!(by.who, ClearedBy::Time);
+    // What is unmet is false, whatever else is unknown.
+    unread.draft = true;
+    assert_eq!(judge(&unread).ready_to_merge, Some(false));
+}
+
+#[test]
+fn c_002_17_approval_follows_the_forges_decision() {
+    use ReviewDecision::{Approved, ChangesRequested, ReviewRequired};
+    for (decision, approvals, blocker, source) in [
+        (None, 0, Some("No approvals yet"), RequirementSource::Own),
+        (None, 1, None, RequirementSource::Own),
+        (Some(Approved), 0, None, RequirementSource::Own),
+        (
+            Some(ReviewRequired),
+            0,
+            Some("No approvals yet"),
+            RequirementSource::BaseRules,
+        ),
+        (
+            Some(ReviewRequired),
+            1,
+            Some("Review required"),
+            RequirementSource::BaseRules,
+        ),
+        (
+            Some(ChangesRequested),
+            0,
+            Some("No approvals yet"),
+            RequirementSource::BaseRules,
+        ),
+    ] {
+        let mut pull = pull();
+        pull.mergeability = Some(mergeability(MergeState::Mergeable, "BLOCKED"));
+        pull.review_decision = decision;
+        pull.approvals = approvals;
+        pull.pending_reviewers = vec![Reviewer::user("grace")];
+        let ready = judge(&pull);
+        let approved = found(&ready, Rule::Approved);
+        let found = (approved.blocker.as_deref(), approved.source);
+        assert_eq!(found, (blocker, source), "{decision:?} {approvals}");
+        if blocker.is_some() {
+            assert_eq!(approved.cleared_by[0].names, ["grace"]);
+        }
+    }
+}
+
+#[test]
+fn blocked_word_is_unknown_unless_a_rule_explains_it() {
+    let mut pull = pull();
+    pull.mergeability = Some(mergeability(MergeState::Mergeable, "BLOCKED"));
+    let ready = judge(&pull);
+    assert_eq!(ready.ready_to_merge, None);
+    let blocked = found(&ready, Rule::NotBlocked);
+    assert_eq!(blocked.status, RequirementStatus::Unknown);
+    assert_eq!(blocked.cleared_by[0].who, ClearedBy::Admin);
+    let mut report = checks(&[("build", CheckStatus::Failure)]);
+    report.checks[0].required = Some(true);
+    pull.checks = Some(report);
+    let ready = judge(&pull);
+    let rules = ready.requirements.iter().map(|r| r.rule);
+    assert!(!rules.into_iter().any(|rule| rule == Rule::NotBlocked));
+    let failed = found(&ready, Rule::ChecksPassed);
+    assert_eq!(failed.source, RequirementSource::BaseRules);
+}
+
+#[test]
+fn behind_and_expected_and_dependency_are_blockers() {
+    let mut pull = pull();
+    pull.mergeability = Some(mergeability(MergeState::Mergeable, "BEHIND"));
+    let mut report = checks(&[("deploy", CheckStatus::Pending)]);
+    report.checks[0].conclusion = Some("EXPECTED".to_owned());
+    pull.checks = Some(report);
+    let below = Dependency {
+        key: PrKey::Number(3),
+        state: Some(PrState::Open),
+    };
+    let ready = Readiness::of(&pull, ALL, Some(&below), Timestamp::from_unix(0));
+    assert_eq!(
+        ready.blockers,
+        [
+            "Expected checks have not reported: deploy",
+            "Behind main",
+            "Depends on #3, which is not merged",
+        ]
+    );
+    for (state, status) in [
+        (None, RequirementStatus::Unknown),
+        (Some(PrState::Merged), RequirementStatus::Met),
+        (Some(PrState::Closed), RequirementStatus::Unmet),
+    ] {
+        let below = Dependency {
+            state,
+            ..below.clone()
+        };
+        assert_eq!(dependency_merged(&below).status, status, "{state:?}");
+    }
+}
+
+#[test]
+fn long_lists_of_names_are_counted() {
+    let names: Vec<String> = (0..400).map(|n| format!("check {n:03}")).collect();
+    let failed: Vec<(&str, CheckStatus)> = names
+        .iter()
+        .map(|name| (name.as_str(), CheckStatus::Failure))
+        .collect();
+    let mut pull = pull();
+    pull.checks = Some(checks(&failed));
+    let ready = judge(&pull);
+    assert!(ready.blockers[0].starts_with("CI failing: check 000, check 001, "));
+    assert!(ready.blockers[0].ends_with(", check 019 and 380 more"));
+}
+
+#[test]
+fn rules_are_all_listed_once_in_order() {
+    assert!(RULES.is_sorted_by(|a, b| a.rule < b.rule));
+    let mut places: Vec<u8> = RULES.iter().map(|r| r.place).filter(|p| *p > 0).collect();
+    places.sort_unstable();
+    assert_eq!(places, (1..=10).collect::<Vec<u8>>());
+}
+
+proptest! {
+    #[test]
+    fn readiness_is_false_exactly_where_something_is_unmet(
+        (draft, approvals, changes, open) in (any::<bool>(), 0_u64..3, 0_u64..3, 0_usize..3),
+        word in prop::sample::select(vec!["CLEAN", "BLOCKED", "BEHIND", "UNKNOWN", "DIRTY", ""]),
+        state in prop::sample::select(vec![MergeState::Mergeable, MergeState::Conflicting, MergeState::Unknown]),
+        of_checks in prop::collection::vec(prop::sample::select(vec![
+            CheckStatus::Success, CheckStatus::Failure, CheckStatus::Pending, CheckStatus::Skipped,
+        ]), 0..4),
+        login in "[a-z]{1,9}",
+    ) {
+        let mut pull = pull();
+        pull.author = Actor::new(login);
+        pull.draft = draft;
+        pull.approvals = approvals;
+        pull.changes_requested = changes;
+        pull.threads = Some((0..open).map(|_| thread(false)).collect());
+        pull.mergeability = Some(mergeability(state, word));
+        let named: Vec<(String, CheckStatus)> = of_checks.iter().enumerate()
+            .map(|(n, status)| (n.to_string(), *status)).collect();
+        let named: Vec<(&str, CheckStatus)> = named.iter().map(|(n, s)| (n.as_str(), *s)).collect();
+        pull.checks = Some(checks(&named));
+        let ready = judge(&pull);
+        let unmet = ready.unmet().count();
+        prop_assert_eq!(ready.ready_to_merge == Some(false), unmet > 0);
+        prop_assert_eq!(ready.blockers.len(), unmet);
+        let unknown = ready.requirements.iter().any(|r| r.status == RequirementStatus::Unknown);
+        prop_assert_eq!(ready.ready_to_merge.is_none(), unmet == 0 && unknown);
+        for requirement in &ready.requirements {
+            let met = requirement.status == RequirementStatus::Met;
+            prop_assert!(!met || requirement.cleared_by.is_empty());
+            prop_assert!(!requirement.evidence.is_empty());
+        }
+        prop_assert_eq!(&ready, &judge(&pull));
+    }
+}

@@ -1,0 +1,342 @@
+//! Pull requests that have to do with another one: what it builds on, what builds on it, and what
+//! changes the same files, has the same issue or a branch with the same beginning.
+
+use std::collections::BTreeSet;
+
+use forge_core::{
+    PrKey, Timestamp,
+    locator::Hosts,
+    mentions::ticket_key,
+    model::{Link, LinkState, Links, PrState, PullRequest},
+};
+use serde::Serialize;
+
+use crate::{
+    FileClass, LinkedItem, PREFIX_TYPES,
+    linked::{Relationship, linked_items},
+};
+
+/// How many related pull requests are kept.
+pub const MAX_RELATED: usize = 5;
+/// Pull requests that nobody touched for so many days are left out.
+pub const LOOKBACK_DAYS: i64 = 30;
+/// How many pull requests are looked at, the newest.
+pub const MAX_CANDIDATES: usize = 50;
+
+/// How a pull request has to do with another one, strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RelatedBy {
+    /// The other one is below: this one builds on it.
+    Dependency,
+    /// The other one builds on this one.
+    Dependent,
+    /// Both change the same files, files that programs write not counted.
+    SameFiles,
+    /// Both close or belong with the same issue.
+    LinkedIssue,
+    /// The names of their branches begin with the same ticket or the same path.
+    SameBranchPrefix,
+}
+
+impl RelatedBy {
+    /// Every kind, strongest first.
+    pub const ALL: [Self; 5] = [
+        Self::Dependency,
+        Self::Dependent,
+        Self::SameFiles,
+        Self::LinkedIssue,
+        Self::SameBranchPrefix,
+    ];
+
+    /// The stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dependency => "dependency",
+            Self::Dependent => "dependent",
+            Self::SameFiles => "same_files",
+            Self::LinkedIssue => "linked_issue",
+            Self::SameBranchPrefix => "same_branch_prefix",
+        }
+    }
+
+    /// What it means, for the documentation.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Dependency => "this pull request builds on it",
+            Self::Dependent => "it builds on this pull request",
+            Self::SameFiles => "both change a file that no program wrote",
+            Self::LinkedIssue => "both close, or belong with, the same issue or ticket",
+            Self::SameBranchPrefix => {
+                "the branches begin with the same ticket, or with the same path that is more than a \
+                 word such as `fix`"
+            }
+        }
+    }
+}
+
+/// A pull request that has to do with another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RelatedPull {
+    /// What names it.
+    pub key: PrKey,
+    /// Its title, where it is known.
+    pub title: Option<String>,
+    /// Its author, where that is known.
+    pub author: Option<String>,
+    /// Its state, where it is known.
+    pub state: Option<LinkState>,
+    /// The strongest of what relates them.
+    pub relationship: RelatedBy,
+    /// The files that both change.
+    pub overlap_files: Vec<String>,
+    /// Its page, where it is known.
+    pub url: Option<String>,
+}
+
+/// The pull requests of `candidates` and of `links` that have to do with `pull`, strongest first, at
+/// most five. `items` is what `pull` is linked with.
+#[must_use]
+pub fn related_pulls(
+    pull: &PullRequest,
+    items: &[LinkedItem],
+    links: Option<&Links>,
+    candidates: &[PullRequest],
+    hosts: &Hosts,
+    now: Timestamp,
+) -> Vec<RelatedPull> {
+    let since = now.unix() - LOOKBACK_DAYS * 24 * 60 * 60;
+    let files = written_files(pull);
+    let issues = issue_keys(items);
+    let prefix = branch_prefix(&pull.head_branch);
+    let mut found: Vec<(RelatedPull, Timestamp)> = Vec::new();
+    for other in candidates {
+        let is_recent = other.updated_at.unix() >= since || other.state == PrState::Open;
+        if other.id.key == pull.id.key || !is_recent {
+            continue;
+        }
+        let overlap: Vec<String> = written_files(other).intersection(&files).cloned().collect();
+        let shares_issue = || {
+            let theirs = linked_items(other, hosts, &mut Vec::new());
+            !issue_keys(&theirs).is_disjoint(&issues)
+        };
+        let same_prefix = || prefix.is_some() && branch_prefix(&other.head_branch) == prefix;
+        let relationship = if is_below(other, pull) {
+            RelatedBy::Dependency
+        } else if is_below(pull, other) {
+            RelatedBy::Dependent
+        } else if !overlap.is_empty() {
+            RelatedBy::SameFiles
+        } else if shares_issue() {
+            RelatedBy::LinkedIssue
+        } else if same_prefix() {
+            RelatedBy::SameBranchPrefix
+        } else {
+            continue;
+        };
+        let related = RelatedPull {
+            key: other.id.key.clone(),
+            title: Some(other.title.clone()),
+            author: Some(other.author.login.clone()),
+            state: Some(other.state.into()),
+            relationship,
+            overlap_files: overlap,
+            url: Some(other.url.clone()),
+        };
+        found.push((related, other.updated_at));
+    }
+    if let Some(links) = links {
+        add_chain(&mut found, &links.depends_on, RelatedBy::Dependency);
+        add_chain(&mut found, &links.needed_by, RelatedBy::Dependent);
+    }
+    found.sort_by(|(a, a_at), (b, b_at)| {
+        let overlap = |related: &RelatedPull| related.overlap_files.len();
+        a.relationship
+            .cmp(&b.relationship)
+            .then_with(|| overlap(b).cmp(&overlap(a)))
+            .then_with(|| b_at.cmp(a_at))
+            .then_with(|| a.key.cmp(&b.key))
+    });
+    found.truncate(MAX_RELATED);
+    found.into_iter().map(|(related, _)| related).collect()
+}
+
+/// What the forge knows of dependencies, beside or over what the candidates show.
+fn add_chain(found: &mut Vec<(RelatedPull, Timestamp)>, links: &[Link], relationship: RelatedBy) {
+    for link in links {
+        match found.iter_mut().find(|(known, _)| known.key == link.key) {
+            Some((known, _)) => known.relationship = relationship,
+            None => {
+                let related = RelatedPull {
+                    key: link.key.clone(),
+                    title: link.title.clone(),
+                    author: None,
+                    state: link.state,
+                    relationship,
+                    overlap_files: Vec::new(),
+                    url: None,
+                };
+                found.push((related, Timestamp::from_unix(0)));
+            }
+        }
+    }
+}
+
+/// Whether `upper` builds on `lower`: its record says so, or its base branch is the open one's head.
+fn is_below(lower: &PullRequest, upper: &PullRequest) -> bool {
+    let of_fork = lower
+        .head_repo
+        .as_ref()
+        .is_some_and(|repo| repo.comparison_key() != lower.id.repo.comparison_key());
+    let chained = lower.head_branch == upper.base_branch
+        && !of_fork
+        && lower.state == PrState::Open
+        && upper.state == PrState::Open;
+    upper.depends_on.as_ref() == Some(&lower.id.key) || chained
+}
+
+fn written_files(pull: &PullRequest) -> BTreeSet<String> {
+    let files = pull.files.iter().flatten();
+    files
+        .map(|file| &file.path)
+        .filter(|path| !FileClass::of(path).is_derived())
+        .cloned()
+        .collect()
+}
+
+fn issue_keys(items: &[LinkedItem]) -> BTreeSet<&str> {
+    let firm = |item: &&LinkedItem| item.relationship != Relationship::References;
+    items.iter().filter(firm).map(|i| i.key.as_str()).collect()
+}
+
+/// The ticket or number that a branch names, else the path before its last part.
+fn branch_prefix(branch: &str) -> Option<&str> {
+    let last = branch.rsplit('/').next().unwrap_or(branch);
+    if let Some(ticket) = ticket_key(last) {
+        return Some(ticket);
+    }
+    let (number, _) = last.split_once(['-', '_']).unwrap_or_default();
+    if !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()) {
+        return Some(number);
+    }
+    let (path, _) = branch.rsplit_once('/')?;
+    let is_type = |word: &str| {
+        let mut words = PREFIX_TYPES.iter();
+        words.any(|(known, _)| known.eq_ignore_ascii_case(word))
+    };
+    (!is_type(path)).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use forge_core::{PrId, RepoId, model::SubjectKind};
+
+    use super::*;
+    use crate::sample::{file, pull};
+
+    const NOW: i64 = 1_700_000_000;
+
+    fn other(number: u64, branch: &str, paths: &[&str]) -> PullRequest {
+        PullRequest {
+            id: PrId::number(RepoId::local("/r"), number),
+            head_branch: branch.to_owned(),
+            title: format!("T{number}"),
+            files: Some(paths.iter().map(|path| file(path, 1, 0)).collect()),
+            ..pull()
+        }
+    }
+
+    fn related(pull: &PullRequest, links: &Links, all: &[PullRequest]) -> Vec<String> {
+        let hosts = Hosts::builtin();
+        let items = linked_items(pull, &hosts, &mut Vec::new());
+        let now = Timestamp::from_unix(NOW);
+        let found = related_pulls(pull, &items, Some(links), all, &hosts, now);
+        let of = |r: RelatedPull| {
+            let files = r.overlap_files.join(" ");
+            format!("{} {} {files}", r.relationship.name(), r.key)
+                .trim_end()
+                .to_owned()
+        };
+        found.into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn r_002_9_related_pulls_are_ranked() {
+        let mut own = other(7, "team/api/work", &["src/a.rs", "src/b.rs", "Cargo.lock"]);
+        own.description = "Closes #3".to_owned();
+        own.base_branch = "below".to_owned();
+        let mut upper = other(5, "upper", &["z.rs"]);
+        upper.base_branch = "team/api/work".to_owned();
+        let mut same_issue = other(9, "n", &["z.rs"]);
+        same_issue.description = "fixes #3".to_owned();
+        let all = [
+            own.clone(),
+            other(1, "below", &["src/a.rs"]),
+            other(2, "x", &["src/a.rs"]),
+            other(3, "y", &["src/b.rs", "src/a.rs"]),
+            other(4, "team/api/next", &["Cargo.lock"]),
+            upper,
+            other(6, "z", &["z.rs", "Cargo.lock"]),
+            same_issue,
+        ];
+        assert_eq!(
+            related(&own, &Links::default(), &all),
+            [
+                "dependency 1 src/a.rs",
+                "dependent 5",
+                "same_files 3 src/a.rs src/b.rs",
+                "same_files 2 src/a.rs",
+                "linked_issue 9",
+            ]
+        );
+        assert_eq!(
+            related(&own, &Links::default(), &all[4..5]),
+            ["same_branch_prefix 4"]
+        );
+    }
+
+    #[test]
+    fn related_pulls_have_what_the_forge_links() {
+        let own = other(7, "work", &["src/a.rs"]);
+        let repo = Some(RepoId::local("/r"));
+        let kind = Some(SubjectKind::PullRequest);
+        let links = Links {
+            depends_on: vec![Link::bare(kind, repo.clone(), PrKey::Number(2))],
+            needed_by: vec![Link::bare(kind, repo, PrKey::Number(8))],
+            ..Links::default()
+        };
+        let all = [other(2, "x", &["src/a.rs"])];
+        assert_eq!(
+            related(&own, &links, &all),
+            ["dependency 2 src/a.rs", "dependent 8"]
+        );
+    }
+
+    #[test]
+    fn r_002_18_lookback_leaves_out_old_ones() {
+        let own = other(7, "work", &["src/a.rs"]);
+        let mut old = other(2, "x", &["src/a.rs"]);
+        old.updated_at = Timestamp::from_unix(NOW - 31 * 86_400);
+        assert_eq!(related(&own, &Links::default(), &[old.clone()]).len(), 1);
+        old.state = PrState::Merged;
+        assert!(related(&own, &Links::default(), &[old.clone()]).is_empty());
+        old.updated_at = Timestamp::from_unix(NOW - 29 * 86_400);
+        assert_eq!(related(&own, &Links::default(), &[old]).len(), 1);
+    }
+
+    #[test]
+    fn branch_prefix_is_more_than_a_word() {
+        for (branch, prefix) in [
+            ("feature/PROJ-1-x", Some("PROJ-1")),
+            ("fix/12-x", Some("12")),
+            ("team/api/x", Some("team/api")),
+            ("fix/x", None),
+            ("work", None),
+            ("a-b", None),
+        ] {
+            assert_eq!(branch_prefix(branch), prefix, "{branch}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! How risky a change is, by its size and by what it touches.
+
+use forge_core::model::PullRequest;
+use serde::Serialize;
+
+/// How much care a change needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RiskLevel {
+    /// A score of 0.
+    Low,
+    /// A score of 1 or 2.
+    Medium,
+    /// A score of 3 or more.
+    High,
+}
+
+impl RiskLevel {
+    /// The stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    const fn of(score: u64) -> Self {
+        match score {
+            0 => Self::Low,
+            1 | 2 => Self::Medium,
+            _ => Self::High,
+        }
+    }
+}
+
+/// The risk of a change, with the rules that made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Risk {
+    /// The level.
+    pub level: RiskLevel,
+    /// The points of [`Risk::reasons`] together.
+    pub score: u64,
+    /// The rules that apply.
+    pub reasons: Vec<RiskReason>,
+}
+
+/// A rule that adds to the risk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RiskReason {
+    /// The name of the rule, as in [`RISK_RULES`].
+    pub rule: &'static str,
+    /// What it adds to the score.
+    pub points: u64,
+    /// The figure or the path that it applies to.
+    pub evidence: String,
+}
+
+/// More changed lines than this are a large change.
+pub const LARGE_CHANGE_LINES: u64 = 500;
+/// More changed lines than this are a change of some size.
+pub const MEDIUM_CHANGE_LINES: u64 = 200;
+/// More changed files than this are many.
+pub const MANY_FILES: u64 = 20;
+
+/// Directories and file names without extension in which a mistake costs much. A whole segment of a
+/// path has to be one of them, without regard to case: `auth/login.rs` and `src/auth.rs` are in, and
+/// `author.rs` is not.
+pub const CRITICAL_SEGMENTS: &[&str] = &[
+    "migrations",
+    "migration",
+    "auth",
+    "security",
+    "payment",
+    "payments",
+    "secrets",
+];
+
+/// The rules: name, points, and when each applies. Of the first two the larger one alone counts.
+pub const RISK_RULES: &[(&str, u64, &str)] = &[
+    ("large_change", 2, "more than 500 changed lines"),
+    ("medium_change", 1, "more than 200 changed lines"),
+    ("many_files", 1, "more than 20 changed files"),
+    (
+        "critical_path",
+        1,
+        "a path segment is one of the critical ones, once",
+    ),
+];
+
+impl Risk {
+    /// The risk of `pull`, by its statistics and its files. What was not read adds nothing.
+    #[must_use]
+    pub fn of(pull: &PullRequest) -> Self {
+        let lines = pull.additions.unwrap_or(0) + pull.deletions.unwrap_or(0);
+        let listed = pull.files.as_ref().map_or(0, |files| files.len() as u64);
+        let files = pull.changed_files.unwrap_or(listed);
+        let critical = pull.files.iter().flatten().find_map(|file| {
+            let paths = [Some(&file.path), file.previous_path.as_ref()];
+            let mut paths = paths.into_iter().flatten();
+            paths.find(|path| is_critical(path)).cloned()
+        });
+        let applies = |rule: &str| match rule {
+            "large_change" => (lines > LARGE_CHANGE_LINES).then(|| format!("{lines} lines")),
+            "medium_change" => (lines > MEDIUM_CHANGE_LINES && lines <= LARGE_CHANGE_LINES)
+                .then(|| format!("{lines} lines")),
+            "many_files" => (files > MANY_FILES).then(|| format!("{files} files")),
+            _ => critical.clone(),
+        };
+        let reasons: Vec<RiskReason> = RISK_RULES
+            .iter()
+            .filter_map(|(rule, points, _)| {
+                Some(RiskReason {
+                    rule,
+                    points: *points,
+                    evidence: applies(rule)?,
+                })
+            })
+            .collect();
+        let score = reasons.iter().map(|reason| reason.points).sum();
+        Self {
+            level: RiskLevel::of(score),
+            score,
+            reasons,
+        }
+    }
+}
+
+fn is_critical(path: &str) -> bool {
+    path.split('/').any(|segment| {
+        let stem = segment.split_once('.').map_or(segment, |(stem, _)| stem);
+        let is_one = |name: &&str| stem.eq_ignore_ascii_case(name);
+        CRITICAL_SEGMENTS.iter().any(is_one)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{file, pull};
+
+    fn risk(lines: u64, files: u64, path: &str) -> (RiskLevel, u64) {
+        let mut pull = pull();
+        pull.additions = Some(lines / 2);
+        pull.deletions = Some(lines - lines / 2);
+        pull.changed_files = Some(files);
+        pull.files = Some(vec![file(path, 1, 0)]);
+        let risk = Risk::of(&pull);
+        let sum: u64 = risk.reasons.iter().map(|r| r.points).sum();
+        assert_eq!(sum, risk.score);
+        (risk.level, risk.score)
+    }
+
+    #[test]
+    fn r_002_14_risk_scores_are_those_of_the_set() {
+        use RiskLevel::{High, Low, Medium};
+        assert_eq!(risk(200, 20, "src/a.rs"), (Low, 0));
+        assert_eq!(risk(201, 20, "src/a.rs"), (Medium, 1));
+        assert_eq!(risk(500, 20, "src/a.rs"), (Medium, 1));
+        assert_eq!(risk(501, 20, "src/a.rs"), (Medium, 2));
+        assert_eq!(risk(1, 21, "src/a.rs"), (Medium, 1));
+        assert_eq!(risk(501, 21, "src/a.rs"), (High, 3));
+        assert_eq!(risk(501, 21, "auth/a.rs"), (High, 4));
+        assert_eq!(risk(0, 0, "db/Migrations/1.sql"), (Medium, 1));
+    }
+
+    #[test]
+    fn c_002_6_critical_paths_match_whole_segments() {
+        for path in ["src/auth.rs", "Security/x", "a/payments/b", "x/secrets.yml"] {
+            assert!(is_critical(path), "{path}");
+        }
+        for path in ["src/author.rs", "config/Config.toml", "insecurity/x", ""] {
+            assert!(!is_critical(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn risk_rules_say_the_thresholds_that_hold() {
+        for (rule, limit) in [
+            ("large_change", LARGE_CHANGE_LINES),
+            ("medium_change", MEDIUM_CHANGE_LINES),
+            ("many_files", MANY_FILES),
+        ] {
+            let found = RISK_RULES.iter().find(|(name, ..)| *name == rule).unwrap();
+            assert!(found.2.contains(&limit.to_string()), "{rule}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A pull request for tests.
+
+use forge_core::{
+    PrId, RepoId, Timestamp,
+    model::{
+        Actor, Check, CheckStatus, ChecksReport, FileChange, FileStatus, MergeState, Mergeability,
+        PrState, PullRequest, Review, ReviewState, Side, Thread,
+    },
+};
+
+/// Open, approved, mergeable, and with one green check.
+pub(crate) fn pull() -> PullRequest {
+    let at = Timestamp::from_unix(1_700_000_000);
+    PullRequest {
+        id: PrId::number(RepoId::local("/r"), 7),
+        node_id: String::new(),
+        number: Some(7),
+        title: "Work".to_owned(),
+        description: String::new(),
+        author: Actor::new("ada"),
+        state: PrState::Open,
+        draft: false,
+        base_branch: "main".to_owned(),
+        base_oid: Some("b".repeat(40)),
+        head_branch: "work".to_owned(),
+        head_oid: Some("a".repeat(40)),
+        head_repo: None,
+        rounds: None,
+        depends_on: None,
+        head_node: None,
+        created_at: at,
+        updated_at: at,
+        closed_at: None,
+        merged_at: None,
+        merged_by: None,
+        merge_commit: None,
+        url: "file:///r#7".to_owned(),
+        labels: vec![],
+        assignees: vec![],
+        milestone: None,
+        approvals: 1,
+        changes_requested: 0,
+        pending_reviewers: vec![],
+        review_decision: None,
+        latest_reviews: vec![review("grace", ReviewState::Approved)],
+        comments_count: 0,
+        version: String::new(),
+        additions: Some(1),
+        deletions: Some(0),
+        changed_files: Some(1),
+        mergeability: Some(mergeability(MergeState::Mergeable, "CLEAN")),
+        comments: None,
+        reviews: None,
+        threads: Some(vec![]),
+        commits: None,
+        files: Some(vec![file("src/a.rs", 1, 0)]),
+        checks: Some(checks(&[("build", CheckStatus::Success)])),
+        linked_issues: None,
+        auto_merge: None,
+        maintainer_can_modify: None,
+        database_id: None,
+        potential_merge_commit: None,
+        reactions: None,
+        projects: None,
+        head_is_default: None,
+        warnings: vec![],
+    }
+}
+
+pub(crate) fn review(author: &str, state: ReviewState) -> Review {
+    Review {
+        id: author.to_owned(),
+        author: Actor::new(author),
+        author_association: None,
+        state,
+        body: None,
+        submitted_at: Timestamp::from_unix(1_700_000_000),
+        commit: None,
+        round: None,
+        reactions: std::collections::BTreeMap::new(),
+        comments: vec![],
+    }
+}
+
+pub(crate) fn checks(all: &[(&str, CheckStatus)]) -> ChecksReport {
+    let checks = all.iter().map(|(name, status)| Check::new(*name, *status));
+    ChecksReport::of("a".repeat(40), checks.collect())
+}
+
+pub(crate) fn mergeability(state: MergeState, status: &str) -> Mergeability {
+    Mergeability {
+        state,
+        status: status.to_owned(),
+        conflicts: vec![],
+        head_oid: "a".repeat(40),
+        base_oid: "b".repeat(40),
+    }
+}
+
+pub(crate) fn thread(resolved: bool) -> Thread {
+    Thread {
+        id: "t".to_owned(),
+        path: "src/a.rs".to_owned(),
+        line: Some(1),
+        start_line: None,
+        side: Side::Right,
+        resolved,
+        resolved_by: None,
+        outdated: false,
+        comments: vec![],
+    }
+}
+
+pub(crate) fn file(path: &str, additions: u64, deletions: u64) -> FileChange {
+    FileChange {
+        path: path.to_owned(),
+        previous_path: None,
+        status: FileStatus::Modified,
+        additions: Some(additions),
+        deletions: Some(deletions),
+    }
+}

@@ -1,0 +1,176 @@
+//! The sections that a bundle can have, and which of them a caller wants.
+
+use std::collections::BTreeSet;
+
+use forge_core::{Error, Result, Timestamp, locator::Hosts, model::LocalClone, near};
+use serde::{Serialize, Serializer};
+
+use crate::DEFAULT_DIFF_BYTES;
+
+/// A section of the bundle that a caller can leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ContextSection {
+    /// Comments and review threads.
+    Comments,
+    /// Reviews with their comments.
+    Reviews,
+    /// The checks of the head.
+    Ci,
+    /// The ends of the logs of failed checks.
+    CiLogs,
+    /// Issues that it closes, belongs with or names.
+    LinkedIssues,
+    /// Pull requests that have to do with it.
+    RelatedPrs,
+    /// The diff under a budget.
+    Diff,
+    /// The changed files.
+    Files,
+    /// Who opened, edited, closed or merged it, and when.
+    History,
+}
+
+impl ContextSection {
+    /// Every section, in the order of the documentation.
+    pub const ALL: [Self; 9] = [
+        Self::Comments,
+        Self::Reviews,
+        Self::Ci,
+        Self::CiLogs,
+        Self::LinkedIssues,
+        Self::RelatedPrs,
+        Self::Diff,
+        Self::Files,
+        Self::History,
+    ];
+
+    /// Those that a caller gets who does not choose.
+    pub const DEFAULT: [Self; 5] = [
+        Self::Comments,
+        Self::Reviews,
+        Self::Ci,
+        Self::LinkedIssues,
+        Self::Diff,
+    ];
+
+    /// The stable name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Comments => "comments",
+            Self::Reviews => "reviews",
+            Self::Ci => "ci",
+            Self::CiLogs => "ci_logs",
+            Self::LinkedIssues => "linked_issues",
+            Self::RelatedPrs => "related_prs",
+            Self::Diff => "diff",
+            Self::Files => "files",
+            Self::History => "history",
+        }
+    }
+
+    /// What it has, for the documentation.
+    #[must_use]
+    pub const fn content(self) -> &'static str {
+        match self {
+            Self::Comments => "comments, and review threads with their comments",
+            Self::Reviews => "reviews with their comments on lines",
+            Self::Ci => "the checks of the head, failed ones first",
+            Self::CiLogs => "the ends of the logs of at most 5 failed checks, 200 lines each",
+            Self::LinkedIssues => {
+                "the issues that it closes, belongs with or names; of the first 10 the text, the \
+                 labels and the newest 5 comments"
+            }
+            Self::RelatedPrs => "at most 5 pull requests that have to do with it",
+            Self::Diff => "the diff under a budget",
+            Self::Files => "the changed files",
+            Self::History => "the status history, at most 100 events",
+        }
+    }
+
+    /// From its name; `-` may stand for `_`.
+    ///
+    /// # Errors
+    /// `invalid_input` (field `include`) for another name, with those that there are.
+    pub fn parse(name: &str) -> Result<Self> {
+        let wanted = name.trim().replace('-', "_");
+        let found = Self::ALL.into_iter().find(|s| s.name() == wanted);
+        found.ok_or_else(|| {
+            let names = || Self::ALL.iter().map(|s| s.name());
+            let all = names().collect::<Vec<_>>().join(", ");
+            let message = format!("'{name}' is no section; there are {all}");
+            let error = Error::invalid("include", message);
+            match near::near(&wanted, names()).first() {
+                Some(near) => error.with_hint(format!("did you mean '{near}'?")),
+                None => error.with_hint("name some of them, or leave it out"),
+            }
+        })
+    }
+}
+
+impl Serialize for ContextSection {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(self.name())
+    }
+}
+
+/// What is wanted of a bundle.
+#[derive(Clone, Debug)]
+pub struct ContextReq {
+    /// The sections; they change what is shown, and never the verdict.
+    pub include: BTreeSet<ContextSection>,
+    /// The budget of the diff, in bytes of hunks.
+    pub diff_bytes: usize,
+    /// Lines of context around changes, where the forge can choose.
+    pub context_lines: Option<u32>,
+    /// A clone on this machine that may help where the forge does not send a large diff.
+    pub clone: Option<LocalClone>,
+    /// What is at which host: for the texts that name issues.
+    pub hosts: Hosts,
+    /// The moment of the verdict.
+    pub checked_at: Timestamp,
+}
+
+impl ContextReq {
+    /// The default sections, now.
+    #[must_use]
+    pub fn new(hosts: Hosts) -> Self {
+        Self {
+            include: ContextSection::DEFAULT.into(),
+            diff_bytes: DEFAULT_DIFF_BYTES,
+            context_lines: None,
+            clone: None,
+            hosts,
+            checked_at: Timestamp::now(),
+        }
+    }
+
+    /// Whether a section is wanted.
+    #[must_use]
+    pub fn wants(&self, section: ContextSection) -> bool {
+        self.include.contains(&section)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_002_1_default_sections_are_those_of_the_set() {
+        let names = ContextSection::DEFAULT.map(ContextSection::name);
+        let wanted = ["comments", "reviews", "ci", "linked_issues", "diff"];
+        assert_eq!(names, wanted);
+    }
+
+    #[test]
+    fn section_names_are_read_back() {
+        for section in ContextSection::ALL {
+            assert_eq!(ContextSection::parse(section.name()).unwrap(), section);
+        }
+        let dashed = ContextSection::parse("related-prs").unwrap();
+        assert_eq!(dashed, ContextSection::RelatedPrs);
+        let error = ContextSection::parse("dif").unwrap_err();
+        assert_eq!(error.hint().unwrap().text(), "did you mean 'diff'?");
+    }
+}
