@@ -117,7 +117,7 @@ impl Definition {
         let definition: Self = toml_edit::de::from_str(text).map_err(|e| {
             let said = e.to_string();
             let said = one_line(said.trim());
-            wrong(format!("it is not in the form of one: {said}"))
+            wrong(format!("it is not in the form of one: {said}")).with_source(e)
         })?;
         definition.check()?;
         Ok(definition)
@@ -183,7 +183,7 @@ impl Definition {
         let merge = &self.on_merge;
         crate::resolve(self, &merge.to, &merge.command)
             .map(drop)
-            .map_err(|e| wrong(format!("on_merge: {}", e.message())))
+            .map_err(|e| wrong(format!("on_merge: {}", e.message())).with_source(e))
     }
 
     /// Refuses a state that there is not.

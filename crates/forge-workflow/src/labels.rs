@@ -152,6 +152,7 @@ async fn define(repo: &Repo, name: &str, missing: &Error) -> Result<()> {
         .with_hint(format!(
             "have somebody who may define the label '{name}' in {}, then try again",
             repo.id()
-        ))),
+        ))
+        .with_source(e)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forge_core::{Error, ErrorKind, Result, text::one_line};
+use forge_core::{Error, ErrorKind, Hint, Result, text::one_line};
 
 use crate::{Definition, Standing, State, resolve};
 
@@ -43,8 +43,10 @@ impl Policy {
                     "correct the name of the key",
                 )
             })?;
-            let goal = resolve(definition, to, command)
-                .map_err(|e| wrong(state, e.message(), e.hint().unwrap_or("correct it")))?;
+            let goal = resolve(definition, to, command).map_err(|e| {
+                let hint = e.hint().cloned().unwrap_or(Hint::new("correct it"));
+                wrong(state, e.message(), hint).with_source(e)
+            })?;
             let goal = goal.state.name.clone();
             if from.insert(known.name.clone(), goal).is_some() {
                 return Err(wrong(state, "it is set twice", "keep one of the two"));
@@ -98,7 +100,7 @@ impl Policy {
     }
 }
 
-fn wrong(state: &str, why: &str, hint: &str) -> Error {
+fn wrong(state: &str, why: &str, hint: impl Into<Hint>) -> Error {
     Error::new(
         ErrorKind::Config,
         format!("`workflow.on_merge.from.{}`: {why}", one_line(state)),

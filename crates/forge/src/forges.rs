@@ -7,7 +7,7 @@ use std::{
 };
 
 use forge_core::{
-    Error, Locator, Policy, PrKey, Repo, RepoId, RepoPath, Result,
+    Action, Error, Hint, Locator, Op, Policy, PrKey, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
@@ -221,7 +221,9 @@ impl Forges {
         let is_url = text.starts_with("http://") || text.starts_with("https://");
         if is_url && (text.contains("/pull/") || text.contains("/pulls/")) {
             let message = format!("'{shown}' is a pull request, not an issue");
-            return Err(Error::invalid("issue", message).with_hint("see it with `forge pr view`"));
+            return Err(Error::invalid("issue", message).with_hint(
+                Hint::new("look at the pull request").with_action(Action::op(Op::PrView)),
+            ));
         }
         let locator = locator::parse(text, &self.hosts)?.locator;
         let (id, key) = match locator {

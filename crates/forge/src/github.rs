@@ -6,14 +6,14 @@ use std::{
 };
 
 use async_trait::async_trait;
-use forge_core::{Error, ErrorKind, Forge, RepoId, Result};
+use forge_core::{Action, Call, Error, ErrorKind, Forge, Hint, Param, RepoId, Result, Secret};
 use forge_github::{Endpoint, GitHub, TokenSource};
 use forge_http::{Http, Settings};
 use tokio::sync::Mutex;
 
 use crate::{
     Config,
-    auth::{Accounts, Gh, GhHosts, Secret},
+    auth::{Accounts, Gh, GhHosts},
     config::Env,
 };
 
@@ -52,7 +52,10 @@ impl Shared {
         if let Some(http) = self.http.get() {
             return Ok(http.clone());
         }
-        let http = Http::new(Settings::from_env(&|name| env.named(name), false)?)?;
+        let http = Http::new(Settings {
+            write_pace: Some(forge_github::WRITE_PACE),
+            ..Settings::from_env(&|name| env.named(name), false)?
+        })?;
         Ok(self.http.get_or_init(|| http).clone())
     }
 }
@@ -76,7 +79,7 @@ struct Tokens {
     file: GhHosts,
     gh: Gh,
     /// What gh's login has given, by host: it is looked at once, and once more after a refusal.
-    from_gh: Mutex<HashMap<String, Option<forge_http::Secret>>>,
+    from_gh: Mutex<HashMap<String, Option<Secret>>>,
     /// Where the last token of a host was, for errors.
     origins: std::sync::Mutex<HashMap<String, String>>,
 }
@@ -97,11 +100,7 @@ impl Tokens {
     ///
     /// # Errors
     /// `unauthenticated` where the file cannot be used and the program has no token either.
-    async fn of_gh(
-        &self,
-        host: &str,
-        refused: Option<&forge_http::Secret>,
-    ) -> Result<Option<forge_http::Secret>> {
+    async fn of_gh(&self, host: &str, refused: Option<&Secret>) -> Result<Option<Secret>> {
         let is_new = |secret: &Secret| refused.is_none_or(|r| r.expose() != secret.expose());
         let in_file = self.file.token(host);
         if let Ok(Some(secret)) = &in_file
@@ -118,23 +117,24 @@ impl Tokens {
                 },
                 format!("there is no account for {host}: {why}"),
             )
-            .with_hint(format!(
-                "log in with 'forge auth login --host {host}', or install gh, which can read it"
-            ))),
+            .with_hint(
+                Hint::new("log in, or install gh, which can read it")
+                    .with_action(Action::new(Call::Login).with(Param::Host, host)),
+            )),
             (None, Ok(_)) => Ok(None),
         }
     }
 
-    fn given(&self, host: &str, secret: &Secret, origin: String) -> forge_http::Secret {
+    fn given(&self, host: &str, secret: &Secret, origin: String) -> Secret {
         let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
         origins.insert(host.to_owned(), origin);
-        forge_http::Secret::new(secret.expose())
+        secret.clone()
     }
 }
 
 #[async_trait]
 impl TokenSource for Tokens {
-    async fn token(&self, host: &str) -> Result<Option<forge_http::Secret>> {
+    async fn token(&self, host: &str) -> Result<Option<Secret>> {
         if let Some(credential) = self.accounts.credential(host)? {
             let origin = credential.source.to_string();
             return Ok(Some(self.given(host, &credential.secret, origin)));
@@ -148,11 +148,7 @@ impl TokenSource for Tokens {
         Ok(token)
     }
 
-    async fn renewed(
-        &self,
-        host: &str,
-        refused: &forge_http::Secret,
-    ) -> Result<Option<forge_http::Secret>> {
+    async fn renewed(&self, host: &str, refused: &Secret) -> Result<Option<Secret>> {
         let mut known = self.from_gh.lock().await;
         match known.get(host) {
             Some(Some(token)) if token == refused => {}
@@ -195,7 +191,8 @@ mod tests {
             matches!(e.kind(), ErrorKind::Unauthenticated { host } if host == "github.com"),
             "{e:?}"
         );
-        assert!(e.hint().unwrap().contains("forge auth login"), "{e:?}");
+        let login = e.hint().and_then(Hint::action).unwrap();
+        assert_eq!(login.call(), Call::Login, "{e:?}");
     }
 
     #[tokio::test]

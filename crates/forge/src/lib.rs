@@ -47,13 +47,16 @@ mod forges;
 mod github;
 mod registry;
 mod resolve;
+mod selection;
 #[cfg(feature = "tangled")]
 mod tangled;
 
 pub use config::Config;
 pub use docs::capabilities_docs;
+pub use forge_context as context;
 pub use forge_core::*;
 #[cfg(feature = "tangled")]
 pub use forge_tangled::{IndexShows, IngestionReport};
 pub use forges::{Forges, open};
 pub use registry::{AccountShape, Backend, account_shape, backends};
+pub use selection::{SelectedPull, WorkingCopy};

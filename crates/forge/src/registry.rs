@@ -1,10 +1,10 @@
 //! Kind of forge → backend: the only place that knows which there are.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use forge_core::{
-    AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Policy, Repo, RepoId, Result,
-    Trust,
+    Action, Arg, AtUri, Capabilities, Client, Error, ErrorKind, Forge, ForgeKind, Hint, Param,
+    Policy, Repo, RepoId, Result, Trust,
 };
 use futures::future::BoxFuture;
 
@@ -222,6 +222,10 @@ pub(crate) fn has_backend(kind: &ForgeKind) -> bool {
     BACKENDS.iter().any(|b| b.kind == kind)
 }
 
+/// The same call for the repository that the caller stands in.
+pub(crate) const KEEP_HERE: Action =
+    Action::again(&[(Param::Repo, Arg::Set(Cow::Borrowed("local:.")))]);
+
 /// Nothing here serves this kind.
 fn no_backend(kind: &ForgeKind, what: &str) -> Error {
     let name = match kind.as_str() {
@@ -239,7 +243,10 @@ fn no_backend(kind: &ForgeKind, what: &str) -> Error {
         ErrorKind::Config,
         format!("cannot open {what}: this build has no backend for {name} (it has: {have})"),
     )
-    .with_hint("in a clone of the repository, `-R local:.` keeps pull requests in the clone itself")
+    .with_hint(
+        Hint::new("in a clone of the repository, keep pull requests in the clone itself")
+            .with_action(KEEP_HERE),
+    )
     .with_context("kind", kind.as_str())
 }
 

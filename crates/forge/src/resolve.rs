@@ -3,23 +3,23 @@
 use std::path::Path;
 
 use forge_core::{
-    Error, ErrorKind, Locator, Repo, RepoId, RepoPath, Result,
+    Error, ErrorKind, Hint, Locator, Repo, RepoId, RepoPath, Result,
     locator::{self, Hosts, ParseLocatorError},
     model::LocalClone,
 };
 use forge_git::{Git, Place, Remote};
 
-use crate::{Forges, config::Var};
+use crate::{Forges, config::Var, registry::KEEP_HERE};
 
 /// See [`Forges::base_repo`].
 pub(crate) async fn base_repo(forges: &Forges, place: &Place) -> Result<RepoId> {
     let hosts = forges.hosts();
     if let Some((var, text)) = forges.config().env().first(&[Var::ForgeRepo, Var::GhRepo]) {
-        return repository(&text, hosts).map_err(|e| named(&e, var.name()));
+        return repository(&text, hosts).map_err(|e| named(e, var.name()));
     }
     let (git, config) = (place.git(), place.config().await?);
     if let Some(text) = &config.forge_repo {
-        return repository(text, hosts).map_err(|e| named(&e, "git config forge.repo"));
+        return repository(text, hosts).map_err(|e| named(e, "git config forge.repo"));
     }
     let mut candidates = Vec::with_capacity(config.remotes.len());
     for remote in &config.remotes {
@@ -108,11 +108,11 @@ fn repository(text: &str, hosts: &Hosts) -> Result<RepoId> {
 }
 
 /// The error of a value that was not on the command line.
-fn named(e: &Error, place: &str) -> Error {
-    Error::invalid("repo", format!("{place}: {e}")).with_hint(format!(
-        "correct {place}; {}",
-        e.hint().unwrap_or("or unset it")
-    ))
+fn named(e: Error, place: &str) -> Error {
+    let hint = e.hint().cloned().unwrap_or(Hint::new("or unset it"));
+    Error::invalid("repo", format!("{place}: {e}"))
+        .with_hint(hint.map_text(|text| format!("correct {place}; {text}")))
+        .with_source(e)
 }
 
 /// What a remote stands for.
@@ -176,7 +176,7 @@ fn choose(candidates: &[Candidate<'_>], hosts: &Hosts) -> Result<RepoId> {
                 };
                 return repository(text, &hosts).map_err(|e| {
                     named(
-                        &e,
+                        e,
                         &format!("git config remote.{}.gh-resolved", candidate.remote.name),
                     )
                 });
@@ -207,9 +207,14 @@ fn no_known_remote(candidates: &[Candidate<'_>]) -> Error {
             Meaning::Repo(_) => {}
         }
     }
-    let configure = unknown.first().map(|host| {
-        format!("run `forge config set hosts.{host}.kind github` (or `tangled`) if you trust it, ")
-    });
+    let hint = match unknown.first() {
+        Some(host) => ParseLocatorError::UnknownHost {
+            host: (*host).to_owned(),
+        }
+        .hint(),
+        None => Hint::new("name the repository, or 'local:.' to keep pull requests in this one")
+            .with_action(KEEP_HERE),
+    };
     Error::new(
         ErrorKind::Config,
         format!(
@@ -217,11 +222,7 @@ fn no_known_remote(candidates: &[Candidate<'_>]) -> Error {
             list.join("; ")
         ),
     )
-    .with_hint(format!(
-        "{}name the repository with -R, or pass `-R local:.` to keep pull requests in this \
-         repository",
-        configure.unwrap_or_default()
-    ))
+    .with_hint(hint)
 }
 
 #[cfg(test)]
@@ -229,7 +230,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use forge_core::Trust;
+    use forge_core::{Action, Arg, Call, Param, Trust};
 
     use crate::{Config, config::Env};
 
@@ -338,11 +339,11 @@ mod tests {
         );
         assert!(!e.message().contains("token"), "{e}");
         let hint = e.hint().unwrap();
-        assert!(
-            hint.contains("forge config set hosts.git.example.org.kind"),
-            "{hint}"
-        );
-        assert!(hint.contains("-R local:."), "{hint}");
+        let set = Action::new(Call::ConfigSet)
+            .with(Param::Key, "hosts.git.example.org.kind")
+            .with(Param::Value, "github");
+        assert_eq!(hint.action(), Some(&set));
+        assert!(hint.text().contains("'local:.'"), "{hint}");
     }
 
     #[tokio::test]
@@ -405,6 +406,7 @@ mod tests {
             .await
             .unwrap_err();
         assert!(e.is_not_found(), "{e:?}");
-        assert!(e.hint().unwrap().contains("-R"));
+        let again = e.hint().and_then(Hint::action).unwrap();
+        assert_eq!(again, &Action::again(&[(Param::Repo, Arg::Choose)]));
     }
 }

@@ -4,17 +4,24 @@ use std::{
     collections::HashMap,
     net::{IpAddr, SocketAddr},
     sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use forge_core::{AtUri, Error, ErrorKind, Forge, PrId, RepoId, Result, model::IssueId};
-use forge_http::{Http, Settings as HttpSettings};
+use forge_http::{Http, Settings as HttpSettings, WritePace};
 use forge_tangled::{Dialects, DraftMarker, Login, LoginSource, Origin, Reach, Settings, Tangled};
 
 use crate::{Config, Forges, auth::Accounts, config::Env, registry};
 
 /// Sessions are in a directory of this name, beside the store of accounts.
 const SESSIONS: &str = "sessions";
+
+/// Data servers count the writes of an account: a long run of them is slowed down.
+const WRITE_PACE: WritePace = WritePace {
+    free: 20,
+    spacing: Duration::from_secs(1),
+};
 
 /// What the tangled hosts of a process share: connections, sessions, and what was looked up.
 #[derive(Debug, Default)]
@@ -88,6 +95,7 @@ impl Shared {
         }
         let http = Http::new(HttpSettings {
             in_flight: 8,
+            write_pace: Some(WRITE_PACE),
             ..HttpSettings::from_env(&|name| env.named(name), false)?
         })?;
         Ok(self.http.get_or_init(|| http).clone())
@@ -207,7 +215,7 @@ impl LoginSource for Logins {
         };
         Ok(Some(Login {
             account,
-            password: forge_http::Secret::new(credential.secret.expose()),
+            password: credential.secret,
         }))
     }
 }
@@ -361,7 +369,7 @@ mod tests {
         assert!(e.message().contains("knot_merg"), "{e}");
         let hint = e.hint().unwrap();
         assert!(
-            hint.contains("hosts.tangled.org.dialect.knot_merge"),
+            hint.text().contains("hosts.tangled.org.dialect.knot_merge"),
             "{hint}"
         );
         let e = refused("knot_merge = \"merge\"");

@@ -1,10 +1,14 @@
 use std::{fmt, path::PathBuf};
 
-use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, locator::Hosts, near};
+use forge_core::{
+    Action, Arg, Call, Error, ErrorKind, ForgeKind, Hint, Noun, Param, Result, Secret,
+    locator::Hosts, near,
+};
 use serde::{Serialize, Serializer};
 
 use super::{
-    Secret,
+    parse_secret,
+    secret::masked,
     store::{self, Store, StoredHost},
 };
 use crate::{
@@ -134,9 +138,13 @@ impl Accounts {
                     ErrorKind::Unauthenticated { host: host.clone() },
                     format!("hosts.{host}.account is '{name}', and that account is not logged in"),
                 )
-                .with_hint(format!(
-                    "run `forge auth login --host {host} --account {name}`"
-                ))
+                .with_hint(
+                    Hint::new("log in to that account").with_action(
+                        Action::new(Call::Login)
+                            .with(Param::Host, &host)
+                            .with(Param::Account, &name),
+                    ),
+                )
             })?),
             None => stored.active(),
         };
@@ -173,7 +181,7 @@ impl Accounts {
                 account: c.account,
                 active: true,
                 source: c.source,
-                token: c.secret.masked(),
+                token: masked(&c.secret),
             }));
             let Some(stored) = stored.iter().find(|h| h.host == host) else {
                 continue;
@@ -206,7 +214,7 @@ impl Accounts {
                 account: Some(name.clone()),
                 active: !shadowed && active.is_some_and(|(active, _)| active == name),
                 source: CredentialSource::Store(path.clone()),
-                token: secret.masked(),
+                token: masked(secret),
             })
             .collect()
     }
@@ -222,19 +230,22 @@ impl Accounts {
                 "kind",
                 format!("{host} is a {known} host, not a {asked} one"),
             )
-            .with_hint("leave out --kind")),
+            .with_hint(
+                Hint::new("leave the kind out")
+                    .with_action(Action::again(&[(Param::Kind, Arg::Omit)])),
+            )),
             (Some(known), _) => Ok(known),
             (None, Some(kind)) if account_shape(kind).is_some() => Ok(kind.clone()),
             (None, Some(kind)) => Err(Error::invalid(
                 "kind",
                 format!("there are no accounts on a forge of kind '{kind}'"),
             )
-            .with_hint("pass --kind github or --kind tangled")),
+            .with_hint(&WHICH_KIND)),
             (None, None) => Err(Error::invalid(
                 "host",
                 format!("no configuration says which forge runs at {host}"),
             )
-            .with_hint("pass --kind github or --kind tangled")),
+            .with_hint(&WHICH_KIND)),
         }
     }
 
@@ -347,7 +358,13 @@ impl Accounts {
                 "account",
                 format!("{host} has no second account to switch to"),
             )
-            .with_hint("add one with `forge auth login --account NAME`")),
+            .with_hint(
+                Hint::new("log in to another account").with_action(
+                    Action::new(Call::Login)
+                        .with(Param::Host, host)
+                        .choose(Param::Account),
+                ),
+            )),
             _ => Err(which(host, &stored)),
         }
     }
@@ -389,9 +406,10 @@ impl Accounts {
         let names: Vec<String> = stored.iter().map(|h| h.host.clone()).collect();
         stored.into_iter().find(|h| h.host == host).ok_or_else(|| {
             let hint = if names.is_empty() {
-                "no account is stored; `forge auth login` adds one".to_owned()
+                Hint::new("log in first")
+                    .with_action(Action::new(Call::Login).with(Param::Host, host))
             } else {
-                format!("accounts are stored for {}", names.join(", "))
+                Hint::from(format!("accounts are stored for {}", names.join(", ")))
             };
             Error::not_found(Noun::Account, format!("no account is stored for {host}"))
                 .with_hint(hint)
@@ -426,12 +444,13 @@ impl Accounts {
         let Some((var, text)) = found else {
             return Ok(None);
         };
-        let secret = Secret::new(&text).map_err(|e| {
+        let secret = parse_secret(&text).map_err(|e| {
             Error::new(
                 ErrorKind::Config,
                 format!("the variable {}: {e}", var.name()),
             )
             .with_hint(format!("correct {}, or unset it", var.name()))
+            .with_source(e)
         })?;
         let source = CredentialSource::Env(var);
         Ok(Some(Credential {
@@ -444,6 +463,14 @@ impl Accounts {
     }
 }
 
+/// What to do where nothing says which forge runs at a host.
+static WHICH_KIND: Hint = Hint::fixed(
+    "say which forge runs there, github or tangled",
+    Action::again(&[(Param::Kind, Arg::Choose)]),
+);
+/// The same call with an account.
+const CHOOSE_ACCOUNT: Action = Action::again(&[(Param::Account, Arg::Choose)]);
+
 fn which(host: &str, stored: &StoredHost) -> Error {
     let names: Vec<&str> = stored
         .accounts
@@ -454,14 +481,15 @@ fn which(host: &str, stored: &StoredHost) -> Error {
         "account",
         format!("{host} has several accounts: {}", names.join(", ")),
     )
-    .with_hint("say which with --account NAME")
+    .with_hint(Hint::new("say which account").with_action(CHOOSE_ACCOUNT))
 }
 
 /// The name under which a host's credentials are kept: aliases of a built-in host are that host.
 fn canonical(host: &str) -> Result<String> {
     let host = Hosts::normalise(host).map_err(|e| {
-        let hint = e.hint();
-        Error::invalid("host", e.to_string()).with_hint(hint)
+        Error::invalid("host", e.to_string())
+            .with_hint(e.hint())
+            .with_source(e)
     })?;
     Ok(Hosts::builtin()
         .with_default_host(&host)
@@ -486,7 +514,9 @@ fn check_account<'a>(account: &'a str, kind: &ForgeKind) -> Result<&'a str> {
         "account",
         format!("'{}' is no account: {why}", account.escape_debug()),
     )
-    .with_hint("pass --account with the login, handle or DID"))
+    .with_hint(
+        Hint::new("name the account by its login, handle or DID").with_action(CHOOSE_ACCOUNT),
+    ))
 }
 
 #[cfg(test)]
@@ -518,7 +548,7 @@ mod tests {
         }
 
         fn login(&self, host: &str, account: &str, secret: &str) -> Login {
-            let secret = Secret::new(secret).unwrap();
+            let secret = parse_secret(secret).unwrap();
             self.accounts(&[])
                 .login(host, None, account, &secret)
                 .unwrap()
@@ -650,7 +680,7 @@ mod tests {
         assert!(e.message().contains("several accounts: alice, bob"), "{e}");
         let e = accounts.logout("github.com", Some("bobb")).unwrap_err();
         assert!(
-            e.is_not_found() && e.hint() == Some("did you mean 'bob'?"),
+            e.is_not_found() && e.hint() == Some(&Hint::new("did you mean 'bob'?")),
             "{e:?}"
         );
         assert_eq!(accounts.logout("github.com", Some("bob")).unwrap(), "bob");
@@ -691,12 +721,12 @@ mod tests {
     #[test]
     fn a_login_at_a_new_host_needs_a_kind_and_makes_it_known() {
         let place = Place::new();
-        let secret = Secret::new("x").unwrap();
+        let secret = parse_secret("x").unwrap();
         let accounts = place.accounts(&[]);
         let e = accounts
             .login("git.example.org", None, "alice", &secret)
             .unwrap_err();
-        assert!(e.hint().unwrap().contains("--kind github"), "{e:?}");
+        assert_eq!(e.hint(), Some(&WHICH_KIND));
         accounts
             .login(
                 "git.example.org",
@@ -725,7 +755,7 @@ mod tests {
     #[test]
     fn a_login_says_what_is_stronger_than_it() {
         let place = Place::new();
-        let secret = Secret::new("x").unwrap();
+        let secret = parse_secret("x").unwrap();
         let login =
             place
                 .accounts(&[("GITHUB_TOKEN", "t")])
@@ -758,7 +788,7 @@ mod tests {
         for bad in [0o640, 0o604, 0o620] {
             fs::set_permissions(place.file(), fs::Permissions::from_mode(bad)).unwrap();
             let e = place.accounts(&[]).credential("github.com").unwrap_err();
-            assert!(e.hint().unwrap().contains("chmod 600"), "{e:?}");
+            assert!(e.hint().unwrap().text().contains("chmod 600"), "{e:?}");
             assert!(!format!("{e:?}").contains("canary"));
             // A token from the environment needs no store.
             assert!(place.secret(&[("GH_TOKEN", "t")], "github.com").is_some());

@@ -2,10 +2,11 @@
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
+use forge_core::Secret;
 use forge_git::without_secrets;
 use tokio::process::Command;
 
-use super::Secret;
+use super::parse_secret;
 use crate::config::{Env, Var};
 
 /// How long gh may take: it may have to renew a token that has expired.
@@ -47,7 +48,7 @@ impl Gh {
         if !output.status.success() {
             return None;
         }
-        Secret::new(std::str::from_utf8(&output.stdout).ok()?).ok()
+        parse_secret(std::str::from_utf8(&output.stdout).ok()?).ok()
     }
 }
 

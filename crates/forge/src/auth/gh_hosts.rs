@@ -6,7 +6,9 @@
 
 use std::{fs, io::Read as _, path::PathBuf};
 
-use super::Secret;
+use forge_core::Secret;
+
+use super::parse_secret;
 use crate::config::{Env, Var, home_dir};
 
 /// Real files have a few hundred bytes.
@@ -70,7 +72,7 @@ impl GhHosts {
         let Some(token) = active(&entries, host) else {
             return Ok(None);
         };
-        Secret::new(token)
+        parse_secret(token)
             .map(Some)
             .map_err(|_| format!("the token of {host} in {} is none", self.name()))
     }

@@ -16,4 +16,4 @@ pub use accounts::{AccountStatus, Accounts, Credential, CredentialSource, Login}
 pub(crate) use gh::Gh;
 #[cfg(feature = "github")]
 pub(crate) use gh_hosts::GhHosts;
-pub use secret::Secret;
+pub use secret::parse_secret;

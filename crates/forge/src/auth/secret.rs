@@ -1,63 +1,37 @@
-use std::fmt;
-
-use forge_core::{Error, Result};
+use forge_core::{Action, Call, Error, Hint, Param, Result, Secret};
 
 /// Longer ones are no token of any forge, but a file that was piped in by mistake.
 const LENGTH_MAX: usize = 4096;
 
-/// A token or a password. It is never printed: not by `Debug`, not by `Display`, not in JSON.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Takes a secret from a user; blanks and newlines around it are dropped.
-    ///
-    /// # Errors
-    /// `invalid_input` when it is empty, longer than 4096 bytes, or has blanks or letters that no
-    /// token has. The message does not repeat it.
-    pub fn new(text: &str) -> Result<Self> {
-        let text = text.trim();
-        let why = if text.is_empty() {
-            "it is empty"
-        } else if text.len() > LENGTH_MAX {
-            "it is too long"
-        } else if !text.bytes().all(|b| b.is_ascii_graphic()) {
-            "it has blanks, line breaks or letters outside ASCII"
-        } else {
-            return Ok(Self(text.to_owned()));
-        };
-        Err(
-            Error::invalid("token", format!("this is no token: {why}")).with_hint(
-                "pass the token alone on standard input: `forge auth login --with-token < file`",
-            ),
-        )
-    }
-
-    /// The secret itself, for a request header or a program that asked for it.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-
-    /// What may be shown of it: the prefix that says what kind of token it is, `gho_****`.
-    #[must_use]
-    pub fn masked(&self) -> String {
-        const PREFIXES: [&str; 6] = ["github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"];
-        let prefix = PREFIXES.iter().find(|prefix| self.0.starts_with(**prefix));
-        format!("{}****", prefix.unwrap_or(&""))
-    }
+/// A secret from a user, without blanks and newlines around it.
+///
+/// # Errors
+/// `invalid_input` when it is empty, longer than 4096 bytes, or has blanks or letters that no token
+/// has. The message does not repeat it.
+pub fn parse_secret(text: &str) -> Result<Secret> {
+    let text = text.trim();
+    let why = if text.is_empty() {
+        "it is empty"
+    } else if text.len() > LENGTH_MAX {
+        "it is too long"
+    } else if !text.bytes().all(|b| b.is_ascii_graphic()) {
+        "it has blanks, line breaks or letters outside ASCII"
+    } else {
+        return Ok(Secret::new(text));
+    };
+    Err(
+        Error::invalid("token", format!("this is no token: {why}")).with_hint(
+            Hint::new("pass the token alone on standard input")
+                .with_action(Action::new(Call::Login).with(Param::WithToken, "true")),
+        ),
+    )
 }
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(****)")
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.masked())
-    }
+/// What may be shown of a secret: the prefix that says what kind of token it is, `gho_****`.
+pub(super) fn masked(secret: &Secret) -> String {
+    const PREFIXES: [&str; 6] = ["github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"];
+    let is_of = |prefix: &&&str| secret.expose().starts_with(**prefix);
+    format!("{}****", PREFIXES.iter().find(is_of).unwrap_or(&""))
 }
 
 #[cfg(test)]
@@ -65,17 +39,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_prints_it() {
+    fn masked_secret_shows_its_kind_alone() {
         for (text, shown) in [
             ("gho_canary", "gho_****"),
             ("github_pat_canary", "github_pat_****"),
             ("canary-canary-canary", "****"),
             ("my_canary", "****"),
         ] {
-            let secret = Secret::new(text).unwrap();
-            assert_eq!(secret.to_string(), shown);
-            assert!(!format!("{secret:?} {secret} {:#?}", Some(&secret)).contains("canary"));
-            assert_eq!(secret.expose(), text);
+            assert_eq!(masked(&parse_secret(text).unwrap()), shown);
         }
     }
 
@@ -90,10 +61,10 @@ mod tests {
             "canäry",
             &long,
         ] {
-            let e = Secret::new(text).unwrap_err();
+            let e = parse_secret(text).unwrap_err();
             assert_eq!(e.code(), "invalid_input");
             assert!(!format!("{e:?}").contains("can"), "{e:?}");
         }
-        assert_eq!(Secret::new(" x\r\n").unwrap().expose(), "x");
+        assert_eq!(parse_secret(" x\r\n").unwrap().expose(), "x");
     }
 }

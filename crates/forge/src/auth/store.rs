@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use forge_core::{Error, ErrorKind, ForgeKind, Result};
+use forge_core::{Action, Call, Error, ErrorKind, ForgeKind, Hint, Result, Secret};
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use super::Secret;
+use super::parse_secret;
 use crate::config::{file, write};
 
 /// A host of the store.
@@ -103,7 +103,7 @@ impl Store {
                 let secret = item.as_table_like().and_then(|t| t.get("secret"));
                 let secret = secret
                     .and_then(Item::as_str)
-                    .and_then(|s| Secret::new(s).ok());
+                    .and_then(|s| parse_secret(s).ok());
                 secret
                     .map(|secret| (name.to_owned(), secret))
                     .ok_or_else(|| bad("an account"))
@@ -137,7 +137,10 @@ impl Store {
                 self.path.display()
             ),
         )
-        .with_hint("correct the file, or delete it and run `forge auth login` again")
+        .with_hint(
+            Hint::new("correct the file, or delete it and log in again")
+                .with_action(Action::new(Call::Login)),
+        )
     }
 
     /// Refuses a file that others can read, as ssh does with a key: it may have leaked already, and
@@ -148,7 +151,7 @@ impl Store {
         let mode = match fs::metadata(&self.path) {
             Ok(meta) => meta.permissions().mode() & 0o777,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => return Err(self.broken(&e.to_string())),
+            Err(e) => return Err(self.broken(&e.to_string()).with_source(e)),
         };
         if mode & 0o077 == 0 {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use forge_core::{Error, ErrorKind, Result};
+use forge_core::{Action, Arg, Call, Error, ErrorKind, Hint, Param, Result};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::{
@@ -33,10 +33,8 @@ impl Config {
         check_place(&name, scope)?;
         let canonical = name.key.ty.parse(value).ok_or_else(|| {
             Error::invalid("value", bad_value(&name.text(), name.key.ty, Some(value))).with_hint(
-                format!(
-                    "pass one that fits, or see `forge config get {}`",
-                    name.text()
-                ),
+                Hint::new("see the value that it has, and pass one that fits")
+                    .with_action(Action::new(Call::ConfigGet).with(Param::Key, name.text())),
             )
         })?;
         if let Some(message) = name.contradiction(&canonical) {
@@ -86,7 +84,10 @@ impl Config {
                     path.display()
                 ),
             )
-            .with_hint("run `forge config validate`, and correct the lines that it names")
+            .with_hint(
+                Hint::new("check the configuration, and correct the lines that this names")
+                    .with_action(Action::new(Call::ConfigValidate)),
+            )
         })?;
         let changed = edit(&mut doc, &path)?;
         if changed {
@@ -96,13 +97,16 @@ impl Config {
     }
 }
 
+/// The same call for the user's own file.
+pub(super) const FOR_YOURSELF: Action = Action::again(&[(Param::Repo, Arg::Omit)]);
+
 fn check_place(name: &Name, scope: Scope) -> Result<()> {
     match (scope, name.key.scope) {
         (Scope::Repo, KeyScope::User(why)) => Err(Error::invalid(
             "key",
             format!("`{}` cannot be set by a repository: {why}", name.text()),
         )
-        .with_hint("leave out --repo to set it for yourself")),
+        .with_hint(Hint::new("set it for yourself").with_action(FOR_YOURSELF))),
         _ => Ok(()),
     }
 }
@@ -256,7 +260,8 @@ mod tests {
     fn bad_input_changes_nothing() {
         let (dir, config) = setup("color = \"never\"\n");
         let e = config.set("colour", "auto", Scope::User).unwrap_err();
-        assert!(e.hint().unwrap().contains("did you mean `color`?"), "{e:?}");
+        let hint = e.hint().unwrap();
+        assert!(hint.text().contains("did you mean `color`?"), "{e:?}");
         let e = config.set("color", "purple", Scope::User).unwrap_err();
         assert_eq!(
             e.message(),

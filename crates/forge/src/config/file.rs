@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use forge_core::{Error, ErrorKind, Result, locator::Hosts};
+use forge_core::{Action, Call, Error, ErrorKind, Hint, Param, Result, locator::Hosts};
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::keys::{self, KEYS, KeyScope, Name, Type};
@@ -46,7 +46,7 @@ pub struct Problem {
     /// What is wrong.
     pub message: String,
     /// What to do.
-    pub hint: String,
+    pub hint: Hint,
 }
 
 /// `file:line:column: message`.
@@ -108,6 +108,7 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
         )
         .with_hint("correct the file or its permissions, or move it away")
     };
+    let unread = |e: io::Error| fail(e.to_string()).with_source(e);
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
         Err(e)
@@ -118,16 +119,16 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
         {
             return Ok(None);
         }
-        Err(e) => return Err(fail(e.to_string())),
+        Err(e) => return Err(unread(e)),
     };
     if !meta.is_file() {
         return Err(fail("it is not a regular file".to_owned()));
     }
-    let file = OsFile::open(path).map_err(|e| fail(e.to_string()))?;
+    let file = OsFile::open(path).map_err(unread)?;
     let mut bytes = Vec::new();
     file.take(SIZE_MAX + 1)
         .read_to_end(&mut bytes)
-        .map_err(|e| fail(e.to_string()))?;
+        .map_err(unread)?;
     if bytes.len() as u64 > SIZE_MAX {
         return Err(fail(format!("it is longer than {SIZE_MAX} bytes")));
     }
@@ -139,16 +140,16 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
 ///
 /// # Errors
 /// The problem where it is no text that may be read: see [`forge_git::read_tree_file`].
-pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Problem> {
+pub(super) fn text_of_repo(path: &Path) -> Result<Option<String>, Box<Problem>> {
     let root = path.parent().unwrap_or(path);
     match forge_git::read_tree_file(root, path, SIZE_MAX) {
         Ok(found) => Ok(found.map(|file| file.text)),
-        Err(e) => Err(Problem {
+        Err(e) => Err(Box::new(Problem {
             at: Some((path.to_owned(), 1, 1)),
             level: Level::Error,
             message: format!("the file is not read: {e}"),
-            hint: "correct the file, or take it out of the repository".to_owned(),
-        }),
+            hint: Hint::new("correct the file, or take it out of the repository"),
+        })),
     }
 }
 
@@ -170,7 +171,7 @@ pub(super) fn parse(path: &Path, text: &str, which: Which, problems: &mut Vec<Pr
                 e.span(),
                 Level::Error,
                 message,
-                "correct the line; texts are in double quotes, hosts with dots too: [hosts.\"git.example.org\"]".to_owned(),
+                "correct the line; texts are in double quotes, hosts with dots too: [hosts.\"git.example.org\"]",
             );
         }
     }
@@ -231,7 +232,11 @@ impl Reader<'_> {
                 span,
                 Level::Warning,
                 format!("`{text}` cannot be set by a repository: {why}"),
-                format!("the line is ignored: take it out, or use `forge config set {text} …` for yourself"),
+                Hint::new("the line is ignored: set it for yourself, or take it out").with_action(
+                    Action::new(Call::ConfigSet)
+                        .with(Param::Key, &text)
+                        .choose(Param::Value),
+                ),
             );
         }
         let plain = match item.as_value() {
@@ -243,14 +248,14 @@ impl Reader<'_> {
         match plain.as_deref().and_then(|plain| name.key.ty.parse(plain)) {
             Some(value) => {
                 if let Some(message) = name.contradiction(&value) {
-                    let hint = "take the line out".to_owned();
-                    self.report(item.span().or(span), Level::Error, message, hint);
+                    let span = item.span().or(span);
+                    self.report(span, Level::Error, message, "take the line out");
                 } else if self.settings.iter().any(|s| s.name.path == name.path) {
                     self.report(
                         span,
                         Level::Error,
                         format!("`{text}` is set twice"),
-                        "keep one of the two lines".to_owned(),
+                        "keep one of the two lines",
                     );
                 } else {
                     let line = self.place(span.as_ref()).0;
@@ -263,7 +268,7 @@ impl Reader<'_> {
                     item.span().or(span),
                     Level::Error,
                     problem,
-                    "correct the value, or take the line out".to_owned(),
+                    "correct the value, or take the line out",
                 );
             }
         }
@@ -284,12 +289,14 @@ impl Reader<'_> {
                 span,
                 Level::Error,
                 format!("`{}` looks like a credential, and credentials are never in configuration", shown(&text)),
-                "take the line out, and store it with `forge auth login --with-token`; if others could read this file, make a new token".to_owned(),
+                Hint::new("take the line out, and store the credential by logging in; if others could read this file, make a new one")
+                    .with_action(Action::new(Call::Login).with(Param::WithToken, "true")),
             );
         }
         let hint = match keys::near(&text) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`forge config list` and docs/config.md name the keys".to_owned(),
+            Some(near) => Hint::from(format!("did you mean `{near}`?")),
+            None => Hint::new("list the keys, or see docs/config.md")
+                .with_action(Action::new(Call::ConfigGet)),
         };
         // What is asked under a name that nobody reads would be asked under the usual one.
         let level = match self.trail.get(2).is_some_and(|part| part == "dialect") {
@@ -300,14 +307,20 @@ impl Reader<'_> {
         self.report(span, level, message, hint);
     }
 
-    fn report(&mut self, span: Option<Range<usize>>, level: Level, message: String, hint: String) {
+    fn report(
+        &mut self,
+        span: Option<Range<usize>>,
+        level: Level,
+        message: String,
+        hint: impl Into<Hint>,
+    ) {
         let (line, column) = self.place(span.as_ref());
         let at = Some((self.path.to_owned(), line, column));
         self.problems.push(Problem {
             at,
             level,
             message,
-            hint,
+            hint: hint.into(),
         });
     }
 

@@ -4,10 +4,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use forge_core::{Error, ErrorKind, ForgeKind, Result, locator::Hosts};
+use forge_core::{Action, Call, Error, ErrorKind, ForgeKind, Hint, Result, locator::Hosts};
 
 use super::{
     Env, Level, Problem, Var, dialect,
+    edit::FOR_YOURSELF,
     file::{self, File, Which, bad_value},
     keys::{self, KEYS, Name, Type},
 };
@@ -122,10 +123,13 @@ impl Config {
         let error = first.to_error();
         Err(match errors.count() {
             0 => error,
-            more => error.with_hint(format!(
-                "{}; `forge config validate` shows {more} more",
-                first.hint
-            )),
+            more => error.with_hint(
+                Hint::from(format!(
+                    "{}; check the configuration to see {more} more",
+                    first.hint
+                ))
+                .with_action(Action::new(Call::ConfigValidate)),
+            ),
         })
     }
 
@@ -152,7 +156,7 @@ impl Config {
                     let path = &config.repo.path;
                     config.repo = file::parse(path, &text, Which::Repo, &mut config.problems);
                 }
-                Err(problem) => config.problems.push(problem),
+                Err(problem) => config.problems.push(*problem),
             }
         }
         Ok(config)
@@ -211,7 +215,10 @@ impl Config {
                     ErrorKind::Config,
                     "there is no work tree of a git repository here, so there is no .forge.toml",
                 )
-                .with_hint("go to a repository, or leave out --repo")
+                .with_hint(
+                    Hint::new("go to a repository, or set it for yourself")
+                        .with_action(FOR_YOURSELF),
+                )
             })
     }
 
@@ -303,10 +310,11 @@ impl Config {
     pub(super) fn name(text: &str) -> Result<Name> {
         Name::parse(text).ok_or_else(|| {
             let e = Error::invalid("key", format!("there is no configuration key '{text}'"));
-            e.with_hint(match keys::near(text) {
-                Some(near) => format!("did you mean `{near}`? `forge config list` shows all"),
-                None => "`forge config list` shows the keys".to_owned(),
-            })
+            let hint = match keys::near(text) {
+                Some(near) => Hint::from(format!("did you mean `{near}`? or list the keys")),
+                None => Hint::new("list the keys"),
+            };
+            e.with_hint(hint.with_action(Action::new(Call::ConfigGet)))
         })
     }
 
@@ -380,10 +388,10 @@ impl Config {
                         at: None,
                         level: Level::Error,
                         message: bad_value(var.name(), name.key.ty, shown),
-                        hint: format!(
+                        hint: Hint::from(format!(
                             "correct the environment variable {}, or unset it",
                             var.name()
-                        ),
+                        )),
                     });
                 }
             }
@@ -545,11 +553,10 @@ mod tests {
             "{}",
             e.message()
         );
-        assert!(
-            e.hint()
-                .unwrap()
-                .ends_with("`forge config validate` shows 1 more")
-        );
+        let hint = e.hint().unwrap();
+        assert!(hint.text().ends_with("to see 1 more"), "{hint}");
+        let validate = Action::new(Call::ConfigValidate);
+        assert_eq!(hint.action(), Some(&validate));
         let config = Config::read(env(&dir, &[]), &cwd).unwrap();
         assert_eq!(config.problems().len(), 3);
     }

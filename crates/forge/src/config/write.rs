@@ -31,7 +31,7 @@ pub(crate) fn lock(dir: &Path) -> Result<Lock> {
     };
     take()
         .map(|file| Lock { _file: file })
-        .map_err(|e: io::Error| cannot_write(dir, &e))
+        .map_err(|e| cannot_write(dir, e))
 }
 
 /// Replaces `path` in one step.
@@ -58,7 +58,7 @@ pub(crate) fn replace(path: &Path, text: &str, private: bool) -> Result<()> {
         new.persist(&path)?;
         Ok(())
     };
-    put().map_err(|e: io::Error| cannot_write(path, &e))
+    put().map_err(|e| cannot_write(path, e))
 }
 
 fn make_dir(dir: &Path) -> io::Result<()> {
@@ -72,10 +72,11 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-fn cannot_write(path: &Path, e: &io::Error) -> Error {
+fn cannot_write(path: &Path, e: io::Error) -> Error {
     Error::new(
         ErrorKind::Config,
         format!("cannot write {}: {e}", path.display()),
     )
     .with_hint("make it writable, or set FORGE_CONFIG_DIR to a directory that is")
+    .with_source(e)
 }

@@ -1,0 +1,240 @@
+//! From what a caller types to one pull request.
+
+use forge_core::{
+    Action, Error, Hint, Noun, Op, Param, PrId, PrKey, Repo, RepoId, RepoPath, Result,
+    model::{HeadRef, PrFields, PrState, PullRequest, StateFilter},
+};
+use forge_git::{CurrentPull, Place, PushedTo, current_pull};
+
+use crate::Forges;
+
+/// A pull request that a selector names.
+#[derive(Debug)]
+pub struct SelectedPull {
+    /// Its repository.
+    pub repo: Repo,
+    /// What names it.
+    pub id: PrId,
+    /// The pull request, where the search has read it, and the sections that it has.
+    found: Option<(PrFields, PullRequest)>,
+}
+
+impl SelectedPull {
+    /// The pull request with this key, which nothing has read yet.
+    #[must_use]
+    pub fn by_key(repo: Repo, key: PrKey) -> Self {
+        let id = PrId {
+            repo: repo.id().clone(),
+            key,
+        };
+        Self {
+            repo,
+            id,
+            found: None,
+        }
+    }
+
+    /// The pull request whose head branch is `head`, with these sections: an open one, else the
+    /// newest of the others.
+    ///
+    /// # Errors
+    /// `not_found` when there is none; `invalid_input` when several open ones have the branch.
+    pub async fn by_head(repo: Repo, head: &HeadRef, fields: PrFields) -> Result<Self> {
+        let mut found = repo.find(head, StateFilter::All, fields).await?;
+        let open: Vec<&PullRequest> = found.iter().filter(|p| p.state == PrState::Open).collect();
+        if open.len() > 1 {
+            let list: Vec<String> = open
+                .iter()
+                .map(|p| format!("#{} into {}", p.id.key, p.base_branch))
+                .collect();
+            return Err(Error::invalid(
+                "pull_request",
+                format!(
+                    "branch \"{head}\" has {} open pull requests: {}",
+                    open.len(),
+                    list.join(", ")
+                ),
+            )
+            .with_hint("name one of them by its number"));
+        }
+        // A merged pull request from the default branch says nothing about who stands on it now.
+        if open.is_empty()
+            && head.owner.is_none()
+            && let Some(first) = found.first()
+            && is_default(&repo, head, first).await?
+        {
+            found.clear();
+        }
+        let Some(pull) = found.into_iter().next() else {
+            let all = Action::op(Op::PrList).with(Param::State, "all");
+            return Err(Error::not_found(
+                Noun::PullRequest,
+                format!("no pull requests found for branch \"{head}\""),
+            )
+            .with_hint(Hint::new("list all pull requests").with_action(all)));
+        };
+        Ok(Self {
+            id: pull.id.clone(),
+            repo,
+            found: Some((fields, pull)),
+        })
+    }
+
+    /// The pull request with these sections, without another request where the search has read them.
+    ///
+    /// # Errors
+    /// As [`Repo::view`].
+    pub async fn view(&mut self, fields: PrFields) -> Result<PullRequest> {
+        match self.found.take() {
+            Some((has, found)) if has.contains(fields) => Ok(found),
+            _ => self.repo.view(&self.id, fields).await,
+        }
+    }
+}
+
+/// The directory that a caller works in, beside the forges that its remotes name.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkingCopy<'a> {
+    forges: &'a Forges,
+    place: &'a Place,
+}
+
+impl<'a> WorkingCopy<'a> {
+    /// The working copy at `place`.
+    #[must_use]
+    pub fn new(forges: &'a Forges, place: &'a Place) -> Self {
+        Self { forges, place }
+    }
+
+    /// Whether `repo` is the repository at this place: then its branches are those of the work tree,
+    /// wherever they are pushed.
+    pub async fn is(&self, repo: &Repo) -> bool {
+        let RepoPath::Dir(dir) = &repo.id().path else {
+            return false;
+        };
+        // Opening a repository finds its canonical directory.
+        self.place.root().await == Some(dir.as_path())
+    }
+
+    /// The pull request of the current branch.
+    ///
+    /// # Errors
+    /// `not_found` on a detached head, and as [`SelectedPull::by_head`].
+    pub async fn current_pull(&self, repo: Repo, fields: PrFields) -> Result<SelectedPull> {
+        match self.current(&repo).await?.ok_or_else(detached)? {
+            Current::Number(number) => Ok(SelectedPull::by_key(repo, PrKey::Number(number))),
+            Current::Head(head) => SelectedPull::by_head(repo, &head, fields).await,
+        }
+    }
+
+    /// The number that git's configuration gives the current branch (`branch.<name>.merge` is
+    /// `refs/pull/<number>/head`).
+    ///
+    /// # Errors
+    /// When git fails.
+    pub async fn current_number(&self, repo: &Repo) -> Result<Option<u64>> {
+        Ok(match self.current(repo).await? {
+            Some(Current::Number(number)) => Some(number),
+            None | Some(Current::Head(_)) => None,
+        })
+    }
+
+    /// The head of the current branch as `repo` knows it; `None` on a detached head.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub async fn current_head(&self, repo: &Repo) -> Result<Option<HeadRef>> {
+        Ok(match self.current(repo).await? {
+            Some(Current::Head(head)) => Some(head),
+            None | Some(Current::Number(_)) => None,
+        })
+    }
+
+    /// What the current branch stands for; `None` on a detached head.
+    async fn current(&self, repo: &Repo) -> Result<Option<Current>> {
+        if self.is(repo).await {
+            let branch = forge_git::current_branch(self.place.git()).await?;
+            return Ok(branch.map(|branch| Current::Head(HeadRef::branch(branch))));
+        }
+        let config = self.place.config().await?;
+        Ok(match current_pull(self.place.git(), config).await? {
+            None => None,
+            Some(CurrentPull::Number { number, .. }) => Some(Current::Number(number)),
+            Some(CurrentPull::Head { at, branch }) => {
+                Some(Current::Head(self.head_at(repo, &at, branch).await))
+            }
+        })
+    }
+
+    /// The remote that stands for `repo` (`owner` is `None`) or for a repository of `owner`, if one
+    /// does.
+    pub async fn remote_of(&self, repo: &Repo, owner: Option<&str>) -> Option<String> {
+        let config = self.place.config().await.ok()?;
+        for remote in &config.remotes {
+            let Ok(id) = self.forges.remote_repo(&remote.url).await else {
+                continue;
+            };
+            let is_it = match owner {
+                None => id.comparison_key() == repo.id().comparison_key(),
+                Some(owner) => id
+                    .owner_and_name()
+                    .is_some_and(|(o, _)| o.eq_ignore_ascii_case(owner)),
+            };
+            if is_it {
+                return Some(remote.name.clone());
+            }
+        }
+        None
+    }
+
+    /// A branch as `repo` knows it: with the owner of the repository that it is pushed to, where that
+    /// is another one, and with its name, where the owner alone is ambiguous.
+    async fn head_at(&self, repo: &Repo, at: &PushedTo, branch: String) -> HeadRef {
+        let config = self.place.config().await.ok();
+        let url = match at {
+            PushedTo::Here => None,
+            PushedTo::Url(url) => Some(url),
+            PushedTo::Remote(name) => config
+                .and_then(|config| config.remote(name))
+                .map(|remote| &remote.url),
+        };
+        let head = match url {
+            Some(url) => self.forges.remote_repo(url).await.ok(),
+            None => None,
+        };
+        let head = head.filter(|head| head.comparison_key() != repo.id().comparison_key());
+        let named = head.as_ref().and_then(RepoId::owner_and_name);
+        let own = repo.id().owner_and_name().map(|(_, name)| name);
+        HeadRef {
+            owner: named.map(|(owner, _)| owner.to_owned()),
+            repo: named
+                .filter(|(_, name)| own.is_none_or(|own| !own.eq_ignore_ascii_case(name)))
+                .map(|(_, name)| name.to_owned()),
+            branch,
+        }
+    }
+}
+
+/// What the current branch stands for.
+enum Current {
+    /// The pull request with this number.
+    Number(u64),
+    /// The pull request of this head.
+    Head(HeadRef),
+}
+
+fn detached() -> Error {
+    Error::not_found(
+        Noun::Branch,
+        "no branch is checked out here (HEAD is detached)",
+    )
+    .with_hint("name the pull request by number, URL or branch")
+}
+
+/// Whether the head of a pull request that was found is the default branch.
+async fn is_default(repo: &Repo, head: &HeadRef, found: &PullRequest) -> Result<bool> {
+    Ok(match found.head_is_default {
+        Some(is_default) => is_default,
+        None => repo.info().await?.default_branch.as_deref() == Some(head.branch.as_str()),
+    })
+}
