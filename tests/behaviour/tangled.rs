@@ -7,8 +7,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use forge_core::{Capabilities, Client, ForgeKind, Policy, Repo, RepoId, RepoPath};
-use forge_http::{Http, RetryPolicy, Secret};
+use forge_core::{Capabilities, Client, ForgeKind, Policy, Repo, RepoId, RepoPath, Secret};
+use forge_http::{Http, RetryPolicy};
 use forge_tangled::{DraftMarker, FixedLogin, Login, Origin, Reach, Settings, Tangled};
 use forge_testkit::{
     GitDir,

@@ -139,7 +139,7 @@ async fn an_unknown_label_names_the_near_one(fx: Fixture) {
     let mut req = CreatePull::new("feature", "Labelled");
     req.labels = vec!["documentatoin".into()];
     let e = invalid(fx.author.create(&req).await, "labels");
-    let said = format!("{} {}", e.message(), e.hint().unwrap_or_default());
+    let said = format!("{} {}", e.message(), e.hint().map_or("", |h| h.text()));
     assert!(
         said.contains("documentatoin") && said.contains("documentation"),
         "{said}"

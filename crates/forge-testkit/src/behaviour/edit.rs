@@ -196,7 +196,7 @@ async fn an_unknown_label(fx: Fixture) {
         fx.author.edit(&pr, &labels(&["enhancment"], &[])).await,
         "labels",
     );
-    let said = format!("{} {}", e.message(), e.hint().unwrap_or_default());
+    let said = format!("{} {}", e.message(), e.hint().map_or("", |h| h.text()));
     assert!(said.contains("enhancement"), "{said}");
 }
 

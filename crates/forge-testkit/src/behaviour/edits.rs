@@ -42,7 +42,7 @@ fn some() -> CreatePull {
 async fn left_nothing(fx: &Fixture, req: &CreatePull, field: &str) -> String {
     let before = fx.git.refs();
     let e = invalid(fx.author.create(req).await, field);
-    assert!(e.hint().is_some_and(|h| !h.is_empty()), "{e:?}");
+    assert!(e.hint().is_some_and(|h| !h.text().is_empty()), "{e:?}");
     assert_eq!(fx.git.refs(), before);
     let query = PullQuery {
         state: StateFilter::All,

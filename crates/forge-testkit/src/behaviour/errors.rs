@@ -38,11 +38,14 @@ async fn every_refusal_is_one_line_with_a_recovery(fx: Fixture) {
         assert!(
             error
                 .hint()
-                .is_some_and(|h| !h.is_empty() && !h.contains('\n')),
+                .is_some_and(|h| !h.text().is_empty() && !h.text().contains('\n')),
             "{error:?}"
         );
         assert!(
-            !error.hint().unwrap_or_default().starts_with("Recovery"),
+            !error
+                .hint()
+                .map_or("", |h| h.text())
+                .starts_with("Recovery"),
             "{error:?}"
         );
     }

@@ -1,7 +1,7 @@
 //! Issues: opening, lists, states, comments.
 
 use forge_core::{
-    Error, PageReq,
+    Changed, Error, ErrorKind, PageReq,
     model::{
         EditIssue, Issue, IssueFields, IssueFilter, IssueId, IssueQuery, IssueReason, IssueState,
         NewIssue, SetChange, SetIssueState,
@@ -32,6 +32,7 @@ pub(super) fn cases(set: &mut Set) {
         an_empty_comment [IssueCreate, IssueComment];
         edit_title_and_body [IssueCreate, IssueView, IssueEdit];
         edit_that_changes_nothing [IssueCreate, IssueEdit];
+        edit_of_stale_version_is_refused [IssueCreate, IssueView, IssueEdit];
         a_title_that_commands_a_terminal_is_kept [IssueCreate, IssueView];
     ];
 }
@@ -355,4 +356,24 @@ async fn a_title_that_commands_a_terminal_is_kept(fx: Fixture) {
     let title = "a \u{1b}[2J \u{202e} ünïcode";
     let made = open(&fx, title).await;
     assert_eq!(view(&fx, &made.id).await.title, title);
+}
+
+async fn edit_of_stale_version_is_refused(fx: Fixture) {
+    let issue = open(&fx, "First").await;
+    assert_eq!(view(&fx, &issue.id).await.version, issue.version);
+    let to = |title: &str, version: &str| EditIssue {
+        title: Some(title.to_owned()),
+        expected_version: Some(version.to_owned()),
+        ..EditIssue::default()
+    };
+    let second = to("Second", &issue.version);
+    let second = fx.author.edit_issue(&issue.id, &second).await.unwrap();
+    assert_ne!(second.value.version, issue.version);
+    let stale = to("Third", &issue.version);
+    let e = refused(fx.author.edit_issue(&issue.id, &stale).await, "conflict");
+    let ErrorKind::Conflict { what, actual, .. } = e.kind() else {
+        panic!("{e:?}")
+    };
+    assert_eq!((*what, actual), (Changed::Record, &second.value.version));
+    assert_eq!(view(&fx, &issue.id).await.title, "Second");
 }

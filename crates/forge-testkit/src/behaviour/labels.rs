@@ -169,6 +169,6 @@ async fn delete_takes_it_off_pull_requests(fx: Fixture) {
 async fn delete_one_that_does_not_exist(fx: Fixture) {
     fx.define(&["wontfix"]).await;
     let e = refused(fx.author.delete_label("wontfx").await, "not_found");
-    let said = format!("{} {}", e.message(), e.hint().unwrap_or_default());
+    let said = format!("{} {}", e.message(), e.hint().map_or("", |h| h.text()));
     assert!(said.contains("wontfix"), "{said}");
 }

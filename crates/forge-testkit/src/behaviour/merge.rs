@@ -1,7 +1,7 @@
 //! Merging.
 
 use forge_core::{
-    ErrorKind, PrId, Precondition,
+    Changed, ErrorKind, PrId, Precondition,
     model::{MergeMethod, MergeReq, PrState},
 };
 
@@ -33,6 +33,8 @@ pub(super) fn cases(set: &mut Set) {
         a_closed_one [MergeCommit, PrClose];
         a_merged_one [MergeCommit];
         a_merged_one_at_a_stale_head [MergeCommit, MergeExpectedHead];
+        merged_one_other_head_is_refused [MergeRebase, MergeExpectedHead, PrDeleteBranch];
+        merge_other_base_is_refused [MergeRebase];
         delete_the_branch [MergeCommit, PrDeleteBranch];
         only_what_a_merge_left_over [MergeRebase, PrDeleteBranch];
         nothing_left_to_merge [MergeCommit];
@@ -306,7 +308,7 @@ async fn merge_head_prefix_is_refused(fx: Fixture) {
             ..by(MergeMethod::Merge)
         };
         let e = refused(fx.author.merge(&pr, &req).await, "invalid_input");
-        assert!(e.hint().unwrap().contains(&head), "{e:?}");
+        assert!(e.hint().unwrap().text().contains(&head), "{e:?}");
     }
     assert_eq!(fx.git.refs(), before);
 }
@@ -323,7 +325,12 @@ async fn a_stale_expected_head(fx: Fixture) {
         ..by(MergeMethod::Merge)
     };
     let e = refused(fx.author.merge(&pr, &req).await, "conflict");
-    let ErrorKind::Conflict { expected, actual } = e.kind() else {
+    let ErrorKind::Conflict {
+        what: Changed::Head,
+        expected,
+        actual,
+    } = e.kind()
+    else {
         panic!("{e:?}")
     };
     assert_eq!((Some(expected), actual), (stale.as_ref(), &moved));
@@ -388,6 +395,66 @@ async fn a_merged_one_at_a_stale_head(fx: Fixture) {
         ..by(MergeMethod::Merge)
     };
     let again = fx.author.merge(&pr, &req).await.unwrap().value;
+    assert!(again.already_merged);
+}
+
+async fn merged_one_other_head_is_refused(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let head = fx.git.oid("feature").unwrap();
+    fx.author
+        .merge(&pr, &by(MergeMethod::Rebase))
+        .await
+        .unwrap();
+    let before = fx.git.refs();
+    let other = format!("{:0>40}", 1);
+    for (expected, code) in [
+        ("", "invalid_input"),
+        (&head[..7], "invalid_input"),
+        (&other, "conflict"),
+    ] {
+        for (delete_branch, only_left_over) in [(false, false), (true, false), (true, true)] {
+            let req = MergeReq {
+                expected_head: Some(expected.to_owned()),
+                delete_branch,
+                only_left_over,
+                ..by(MergeMethod::Rebase)
+            };
+            refused(fx.author.merge(&pr, &req).await, code);
+        }
+    }
+    assert_eq!(fx.git.refs(), before);
+    let meant = MergeReq {
+        expected_head: Some(head),
+        delete_branch: true,
+        only_left_over: true,
+        ..MergeReq::default()
+    };
+    let gone = fx.author.merge(&pr, &meant).await.unwrap().value;
+    assert!(gone.already_merged && gone.branch_deleted, "{gone:?}");
+}
+
+async fn merge_other_base_is_refused(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let into = |base: &str| MergeReq {
+        expected_base: Some(base.to_owned()),
+        ..by(MergeMethod::Rebase)
+    };
+    let before = fx.git.refs();
+    let e = refused(fx.author.merge(&pr, &into("release")).await, "conflict");
+    let ErrorKind::Conflict {
+        what: Changed::Base,
+        expected,
+        actual,
+    } = e.kind()
+    else {
+        panic!("{e:?}")
+    };
+    assert_eq!((expected.as_str(), actual.as_str()), ("release", "main"));
+    assert_eq!(fx.git.refs(), before);
+    let merged = fx.author.merge(&pr, &into("main")).await.unwrap().value;
+    assert!(!merged.already_merged);
+    refused(fx.author.merge(&pr, &into("release")).await, "conflict");
+    let again = fx.author.merge(&pr, &into("main")).await.unwrap().value;
     assert!(again.already_merged);
 }
 

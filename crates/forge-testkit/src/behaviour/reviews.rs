@@ -210,7 +210,7 @@ async fn review_head_prefix_is_refused(fx: Fixture) {
             fx.reviewer.submit_review(&pr.id, &review).await,
             "invalid_input",
         );
-        assert!(e.hint().unwrap().contains(&head), "{e:?}");
+        assert!(e.hint().unwrap().text().contains(&head), "{e:?}");
     }
     assert!(all(&fx, &pr.id).await.is_empty());
 }

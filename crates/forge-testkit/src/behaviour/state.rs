@@ -13,6 +13,7 @@ pub(super) fn cases(set: &mut Set) {
         close_twice [PrClose];
         close_with_a_comment [PrClose, Comments];
         close_and_delete_the_branch [PrClose, PrDeleteBranch];
+        close_at_other_head_keeps_the_branch [PrClose, PrDeleteBranch];
         close_a_merged_one [PrClose, MergeCommit];
         close_one_that_does_not_exist [PrClose];
         reopen [PrClose, PrReopen];
@@ -90,6 +91,31 @@ async fn close_and_delete_the_branch(fx: Fixture) {
     let gone = fx.author.close(&pr, &req).await.unwrap();
     assert!(gone.already && !gone.unchanged, "{gone:?}");
     assert_eq!(fx.git.oid("refs/heads/other"), None);
+}
+
+async fn close_at_other_head_keeps_the_branch(fx: Fixture) {
+    let pr = fx.open("feature").await.id;
+    let tip = fx.git.oid("feature").unwrap();
+    let at = |head: &str| CloseReq {
+        delete_branch: true,
+        expected_head: Some(head.to_owned()),
+        ..Default::default()
+    };
+    for short in ["", &tip[..12]] {
+        refused(fx.author.close(&pr, &at(short)).await, "invalid_input");
+    }
+    assert_eq!(fx.view(&pr).await.state, PrState::Open);
+    let kept = fx.author.close(&pr, &at(&"1".repeat(40))).await.unwrap();
+    assert_eq!(kept.value.state, PrState::Closed);
+    let step = kept.steps.iter().find(|s| s.name == "delete head branch");
+    assert!(step.is_some_and(|s| !s.done), "{kept:?}");
+    assert!(
+        kept.warnings[0].message.contains("was not deleted"),
+        "{kept:?}"
+    );
+    assert_eq!(fx.git.oid("refs/heads/feature"), Some(tip.clone()));
+    fx.author.close(&pr, &at(&tip)).await.unwrap();
+    assert_eq!(fx.git.oid("refs/heads/feature"), None);
 }
 
 async fn close_a_merged_one(fx: Fixture) {

@@ -54,8 +54,8 @@ async fn reasons(fx: Fixture) {
     for (capability, support) in fx.author.client().forge().capabilities().table {
         let texts = match support {
             Support::Native => vec![],
-            Support::Emulated { how } | Support::ClientSide { how } => vec![how],
-            Support::No { why, instead } => vec![why, instead],
+            Support::Emulated { how } | Support::ClientSide { how } => vec![*how],
+            Support::No { why, instead } => vec![*why, instead.text()],
         };
         for text in texts {
             assert!(
@@ -94,7 +94,10 @@ async fn no(fx: Fixture, capability: Capability) {
         matches!(error.kind(), ErrorKind::Unsupported { capability: c } if *c == capability),
         "{error:?}"
     );
-    assert!(error.hint().is_some_and(|h| !h.is_empty()), "{error:?}");
+    assert!(
+        error.hint().is_some_and(|h| !h.text().is_empty()),
+        "{error:?}"
+    );
     assert_eq!(fx.git.refs(), before);
 }
 

@@ -1,7 +1,7 @@
 //! Bringing a head branch up to date with its base.
 
 use forge_core::{
-    ErrorKind, PrId, Precondition,
+    Changed, ErrorKind, PrId, Precondition,
     model::{MergeReq, UpdateBranch, UpdateMethod},
 };
 
@@ -20,6 +20,7 @@ pub(super) fn cases(set: &mut Set) {
         an_update_at_an_expected_head [PrUpdateBranch];
         update_head_prefix_is_refused [PrUpdateBranch];
         an_update_at_a_stale_head [PrUpdateBranch];
+        update_other_base_is_refused [PrUpdateBranch];
         an_update_of_a_closed_one [PrUpdateBranch, PrClose];
         an_update_of_a_merged_one [PrUpdateBranch, MergeCommit];
         an_update_of_one_that_does_not_exist [PrUpdateBranch];
@@ -32,6 +33,7 @@ fn by(method: UpdateMethod) -> UpdateBranch {
     UpdateBranch {
         method,
         expected_head: None,
+        expected_base: None,
         leave_checkout: false,
     }
 }
@@ -177,7 +179,7 @@ async fn update_head_prefix_is_refused(fx: Fixture) {
             ..by(method)
         };
         let e = refused(fx.author.update_branch(&pr, &req).await, "invalid_input");
-        assert!(e.hint().unwrap().contains(&head), "{e:?}");
+        assert!(e.hint().unwrap().text().contains(&head), "{e:?}");
     }
     assert_eq!(fx.git.refs(), before);
 }
@@ -191,11 +193,46 @@ async fn an_update_at_a_stale_head(fx: Fixture) {
         ..by(UpdateMethod::Merge)
     };
     let e = refused(fx.author.update_branch(&pr, &req).await, "conflict");
-    let ErrorKind::Conflict { actual, .. } = e.kind() else {
+    let ErrorKind::Conflict {
+        what: Changed::Head,
+        actual,
+        ..
+    } = e.kind()
+    else {
         panic!("{e:?}")
     };
     assert_eq!(actual, &head);
     assert_eq!(fx.git.oid("feature"), Some(head));
+}
+
+async fn update_other_base_is_refused(fx: Fixture) {
+    let pr = behind(&fx, "feature").await;
+    let before = fx.git.refs();
+    let at = |base: &str, method| UpdateBranch {
+        expected_base: Some(base.to_owned()),
+        ..by(method)
+    };
+    for method in METHODS {
+        let e = refused(
+            fx.author.update_branch(&pr, &at("release", method)).await,
+            "conflict",
+        );
+        let ErrorKind::Conflict {
+            what: Changed::Base,
+            expected,
+            actual,
+        } = e.kind()
+        else {
+            panic!("{e:?}")
+        };
+        assert_eq!((expected.as_str(), actual.as_str()), ("release", "main"));
+    }
+    assert_eq!(fx.git.refs(), before);
+    let made = fx
+        .author
+        .update_branch(&pr, &at("main", UpdateMethod::Merge))
+        .await;
+    assert!(!made.unwrap().unchanged);
 }
 
 async fn an_update_of_a_closed_one(fx: Fixture) {
