@@ -102,6 +102,8 @@ are different on purpose:
 - Stored text commands no terminal, on a pipe either: escapes and invisible characters are shown
   (`␛`, `<U+202E>`), and JSON has them as `\u…`. `--jq` and `--template` give a pipe the text as it
   is.
+- On a pipe `pr view` and `pr view --comments` write texts whole between lines of their own, as gh
+  does: a comment can hold lines that look like another one. A script reads `--json comments`.
 "#;
 
 /// The text of `docs/cli.md`.

@@ -1,10 +1,12 @@
 //! The `forge` command line: arguments, commands and what they print.
 //!
 //! The path of a command: [`args`] says what was typed (pure, no I/O), [`cmd`] runs it over
-//! [`cmd::Ctx`], and `ui` is the one place that writes to a terminal or a pipe.
+//! [`ctx::Ctx`], and `ui` is the one place that writes to a terminal or a pipe.
 
 pub mod args;
 pub mod cmd;
+mod context_docs;
+mod ctx;
 mod docs;
 pub mod exit;
 mod select;
@@ -15,9 +17,10 @@ use std::{io::Write as _, process::ExitCode};
 use clap::error::ErrorKind;
 use forge_core::text;
 
+pub use context_docs::context_docs;
 pub use docs::cli_docs;
 
-use crate::{args::Cli, cmd::Ctx, exit::Exit, ui::Ui};
+use crate::{args::Cli, ctx::Ctx, exit::Exit, ui::Ui};
 
 /// Runs the program on the process's arguments.
 #[must_use]
@@ -27,7 +30,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return usage(&e),
     };
-    let ui = Ui::from_env(&cli.global);
+    let ui = Ui::from_env(&cli);
     match run(cli, ui.clone()) {
         Ok(exit) => exit.into(),
         Err(e) => exit::report(&ui, &e).into(),

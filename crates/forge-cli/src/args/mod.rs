@@ -9,14 +9,18 @@ pub(crate) mod config;
 mod demo;
 pub mod issue;
 pub(crate) mod label;
+#[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod output;
 pub mod pr;
+#[cfg(feature = "tangled")]
 mod tangled;
 
-use std::{ffi::OsString, time::Duration};
+use std::{ffi::OsString, sync::OnceLock, time::Duration};
 
-use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{
+    ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+};
 
 pub use auth::AuthArgs;
 pub use capabilities::CapabilitiesArgs;
@@ -25,7 +29,9 @@ pub use completion::CompletionArgs;
 pub use config::ConfigArgs;
 pub use demo::DemoArgs;
 pub use label::LabelArgs;
+#[cfg(feature = "mcp")]
 pub use mcp::McpArgs;
+#[cfg(feature = "tangled")]
 pub use tangled::{IngestionArgs, TangledArgs, TangledCommand};
 
 /// Pull requests on GitHub, on tangled, and inside plain git repositories.
@@ -46,6 +52,9 @@ pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
+    /// What the command is about.
+    #[arg(skip)]
+    pub named: Named,
 }
 
 impl Cli {
@@ -60,7 +69,40 @@ impl Cli {
     {
         let mut command = lenient(Self::command());
         let mut matches = command.try_get_matches_from_mut(words)?;
-        Self::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
+        let named = Named::of(&matches);
+        let cli = Self::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))?;
+        Ok(Self { named, ..cli })
+    }
+}
+
+/// What a command line is about: hints name it again.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    /// The names of the subcommands.
+    pub path: Vec<String>,
+    /// The repository of `-R`.
+    pub repo: Option<String>,
+    /// The pull request, issue or record.
+    pub target: Option<String>,
+    /// The repository that the target brings along, once the hosts are known.
+    pub repo_of_target: OnceLock<String>,
+}
+
+impl Named {
+    fn of(matches: &ArgMatches) -> Self {
+        let mut path = Vec::new();
+        let mut last = matches;
+        while let Some((name, below)) = last.subcommand() {
+            path.push(name.to_owned());
+            last = below;
+        }
+        let text = |id| last.try_get_one::<String>(id).ok().flatten().cloned();
+        Self {
+            path,
+            repo: text("repo"),
+            target: text("selector").or_else(|| text("uri")),
+            repo_of_target: OnceLock::new(),
+        }
     }
 }
 
@@ -102,6 +144,7 @@ pub enum Command {
     /// Work with the labels of a repository
     Label(LabelArgs),
     /// Work with the records of tangled
+    #[cfg(feature = "tangled")]
     Tangled(TangledArgs),
     /// Show what a repository's forge can do
     Capabilities(CapabilitiesArgs),
@@ -110,6 +153,7 @@ pub enum Command {
     /// Read, set and check the configuration
     Config(ConfigArgs),
     /// Serve pull requests to agents over MCP
+    #[cfg(feature = "mcp")]
     Mcp(McpArgs),
     /// Print a completion script for a shell
     Completion(CompletionArgs),
@@ -125,6 +169,7 @@ impl Command {
             Self::Pr(args) => args.command.wait()?.duration(),
             Self::Issue(args) => args.command.wait()?.duration(),
             Self::Label(args) => args.command.wait()?.duration(),
+            #[cfg(feature = "tangled")]
             Self::Tangled(args) => match &args.command {
                 TangledCommand::Ingestion(args) => args.wait.duration(),
             },

@@ -5,11 +5,14 @@ use std::io::{self, Read as _};
 use dialoguer::{Password, theme::ColorfulTheme};
 use forge::{
     AccountShape, account_shape,
-    auth::{AccountStatus, Accounts, Secret},
+    auth::{AccountStatus, Accounts, parse_secret},
 };
-use forge_core::{Error, ErrorKind, ForgeKind, Noun, Result, Warning, locator::Hosts, text};
+use forge_core::{
+    Action, Call, Error, ErrorKind, ForgeKind, Hint, Noun, Param, Result, Warning, locator::Hosts,
+    text,
+};
 
-use super::Ctx;
+use crate::ctx::Ctx;
 use crate::{
     args::{
         AuthArgs,
@@ -113,7 +116,7 @@ fn login(ctx: &Ctx, accounts: &Accounts, host: &str, args: &LoginArgs) -> Result
                 .with_hint("pass it on standard input: `forge auth login --with-token < file`"),
         );
     };
-    let login = accounts.login(host, kind.as_ref(), &account, &Secret::new(&secret)?)?;
+    let login = accounts.login(host, kind.as_ref(), &account, &parse_secret(&secret)?)?;
     let did = if login.replaced {
         "replaced the credential of"
     } else {
@@ -183,8 +186,10 @@ fn status(ctx: &Ctx, accounts: &Accounts, args: &AuthStatusArgs) -> Result<Exit>
     if lines.is_empty() {
         let at = args.host.as_deref().unwrap_or("any host");
         return Err(
-            Error::not_found(Noun::Account, format!("you are not logged in to {at}"))
-                .with_hint("run `forge auth login`; a local repository needs no account"),
+            Error::not_found(Noun::Account, format!("you are not logged in to {at}")).with_hint(
+                Hint::new("log in; a local repository needs no account")
+                    .with_action(Action::new(Call::Login)),
+            ),
         );
     }
     let palette = ctx.ui.palette();
@@ -219,7 +224,9 @@ fn token(ctx: &Ctx, accounts: &Accounts, host: &str) -> Result<Exit> {
             },
             format!("there is no token for {host}"),
         )
-        .with_hint(format!("run `forge auth login --host {host}`"))
+        .with_hint(
+            Hint::new("log in").with_action(Action::new(Call::Login).with(Param::Host, host)),
+        )
     })?;
     ctx.ui.line(credential.secret.expose())?;
     Ok(Exit::Ok)

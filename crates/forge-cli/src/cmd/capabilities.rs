@@ -1,8 +1,8 @@
 //! `forge capabilities`: what the forge of a repository can do, and why not.
 
-use forge_core::{Capability, Result, Support};
+use forge_core::{Capability, Hint, Result, Support};
 
-use super::Ctx;
+use crate::ctx::Ctx;
 use crate::{
     args::CapabilitiesArgs,
     exit::Exit,
@@ -25,7 +25,7 @@ const FIELDS: &[Field<Row>] = &[
     Field {
         name: "instead",
         needs: (),
-        get: |(_, s)| instead(s).map_or(Json::Null, Json::text),
+        get: |(_, s)| instead(s).map_or(Json::Null, |hint| Json::text(hint.text())),
     },
     Field {
         name: "name",
@@ -87,7 +87,7 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
     if !ctx.ui.is_tty() {
         for (capability, support) in &rows {
             let detail = how(support).or_else(|| why(support)).unwrap_or_default();
-            let instead = instead(support).unwrap_or_default();
+            let instead = instead(support).map_or(String::new(), |hint| ctx.ui.advice(hint));
             ctx.ui.line(&format!(
                 "{}\t{}\t{detail}\t{instead}",
                 capability.name(),
@@ -108,7 +108,7 @@ pub async fn run(ctx: &Ctx, args: &CapabilitiesArgs) -> Result<Exit> {
                 Cell::plain(capability.name()),
                 word,
                 Cell::plain(how(support).or_else(|| why(support)).unwrap_or_default()),
-                Cell::plain(instead(support).unwrap_or_default()),
+                Cell::plain(instead(support).map_or(String::new(), |hint| ctx.ui.advice(hint))),
             ]
         })
         .collect();
@@ -145,7 +145,7 @@ fn why(support: &Support) -> Option<&'static str> {
     }
 }
 
-fn instead(support: &Support) -> Option<&'static str> {
+fn instead(support: &Support) -> Option<&'static Hint> {
     match support {
         Support::No { instead, .. } => Some(instead),
         _ => None,

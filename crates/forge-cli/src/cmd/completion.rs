@@ -3,7 +3,7 @@
 use clap::CommandFactory as _;
 use forge_core::Result;
 
-use super::Ctx;
+use crate::ctx::Ctx;
 use crate::{
     args::{Cli, CompletionArgs},
     exit::Exit,

@@ -6,9 +6,9 @@ use forge::{
     Config,
     config::{Entry, Env, Level, Scope, Source},
 };
-use forge_core::{Error, Noun, Result, Warning, text};
+use forge_core::{Action, Call, Error, Hint, Noun, Param, Result, Warning, text};
 
-use super::Ctx;
+use crate::ctx::Ctx;
 use crate::{
     args::{
         ConfigArgs,
@@ -97,7 +97,13 @@ fn get(ctx: &Ctx, config: &Config, key: &str) -> Result<Exit> {
         Some(value) => ctx.ui.line(&value).map(|()| Exit::Ok),
         None => Err(
             Error::not_found(Noun::Other, format!("{key} is not set, and has no default"))
-                .with_hint(format!("`forge config set {key} VALUE` sets it")),
+                .with_hint(
+                    Hint::new("set it").with_action(
+                        Action::new(Call::ConfigSet)
+                            .with(Param::Key, key)
+                            .choose(Param::Value),
+                    ),
+                ),
         ),
     }
 }
@@ -157,7 +163,7 @@ fn validate(ctx: &Ctx, config: &Config) -> Result<Exit> {
             "{at}: {}: {} ({})",
             problem.level.word(),
             problem.message,
-            problem.hint
+            ctx.ui.advice(&problem.hint)
         );
         ctx.ui.line(&text::one_line(&line))?;
     }

@@ -12,7 +12,7 @@ use std::{
 use forge_core::{Error, ErrorKind, Result};
 use forge_git::without_secrets;
 
-use super::Ctx;
+use crate::ctx::Ctx;
 use crate::{args::DemoArgs, exit::Exit, ui::Ui};
 
 /// One line of the demo.
@@ -119,7 +119,7 @@ pub async fn run(ctx: &Ctx, args: &DemoArgs) -> Result<Exit> {
     let dir = tempfile::Builder::new()
         .prefix("forge-demo-")
         .tempdir()
-        .map_err(|e| failed(format!("no temporary directory could be made: {e}")))?;
+        .map_err(|e| failed(format!("no temporary directory could be made: {e}")).with_source(e))?;
     let played = play(dir.path(), &ctx.ui);
     if args.keep {
         let kept = dir.keep();
@@ -160,6 +160,7 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
         let done = shell.output().map_err(|e| {
             failed(format!("`sh` could not be started: {e}"))
                 .with_hint("install a POSIX shell and put it on the PATH")
+                .with_source(e)
         })?;
         ui.write(&done.stdout)?;
         if done.status.success() == step.refused {
@@ -175,11 +176,12 @@ fn play(dir: &Path, ui: &Ui) -> Result<()> {
 /// `PATH` with this binary's directory in front, so that the printed `forge` is this one.
 fn search_path() -> Result<std::ffi::OsString> {
     let me = std::env::current_exe()
-        .map_err(|e| failed(format!("the path of this program is unknown: {e}")))?;
+        .map_err(|e| failed(format!("the path of this program is unknown: {e}")).with_source(e))?;
     let own = me.parent().map(Path::to_path_buf).unwrap_or_default();
     let rest = std::env::var_os("PATH").unwrap_or_default();
     let all = std::iter::once(own).chain(std::env::split_paths(&rest));
-    std::env::join_paths(all).map_err(|e| failed(format!("PATH cannot be extended: {e}")))
+    std::env::join_paths(all)
+        .map_err(|e| failed(format!("PATH cannot be extended: {e}")).with_source(e))
 }
 
 fn failed(message: String) -> Error {

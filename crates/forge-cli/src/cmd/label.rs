@@ -1,12 +1,12 @@
 //! `forge label`: the labels of a repository.
 
 use forge_core::{
-    Error, ErrorKind, PageReq, Repo, Result,
+    Error, PageReq, Repo, Result,
     model::{Label, NewLabel},
     text,
 };
 
-use super::Ctx;
+use crate::ctx::Ctx;
 use crate::{
     args::{
         ColorArg, LabelArgs,
@@ -154,12 +154,7 @@ async fn create(ctx: &Ctx, repo: Option<&str>, args: &LabelCreateArgs) -> Result
         description: args.description.clone(),
         overwrite: args.force,
     };
-    let outcome = repo.define_label(&new).await.map_err(|e| match e.kind() {
-        ErrorKind::AlreadyExists { .. } => {
-            e.with_hint("pass --force to change its colour and description")
-        }
-        _ => e,
-    })?;
+    let outcome = repo.define_label(&new).await?;
     let label = ctx.ui.outcome(outcome)?;
     ctx.ui.success(&format!(
         "label '{}' (#{}) is defined in {}",

@@ -11,7 +11,7 @@ use forge_mcp::{
     safety::AllowList,
 };
 
-use super::Ctx;
+use crate::ctx::Ctx;
 use crate::{
     args::{
         McpArgs,

@@ -2,7 +2,7 @@
 
 use forge_core::{Page, PageReq, Repo, Result, Warning, text};
 
-use super::Ctx;
+use crate::ctx::Ctx;
 
 /// What a list has.
 pub(super) struct Found<T> {

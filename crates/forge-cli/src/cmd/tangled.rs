@@ -3,7 +3,7 @@
 use forge::{IndexShows, IngestionReport};
 use forge_core::{Ingestion, Result, Warning, text};
 
-use super::Ctx;
+use crate::ctx::Ctx;
 use crate::{
     args::{IngestionArgs, TangledArgs, TangledCommand},
     exit::Exit,
@@ -50,7 +50,7 @@ const FIELDS: &[Field<IngestionReport>] = &[
     Field {
         name: "instead",
         needs: (),
-        get: |r| Json::maybe(r.instead.as_ref(), |text| Json::text(text)),
+        get: |r| Json::maybe(r.instead.as_ref(), |hint| Json::text(hint.text())),
     },
     Field {
         name: "server",
@@ -95,10 +95,14 @@ fn print(ctx: &Ctx, report: &IngestionReport) -> Result<()> {
         IndexShows::NoAnswer { host, why } => (host.as_str(), format!("does not answer: {why}")),
         _ => ("", "was not asked".to_owned()),
     };
+    let instead = report.instead.as_ref();
     let rows = [
         ("ingestion", report.ingestion.word().to_owned()),
         ("because", report.because.clone()),
-        ("instead", report.instead.clone().unwrap_or_default()),
+        (
+            "instead",
+            instead.map_or(String::new(), |hint| ctx.ui.advice(hint)),
+        ),
         ("record", report.uri.clone()),
         ("version", report.cid.clone()),
         ("server", report.server.clone()),

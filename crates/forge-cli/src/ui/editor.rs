@@ -43,6 +43,7 @@ pub fn edit(editor: Option<&str>, initial: &str) -> Result<String> {
             format!("the editor '{program}' could not be started: {e}"),
         )
         .with_hint("set FORGE_EDITOR to a program that exists")
+        .with_source(e)
     })?;
     if !status.success() {
         return Err(Error::new(

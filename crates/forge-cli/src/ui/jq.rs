@@ -10,7 +10,7 @@ use jaq_core::{
 };
 use jaq_json::{Map, Num, Val, read, write};
 
-use super::{Ui, io_error, json::Json};
+use super::{Ui, io_error, value::Json};
 
 /// More output than this is a mistake in the expression, such as `repeat(1)`.
 const OUTPUT_MAX: usize = 64 * 1024 * 1024;

@@ -3,6 +3,7 @@
 //! Commands never ask about colour, width or a pager: they hand text over, and the [`Ui`] shows it
 //! as the stream wants it. Text that a forge stored passes `forge_core::text` first.
 
+mod action;
 pub mod browser;
 pub mod color;
 pub mod diff;
@@ -18,6 +19,7 @@ pub mod table;
 pub mod template;
 mod term;
 pub mod time;
+pub mod value;
 pub mod words;
 
 use std::{
@@ -27,10 +29,12 @@ use std::{
 };
 
 use forge::Config;
-use forge_core::{Error, ErrorKind, Ingestion, Outcome, Result, Timestamp, Warning, text};
+use forge_core::{
+    Action, Call, Error, ErrorKind, Hint, Ingestion, Outcome, Result, Timestamp, Warning, text,
+};
 
 use self::{color::Palette, pager::Pager, progress::Writes, term::Term};
-use crate::args::GlobalArgs;
+use crate::args::{Cli, Named};
 
 /// Streams and what they can show. Cheap to clone.
 #[derive(Clone)]
@@ -40,6 +44,7 @@ pub struct Ui {
     writes: Writes,
     now: Timestamp,
     pager: Option<String>,
+    named: Arc<Named>,
 }
 
 impl fmt::Debug for Ui {
@@ -75,11 +80,11 @@ fn stdout_error(e: io::Error) -> Error {
 }
 
 impl Ui {
-    /// From the process's streams, environment and flags.
+    /// From the process's streams, environment and arguments.
     #[must_use]
-    pub fn from_env(args: &GlobalArgs) -> Self {
+    pub fn from_env(cli: &Cli) -> Self {
         Self {
-            term: Term::from_env(args.color.when()),
+            term: Term::from_env(cli.global.color.when()),
             out: Arc::new(Mutex::new(BufWriter::with_capacity(
                 64 * 1024,
                 io::stdout(),
@@ -87,7 +92,14 @@ impl Ui {
             writes: Writes::default(),
             now: time::now(),
             pager: None,
+            named: Arc::new(cli.named.clone()),
         }
+    }
+
+    /// What the command line is about.
+    #[must_use]
+    pub fn named(&self) -> &Named {
+        &self.named
     }
 
     /// Takes over what the configuration says about output.
@@ -265,7 +277,7 @@ impl Ui {
         let label = self.err_palette().yellow("warning:");
         self.note(&format!("{label} {}", text::neutralise(&warning.message)));
         if let Some(hint) = &warning.hint {
-            self.note(&format!("Recovery: {}", text::neutralise(hint)));
+            self.recovery(hint);
         }
     }
 
@@ -274,8 +286,19 @@ impl Ui {
         let label = self.err_palette().red("error:");
         self.note(&format!("{label} {}", text::neutralise(e.message())));
         if let Some(hint) = e.hint() {
-            self.note(&format!("Recovery: {}", text::neutralise(hint)));
+            self.recovery(hint);
         }
+    }
+
+    /// `Recovery: …` on stderr.
+    fn recovery(&self, hint: &Hint) {
+        self.note(&format!("Recovery: {}", self.advice(hint)));
+    }
+
+    /// What to do, with the command that does it.
+    #[must_use]
+    pub fn advice(&self, hint: &Hint) -> String {
+        text::neutralise(&action::advice(hint, &self.named)).into_owned()
     }
 
     /// The writes of this command, for [`progress::Progress`].
@@ -303,10 +326,8 @@ impl Ui {
     }
 
     fn look_later(&self, uri: &str) {
-        let uri = text::neutralise(uri);
-        self.note(&format!(
-            "Recovery: look again with `forge tangled ingestion {uri}`"
-        ));
+        let look = Action::new(Call::Ingestion).on(uri);
+        self.recovery(&Hint::new("look again").with_action(look));
     }
 
     /// As [`Self::outcome`], of what was deleted: an index may show it for a while.
@@ -402,11 +423,12 @@ impl Ui {
                 .with_hint(instead),
             ),
             Ingestion::Ineffective { uri, reason } => {
+                let look = Action::new(Call::Ingestion).on(uri);
                 return Err(Error::new(
                     ErrorKind::Protocol,
                     format!("ineffective: {uri} is stored, and the index drops it: {reason}"),
                 )
-                .with_hint(format!("`forge tangled ingestion {uri}` says what to do")));
+                .with_hint(Hint::new("look what can be done").with_action(look)));
             }
         }
         Ok(outcome.value)

@@ -48,7 +48,8 @@ impl Pager {
                 Kind::Config,
                 format!("the pager '{program}' could not be started: {e}"),
             )
-            .with_hint("set FORGE_PAGER to a program that exists, or to 'cat' for none")),
+            .with_hint("set FORGE_PAGER to a program that exists, or to 'cat' for none")
+            .with_source(e)),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod attach;
 mod change;
+mod context;
 mod create;
 mod read;
 mod resubmit;
@@ -15,6 +16,7 @@ pub use attach::AttachArgs;
 pub use change::{
     CloseArgs, CommentArgs, EditArgs, MergeArgs, ReadyArgs, ReopenArgs, UpdateBranchArgs,
 };
+pub use context::ContextArgs;
 pub use create::CreateArgs;
 pub use read::{ChecksArgs, DiffArgs, ListArgs, StateArg, StatusArgs, ViewArgs};
 pub use resubmit::ResubmitArgs;
@@ -49,6 +51,8 @@ pub enum PrCommand {
     View(ViewArgs),
     /// Show the checks of a pull request
     Checks(ChecksArgs),
+    /// Show everything that is needed to understand or judge a pull request
+    Context(ContextArgs),
     /// Close a pull request
     Close(CloseArgs),
     /// Comment on a pull request
@@ -89,9 +93,12 @@ impl PrCommand {
             Self::Review(args) => Some(&args.wait),
             Self::UpdateBranch(args) => Some(&args.wait),
             Self::Thread(args) => args.command.wait(),
-            Self::List(_) | Self::Status(_) | Self::View(_) | Self::Checks(_) | Self::Diff(_) => {
-                None
-            }
+            Self::List(_)
+            | Self::Status(_)
+            | Self::View(_)
+            | Self::Checks(_)
+            | Self::Context(_)
+            | Self::Diff(_) => None,
         }
     }
 }

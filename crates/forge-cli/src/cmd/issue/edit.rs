@@ -35,6 +35,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueEditArgs) -> Result<
             add: names(&args.add_label),
             remove: names(&args.remove_label),
         },
+        expected_version: None,
     };
     let edited = selected.repo.edit_issue(&selected.id, &edit).await?;
     let edited = ctx.ui.outcome(edited)?;

@@ -25,8 +25,6 @@ use crate::{
 
 /// What a warning about labels is about.
 const LABELS: &str = "labels";
-/// How many issues are looked at at the same time.
-const AT_ONCE: usize = 8;
 
 const COLUMNS: [Column; 4] = [
     Column {
@@ -72,6 +70,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
         let fields = selection.issue_sections();
         let more = selection.shows_more_than_rows();
         let repo = &repo;
+        let at_once = repo.client().forge().concurrency().get();
         let views = std::mem::take(&mut found.items).into_iter();
         let views = views.map(|mut issue| async move {
             // A row says that it has them not.
@@ -82,7 +81,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &IssueListArgs) -> Result<
             issue.warnings.retain(|w| more || w.section != Some(LABELS));
             Ok::<_, Error>(issue)
         });
-        found.items = stream::iter(views).buffered(AT_ONCE).try_collect().await?;
+        found.items = stream::iter(views).buffered(at_once).try_collect().await?;
     }
     found.tell_of_rows(ctx, |i| (i.id.key.to_string(), i.warnings.as_slice()));
     if is_filtered(&query) || query.state != IssueFilter::Open {

@@ -12,7 +12,7 @@ mod view_text;
 
 use forge_core::Result;
 
-use super::Ctx;
+use crate::ctx::Ctx;
 use crate::{
     args::issue::{IssueArgs, IssueCommand},
     exit::Exit,

@@ -7,7 +7,7 @@ use forge_core::{
 use crate::cmd::{Ctx, pr::shared::repo_name};
 
 /// An issue that a selector names, and its repository.
-pub(super) struct Selected {
+pub(super) struct SelectedIssue {
     pub repo: Repo,
     pub id: IssueId,
 }
@@ -16,7 +16,7 @@ pub(super) struct Selected {
 ///
 /// # Errors
 /// `invalid_input` for what names no issue.
-pub(super) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Result<Selected> {
+pub(super) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Result<SelectedIssue> {
     let selector = selector.trim();
     let digits = selector.strip_prefix('#').unwrap_or(selector);
     let (repo, key) = match digits.parse() {
@@ -35,7 +35,7 @@ pub(super) async fn select(ctx: &Ctx, flag: Option<&str>, selector: &str) -> Res
         repo: repo.id().clone(),
         key,
     };
-    Ok(Selected { repo, id })
+    Ok(SelectedIssue { repo, id })
 }
 
 /// `owner/name#7 (its title)`.

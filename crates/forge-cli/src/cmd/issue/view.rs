@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     args::issue::IssueViewArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
     ui::{
         browser,

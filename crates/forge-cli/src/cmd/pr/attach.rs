@@ -10,14 +10,14 @@ use std::{
 };
 
 use forge_core::{
-    Capability, Error, Repo, Result, Support,
+    Action, Arg, Call, Capability, Error, Hint, Op, Param, Repo, Result, Support,
     model::{Attachment, NewAttachment},
     text,
 };
 use percent_encoding::percent_decode_str;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 
-use crate::{args::pr::AttachArgs, cmd::Ctx, exit::Exit};
+use crate::{args::pr::AttachArgs, ctx::Ctx, exit::Exit};
 
 /// How many files one command takes.
 const MOST: usize = 50;
@@ -104,7 +104,7 @@ impl Files {
                 "{} files are attached; {MOST} are allowed",
                 args.attach.len()
             ))
-            .with_hint("attach the rest with `forge pr comment --attach`"));
+            .with_hint(Hint::new("attach the rest to a comment").with_action(ATTACH)));
         }
         let mut files: Vec<File> = Vec::new();
         for argument in &args.attach {
@@ -174,13 +174,14 @@ fn refused(message: String) -> Error {
     Error::invalid("attach", text::one_line(&message).into_owned())
 }
 
+/// A comment with a file.
+const ATTACH: Action = Action::fixed(Call::Op(Op::Comment), &[(Param::Attach, Arg::Choose)]);
+
 fn not_uploaded(name: &str, e: &Error) -> Error {
     let message = format!("could not upload {name}: {}", e.message());
     let error = Error::new(e.kind().clone(), text::one_line(&message).into_owned());
-    error.with_hint(
-        e.hint()
-            .unwrap_or("attach it once more with `forge pr comment --attach`"),
-    )
+    let once_more = Hint::new("attach it to a comment once more").with_action(ATTACH);
+    error.with_hint(e.hint().cloned().unwrap_or(once_more))
 }
 
 /// Reads `file` or `file#alternative text`. A file whose own name has a `#` is found first.

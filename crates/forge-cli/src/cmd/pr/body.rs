@@ -45,6 +45,7 @@ pub(super) fn read_file(path: &str, max: usize) -> Result<String> {
     let bytes = bytes.map_err(|e| {
         Error::invalid("body", format!("{name} cannot be read: {e}"))
             .with_hint("check the path, or pass the text with --body")
+            .with_source(e)
     })?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();

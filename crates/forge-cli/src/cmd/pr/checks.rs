@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use forge::SelectedPull;
 use forge_core::{
     Error, ErrorKind, Result, WebPage,
     model::{Check, CheckStatus, ChecksReport, PrFields},
@@ -10,9 +11,9 @@ use forge_core::{
 
 use crate::{
     args::pr::ChecksArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
-    select::{self, Selected, Unnamed},
+    select::{self, Unnamed},
     ui::{
         browser,
         color::Palette,
@@ -62,7 +63,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ChecksArgs) -> Result<Exi
     Ok(exit(&checks))
 }
 
-async fn read(selected: &Selected, args: &ChecksArgs) -> Result<Vec<Check>> {
+async fn read(selected: &SelectedPull, args: &ChecksArgs) -> Result<Vec<Check>> {
     let ChecksReport {
         commit, mut checks, ..
     } = selected.repo.checks(&selected.id).await?;

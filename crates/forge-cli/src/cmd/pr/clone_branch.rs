@@ -1,15 +1,13 @@
 //! What `-d` does in the clone that the user stands in: its branch of the pull request goes too.
 
+use forge::SelectedPull;
 use forge_core::{
     Repo, Result, Warning,
     model::{PrFields, PullRequest},
 };
 use forge_git::{Git, branch_problem, current_branch, quoted};
 
-use crate::{
-    cmd::Ctx,
-    select::{self, Selected},
-};
+use crate::ctx::Ctx;
 
 /// Whether the base branch of the clone is brought up to date after it was switched to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +23,8 @@ pub enum Base {
 ///
 /// # Errors
 /// When the pull request cannot be read.
-pub async fn stands_on_head(ctx: &Ctx, selected: &Selected) -> Result<bool> {
-    if !select::is_here(ctx, &selected.repo).await {
+pub async fn stands_on_head(ctx: &Ctx, selected: &SelectedPull) -> Result<bool> {
+    if !ctx.is_here(&selected.repo).await {
         return Ok(false);
     }
     let pull = selected.repo.view(&selected.id, PrFields::NONE);
@@ -71,7 +69,7 @@ pub async fn leave(
     base: Base,
 ) -> Result<()> {
     // Where pull requests live in the clone, its branch is the forge's.
-    if flag.is_some() || select::is_here(ctx, repo).await {
+    if flag.is_some() || ctx.is_here(repo).await {
         return Ok(());
     }
     let branch = pull.head_branch.as_str();
@@ -100,7 +98,7 @@ pub async fn leave(
     }
     let mut switched = "";
     if current_branch(git).await?.as_deref() == Some(branch) {
-        let remote = select::own_remote(ctx, repo, None).await;
+        let remote = ctx.remote_of(repo, None).await;
         if let Err(why) = switch(git, base_branch, remote.as_deref()).await? {
             stays(ctx, branch, &why, base_branch);
             return Ok(());

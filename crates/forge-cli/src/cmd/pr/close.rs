@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     args::pr::CloseArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
 };
@@ -29,13 +29,16 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &CloseArgs) -> Result<Exit
         PrFields::TO_CHANGE,
     )
     .await?;
-    let req = CloseReq {
+    let mut req = CloseReq {
         comment: given(args.comment.as_ref()),
         delete_branch: args.delete_branch,
+        expected_head: None,
     };
     if req.delete_branch && clone_branch::stands_on_head(ctx, &selected).await? {
         let pull = selected.repo.view(&selected.id, PrFields::NONE).await?;
         clone_branch::switch_to_base(ctx, &pull).await?;
+        // A hook of the switch may commit.
+        req.expected_head = pull.head_oid;
     }
     let outcome = selected.repo.close(&selected.id, &req).await?;
     let complete = !outcome.unchanged && outcome.steps.iter().all(|step| step.done);

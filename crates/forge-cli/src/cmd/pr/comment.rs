@@ -1,7 +1,8 @@
 //! `forge pr comment`.
 
+use forge::SelectedPull;
 use forge_core::{
-    Error, Noun, PageReq, Repo, Result, WebPage,
+    Action, Error, Hint, Noun, Op, PageReq, Repo, Result, WebPage,
     model::{Comment, CommentId, PrFields},
 };
 
@@ -11,9 +12,9 @@ use super::{
 };
 use crate::{
     args::pr::CommentArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
-    select::{self, Selected, Unnamed},
+    select::{self, Unnamed},
     ui::{browser, editor, prompt},
 };
 
@@ -129,10 +130,10 @@ fn check(ctx: &Ctx, args: &CommentArgs) -> Result<()> {
 
 fn no_comment() -> Error {
     Error::not_found(Noun::Comment, "no comments found for current user")
-        .with_hint("see the comments with `forge pr view --comments`")
+        .with_hint(Hint::new("see the comments").with_action(Action::op(Op::CommentList)))
 }
 
-async fn delete_last(ctx: &Ctx, selected: &Selected, yes: bool) -> Result<Exit> {
+async fn delete_last(ctx: &Ctx, selected: &SelectedPull, yes: bool) -> Result<Exit> {
     let last = own_last(selected).await?.ok_or_else(no_comment)?;
     if !yes && !prompt::confirm("Delete your last comment?")? {
         return Err(prompt::cancelled());
@@ -146,7 +147,7 @@ async fn delete_last(ctx: &Ctx, selected: &Selected, yes: bool) -> Result<Exit> 
     Ok(Exit::Ok)
 }
 
-async fn own_last(selected: &Selected) -> Result<Option<Comment>> {
+async fn own_last(selected: &SelectedPull) -> Result<Option<Comment>> {
     let repo: &Repo = &selected.repo;
     let page_max = repo.client().forge().capabilities().limits.page_max;
     let mut last = None;

@@ -13,11 +13,11 @@ use super::{
     attach::Files,
     create_text::{self, Onto, Text},
     edits, patch,
-    shared::{given, head_ref_label, names, repo_name, reviewers},
+    shared::{given, names, repo_name, reviewers},
 };
 use crate::{
     args::pr::CreateArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
     ui::{browser, markdown},
@@ -93,7 +93,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, mut args: CreateArgs) -> Result<
         };
         let head = match (&req.patch, req.edits.len()) {
             (Some(_), _) => "a patch".to_owned(),
-            (None, 0) => head_ref_label(&req.head),
+            (None, 0) => req.head.to_string(),
             (None, 1) => "an edit of one file".to_owned(),
             (None, files) => format!("edits of {files} files"),
         };
@@ -183,13 +183,14 @@ async fn open(ctx: &Ctx, repo: &Repo, req: &CreatePull) -> Result<Outcome<PullRe
 
 /// The forge does not have the head branch, and this clone does: it was not pushed.
 async fn unpushed(ctx: &Ctx, repo: &Repo, head: &HeadRef, e: Error) -> Error {
-    if select::is_here(ctx, repo).await {
+    if ctx.is_here(repo).await {
         return e;
     }
     match forge_git::current_branch(ctx.git()).await {
         Ok(Some(branch)) if branch == head.branch => {
-            let remote = select::remote_of(ctx, repo, head.owner.as_deref()).await;
-            let (remote, branch) = (quoted(&remote), quoted(&branch));
+            let remote = ctx.remote_of(repo, head.owner.as_deref()).await;
+            let remote = remote.as_deref().unwrap_or("origin");
+            let (remote, branch) = (quoted(remote), quoted(&branch));
             e.with_hint(format!("push it first: git push -u {remote} {branch}"))
         }
         _ => e,
@@ -219,14 +220,14 @@ async fn head(
             None => HeadRef::branch(named),
         });
     }
-    if flag.is_some() && !select::is_here(ctx, repo).await && !select::is_remote(ctx, repo).await? {
+    if flag.is_some() && !ctx.is_here(repo).await && ctx.remote_of(repo, None).await.is_none() {
         let name = repo_name(repo.id());
         return Err(Error::invalid(
             "head",
             format!("the `--head` flag is required: {name} is no remote of this clone"),
         ));
     }
-    select::current_head(ctx, repo).await?.ok_or_else(|| {
+    ctx.current_head(repo).await?.ok_or_else(|| {
         Error::not_found(
             Noun::Branch,
             "no branch is checked out here (HEAD is detached)",
@@ -332,7 +333,7 @@ fn plan(ctx: &Ctx, req: &CreatePull) -> String {
     if req.base.is_some() || req.depends_on.is_none() {
         key("base", "Base", req.base.as_deref().unwrap_or(""));
     }
-    key("head", "Head", &head_ref_label(&req.head));
+    key("head", "Head", &req.head.to_string());
     for edit in &req.edits {
         match &edit.content {
             Some(content) => {

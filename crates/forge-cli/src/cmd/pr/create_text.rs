@@ -18,8 +18,7 @@ use super::{
 };
 use crate::{
     args::pr::CreateArgs,
-    cmd::Ctx,
-    select,
+    ctx::Ctx,
     ui::{editor, prompt},
 };
 
@@ -219,7 +218,7 @@ async fn commits(ctx: &Ctx, repo: &Repo, onto: Onto<'_>, head: &HeadRef) -> Resu
     let head_name = format!("refs/heads/{}", head.branch);
     let clone = ctx.git();
     if let RepoPath::Dir(dir) = &repo.id().path
-        && (select::is_here(ctx, repo).await || !fill::has(clone, &head_name).await)
+        && (ctx.is_here(repo).await || !fill::has(clone, &head_name).await)
     {
         let git = clone.in_dir(dir);
         let start = start.known_as(&git, &[]).await?;

@@ -1,7 +1,10 @@
 //! `forge pr diff`.
 
+use forge::SelectedPull;
 use forge_core::{
-    Error, Locator, PageReq, Result, WebPage, locator,
+    Error, Locator, PageReq, Result, WebPage,
+    diff::quote_path,
+    locator,
     model::{DiffFormat, DiffReq, PrFields, Rounds},
     text,
 };
@@ -9,9 +12,9 @@ use futures::StreamExt as _;
 
 use crate::{
     args::pr::DiffArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
-    select::{self, Selected, Unnamed},
+    select::{self, Unnamed},
     ui::{
         browser,
         diff::{Escapes, Options, Printer},
@@ -42,13 +45,13 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: DiffArgs) -> Result<Exit> 
 /// Rows that are asked for at once; a forge that gives fewer has further pages.
 const ROWS: usize = 10_000;
 
-async fn names(ctx: &Ctx, selected: &Selected, exclude: &[String]) -> Result<()> {
+async fn names(ctx: &Ctx, selected: &SelectedPull, exclude: &[String]) -> Result<()> {
     let mut request = PageReq::first(ROWS);
     loop {
         let page = selected.repo.files(&selected.id, request).await?;
         for file in &page.items {
             if !exclude.iter().any(|g| glob::matches(g, &file.path)) {
-                ctx.ui.line(&quoted(&file.path))?;
+                ctx.ui.line(&path_line(&file.path))?;
             }
         }
         match page.next {
@@ -58,30 +61,9 @@ async fn names(ctx: &Ctx, selected: &Selected, exclude: &[String]) -> Result<()>
     }
 }
 
-/// A path as git prints it: quoted where it has a control character, a quote or a backslash, so
-/// that each takes one line and none can move the cursor. Other characters stay readable.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| !(c.is_control() || matches!(c, '"' | '\\'));
-    if path.chars().all(plain) {
-        return text::neutralise(path).into_owned();
-    }
-    let mut out = String::from("\"");
-    for c in path.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            c if c.is_control() => {
-                let mut bytes = [0; 4];
-                for byte in c.encode_utf8(&mut bytes).bytes() {
-                    out.push_str(&format!("\\{byte:03o}"));
-                }
-            }
-            c => out.push(c),
-        }
-    }
-    out + "\""
+/// A path on one line, as git prints it, with nothing that moves the cursor or hides a character.
+fn path_line(path: &str) -> String {
+    text::neutralise(&quote_path(path)).into_owned()
 }
 
 /// The rounds that are asked for: by flags, or by an address that names one.
@@ -114,7 +96,7 @@ fn rounds(ctx: &Ctx, args: &DiffArgs) -> Result<Option<Rounds>> {
 
 async fn stream(
     ctx: &Ctx,
-    selected: &Selected,
+    selected: &SelectedPull,
     args: DiffArgs,
     rounds: Option<Rounds>,
 ) -> Result<()> {
@@ -131,7 +113,7 @@ async fn stream(
                 format,
                 context_lines: None,
                 rounds,
-                clone: select::clone(ctx, &selected.repo).await,
+                clone: ctx.clone_of(&selected.repo).await,
             },
         )
         .await?;
@@ -190,8 +172,14 @@ mod tests {
 
     #[test]
     fn odd_paths_are_quoted() {
-        assert_eq!(quoted("a b/ä.rs"), "a b/ä.rs");
-        assert_eq!(quoted("a\n\"b\u{1b}"), "\"a\\n\\\"b\\033\"");
-        assert_eq!(quoted("\u{9b}"), "\"\\302\\233\"");
+        assert_eq!(path_line("a b/ä.rs"), "a b/ä.rs");
+        assert_eq!(path_line("a\n\"b\u{1b}"), "\"a\\n\\\"b\\033\"");
+        assert_eq!(path_line("\u{9b}"), "\"\\302\\233\"");
+    }
+
+    #[test]
+    fn quoted_path_shows_hidden_characters() {
+        let shown = path_line("inv\t\u{202e}fdp.exe\u{200b}");
+        assert_eq!(shown, "\"inv\\t<U+202E>fdp.exe<U+200B>\"");
     }
 }

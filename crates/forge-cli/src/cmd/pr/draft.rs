@@ -37,8 +37,8 @@ impl Draft {
             Error::invalid("recover", format!("'{path}' cannot be recovered: {why}"))
                 .with_hint("pass the path that the failed `forge pr create` printed")
         };
-        let text = fs::read(Path::new(path)).map_err(|e| refused(e.to_string()))?;
-        serde_json::from_slice(&text).map_err(|e| refused(e.to_string()))
+        let text = fs::read(Path::new(path)).map_err(|e| refused(e.to_string()).with_source(e))?;
+        serde_json::from_slice(&text).map_err(|e| refused(e.to_string()).with_source(e))
     }
 }
 

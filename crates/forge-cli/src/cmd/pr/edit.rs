@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     args::pr::EditArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
     ui::{editor, prompt},

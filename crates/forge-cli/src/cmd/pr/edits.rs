@@ -46,7 +46,7 @@ fn content(file: &str) -> Result<Vec<u8>> {
         let done = File::open(file).and_then(|f| f.take(MOST + 1).read_to_end(&mut bytes));
         (format!("'{file}'"), done)
     };
-    done.map_err(|e| refused(format!("{name} cannot be read: {e}")))?;
+    done.map_err(|e| refused(format!("{name} cannot be read: {e}")).with_source(e))?;
     if bytes.len() as u64 > MOST {
         return Err(refused(format!("{name} is larger than {MOST} bytes")));
     }

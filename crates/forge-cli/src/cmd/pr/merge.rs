@@ -1,5 +1,6 @@
 //! `forge pr merge`.
 
+use forge::SelectedPull;
 use forge_core::{
     Error, Repo, Result,
     model::{Merge, MergeMethod, MergeReq, PrFields},
@@ -12,9 +13,9 @@ use super::{
 };
 use crate::{
     args::pr::MergeArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
-    select::{self, Selected, Unnamed},
+    select::{self, Unnamed},
     ui::prompt,
 };
 
@@ -53,6 +54,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
     let req = MergeReq {
         method: Some(method),
         expected_head: args.match_head_commit,
+        expected_base: None,
         subject: given(args.subject.as_ref()),
         body: body::read(&args.body, &selected.repo)?,
         author_email: given(args.author_email.as_ref()),
@@ -61,7 +63,8 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
         admin: args.admin,
         only_left_over: false,
         leave_checkout: args.leave_checkout,
-        clone: select::clone(ctx, &selected.repo).await,
+        skip_wait: false,
+        clone: ctx.clone_of(&selected.repo).await,
     };
     let outcome = selected.repo.merge(&selected.id, &req).await?;
     if outcome.value.already_merged {
@@ -110,7 +113,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: MergeArgs) -> Result<Exit>
 
 /// Deletes the head branch of a merged pull request, on which the user stands: its base branch is
 /// switched to first.
-async fn delete_left_head(ctx: &Ctx, selected: &Selected, merge: &Merge) -> Result<Exit> {
+async fn delete_left_head(ctx: &Ctx, selected: &SelectedPull, merge: &Merge) -> Result<Exit> {
     if clone_branch::switch_to_base(ctx, &merge.pull_request).await? {
         let req = MergeReq {
             delete_branch: true,

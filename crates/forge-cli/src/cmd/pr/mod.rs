@@ -6,6 +6,8 @@ mod checks;
 mod clone_branch;
 mod close;
 pub(crate) mod comment;
+mod context;
+mod context_text;
 mod create;
 mod create_text;
 mod diff;
@@ -32,7 +34,7 @@ pub(crate) mod view_text;
 
 use forge_core::Result;
 
-use super::Ctx;
+use crate::ctx::Ctx;
 use crate::{
     args::pr::{PrArgs, PrCommand},
     exit::Exit,
@@ -50,6 +52,7 @@ pub async fn run(ctx: &Ctx, args: PrArgs) -> Result<Exit> {
         PrCommand::Status(args) => Box::pin(status::run(ctx, repo, &args)).await,
         PrCommand::View(args) => Box::pin(view::run(ctx, repo, &args)).await,
         PrCommand::Checks(args) => Box::pin(checks::run(ctx, repo, &args)).await,
+        PrCommand::Context(args) => Box::pin(context::run(ctx, repo, &args)).await,
         PrCommand::Close(args) => Box::pin(close::run(ctx, repo, &args)).await,
         PrCommand::Comment(args) => Box::pin(comment::run(ctx, repo, &args)).await,
         PrCommand::Diff(args) => Box::pin(diff::run(ctx, repo, args)).await,

@@ -6,13 +6,14 @@ use std::{
 };
 
 use forge_core::{
-    Capability, Error, PrId, PrKey, Repo, Result, Warning,
+    Action, Capability, Error, Hint, Op, PrId, PrKey, Repo, Result, Warning,
+    diff::mail_commit,
     model::{CreatePull, PrFields, PrState, PullRequest},
 };
 use forge_git::quoted;
 
 use super::{create::default_base, shared::has};
-use crate::{cmd::Ctx, select};
+use crate::ctx::Ctx;
 
 /// More than any forge takes.
 const MOST: u64 = 64 * 1024 * 1024;
@@ -34,7 +35,7 @@ pub(super) fn read(path: &str) -> Result<Vec<u8>> {
         let done = File::open(path).and_then(|f| f.take(MOST + 1).read_to_end(&mut bytes));
         (format!("patch file '{path}'"), done)
     };
-    done.map_err(|e| refused(format!("{name} cannot be read: {e}")))?;
+    done.map_err(|e| refused(format!("{name} cannot be read: {e}")).with_source(e))?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(refused(format!("{name} is empty")));
     }
@@ -74,7 +75,7 @@ pub(super) async fn of_unpushed(
         return Ok(None);
     }
     let head = format!("refs/heads/{branch}");
-    if commit(ctx, &head).await.is_none() || select::own_remote(ctx, repo, None).await.is_none() {
+    if commit(ctx, &head).await.is_none() || ctx.remote_of(repo, None).await.is_none() {
         return Ok(None);
     }
     let below = match &req.depends_on {
@@ -108,7 +109,7 @@ pub(super) async fn of_unpushed(
     let patch = of_branch(ctx, repo, (base.as_str(), key), branch).await?;
     let count = patch
         .split(|b| *b == b'\n')
-        .filter(|line| is_separator(line))
+        .filter(|line| mail_commit(line).is_some())
         .count();
     let noun = if count == 1 { "commit" } else { "commits" };
     let commits = match key {
@@ -132,7 +133,7 @@ pub(super) async fn left_out(
     let branch = &req.head.branch;
     let pushed = made.head_oid.as_deref()?;
     let here = commit(ctx, &format!("refs/heads/{branch}")).await?;
-    if here == pushed || select::own_remote(ctx, repo, None).await.is_none() {
+    if here == pushed || ctx.remote_of(repo, None).await.is_none() {
         return None;
     }
     let ahead = format!("{pushed}..{here}");
@@ -148,14 +149,9 @@ pub(super) async fn left_out(
     let message = format!(
         "{commits} of '{branch}' in this clone {are} not pushed, and not in the pull request"
     );
-    let branch = quoted(branch);
-    let hint = format!("push, then submit another round: `forge pr resubmit {branch}`");
+    let resubmit = Action::op(Op::PrResubmit).on(branch);
+    let hint = Hint::new("push, then submit another round").with_action(resubmit);
     Some(Warning::new(message).with_hint(hint))
-}
-
-/// Whether a line begins a mail of `git format-patch`.
-fn is_separator(line: &[u8]) -> bool {
-    line.starts_with(b"From ") && line.ends_with(b" Mon Sep 17 00:00:00 2001")
 }
 
 /// The commits of a branch of the clone that the base branch has not, nor `below`, what they build
@@ -226,7 +222,7 @@ async fn base(ctx: &Ctx, repo: &Repo, name: &str, below: Option<&PrKey>) -> Resu
             return Ok(oid);
         }
     }
-    let remote = select::own_remote(ctx, repo, None).await;
+    let remote = ctx.remote_of(repo, None).await;
     let tracked = remote.map(|remote| format!("refs/remotes/{remote}/{name}"));
     for candidate in tracked.into_iter().chain([format!("refs/heads/{name}")]) {
         if let Some(oid) = commit(ctx, &candidate).await {

@@ -5,7 +5,7 @@ use forge_core::{Result, model::PrFields};
 use super::shared::pull_name;
 use crate::{
     args::pr::ReadyArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
 };

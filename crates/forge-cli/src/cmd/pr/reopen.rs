@@ -5,7 +5,7 @@ use forge_core::{Result, model::PrFields};
 use super::shared::{given, pull_with_title};
 use crate::{
     args::pr::ReopenArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
 };

@@ -8,7 +8,7 @@ use forge_core::{
 use super::{patch, shared::pull_name};
 use crate::{
     args::pr::ResubmitArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
     ui::json::{self, Field, Json, Selection},

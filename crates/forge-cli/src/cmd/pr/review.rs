@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{body, shared::pull_name};
 use crate::{
     args::pr::ReviewArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
     ui::{editor, prompt},
@@ -145,9 +145,11 @@ fn read_comments(path: &str, repo: &Repo) -> Result<Vec<NewThread>> {
     let max = repo.client().forge().capabilities().limits.body_max;
     let text = body::read_file(path, max.saturating_mul(COMMENTS_MAX))?;
     parse_comments(&text).map_err(|e| {
-        Error::invalid("comments", format!("comments file '{path}': {e}")).with_hint(
-            r#"write it as [{"path": "src/lib.rs", "line": 12, "body": "Why?"}], with "start_line" and "side" where wanted"#,
-        )
+        Error::invalid("comments", format!("comments file '{path}': {e}"))
+            .with_hint(
+                r#"write it as [{"path": "src/lib.rs", "line": 12, "body": "Why?"}], with "start_line" and "side" where wanted"#,
+            )
+            .with_source(e)
     })
 }
 

@@ -1,6 +1,6 @@
 use forge_core::{
     Capability, PrId, Repo, RepoId,
-    model::{HeadRef, PrState, PullRequest, Reviewer},
+    model::{PrState, PullRequest, Reviewer},
     text,
 };
 
@@ -29,15 +29,6 @@ pub(super) fn head_label(p: &PullRequest) -> String {
     match p.head_repo.as_ref().and_then(RepoId::owner_and_name) {
         Some((owner, _)) if is_cross_repository(p) => format!("{owner}:{}", p.head_branch),
         _ => p.head_branch.clone(),
-    }
-}
-
-/// `owner:branch`, `owner/name:branch`, or the branch alone.
-pub(crate) fn head_ref_label(head: &HeadRef) -> String {
-    match (&head.owner, &head.repo) {
-        (Some(owner), Some(repo)) => format!("{owner}/{repo}:{}", head.branch),
-        (Some(owner), None) => format!("{owner}:{}", head.branch),
-        (None, _) => head.branch.clone(),
     }
 }
 

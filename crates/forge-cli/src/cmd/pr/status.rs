@@ -11,9 +11,8 @@ use forge_core::{
 use super::shared::{has, head_label, repo_name, state_word};
 use crate::{
     args::pr::StatusArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
-    select,
     ui::{
         color::Palette,
         json::{Json, PULL_FIELDS, Selection},
@@ -39,7 +38,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
     }
     let head = match flag {
         Some(_) => None,
-        None => select::current_head(ctx, &repo).await?,
+        None => ctx.current_head(&repo).await?,
     };
     let mut status = repo.status(head.as_ref(), fields).await?;
     for warning in &status.warnings {
@@ -47,7 +46,7 @@ pub async fn run(ctx: &Ctx, flag: Option<&str>, args: &StatusArgs) -> Result<Exi
     }
     if flag.is_none()
         && head.is_none()
-        && let Some(number) = select::current_number(ctx, &repo).await?
+        && let Some(number) = ctx.working_copy()?.current_number(&repo).await?
     {
         status.current_branch = Some(repo.view(&repo.pr(number), fields).await?);
     }

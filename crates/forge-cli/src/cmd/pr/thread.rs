@@ -1,7 +1,8 @@
 //! `forge pr thread`.
 
+use forge::SelectedPull;
 use forge_core::{
-    Error, Noun, PageReq, Result,
+    Action, Error, Hint, Noun, Op, PageReq, Result,
     model::{CommentId, PrFields, Thread, ThreadFilter, ThreadId},
     text,
 };
@@ -9,9 +10,9 @@ use forge_core::{
 use super::{body, comment, shared::pull_name};
 use crate::{
     args::pr::{ThreadArgs, ThreadCommand, ThreadListArgs, ThreadReplyArgs, ThreadResolveArgs},
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
-    select::{self, Selected, Unnamed},
+    select::{self, Unnamed},
     ui::{
         editor,
         json::{Json, Selection, THREAD_FIELDS},
@@ -31,11 +32,11 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: ThreadArgs) -> Result<Exit
     }
 }
 
-async fn select(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result<Selected> {
+async fn select(ctx: &Ctx, repo: Option<&str>, selector: Option<&str>) -> Result<SelectedPull> {
     select::pull(ctx, repo, selector, Unnamed::NotWithRepo, PrFields::NONE).await
 }
 
-async fn read(selected: &Selected, filter: ThreadFilter) -> Result<Vec<Thread>> {
+async fn read(selected: &SelectedPull, filter: ThreadFilter) -> Result<Vec<Thread>> {
     let page_max = selected
         .repo
         .client()
@@ -189,7 +190,7 @@ async fn reply(ctx: &Ctx, repo: Option<&str>, args: &ThreadReplyArgs) -> Result<
                 args.thread
             ),
         )
-        .with_hint("see the threads with `forge pr thread list`"));
+        .with_hint(Hint::new("see the threads").with_action(Action::op(Op::ThreadList))));
     };
     let text = match body::read(&args.body, &selected.repo)? {
         Some(text) => text,

@@ -7,7 +7,7 @@ use forge_core::{
 
 use crate::{
     args::pr::UpdateBranchArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
     select::{self, Unnamed},
 };
@@ -32,6 +32,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &UpdateBranchArgs) -> Resu
             UpdateMethod::Merge
         },
         expected_head: None,
+        expected_base: None,
         leave_checkout: args.leave_checkout,
     };
     let mut outcome = selected.repo.update_branch(&selected.id, &req).await?;

@@ -1,5 +1,6 @@
 //! `forge pr view`.
 
+use forge::SelectedPull;
 use forge_core::{
     Capability, PageReq, Repo, Result,
     model::{PrFields, StatusEvent, StatusEventKind},
@@ -12,9 +13,9 @@ use super::{
 };
 use crate::{
     args::pr::ViewArgs,
-    cmd::Ctx,
+    ctx::Ctx,
     exit::Exit,
-    select::{self, Selected, Unnamed},
+    select::{self, Unnamed},
     ui::{
         browser,
         json::{PULL_FIELDS, Selection},
@@ -65,7 +66,7 @@ pub async fn run(ctx: &Ctx, repo: Option<&str>, args: &ViewArgs) -> Result<Exit>
     Ok(Exit::Ok)
 }
 
-async fn history(ctx: &Ctx, selected: &Selected) -> Result<Exit> {
+async fn history(ctx: &Ctx, selected: &SelectedPull) -> Result<Exit> {
     for event in events(ctx, &selected.repo, selected).await? {
         let what = word(event.kind);
         let detail = event
@@ -89,7 +90,7 @@ async fn history(ctx: &Ctx, selected: &Selected) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-async fn events(ctx: &Ctx, repo: &Repo, selected: &Selected) -> Result<Vec<StatusEvent>> {
+async fn events(ctx: &Ctx, repo: &Repo, selected: &SelectedPull) -> Result<Vec<StatusEvent>> {
     let page_max = repo.client().forge().capabilities().limits.page_max;
     let (mut events, mut told) = (Vec::new(), Vec::new());
     let mut request = PageReq::first(page_max);

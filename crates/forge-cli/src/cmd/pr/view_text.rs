@@ -14,7 +14,7 @@ use forge_core::{
 
 use super::shared::{head_label, state_word};
 use crate::{
-    cmd::Ctx,
+    ctx::Ctx,
     ui::{Ui, color::Palette, markdown, time::plural},
 };
 

@@ -4,7 +4,11 @@
 mod lines;
 mod sections;
 
-use forge_core::{Error, ErrorKind, Result, text};
+use forge_core::{
+    Error, ErrorKind, Result,
+    diff::{DiffLine, LineReader},
+    text,
+};
 
 use self::{lines::Lines, sections::Sections};
 use super::color::Palette;
@@ -40,6 +44,8 @@ pub struct Printer {
     /// `None` when bytes pass as they come.
     lines: Option<Lines>,
     sections: Sections,
+    /// Reads the lines that are shown.
+    reader: LineReader,
     look: Look,
     /// A byte that may be the first half of an escape.
     held: Option<u8>,
@@ -66,6 +72,7 @@ impl Printer {
         Self {
             lines: by_line.then(Lines::default),
             sections: Sections::new(options.exclude.clone(), options.mails),
+            reader: LineReader::default(),
             look: Look::Plain,
             held: None,
             options,
@@ -131,7 +138,7 @@ impl Printer {
             return self.emit(line, out);
         }
         if starts {
-            self.look = look(self.look, line);
+            self.look = look(self.look, self.reader.read(line), line);
         }
         let mut plain = Vec::with_capacity(line.len());
         let result = self.emit(line, &mut plain);
@@ -181,13 +188,13 @@ impl Printer {
     }
 }
 
-fn look(before: Look, line: &[u8]) -> Look {
-    match line.first() {
-        _ if line.starts_with(b"diff --git ") => Look::Header,
-        _ if line.starts_with(b"@@ ") => Look::Hunk,
+fn look(before: Look, kind: DiffLine<'_>, line: &[u8]) -> Look {
+    match (kind, line.first()) {
+        (DiffLine::File(_), _) => Look::Header,
+        (DiffLine::Hunk(_), _) => Look::Hunk,
         _ if before == Look::Header => Look::Header,
-        Some(b'+') => Look::Added,
-        Some(b'-') => Look::Removed,
+        (_, Some(b'+')) => Look::Added,
+        (_, Some(b'-')) => Look::Removed,
         _ => Look::Plain,
     }
 }

@@ -1,17 +1,22 @@
 //! `--json`, `--jq`, `--template`: fields by gh's names, printed as gh prints them.
 
+mod context;
 mod ingestion;
 mod issue;
 mod pull;
 mod thread;
-mod value;
 
+use std::collections::BTreeSet;
+
+use forge::context::ContextSection;
 use forge_core::{
     Error, Result,
     model::{IssueFields, PrFields},
     near,
 };
 
+pub use context::CONTEXT_FIELDS;
+pub(crate) use context::model_name;
 pub(crate) use ingestion::ingestion;
 pub use issue::ISSUE_FIELDS;
 pub use pull::PULL_FIELDS;
@@ -19,8 +24,8 @@ use pull::ROW_FIELDS;
 pub(crate) use pull::is_cross_repository;
 pub(crate) use thread::bucket;
 pub use thread::{CHECK_FIELDS, THREAD_FIELDS};
-pub use value::Json;
 
+pub use super::value::Json;
 use super::{Ui, jq, template};
 use crate::args::output::JsonArgs;
 
@@ -71,6 +76,14 @@ impl<T> Selection<T, PrFields> {
             return PrFields::ROW;
         }
         self.sections()
+    }
+}
+
+impl<T> Selection<T, Option<ContextSection>> {
+    /// The sections that the fields show.
+    #[must_use]
+    pub fn context_sections(&self) -> BTreeSet<ContextSection> {
+        self.fields.iter().filter_map(|f| f.needs).collect()
     }
 }
 

@@ -279,7 +279,7 @@ fn reviewer(r: &Reviewer) -> Json {
 }
 
 /// Reactions in GitHub's order.
-fn reactions(given: &BTreeMap<String, u64>) -> Json {
+pub(super) fn reactions(given: &BTreeMap<String, u64>) -> Json {
     const ORDER: [&str; 8] = [
         "THUMBS_UP",
         "THUMBS_DOWN",

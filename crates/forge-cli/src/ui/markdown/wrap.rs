@@ -1,3 +1,4 @@
+use forge_core::text::strip_ansi;
 use unicode_width::UnicodeWidthStr as _;
 
 /// A word or the space between two, with its style.
@@ -82,12 +83,5 @@ pub(super) fn wrap(spans: &[Span], room: usize) -> Vec<String> {
 
 /// The width without our own colour sequences.
 pub(super) fn visible_width(text: &str) -> usize {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\u{1b}') {
-        plain.push_str(before);
-        rest = after.split_once('m').map_or("", |(_, tail)| tail);
-    }
-    plain.push_str(rest);
-    plain.width()
+    strip_ansi(text).width()
 }

@@ -10,7 +10,7 @@ use forge_core::{Error, Result, text};
 use gotmpl::Value;
 
 use self::functions::Table;
-use super::{Ui, json::Json};
+use super::{Ui, value::Json};
 
 /// A template that has been read. It is parsed again with the terminal's functions when it runs.
 pub struct Template(String);

@@ -1,3 +1,5 @@
+//! A JSON value, as the fields of `--json` make it.
+
 use std::fmt::Write as _;
 
 use forge_core::text;

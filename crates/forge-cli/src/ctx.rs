@@ -1,15 +1,11 @@
-use std::{
-    borrow::Cow,
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{borrow::Cow, env, path::PathBuf, sync::Arc, time::Duration};
 
-use forge::{Config, Forges};
-use forge_core::{Error, Policy, Repo, RepoId, RepoPath, Result, Trust, Warning};
+use forge::{Config, Forges, WorkingCopy};
+use forge_core::{
+    Error, Locator, Policy, Repo, RepoId, RepoPath, Result, Trust, Warning, locator,
+    model::{HeadRef, LocalClone},
+};
 use forge_git::{Git, GitConfig, Place};
-use tokio::sync::OnceCell;
 
 use crate::{
     args::GlobalArgs,
@@ -28,8 +24,20 @@ pub struct Ctx {
     /// A broken configuration stops the commands that need it, and not the others.
     forges: Result<Forges>,
     place: Place,
-    /// The repository that the user stands in, once it was asked for.
-    here: OnceCell<Option<PathBuf>>,
+}
+
+/// Hints name the repository that the pull request or issue of the command line is in.
+fn name_repo(ui: &Ui, forges: &Forges) {
+    let named = ui.named();
+    let target = named.target.as_deref();
+    let parsed = target.and_then(|target| locator::parse(target, forges.hosts()).ok());
+    let repo = match parsed.map(|parsed| parsed.locator) {
+        Some(Locator::Pull { id, .. }) => id.repo,
+        Some(Locator::Issue { repo, .. }) => repo,
+        _ => return,
+    };
+    let repo = forges.absolute(&repo).to_string();
+    named.repo_of_target.get_or_init(|| repo);
 }
 
 impl Ctx {
@@ -42,6 +50,7 @@ impl Ctx {
         let forges = Forges::load(&cwd);
         if let Ok(forges) = &forges {
             ui.configure(forges.config());
+            name_repo(&ui, forges);
         }
         Ok(Self {
             ui,
@@ -49,7 +58,6 @@ impl Ctx {
             global,
             forges,
             place: Place::here(),
-            here: OnceCell::new(),
         })
     }
 
@@ -156,20 +164,44 @@ impl Ctx {
             return Ok(Trust::Person);
         }
         let dir = self.cwd.join(dir).canonicalize().ok();
-        Ok(match dir.as_deref() == self.here().await {
+        Ok(match dir.as_deref() == self.place.root().await {
             true => Trust::Person,
             false => Trust::Named,
         })
     }
 
-    /// The directory that names the repository which the user stands in, without links; `None`
-    /// outside of one.
-    pub async fn here(&self) -> Option<&Path> {
-        let find = async || {
-            let root = forge_git::root(self.git()).await.ok()?;
-            root.canonicalize().ok()
-        };
-        self.here.get_or_init(find).await.as_deref()
+    /// The directory that the user works in, beside the forges of its remotes.
+    ///
+    /// # Errors
+    /// As [`Self::forges`].
+    pub fn working_copy(&self) -> Result<WorkingCopy<'_>> {
+        Ok(WorkingCopy::new(self.forges()?, &self.place))
+    }
+
+    /// See [`WorkingCopy::is`].
+    pub async fn is_here(&self, repo: &Repo) -> bool {
+        match self.working_copy() {
+            Ok(here) => here.is(repo).await,
+            Err(_) => false,
+        }
+    }
+
+    /// See [`WorkingCopy::current_head`].
+    ///
+    /// # Errors
+    /// As [`WorkingCopy::current_head`].
+    pub async fn current_head(&self, repo: &Repo) -> Result<Option<HeadRef>> {
+        self.working_copy()?.current_head(repo).await
+    }
+
+    /// See [`WorkingCopy::remote_of`].
+    pub async fn remote_of(&self, repo: &Repo, owner: Option<&str>) -> Option<String> {
+        self.working_copy().ok()?.remote_of(repo, owner).await
+    }
+
+    /// The clone that the user works in, if `repo` is one of its remotes.
+    pub async fn clone_of(&self, repo: &Repo) -> Option<LocalClone> {
+        self.forges().ok()?.clone_of(&self.place, repo).await
     }
 
     /// Git where the user stands.

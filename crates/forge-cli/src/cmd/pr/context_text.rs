@@ -1,0 +1,399 @@
+//! What `forge pr context` prints for people.
+
+use std::fmt::Write as _;
+
+use forge::context::{
+    Clearer, LinkedItem, PackedDiff, PackedFile, PullContext, RelatedPull, Requirement,
+    RequirementStatus,
+};
+use forge_core::{
+    PrKey,
+    model::{Check, CheckStatus, Comment, LinkState, PrState, Thread},
+    text,
+};
+
+use crate::ui::{color::Palette, json::model_name};
+
+/// How many characters of a text of somebody are shown.
+const MAX_BODY: usize = 2_000;
+
+/// The whole bundle as text: the verdict first, then the sections that it has.
+pub(super) fn shown(found: &PullContext, palette: Palette) -> String {
+    let mut page = Page {
+        out: String::new(),
+        palette,
+    };
+    page.top(found);
+    page.verdict(found);
+    page.description(found);
+    page.checks(found);
+    page.threads(found);
+    page.talk(found);
+    page.linked(found);
+    page.related(found);
+    page.files(found);
+    page.history(found);
+    if let Some(diff) = &found.diff {
+        page.diff(diff);
+    }
+    page.out
+}
+
+struct Page {
+    out: String,
+    palette: Palette,
+}
+
+fn one(text: &str) -> String {
+    text::one_line(text).into_owned()
+}
+
+fn name(key: &PrKey) -> String {
+    match key {
+        PrKey::Number(n) => format!("#{n}"),
+        PrKey::Record(uri) => one(uri),
+    }
+}
+
+fn state_word(state: Option<LinkState>) -> &'static str {
+    match state {
+        Some(LinkState::Open) => "open",
+        Some(LinkState::Closed) => "closed",
+        Some(LinkState::Merged) => "merged",
+        None => "unknown",
+    }
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.out.push_str(line);
+        self.out.push('\n');
+    }
+
+    fn heading(&mut self, text: &str) {
+        let _ = writeln!(self.out, "\n{}", self.palette.bold(text));
+    }
+
+    /// A text of somebody, each line of it behind a bar.
+    fn quote(&mut self, body: &str) {
+        let (kept, dropped) = text::truncate_chars(body, MAX_BODY);
+        for line in text::neutralise(&kept).lines() {
+            let _ = writeln!(self.out, "    │ {line}");
+        }
+        if dropped > 0 {
+            let _ = writeln!(self.out, "    [{dropped} more characters]");
+        }
+    }
+
+    fn top(&mut self, c: &PullContext) {
+        let p = &c.pull;
+        let state = match p.state {
+            PrState::Open if p.draft => "draft",
+            PrState::Open => "open",
+            PrState::Closed => "closed",
+            PrState::Merged => "merged",
+        };
+        let title = self.palette.bold(&one(&p.title));
+        self.line(&format!("{} {title} [{state}]", name(&p.id.key)));
+        let lines = match (p.changed_files, p.additions, p.deletions) {
+            (Some(files), Some(added), Some(deleted)) => {
+                format!(" · {files} file(s) +{added} -{deleted}")
+            }
+            _ => String::new(),
+        };
+        self.line(&format!(
+            "{} wants {} in {}{lines}",
+            one(&p.author.login),
+            one(&p.head_branch),
+            one(&p.base_branch)
+        ));
+        self.line(&one(&p.url));
+        let s = &c.summary;
+        let reasons: Vec<String> = s
+            .risk
+            .reasons
+            .iter()
+            .map(|r| format!("{}: {}", r.rule, one(&r.evidence)))
+            .collect();
+        let reasons = match reasons.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", reasons.join("; ")),
+        };
+        self.line(&format!(
+            "{} · risk {}{reasons}",
+            s.change_type.name(),
+            s.risk.level.name()
+        ));
+        for fact in &s.key_changes {
+            self.line(&format!("  {}", one(fact)));
+        }
+    }
+
+    fn verdict(&mut self, c: &PullContext) {
+        let r = &c.readiness;
+        let word = match r.ready_to_merge {
+            Some(true) => self.palette.green("yes"),
+            Some(false) => self.palette.red("no"),
+            None => self.palette.yellow("unknown"),
+        };
+        self.heading(&format!("Ready to merge: {word}"));
+        for blocker in &r.blockers {
+            self.line(&format!("  {}", self.palette.red(&one(blocker))));
+        }
+        for requirement in &r.requirements {
+            let line = self.requirement(requirement);
+            self.line(&line);
+        }
+        let sha = |oid: &Option<String>| {
+            let oid = oid.as_deref().unwrap_or("?");
+            one(oid.get(..12).unwrap_or(oid))
+        };
+        self.line(&format!(
+            "  judged at {}: head {}, base {}",
+            r.checked_at,
+            sha(&r.head_sha),
+            sha(&r.base_sha)
+        ));
+    }
+
+    fn requirement(&self, r: &Requirement) -> String {
+        let mark = match r.status {
+            RequirementStatus::Met => self.palette.green("✓"),
+            RequirementStatus::Unmet => self.palette.red("✗"),
+            RequirementStatus::Unknown => self.palette.yellow("?"),
+        };
+        let mut line = format!(
+            "  {mark} {} [{}] {}",
+            r.rule.name(),
+            r.source.name(),
+            one(&r.evidence)
+        );
+        if !r.cleared_by.is_empty() {
+            let clearer = |c: &Clearer| match c.names.is_empty() {
+                true => c.who.name().to_owned(),
+                false => format!("{} {}", c.who.name(), one(&c.names.join(", "))),
+            };
+            let who: Vec<String> = r.cleared_by.iter().map(clearer).collect();
+            let _ = write!(line, " → {}", who.join(" or "));
+        }
+        line
+    }
+
+    fn description(&mut self, c: &PullContext) {
+        if !c.pull.description.trim().is_empty() {
+            self.heading("Description");
+            self.quote(&c.pull.description);
+        }
+    }
+
+    fn checks(&mut self, c: &PullContext) {
+        if let Some(report) = &c.ci {
+            let counts = report.counts;
+            self.heading(&format!(
+                "Checks: {} passed, {} failed, {} pending",
+                counts.success, counts.failure, counts.pending
+            ));
+            let passed =
+                |c: &&Check| matches!(c.status, CheckStatus::Success | CheckStatus::Skipped);
+            for check in report.checks.iter().filter(|c| !passed(c)) {
+                let word = check.conclusion.as_ref().or(check.progress.as_ref());
+                let word = word.map_or("PENDING", String::as_str);
+                let mut line = format!("  {} {}", one(word), one(&check.name));
+                for more in [&check.summary, &check.url].into_iter().flatten() {
+                    let _ = write!(line, " | {}", one(more));
+                }
+                self.line(&line);
+            }
+        }
+        for log in c.ci_logs.iter().flatten() {
+            let cut = if log.cut { ", the end of it" } else { "" };
+            self.heading(&format!("Log of {}{cut}", one(&log.check)));
+            for line in text::neutralise(&log.text).lines() {
+                let _ = writeln!(self.out, "    │ {line}");
+            }
+        }
+    }
+
+    fn threads(&mut self, c: &PullContext) {
+        let Some(threads) = &c.threads else {
+            return;
+        };
+        let (open, resolved): (Vec<&Thread>, Vec<&Thread>) =
+            threads.iter().partition(|t| !t.resolved);
+        if threads.is_empty() {
+            return;
+        }
+        self.heading(&format!(
+            "Threads: {} open, {} resolved",
+            open.len(),
+            resolved.len()
+        ));
+        for thread in open {
+            let line = thread.line.map_or(String::new(), |n| format!(":{n}"));
+            let outdated = if thread.outdated { ", outdated" } else { "" };
+            self.line(&format!(
+                "  {}{line}{outdated} ({})",
+                one(&thread.path),
+                one(&thread.id)
+            ));
+            thread.comments.iter().for_each(|c| self.comment(c));
+        }
+    }
+
+    fn comment(&mut self, c: &Comment) {
+        let edited = if c.updated_at.is_some() {
+            ", edited"
+        } else {
+            ""
+        };
+        self.line(&format!(
+            "  {} {}{edited} ({})",
+            one(&c.author.login),
+            c.created_at,
+            one(&c.id)
+        ));
+        self.quote(&c.body);
+    }
+
+    fn talk(&mut self, c: &PullContext) {
+        if let Some(reviews) = c.reviews.as_ref().filter(|r| !r.is_empty()) {
+            self.heading("Reviews");
+            for review in reviews {
+                let state = model_name(review.state);
+                self.line(&format!(
+                    "  {} {state} {} ({})",
+                    one(&review.author.login),
+                    review.submitted_at,
+                    one(&review.id)
+                ));
+                if let Some(body) = review.body.as_ref().filter(|b| !b.is_empty()) {
+                    self.quote(body);
+                }
+            }
+        }
+        if let Some(comments) = c.comments.as_ref().filter(|c| !c.is_empty()) {
+            self.heading("Comments");
+            comments.iter().for_each(|c| self.comment(c));
+        }
+    }
+
+    fn linked(&mut self, c: &PullContext) {
+        let Some(items) = c.linked_issues.as_ref().filter(|items| !items.is_empty()) else {
+            return;
+        };
+        self.heading("Linked issues");
+        for item in items {
+            self.linked_item(item);
+        }
+    }
+
+    fn linked_item(&mut self, item: &LinkedItem) {
+        let title = item.title.as_deref().map_or(String::new(), one);
+        let places: Vec<&str> = item.found_in.iter().map(|at| at.name()).collect();
+        self.line(&format!(
+            "  {} {} [{}] {title} ({})",
+            item.relationship.name(),
+            one(&item.key),
+            state_word(item.state),
+            places.join(", ")
+        ));
+        if let Some(body) = item.body.as_ref().filter(|b| !b.trim().is_empty()) {
+            self.quote(body);
+        }
+        item.comments.iter().for_each(|c| self.comment(c));
+    }
+
+    fn related(&mut self, c: &PullContext) {
+        let Some(pulls) = c.related_prs.as_ref().filter(|pulls| !pulls.is_empty()) else {
+            return;
+        };
+        self.heading("Related pull requests");
+        for pull in pulls {
+            self.related_pull(pull);
+        }
+    }
+
+    fn related_pull(&mut self, r: &RelatedPull) {
+        let title = r.title.as_deref().map_or(String::new(), one);
+        let by = r
+            .author
+            .as_deref()
+            .map_or(String::new(), |author| format!(" by {}", one(author)));
+        let files = match r.overlap_files.is_empty() {
+            true => String::new(),
+            false => format!(": {}", one(&r.overlap_files.join(", "))),
+        };
+        self.line(&format!(
+            "  {} [{}] {title}{by} ({}{files})",
+            name(&r.key),
+            state_word(r.state),
+            r.relationship.name()
+        ));
+    }
+
+    fn files(&mut self, c: &PullContext) {
+        if let Some(files) = &c.files {
+            self.heading(&format!("Files: {}", files.len()));
+            for file in files {
+                let counts = match (file.additions, file.deletions) {
+                    (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
+                    _ => "binary".to_owned(),
+                };
+                self.line(&format!("  {} {counts}", one(&file.path)));
+            }
+        }
+    }
+
+    fn history(&mut self, c: &PullContext) {
+        if let Some(events) = &c.history {
+            self.heading("History");
+            for event in events {
+                let detail = event.detail.as_deref().map_or(String::new(), one);
+                let kind = model_name(event.kind);
+                let by = one(&event.actor.login);
+                let line = format!("  {} {kind} by {by} {detail}", event.created_at);
+                self.line(line.trim_end());
+            }
+        }
+    }
+
+    fn diff(&mut self, diff: &PackedDiff) {
+        let cut = match diff.truncated {
+            true => ", not all of it: forge pr diff has the rest",
+            false => "",
+        };
+        self.heading(&format!(
+            "Diff: {} file(s) +{} -{}{cut}",
+            diff.files_total, diff.additions, diff.deletions
+        ));
+        for file in &diff.files {
+            self.packed_file(file);
+        }
+    }
+
+    fn packed_file(&mut self, file: &PackedFile) {
+        let counts = match (file.additions, file.deletions) {
+            (Some(added), Some(deleted)) => format!("+{added} -{deleted}"),
+            _ => "binary".to_owned(),
+        };
+        let path = match &file.previous_path {
+            Some(previous) => format!("{} (was {})", one(&file.path), one(previous)),
+            None => one(&file.path),
+        };
+        let head = format!("{path} {counts} {}", file.class.name());
+        self.line(&self.palette.cyan(&head));
+        for hunk in &file.hunks {
+            self.out.push_str(&text::neutralise(&hunk.text));
+            if !hunk.text.ends_with('\n') {
+                self.out.push('\n');
+            }
+        }
+        for omission in &file.omitted {
+            let lines = match omission.reason.is_in_whole_diff() {
+                true => format!("{} more line(s) ", omission.lines),
+                false => String::new(),
+            };
+            self.line(&format!("  [{lines}not shown: {}]", omission.reason.name()));
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! What a hint is on the command line: its sentence, and the command that does what it says.
+//!
+//! Two tables render an [`Action`]: one from calls to subcommands, one from parameters to the
+//! arguments that clap knows. The definitions of the arguments have the rest: the flag, whether it
+//! takes a value, and what that is called. An action that a subcommand cannot carry out is left out.
+
+use clap::{ArgAction, Command, CommandFactory as _};
+use forge_core::{Action, Arg, Call, Hint, Op, Param, text};
+use forge_git::quoted;
+
+use crate::args::{Cli, Named};
+
+/// The subcommand of each call, and the flags that it always has.
+const COMMANDS: &[(Call, &str, &str)] = &[
+    (Call::Login, "auth login", ""),
+    (Call::AuthStatus, "auth status", ""),
+    (Call::Capabilities, "capabilities", ""),
+    (Call::ConfigSet, "config set", ""),
+    (Call::ConfigGet, "config get", ""),
+    (Call::ConfigValidate, "config validate", ""),
+    (Call::Ingestion, "tangled ingestion", ""),
+    (Call::Op(Op::Viewer), "auth status", ""),
+    (Call::Op(Op::RepoView), "capabilities", ""),
+    (Call::Op(Op::PrCreate), "pr create", ""),
+    (Call::Op(Op::PrList), "pr list", ""),
+    (Call::Op(Op::PrFind), "pr list", "--state all"),
+    (Call::Op(Op::PrStatus), "pr status", ""),
+    (Call::Op(Op::PrView), "pr view", ""),
+    (Call::Op(Op::PrMergeability), "pr view", ""),
+    (Call::Op(Op::PrEdit), "pr edit", ""),
+    (Call::Op(Op::PrResubmit), "pr resubmit", ""),
+    (Call::Op(Op::PrUpdateBranch), "pr update-branch", ""),
+    (Call::Op(Op::PrClose), "pr close", ""),
+    (Call::Op(Op::PrReopen), "pr reopen", ""),
+    (Call::Op(Op::PrSetDraft), "pr ready", ""),
+    (Call::Op(Op::PrMerge), "pr merge", ""),
+    (Call::Op(Op::PrCancelMerge), "pr merge", "--disable-auto"),
+    (Call::Op(Op::PrDiff), "pr diff", ""),
+    (Call::Op(Op::PrFiles), "pr diff", "--name-only"),
+    (Call::Op(Op::PrCommits), "pr view", "--json commits"),
+    (Call::Op(Op::PrHistory), "pr view", "--history"),
+    (Call::Op(Op::Comment), "pr comment", ""),
+    (Call::Op(Op::CommentList), "pr view", "--comments"),
+    (Call::Op(Op::ReviewList), "pr view", "--comments"),
+    (Call::Op(Op::ReviewSubmit), "pr review", ""),
+    (Call::Op(Op::ThreadList), "pr thread list", ""),
+    (Call::Op(Op::Attach), "pr comment", ""),
+    (Call::Op(Op::Checks), "pr checks", ""),
+    (Call::Op(Op::CheckLog), "pr checks", ""),
+    (Call::Op(Op::IssueList), "issue list", ""),
+    (Call::Op(Op::IssueView), "issue view", ""),
+    (Call::Op(Op::IssueCreate), "issue create", ""),
+    (Call::Op(Op::IssueEdit), "issue edit", ""),
+    (Call::Op(Op::IssueSetState), "issue close", ""),
+    (Call::Op(Op::IssueComment), "issue comment", ""),
+    (Call::Op(Op::LabelList), "label list", ""),
+];
+
+/// The arguments that a parameter is, by their ids: the first that the subcommand has.
+const PARAMS: &[(Param, &[&str])] = &[
+    (Param::Account, &["account"]),
+    (Param::AddAssignee, &["add_assignee", "assignee"]),
+    (Param::AddLabel, &["add_label", "label"]),
+    (Param::AddProject, &["add_project", "project"]),
+    (Param::AddReviewer, &["add_reviewer", "reviewer"]),
+    (Param::Admin, &["admin"]),
+    (Param::Attach, &["attach"]),
+    (Param::Author, &["author"]),
+    (Param::AuthorEmail, &["author_email"]),
+    (Param::Auto, &["auto"]),
+    (Param::Base, &["base"]),
+    (Param::Body, &["body", "comment"]),
+    (Param::DeleteBranch, &["delete_branch"]),
+    (Param::DependsOn, &["depends_on"]),
+    (Param::Draft, &["draft", "undo"]),
+    (Param::Force, &["force"]),
+    (Param::Head, &["head"]),
+    (Param::Host, &["host"]),
+    (Param::Include, &["json"]),
+    (Param::Key, &["key"]),
+    (Param::Kind, &["kind"]),
+    (Param::LeaveCheckout, &["leave_checkout"]),
+    (Param::Limit, &["limit"]),
+    (Param::Milestone, &["milestone"]),
+    (Param::Patch, &["patch"]),
+    (Param::PutAgain, &["put_again"]),
+    (Param::Repo, &["repo"]),
+    (Param::Round, &["round"]),
+    (Param::Search, &["search"]),
+    (Param::Since, &["since"]),
+    (Param::State, &["state"]),
+    (Param::Subject, &["subject"]),
+    (Param::Title, &["title"]),
+    (Param::Value, &["value"]),
+    (Param::WithToken, &["with_token"]),
+];
+
+/// The switches of parameters that have one for each value.
+const VALUES: &[(Param, &str, &str)] = &[
+    (Param::Include, "comments", "comments"),
+    (Param::Include, "history", "history"),
+    (Param::Include, "mergeable", "json"),
+    (Param::Include, "reviews", "comments"),
+    (Param::Method, "merge", "merge"),
+    (Param::Method, "rebase", "rebase"),
+    (Param::Method, "squash", "squash"),
+    (Param::Verdict, "approve", "approve"),
+    (Param::Verdict, "comment", "comment"),
+    (Param::Verdict, "request_changes", "request_changes"),
+];
+
+/// The sentence, and behind it the command that can be pasted, or the arguments to change.
+pub(super) fn advice(hint: &Hint, named: &Named) -> String {
+    let mut cli = Cli::command();
+    cli.build();
+    let words = hint.action().and_then(|action| match action.call() {
+        Call::Again => changes(&cli, action, named),
+        _ => command(&cli, action, named),
+    });
+    match words {
+        Some(words) => format!("{}: {words}", hint.text()),
+        None => hint.text().to_owned(),
+    }
+}
+
+/// The whole command of an action.
+fn command(cli: &Command, action: &Action, named: &Named) -> Option<String> {
+    let args = action.args();
+    let has = |wanted| args.iter().find(|(param, _)| *param == wanted);
+    let (_, path, fixed) = COMMANDS.iter().find(|(call, ..)| *call == action.call())?;
+    let sets_state = action.call() == Call::Op(Op::IssueSetState);
+    let path = match (action.call(), has(Param::State)) {
+        (Call::ConfigGet, _) if has(Param::Key).is_none() => "config list",
+        (_, Some((_, Arg::Set(state)))) if sets_state && state == "open" => "issue reopen",
+        _ => path,
+    };
+    let command = subcommand(cli, path.split(' '))?;
+    let mut words = vec![format!("forge {path}")];
+    let target = argument(command, &["selector", "uri"]);
+    if let Some(of) = target {
+        match action.target().or(named.target.as_deref()) {
+            Some(target) => words.push(exact(target)?),
+            None if of.is_required_set() => words.push(placeholder(of)),
+            None => {}
+        }
+    }
+    // What the user typed may have its repository with it.
+    let repo = match (target, action.target()) {
+        (Some(_), None) if named.target.is_some() => named.repo.as_deref(),
+        _ => named
+            .repo_of_target
+            .get()
+            .or(named.repo.as_ref())
+            .map(String::as_str),
+    };
+    // That of `config set` is a switch.
+    let takes_repo = argument(command, &["repo"]).is_some_and(|a| a.get_action().takes_values());
+    if let (Some(repo), None, true) = (repo, has(Param::Repo), takes_repo) {
+        words.extend(["-R".to_owned(), exact(repo)?]);
+    }
+    words.extend((!fixed.is_empty()).then(|| (*fixed).to_owned()));
+    for (param, arg) in args {
+        let is_path = sets_state && *param == Param::State;
+        if !is_path && *arg != Arg::Omit {
+            words.extend(given(command, *param, arg)?);
+        }
+    }
+    Some(words.join(" "))
+}
+
+/// The arguments that the command which failed is to have, and those that it is to lack.
+fn changes(cli: &Command, action: &Action, named: &Named) -> Option<String> {
+    let command = subcommand(cli, named.path.iter().map(String::as_str))?;
+    let mut words: Vec<String> = action
+        .target()
+        .map(exact)
+        .into_iter()
+        .collect::<Option<_>>()?;
+    let mut without = Vec::new();
+    for (param, arg) in action.args() {
+        match arg {
+            Arg::Omit => without.extend(
+                definition(command, *param, arg).map(|known| format!("without {}", flag(known))),
+            ),
+            _ => words.extend(given(command, *param, arg)?),
+        }
+    }
+    let with = (!words.is_empty()).then(|| words.join(" "));
+    let all: Vec<String> = with.into_iter().chain(without).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+fn subcommand<'p>(cli: &Command, mut path: impl Iterator<Item = &'p str>) -> Option<&Command> {
+    path.try_fold(cli, |command, name| command.find_subcommand(name))
+}
+
+/// A parameter with its value; empty for a switch that is off.
+fn given(command: &Command, param: Param, arg: &Arg) -> Option<Vec<String>> {
+    let Some(known) = definition(command, param, arg) else {
+        // Other sections are shown without being asked for.
+        return (param == Param::Include).then(Vec::new);
+    };
+    let is_switch = matches!(known.get_action(), ArgAction::SetTrue);
+    let value = match arg {
+        Arg::Set(off) if is_switch && off == "false" => return Some(Vec::new()),
+        _ if is_switch => None,
+        Arg::Set(value) => exact(value).or_else(|| Some(placeholder(known))),
+        _ => Some(placeholder(known)),
+    };
+    let flag = (!known.is_positional()).then(|| flag(known));
+    Some(flag.into_iter().chain(value).collect())
+}
+
+/// The argument of `command` that a parameter is.
+fn definition<'c>(command: &'c Command, param: Param, arg: &Arg) -> Option<&'c clap::Arg> {
+    let mut switches = VALUES.iter().filter(|(of, ..)| *of == param).peekable();
+    if let (Arg::Set(value), Some(_)) = (arg, switches.peek()) {
+        let (.., id) = switches.find(|(_, name, _)| name == value)?;
+        return argument(command, &[id]);
+    }
+    let (_, ids) = PARAMS.iter().find(|(of, _)| *of == param)?;
+    argument(command, ids)
+}
+
+fn argument<'c>(command: &'c Command, ids: &[&str]) -> Option<&'c clap::Arg> {
+    let known = |id| command.get_arguments().find(|arg| arg.get_id() == id);
+    ids.iter().find_map(known)
+}
+
+/// The flag, as gh's users type it.
+fn flag(of: &clap::Arg) -> String {
+    match (of.get_short(), of.get_long()) {
+        (Some('R'), _) | (_, None) => format!("-{}", of.get_short().unwrap_or_default()),
+        (_, Some(long)) => format!("--{long}"),
+    }
+}
+
+fn placeholder(of: &clap::Arg) -> String {
+    let name = of.get_value_names().and_then(|names| names.first());
+    let name = name.map_or(of.get_id().as_str(), |name| name.as_str());
+    name.to_uppercase().replace(' ', "-")
+}
+
+/// A word for the shell; `None` for one that cannot be shown on one line as it is.
+fn exact(word: &str) -> Option<String> {
+    (text::one_line(word) == word).then(|| quoted(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(words: &str) -> Named {
+        Cli::read(format!("forge {words}").split(' '))
+            .unwrap()
+            .named
+    }
+
+    fn shown(typed_words: &str, action: Action) -> String {
+        advice(&Hint::new("do").with_action(action), &typed(typed_words))
+    }
+
+    #[test]
+    fn action_is_a_command_with_quoted_values() {
+        let merge = Action::op(Op::PrMerge).on(7);
+        assert_eq!(shown("pr merge 8", merge), "do: forge pr merge 7");
+        let edit = Action::op(Op::PrEdit).on(7).with(Param::Base, "a;b");
+        let wanted = "do: forge pr edit 7 -R o/r --base 'a;b'";
+        assert_eq!(shown("pr merge 8 -R o/r", edit), wanted);
+        let ready = Action::op(Op::PrSetDraft).with(Param::Draft, "false");
+        assert_eq!(shown("pr merge topic", ready), "do: forge pr ready topic");
+        let draft = Action::op(Op::PrSetDraft).on(7).with(Param::Draft, "true");
+        assert_eq!(shown("pr list", draft), "do: forge pr ready 7 --undo");
+        let close = Action::op(Op::PrClose);
+        assert_eq!(shown("pr list", close), "do: forge pr close PULL-REQUEST");
+        let reopen = Action::op(Op::IssueSetState)
+            .on(3)
+            .with(Param::State, "open");
+        assert_eq!(shown("pr merge 7", reopen), "do: forge issue reopen 3");
+        let set = Action::new(Call::ConfigSet).with(Param::Key, "hosts.h.kind");
+        let set = set.choose(Param::Value);
+        assert_eq!(
+            shown("pr list", set),
+            "do: forge config set hosts.h.kind VALUE"
+        );
+        let set = Action::new(Call::ConfigSet).with(Param::Key, "pr.base");
+        let set = set.with(Param::Value, "main");
+        assert_eq!(
+            shown("pr create -R o/r", set),
+            "do: forge config set pr.base main"
+        );
+        let view = Action::op(Op::PrView).with(Param::Include, "mergeable");
+        let wanted = "do: forge pr view 7 --json mergeable";
+        assert_eq!(shown("pr merge 7", view), wanted);
+        let keys = Action::new(Call::ConfigGet);
+        assert_eq!(shown("config get x", keys), "do: forge config list");
+        let review = Action::op(Op::ReviewSubmit).with(Param::Verdict, "request_changes");
+        let review = review.choose(Param::Body);
+        let wanted = "do: forge pr review 7 --request-changes --body TEXT";
+        assert_eq!(shown("pr checks 7", review), wanted);
+    }
+
+    #[test]
+    fn action_keeps_the_repository_of_what_was_typed() {
+        let named = typed("pr merge o/r#8");
+        named.repo_of_target.set("o/r".to_owned()).unwrap();
+        let of = |action| advice(&Hint::new("do").with_action(action), &named);
+        let below = of(Action::op(Op::PrMerge).on(7));
+        assert_eq!(below, "do: forge pr merge 7 -R o/r");
+        assert_eq!(of(Action::op(Op::PrView)), "do: forge pr view 'o/r#8'");
+        assert_eq!(of(Action::op(Op::PrList)), "do: forge pr list -R o/r");
+    }
+
+    #[test]
+    fn changed_arguments_are_flags_of_the_failed_command() {
+        let head = Action::again(&[(Param::Head, Arg::Choose)]);
+        assert_eq!(shown("pr create", head), "do: --head BRANCH");
+        let both = Action::again(&[(Param::Admin, Arg::Omit)]).with(Param::Method, "rebase");
+        assert_eq!(shown("pr merge 7", both), "do: --rebase, without --admin");
+        let body = Action::again(&[(Param::Body, Arg::Choose)]);
+        assert_eq!(shown("pr comment 7", body.clone()), "do: --body TEXT");
+        assert_eq!(shown("pr close 7", body.clone()), "do: --comment TEXT");
+        assert_eq!(shown("pr diff 7", body), "do");
+        let repo = Action::again(&[(Param::Repo, Arg::Omit)]);
+        assert_eq!(shown("config set k v --repo", repo), "do: without --repo");
+        let here = Action::again(&[]).with(Param::Repo, "local:.");
+        assert_eq!(shown("pr list", here), "do: -R local:.");
+    }
+
+    #[test]
+    fn value_that_hides_something_is_no_part_of_a_command() {
+        for body in ["two\nlines", "a\u{202e}b", "a  b"] {
+            let comment = Action::op(Op::Comment).on(7).with(Param::Body, body);
+            let wanted = "do: forge pr comment 7 --body TEXT";
+            assert_eq!(shown("pr comment 7", comment), wanted);
+            assert_eq!(shown("pr list", Action::op(Op::PrView).on(body)), "do");
+        }
+    }
+
+    #[cfg(feature = "tangled")]
+    #[test]
+    fn commands_and_arguments_of_the_tables_exist() {
+        let mut cli = Cli::command();
+        cli.build();
+        for (call, path, fixed) in COMMANDS {
+            let action = Action::new(*call);
+            let action = match call {
+                Call::ConfigGet => action.choose(Param::Key),
+                Call::ConfigSet => action.choose(Param::Key).choose(Param::Value),
+                _ => action,
+            };
+            let words = command(&cli, &action, &Named::default()).unwrap();
+            assert!(words.starts_with(&format!("forge {path}")) && words.ends_with(fixed));
+            assert!(Cli::read(words.split(' ')).is_ok(), "{words}");
+        }
+        let mut all = vec![&cli];
+        let mut ids = Vec::new();
+        while let Some(command) = all.pop() {
+            all.extend(command.get_subcommands());
+            ids.extend(command.get_arguments().map(|arg| arg.get_id().as_str()));
+        }
+        for id in PARAMS.iter().flat_map(|(_, ids)| *ids) {
+            assert!(ids.contains(id), "{id}");
+        }
+        for (.., id) in VALUES {
+            assert!(ids.contains(id), "{id}");
+        }
+    }
+}
